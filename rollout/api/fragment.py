@@ -1,0 +1,217 @@
+"""A fragment: consecutive steps of one instance, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollout.api.bridge import Start
+from rollout.api.task import Outcome
+from rollout.api.types import Array, Bools, Columns, Details, Floats, Ints
+from rollout.errors import ContractError
+
+End = Literal["terminated", "truncated", "lost"]
+Phase = Literal["start", "reset", "step", "policy", "close", "actor"]
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeResult:
+    """How one episode ended.
+
+    Attributes:
+        start: where it began.
+        instance: number of the instance that played it.
+        slot: its slot in the instance.
+        end: exactly one of terminated, truncated, lost.
+        outcome: what the evaluator decided; ``RUNNING`` when it decided nothing.
+        length: number of completed steps.
+        total_reward: undiscounted sum of rewards.
+        progress: last progress, 0 to 1, NaN if undefined.
+        seconds: wall time from the reset to the end.
+    """
+
+    start: Start
+    instance: int
+    slot: int
+    end: End
+    outcome: Outcome
+    length: int
+    total_reward: float
+    progress: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """An episode that our machinery lost. Never a result; always counted and retried.
+
+    Attributes:
+        start: the episode that was lost.
+        instance: number of the instance.
+        slot: its slot.
+        phase: what was being done.
+        reason: what went wrong, with the last words of the game.
+        steps: steps that had been completed.
+    """
+
+    start: Start
+    instance: int
+    slot: int
+    phase: Phase
+    reason: str
+    steps: int
+
+
+@dataclass(slots=True)
+class Fragment:
+    """Steps ``t = 0 .. T-1`` of the ``B`` slots of one instance.
+
+    Row ``(t, b)`` is one step: the observation the policy saw, the action it chose, and what came
+    of it. When an episode ends at ``(t, b)``, row ``(t+1, b)`` is already the first step of the
+    next one, so no row is spent on a reset; the observation that followed the last action, the
+    true final observation, is kept in ``final_observations``.
+
+    Attributes:
+        instance: number of the instance in its run.
+        incarnation: how often the instance has been replaced; older incarnations are stale.
+        starts: every episode that has a row here, has just begun, or was lost.
+        start_index: ``(T, B)`` int32 into ``starts``; -1 where the slot was idle. Idle rows hold
+            no step and are skipped by everyone.
+        step: ``(T, B)`` int32, number of the step in its episode, from 0.
+        observations: ``{key: (T, B, ...)}`` before the action.
+        actions: ``{key: (T, B, ...)}``.
+        extras: ``{key: (T, B, ...)}`` of the policy: logp, value, tokens, cost.
+        reward: ``(T, B)`` float32.
+        progress: ``(T, B)`` float32.
+        outcome: ``(T, B)`` int8, see ``Outcome``.
+        signals: ``{key: (T, B)}`` after the action.
+        tick: ``(T, B)`` int64 game time after the action.
+        first: ``(T, B)`` bool, the row is the first of its episode.
+        terminated: ``(T, B)`` bool, the game or the task decided.
+        truncated: ``(T, B)`` bool, a limit was reached.
+        lost: ``(T, B)`` bool, our machinery failed after this row.
+        version: ``(T,)`` int64, weights that chose the actions.
+        wall_time: ``(T,)`` float64, Unix time in seconds when the result came.
+        latency: ``(T,)`` float32, seconds the game took for the step.
+        details: per step, per slot, what had no fixed shape before the action; None if nothing.
+        final_index: ``(K, 2)`` int64, ``(t, b)`` of every episode end, in the order of ``t``.
+        final_observations: ``{key: (K, ...)}`` after the last action of each.
+        final_details: likewise for details.
+        next_observations: ``{key: (B, ...)}`` that the next fragment begins with.
+        memory: the policy's memory before the first row, ``{key: (B, ...)}``.
+        results: every episode that ended here, lost ones included.
+        losses: every episode that was lost here, also those without a single row.
+    """
+
+    instance: int
+    incarnation: int
+    starts: tuple[Start, ...]
+    start_index: NDArray[np.int32]
+    step: NDArray[np.int32]
+    observations: Columns
+    actions: Columns
+    extras: Columns
+    reward: Floats
+    progress: Floats
+    outcome: NDArray[np.int8]
+    signals: Columns
+    tick: Ints
+    first: Bools
+    terminated: Bools
+    truncated: Bools
+    lost: Bools
+    version: Ints
+    wall_time: NDArray[np.float64]
+    latency: Floats
+    final_index: Ints
+    final_observations: Columns
+    next_observations: Columns
+    memory: Columns = field(default_factory=dict)
+    details: Sequence[Sequence[Details | None]] | None = None
+    final_details: Sequence[Details | None] | None = None
+    results: tuple[EpisodeResult, ...] = ()
+    losses: tuple[Loss, ...] = ()
+
+    @property
+    def length(self) -> int:
+        """Number of steps T."""
+        return int(self.start_index.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Number of slots B."""
+        return int(self.start_index.shape[1])
+
+    @property
+    def valid(self) -> Bools:
+        """``(T, B)`` bool: the row holds a step."""
+        mask: Bools = self.start_index >= 0
+        return mask
+
+    @property
+    def done(self) -> Bools:
+        """``(T, B)`` bool: the row is the last of its episode, for whatever reason."""
+        mask: Bools = self.terminated | self.truncated | self.lost
+        return mask
+
+    @property
+    def env_steps(self) -> int:
+        """Number of rows that hold a step."""
+        return int(np.count_nonzero(self.start_index >= 0))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the numeric columns."""
+        groups = (self.observations, self.actions, self.extras, self.signals)
+        return sum(a.nbytes for g in groups for a in g.values()) + self.reward.nbytes * 5
+
+    def check(self) -> None:
+        """Checks the invariants of the layout.
+
+        Raises:
+            ContractError: names the column or the row that breaks one.
+        """
+        shape = (self.length, self.width)
+        for name, array in self._columns():
+            if array.shape[:2] != shape:
+                raise ContractError(f"{name}: expected (T, B, ...) = {shape}, got {array.shape}")
+        ends = self.terminated.astype(np.int8) + self.truncated + self.lost
+        if (ends > 1).any():
+            raise ContractError("a row is the end of its episode in more than one way")
+        if (self.done & ~self.valid).any() or (self.first & ~self.valid).any():
+            raise ContractError("an idle row carries a mask")
+        where = np.argwhere(self.done)
+        if not np.array_equal(where, self.final_index):
+            raise ContractError(
+                f"final_index must list every end in order: expected {where.tolist()}, "
+                f"got {self.final_index.tolist()}"
+            )
+        self._check_rows()
+
+    def _columns(self) -> list[tuple[str, Array]]:
+        named: list[tuple[str, Array]] = [
+            (name, getattr(self, name))
+            for name in ("step", "reward", "progress", "outcome", "tick", "first")
+            + ("terminated", "truncated", "lost")
+        ]
+        for group in ("observations", "actions", "extras", "signals"):
+            named += [(f"{group}/{k}", v) for k, v in getattr(self, group).items()]
+        return named
+
+    def _check_rows(self) -> None:
+        valid, done = self.valid, self.done
+        if (self.first != (valid & (self.step == 0))).any():
+            raise ContractError("first must mark exactly the rows with step 0")
+        same = valid[1:] & valid[:-1] & ~done[:-1]
+        if not (
+            (self.step[1:][same] == self.step[:-1][same] + 1).all()
+            and (self.start_index[1:][same] == self.start_index[:-1][same]).all()
+        ):
+            raise ContractError("steps of an episode must be consecutive within a slot")
+        after = valid[1:] & done[:-1]
+        if not self.first[1:][after].all():
+            raise ContractError("the row after an end must be the first of the next episode")

@@ -1,0 +1,87 @@
+"""The seam to whatever chooses actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from rollout.api.bridge import BridgeSpec, ColumnSpec, Start
+from rollout.api.task import Task
+from rollout.api.types import Columns, Details
+
+
+@dataclass(slots=True)
+class Decision:
+    """What a policy decided for a batch of slots.
+
+    Attributes:
+        actions: ``{key: (B, ...)}`` as in the action space.
+        memory: what the policy wants back at the next step of the same slots, ``{key: (B, ...)}``.
+        extras: what it wants recorded beside the action, ``{key: (B, ...)}``: ``logp``, ``value``,
+            ``tokens``, ``cost``; the keys its ``extras`` declares.
+    """
+
+    actions: Columns
+    memory: Columns = field(default_factory=dict)
+    extras: Columns = field(default_factory=dict)
+
+
+class Policy(Protocol):
+    """Chooses actions for a batch. Rows are independent; state lives in ``memory`` only.
+
+    Which slots share a batch, and in which order, changes from call to call.
+    """
+
+    @property
+    def version(self) -> int:
+        """Number of the weights that act now; recorded with every step."""
+        ...
+
+    @property
+    def extras(self) -> Mapping[str, ColumnSpec]:
+        """Columns that every ``Decision.extras`` holds."""
+        ...
+
+    def initial_memory(self, starts: Sequence[Start]) -> Columns:
+        """Returns the memory of slots whose episodes begin now, ``{key: (len(starts), ...)}``."""
+        ...
+
+    def act(
+        self,
+        observations: Columns,
+        memory: Columns,
+        *,
+        details: Sequence[Details] | None,
+        explore: bool,
+    ) -> Decision:
+        """Chooses an action for every row.
+
+        Args:
+            observations: ``{key: (B, ...)}`` as in the observation space; do not keep or change.
+            memory: as returned by the last call for these slots, rows in the same order.
+            details: one mapping per row of what has no fixed shape, or None.
+            explore: sample when True, take the best action when False.
+        """
+        ...
+
+
+@runtime_checkable
+class Trainable(Protocol):
+    """Offered by a policy whose weights change while it plays."""
+
+    def load(self, weights: Mapping[str, object], version: int) -> None:
+        """Replaces the weights."""
+        ...
+
+
+class PolicyRecipe(Protocol):
+    """A frozen dataclass of options; the entry point in ``gamut.policies`` names its class."""
+
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Policy:
+        """Returns a policy for that game and task; called beside the game, inside the actor.
+
+        Raises:
+            ConfigError: the policy cannot play in these spaces.
+        """
+        ...

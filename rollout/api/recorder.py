@@ -1,0 +1,32 @@
+"""The seam to whatever keeps what was played."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from rollout.api.fragment import Fragment
+
+
+class Recorder(Protocol):
+    """Takes fragments in the order each instance played them.
+
+    Once ``append`` has returned, every episode that ended in the fragment survives the death of
+    this process; once ``flush`` has returned, every row does, even one of the machine.
+    """
+
+    def append(self, fragment: Fragment) -> None:
+        """Keeps a fragment.
+
+        Raises:
+            DatasetError: its columns are not those of the dataset.
+            OutOfTurnError: the recorder was closed.
+        """
+        ...
+
+    def flush(self) -> None:
+        """Puts everything on the disk (fsync)."""
+        ...
+
+    def close(self) -> None:
+        """Finishes the recording. Idempotent."""
+        ...

@@ -1,0 +1,382 @@
+"""State sets: train, validation and test states that cannot overlap, at any size.
+
+The states of a space are put in a random order by a keyed permutation, and the order is cut::
+
+    position   0 ........ T ............. T+V .................................. size
+               [   test   ] [ validation ] [                train                ]
+
+A set of ``n`` states is the first ``n`` of its part, so the set for a larger ``n`` contains the
+set for a smaller one. Nothing is stored: a set of 10^7 states of a space of 10^20 costs a few
+hundred bytes, and whether a state belongs to it is answered by the inverse permutation.
+
+*Extrapolation*: ``hold_out`` takes values of factors away from all three parts. The states with
+a held-out value form sets of their own: ``extrapolation/<factor>`` (that factor at held-out
+values, the others at ordinary ones) and ``extrapolation`` (all of them at held-out values).
+
+Sources: OpenAI's Procgen and MCU, Appendix D, for sweeps over the number of training states;
+Kirk et al. (2021), "A Survey of Zero-shot Generalisation", for interpolation and extrapolation.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rollout.api.permutation import Permutation
+from rollout.api.state import State, StateSpace, Value, digest
+from rollout.errors import StateError, TestStateError, UnknownNameError
+
+TRAIN, VALIDATION, TEST, ALL, EXTRAPOLATION = "train", "validation", "test", "all", "extrapolation"
+
+
+@dataclass(frozen=True)
+class _Region:
+    """A sub-product of a space: for each factor, the digits left to it.
+
+    ``digits[i]`` is ``None`` for all of factor ``i``; otherwise ``(digits, keep)``, a sorted tuple
+    which is either what is kept or what is taken away, whichever is shorter to write.
+    """
+
+    space: StateSpace
+    digits: tuple[tuple[tuple[int, ...], bool] | None, ...]
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        sizes = []
+        for factor, choice in zip(self.space.factors, self.digits, strict=True):
+            if choice is None:
+                sizes.append(factor.size)
+            else:
+                sizes.append(len(choice[0]) if choice[1] else factor.size - len(choice[0]))
+        return tuple(sizes)
+
+    @cached_property
+    def size(self) -> int:
+        product = 1
+        for n in self.sizes:
+            product *= n
+        return product
+
+    def index(self, local: int) -> int:
+        """The index, in the whole space, of the region's state number ``local``."""
+        digits = []
+        for size, choice in zip(reversed(self.sizes), reversed(self.digits), strict=True):
+            local, digit = divmod(local, size)
+            if choice is not None:
+                digit = choice[0][digit] if choice[1] else _skip(choice[0], digit)
+            digits.append(digit)
+        return self.space.index_of_digits(digits[::-1])
+
+    def local(self, index: int) -> int | None:
+        """The number, within the region, of a state of the space; None if it is outside."""
+        number = 0
+        for digit, size, choice in zip(
+            self.space.digits(index), self.sizes, self.digits, strict=True
+        ):
+            own = digit
+            if choice is not None:
+                at = bisect.bisect_left(choice[0], digit)
+                listed = at < len(choice[0]) and choice[0][at] == digit
+                if listed != choice[1]:
+                    return None
+                own = at if choice[1] else digit - at
+            number = number * size + own
+        return number
+
+
+def _skip(removed: Sequence[int], rank: int) -> int:
+    """The ``rank``-th of 0, 1, 2, ... once the sorted ``removed`` are left out."""
+    low, high = 0, len(removed)
+    while low < high:
+        middle = (low + high) // 2
+        if removed[middle] - middle <= rank:
+            low = middle + 1
+        else:
+            high = middle
+    return rank + low
+
+
+@dataclass(frozen=True)
+class Splits:
+    """How the states of a space are divided for training and testing.
+
+    Attributes:
+        space: the task's state space.
+        seed: chooses the permutation; other seeds give other test sets.
+        validation: size of the validation part: a fraction below 1, or a number of states.
+        test: size of the test part, likewise.
+        hold_out: values taken away from train, validation and test, by factor.
+
+    Raises:
+        StateError: the parts are larger than the space, or a held-out value does not exist.
+    """
+
+    space: StateSpace
+    seed: int = 0
+    validation: float = 0.1
+    test: float = 0.1
+    hold_out: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, values in self.hold_out.items():
+            factor = self.space.factor(name)
+            held = {factor.digit(v) for v in values}
+            if not held or len(held) == factor.size:
+                raise StateError(
+                    f"hold_out.{name} must leave some values and take some: it takes "
+                    f"{len(held)} of {factor.size}"
+                )
+        if self.bounds[TRAIN][1] <= self.bounds[TRAIN][0]:
+            raise StateError(
+                f"test={self.test} and validation={self.validation} leave no state to train on: "
+                f"the space has {self._ordinary.size} ordinary states; make them smaller"
+            )
+
+    @cached_property
+    def _ordinary(self) -> _Region:
+        return self._region({name: False for name in self.hold_out})
+
+    def _region(self, held: Mapping[str, bool]) -> _Region:
+        """The region where factor ``f`` takes only held-out (True) or ordinary (False) values."""
+        digits: list[tuple[tuple[int, ...], bool] | None] = []
+        for factor in self.space.factors:
+            if factor.name in held:
+                listed = sorted({factor.digit(v) for v in self.hold_out[factor.name]})
+                digits.append((tuple(listed), held[factor.name]))
+            else:
+                digits.append(None)
+        return _Region(self.space, tuple(digits))
+
+    @cached_property
+    def bounds(self) -> dict[str, tuple[int, int]]:
+        """First and one-past-last position of each part, in the permuted order."""
+        total = self._ordinary.size
+        test = _count(self.test, total, "test")
+        validation = _count(self.validation, total, "validation")
+        return {
+            TEST: (0, test),
+            VALIDATION: (test, test + validation),
+            TRAIN: (test + validation, total),
+            ALL: (0, total),
+        }
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The parts one can draw a set from."""
+        extra = [EXTRAPOLATION] if self.hold_out else []
+        extra += [f"{EXTRAPOLATION}/{name}" for name in self.hold_out]
+        return (TRAIN, VALIDATION, TEST, ALL, *extra)
+
+    def _key(self, *parts: object) -> bytes:
+        held = {k: sorted(map(repr, v)) for k, v in sorted(self.hold_out.items())}
+        return digest([self.space.digest, self.seed, held, [str(p) for p in parts]]).encode()
+
+    @cached_property
+    def _permutation(self) -> Permutation:
+        return Permutation(self._ordinary.size, self._key("order"))
+
+    def part_size(self, part: str) -> int:
+        """Returns the number of states in a part.
+
+        Raises:
+            UnknownNameError: there is no such part.
+        """
+        if part not in self.names:
+            raise UnknownNameError("split", part, self.names)
+        if part in self.bounds:
+            low, high = self.bounds[part]
+            return high - low
+        return self._extrapolation(part).size
+
+    def _extrapolation(self, part: str) -> _Region:
+        factor = part.partition("/")[2]
+        return self._region({n: factor in ("", n) for n in self.hold_out})
+
+    def take(self, part: str, size: int | None = None, *, order: int = 0) -> StateSet:
+        """Returns the first ``size`` states of a part.
+
+        Args:
+            part: one of ``names``.
+            size: number of states; all of the part when None.
+            order: another nested order of the same part, e.g. one per training seed. The part
+                itself, and with it the test set, stays the same.
+
+        Raises:
+            UnknownNameError: there is no such part.
+            StateError: the part has fewer states.
+        """
+        available = self.part_size(part)
+        size = available if size is None else size
+        if not 1 <= size <= available:
+            raise StateError(
+                f"a {part!r} set of {size} states was asked for, and the {part!r} part has "
+                f"{available} (of {self.space.size} in the space); ask for 1 to {available}"
+            )
+        return StateSet(self, part, size, order)
+
+    def part_of(self, index: int) -> str:
+        """Returns the part a state belongs to: train, validation, test, or an extrapolation part.
+
+        States that mix held-out values of some factors with ordinary ones of others, and so
+        belong to no set, answer ``"extrapolation"`` too: they are held out all the same.
+        """
+        local = self._ordinary.local(index)
+        if local is not None:
+            position = self._permutation.position(local)
+            for part in (TEST, VALIDATION):
+                if position < self.bounds[part][1]:
+                    return part
+            return TRAIN
+        for name in self.hold_out:
+            part = f"{EXTRAPOLATION}/{name}"
+            if self._extrapolation(part).local(index) is not None:
+                return part
+        return EXTRAPOLATION
+
+    def require_trainable(self, index: int) -> None:
+        """Refuses a state that is held out.
+
+        Raises:
+            TestStateError: the state is not in the train part.
+        """
+        part = self.part_of(index)
+        if part != TRAIN:
+            raise TestStateError(
+                f"state {index} belongs to the {part!r} part and must not be trained on; "
+                f"draw training states from the {TRAIN!r} part"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the division as JSON-able data: enough to build it again."""
+        return {
+            "space": self.space.digest,
+            "space_size": str(self.space.size),
+            "seed": self.seed,
+            "validation": self.validation,
+            "test": self.test,
+            "hold_out": {k: list(v) for k, v in self.hold_out.items()},
+        }
+
+
+@dataclass(frozen=True)
+class StateSet:
+    """A frozen, ordered set of states; nested in every larger set of the same part and order.
+
+    ``set[k]`` is its ``k``-th state and ``index in set`` asks whether it holds a state; both cost
+    microseconds and no memory. Built by ``Splits.take``.
+    """
+
+    splits: Splits
+    part: str
+    size: int
+    order: int = 0
+
+    @cached_property
+    def _base(self) -> tuple[_Region, Permutation, int, int]:
+        """Region, its permutation, and the first position and length of the part in it."""
+        if self.part in self.splits.bounds:
+            low, high = self.splits.bounds[self.part]
+            return self.splits._ordinary, self.splits._permutation, low, high - low
+        region = self.splits._extrapolation(self.part)
+        key = self.splits._key("order", self.part)
+        return region, Permutation(region.size, key), 0, region.size
+
+    @cached_property
+    def _shuffle(self) -> Permutation | None:
+        # "all" spans the three parts, so its first states would be test states: always shuffle.
+        if self.order == 0 and self.part != ALL:
+            return None
+        key = self.splits._key("shuffle", self.part, self.order)
+        return Permutation(self._base[3], key)
+
+    def __getitem__(self, k: int) -> State:
+        if not 0 <= k < self.size:
+            raise StateError(f"state set {self.name} has states 0 to {self.size - 1}, got {k}")
+        region, permutation, low, _ = self._base
+        k = k if self._shuffle is None else self._shuffle(k)
+        return self.splits.space.state(region.index(permutation(low + k)))
+
+    def __contains__(self, index: object) -> bool:
+        if not isinstance(index, int) or not 0 <= index < self.splits.space.size:
+            return False
+        region, permutation, low, length = self._base
+        local = region.local(index)
+        if local is None:
+            return False
+        k = permutation.position(local) - low
+        if not 0 <= k < length:
+            return False
+        k = k if self._shuffle is None else self._shuffle.position(k)
+        return k < self.size
+
+    def __iter__(self) -> Iterator[State]:
+        k = 0
+        while k < self.size:
+            yield self[k]
+            k += 1
+
+    def draw(self, rng: np.random.Generator) -> State:
+        """Returns a uniformly random state of the set."""
+        bits = self.size.bit_length()
+        while True:  # rejection keeps it exactly uniform at any size; two draws on average
+            k = int.from_bytes(rng.bytes((bits + 7) // 8), "little") & ((1 << bits) - 1)
+            if k < self.size:
+                return self[k]
+
+    def require_trainable(self) -> None:
+        """Refuses a set that holds held-out states.
+
+        Raises:
+            TestStateError: the set is not drawn from the train part.
+        """
+        if self.part != TRAIN:
+            raise TestStateError(
+                f"state set {self.name} is drawn from the {self.part!r} part and must not be "
+                f"trained on; use split {TRAIN!r}"
+            )
+
+    @cached_property
+    def digest(self) -> str:
+        """Sixteen hex digits that name exactly this ordered set of states."""
+        return digest(
+            [
+                self.splits._key("order").decode(),
+                [str(n) for part in (TEST, VALIDATION) for n in self.splits.bounds[part]],
+                [self.part, str(self.size), self.order],
+            ]
+        )
+
+    @property
+    def name(self) -> str:
+        """Readable name: part, size, and the digest that makes it exact."""
+        return f"{self.part}-{self.size}-{self.digest[:8]}"
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the set as JSON-able data: its division, part, size, order and digest."""
+        return {
+            "name": self.name,
+            "digest": self.digest,
+            "part": self.part,
+            "size": str(self.size),
+            "order": self.order,
+            "splits": self.splits.describe(),
+        }
+
+
+def _count(amount: float, total: int, name: str) -> int:
+    """Number of states meant by a fraction below 1 or by a count."""
+    if isinstance(amount, bool) or amount < 0 or (amount >= 1 and amount != int(amount)):
+        raise StateError(
+            f"{name}={amount!r}: expected a fraction from 0 up to (not including) 1, "
+            f"or a whole number of states"
+        )
+    count = int(Fraction(str(amount)) * total) if amount < 1 else int(amount)
+    if count > total:
+        raise StateError(f"{name}={amount}: the space has only {total} ordinary states")
+    return count

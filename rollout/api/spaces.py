@@ -1,0 +1,232 @@
+"""Any Gymnasium space as flat, named columns, and back.
+
+A *leaf* is a space with a fixed shape: ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``,
+and, in actions only, ``Text``. ``Dict`` and ``Tuple`` nest; their keys and positions are joined
+with slashes. Every other observation (``Text``, ``Sequence``, ``Graph``, ``OneOf`` and spaces of
+strings by third parties) has no fixed shape and travels in ``Frame.details``.
+
+A space that is itself a leaf gets its role as key: ``Box(...)`` becomes ``{"observation": ...}``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from rollout.api.types import Array, Columns
+from rollout.errors import SpaceError
+
+OBSERVATION = "observation"
+ACTION = "action"
+
+Path = tuple[str | int, ...]
+
+
+def leaf_shape(space: spaces.Space[Any]) -> tuple[int, ...]:
+    """Returns the shape of one value of a leaf space, ``()`` for a scalar.
+
+    Raises:
+        SpaceError: the space is not a leaf.
+    """
+    if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
+        return tuple(int(n) for n in space.shape)
+    if isinstance(space, spaces.Discrete | spaces.Text):
+        return ()
+    raise SpaceError(
+        f"expected a space of fixed shape (Box, Discrete, MultiDiscrete, MultiBinary or Text), "
+        f"got {space}; flatten it first with rollout.api.flatten_space"
+    )
+
+
+def leaf_dtype(space: spaces.Space[Any]) -> np.dtype[Any]:
+    """Returns the dtype of a leaf's column; ``object`` (strings) for ``Text``."""
+    if isinstance(space, spaces.Text):
+        return np.dtype(object)
+    leaf_shape(space)
+    return np.dtype(space.dtype)
+
+
+def is_fixed(space: spaces.Space[Any]) -> bool:
+    """Returns whether the space has a numeric column of fixed shape."""
+    return isinstance(
+        space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
+    )
+
+
+@dataclass(frozen=True)
+class FlatSpace:
+    """A nested space taken apart into leaves.
+
+    Attributes:
+        original: the space as it came.
+        columns: flat ``Dict`` of the leaves that become columns.
+        paths: where each column sits in the nested value.
+        loose: leaves without a fixed shape, which travel in ``details``, by key.
+        loose_paths: where each of those sits.
+    """
+
+    original: spaces.Space[Any]
+    columns: spaces.Dict
+    paths: Mapping[str, Path]
+    loose: Mapping[str, spaces.Space[Any]]
+    loose_paths: Mapping[str, Path]
+
+    def write(self, value: Any, columns: Mapping[str, Array], row: int) -> None:
+        """Copies one nested value into row ``row`` of arrays shaped ``(B, ...)``."""
+        for key, path in self.paths.items():
+            columns[key][row] = _at(value, path)
+
+    def details(self, value: Any) -> dict[str, Any]:
+        """Returns the parts of one nested value that have no column, by key."""
+        return {key: _at(value, path) for key, path in self.loose_paths.items()}
+
+    def read(self, columns: Mapping[str, Array], row: int) -> Any:
+        """Returns the nested value held by row ``row``, with the containers of the original.
+
+        Loose leaves are absent: only spaces made of columns alone come back whole.
+        """
+        return _rebuild(self.original, (), {p: columns[key][row] for key, p in self.paths.items()})
+
+
+def flatten_space(
+    space: spaces.Space[Any], role: str = OBSERVATION, *, text_columns: bool = False
+) -> FlatSpace:
+    """Returns the space taken apart into flat columns.
+
+    Args:
+        space: any Gymnasium space.
+        role: key of the column when the space is itself a leaf.
+        text_columns: whether ``Text`` becomes a column of strings (as in actions).
+
+    Raises:
+        SpaceError: two leaves would share a key, or a key is empty.
+    """
+    columns: dict[str, spaces.Space[Any]] = {}
+    paths: dict[str, Path] = {}
+    loose: dict[str, spaces.Space[Any]] = {}
+    loose_paths: dict[str, Path] = {}
+    for path, leaf in _leaves(space, ()):
+        key = "/".join(str(p) for p in path) or role
+        if key in columns or key in loose or any(str(p) == "" for p in path):
+            raise SpaceError(
+                f"the key {key!r} is empty or names two parts of {space}; "
+                f"rename the parts so that their slash-joined keys differ"
+            )
+        if is_fixed(leaf) or (text_columns and isinstance(leaf, spaces.Text)):
+            columns[key], paths[key] = leaf, path
+        else:
+            loose[key], loose_paths[key] = leaf, path
+    return FlatSpace(space, spaces.Dict(columns), paths, loose, loose_paths)
+
+
+def _leaves(space: spaces.Space[Any], path: Path) -> Iterator[tuple[Path, spaces.Space[Any]]]:
+    if isinstance(space, spaces.Dict):
+        for name, part in space.spaces.items():
+            yield from _leaves(part, (*path, name))
+    elif isinstance(space, spaces.Tuple):
+        for position, part in enumerate(space.spaces):
+            yield from _leaves(part, (*path, position))
+    else:
+        yield path, space
+
+
+def _at(value: Any, path: Path) -> Any:
+    for part in path:
+        value = value[part]
+    return value
+
+
+def _rebuild(space: spaces.Space[Any], path: Path, values: Mapping[Path, Any]) -> Any:
+    if isinstance(space, spaces.Dict):
+        return {k: _rebuild(s, (*path, k), values) for k, s in space.spaces.items()}
+    if isinstance(space, spaces.Tuple):
+        return tuple(_rebuild(s, (*path, i), values) for i, s in enumerate(space.spaces))
+    return values.get(path)
+
+
+def allocate(space: spaces.Dict, *leading: int) -> Columns:
+    """Returns zeroed arrays for a flat ``Dict``, each shaped ``(*leading, *leaf shape)``."""
+    return {
+        key: (
+            np.full(leading, "", dtype=object)
+            if isinstance(leaf, spaces.Text)
+            else np.zeros((*leading, *leaf_shape(leaf)), leaf_dtype(leaf))
+        )
+        for key, leaf in space.spaces.items()
+    }
+
+
+def sample(space: spaces.Dict, batch_size: int, rng: np.random.Generator) -> Columns:
+    """Returns ``batch_size`` uniform draws of a flat ``Dict``, columns ``(B, ...)``.
+
+    Bounded sides of a ``Box`` are uniform; unbounded ones follow Gymnasium: exponential beyond a
+    single bound, normal where there is none.
+    """
+    return {key: _sample_leaf(leaf, batch_size, rng) for key, leaf in space.spaces.items()}
+
+
+def _sample_leaf(space: spaces.Space[Any], n: int, rng: np.random.Generator) -> Array:
+    if isinstance(space, spaces.Discrete):
+        return rng.integers(space.start, space.start + space.n, size=n, dtype=np.int64)
+    if isinstance(space, spaces.MultiDiscrete):
+        draws = rng.random((n, *space.shape)) * space.nvec
+        return (draws.astype(np.int64) + space.start).astype(space.dtype)
+    if isinstance(space, spaces.MultiBinary):
+        return rng.integers(0, 2, size=(n, *space.shape), dtype=np.int8)
+    if isinstance(space, spaces.Text):
+        letters = np.array(list(space.character_list))
+        lengths = rng.integers(space.min_length, space.max_length + 1, size=n)
+        words = ["".join(rng.choice(letters, size=int(k))) for k in lengths]
+        return np.array(words, dtype=object)
+    if isinstance(space, spaces.Box):
+        return _sample_box(space, n, rng)
+    raise SpaceError(f"expected a leaf space to sample from, got {space}")
+
+
+def _sample_box(space: spaces.Box, n: int, rng: np.random.Generator) -> Array:
+    shape = (n, *space.shape)
+    if np.issubdtype(space.dtype, np.integer):
+        high = space.high.astype(np.int64) + 1
+        return rng.integers(space.low.astype(np.int64), high, size=shape).astype(space.dtype)
+    low: NDArray[np.float64] = np.broadcast_to(space.low, shape).astype(np.float64)
+    top: NDArray[np.float64] = np.broadcast_to(space.high, shape).astype(np.float64)
+    has_low, has_top = np.isfinite(low), np.isfinite(top)
+    both = has_low & has_top
+    out = rng.normal(size=shape)
+    tail = rng.exponential(size=shape)
+    out = np.where(has_low & ~has_top, np.where(has_low, low, 0) + tail, out)
+    out = np.where(has_top & ~has_low, np.where(has_top, top, 0) - tail, out)
+    bounded = np.where(both, low, 0) + rng.random(shape) * (
+        np.where(both, top, 0) - np.where(both, low, 0)
+    )
+    return np.where(both, bounded, out).astype(space.dtype)
+
+
+def check_columns(
+    space: spaces.Dict, columns: Mapping[str, Array], leading: tuple[int, ...]
+) -> None:
+    """Checks keys, shapes and dtypes of columns against a flat ``Dict``.
+
+    Raises:
+        SpaceError: a key is missing or unknown, or an array has another shape or dtype; the
+            message names the key, what was expected and what came.
+    """
+    if columns.keys() != space.spaces.keys():
+        missing = sorted(space.spaces.keys() - columns.keys())
+        extra = sorted(columns.keys() - space.spaces.keys())
+        raise SpaceError(
+            f"expected the columns {sorted(space.spaces)}; missing: {missing}, unknown: {extra}"
+        )
+    for key, leaf in space.spaces.items():
+        array = np.asarray(columns[key])
+        shape, dtype = (*leading, *leaf_shape(leaf)), leaf_dtype(leaf)
+        if array.shape != shape or array.dtype != dtype:
+            raise SpaceError(
+                f"column {key!r}: expected {dtype}{list(shape)} as in {leaf}, "
+                f"got {array.dtype}{list(array.shape)}"
+            )

@@ -1,0 +1,235 @@
+"""The state space of a game: named factors, exact sizes, a number for every state.
+
+A *state* is one choice of a value for every factor: where an episode starts (the biome, the
+weapon in hand, the seed of the terrain). The size of the space is the product of the factors'
+sizes, an exact integer of any magnitude. The *index* of a state is its mixed-radix number, the
+first factor being the most significant digit, so ``0 <= index < size`` names every state once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from rollout.errors import StateError, UnknownNameError
+
+Value: TypeAlias = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One named dimension of a state space.
+
+    Attributes:
+        name: unique within its space.
+        values: the values it can take, in the order of their digits. A ``range`` stands for as
+            many integers as one likes without listing them.
+        unit: unit of the values, empty for names.
+        doc: what the factor decides in the game.
+    """
+
+    name: str
+    values: Sequence[Value]
+    unit: str = ""
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise StateError(f"factor {self.name!r} has no values; give it at least one")
+        if not isinstance(self.values, range):
+            object.__setattr__(self, "values", tuple(self.values))
+            if len(self._digits) != len(self.values):
+                raise StateError(f"factor {self.name!r} lists a value twice: {self.values}")
+
+    @cached_property
+    def size(self) -> int:
+        """Number of values."""
+        return _length(self.values)
+
+    @cached_property
+    def _digits(self) -> dict[tuple[type, Value], int]:
+        # Keyed by type as well, so that True and 1, or 1 and 1.0, stay different values.
+        return {(type(v), v): i for i, v in enumerate(self.values)}
+
+    def digit(self, value: Value) -> int:
+        """Returns the digit of a value.
+
+        Raises:
+            StateError: the factor has no such value; the message lists those it has.
+        """
+        if isinstance(self.values, range):
+            if isinstance(value, int) and not isinstance(value, bool) and value in self.values:
+                return (value - self.values.start) // self.values.step
+        elif (type(value), value) in self._digits:
+            return self._digits[(type(value), value)]
+        raise UnknownValueError(self, value)
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the factor as JSON-able data; equal factors give equal data."""
+        if isinstance(self.values, range):
+            values: Any = {"range": [self.values.start, self.values.stop, self.values.step]}
+        else:
+            values = list(self.values)
+        return {"name": self.name, "values": values, "unit": self.unit, "doc": self.doc}
+
+
+class UnknownValueError(StateError, LookupError):
+    """A factor was asked for a value it does not have."""
+
+    def __init__(self, factor: Factor, value: object) -> None:
+        if isinstance(factor.values, range):
+            r = factor.values
+            valid = f"integers from {r.start} to {r[-1]}" + (f" by {r.step}" if r.step != 1 else "")
+        else:
+            valid = str(UnknownNameError("value", str(value), map(str, factor.values))).partition(
+                "."
+            )[2]
+            valid = valid.strip() or ", ".join(map(repr, factor.values))
+        super().__init__(f"factor {factor.name!r} has no value {value!r}. {valid}")
+
+    def __reduce__(self) -> tuple[type[StateError], tuple[str]]:
+        return StateError, (str(self),)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One state: its index in its space and the value of each factor."""
+
+    index: int
+    values: Mapping[str, Value]
+
+    def __getitem__(self, name: str) -> Value:
+        return self.values[name]
+
+
+@dataclass(frozen=True)
+class StateSpace:
+    """The product of named factors."""
+
+    factors: tuple[Factor, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factors", tuple(self.factors))
+        if not self.factors:
+            raise StateError("a state space needs at least one factor")
+        names = [f.name for f in self.factors]
+        if len(set(names)) != len(names):
+            raise StateError(f"a state space names a factor twice: {names}")
+
+    @cached_property
+    def size(self) -> int:
+        """Exact number of states."""
+        return math.prod(f.size for f in self.factors)
+
+    def factor(self, name: str) -> Factor:
+        """Returns the factor of that name.
+
+        Raises:
+            UnknownNameError: there is none.
+        """
+        for factor in self.factors:
+            if factor.name == name:
+                return factor
+        raise UnknownNameError("factor", name, [f.name for f in self.factors])
+
+    def digits(self, index: int) -> tuple[int, ...]:
+        """Returns the digit of each factor of the state at ``index``."""
+        if not 0 <= index < self.size:
+            raise StateError(
+                f"state index {index} is out of range: this space has {self.size} states, "
+                f"0 to {self.size - 1}"
+            )
+        digits = []
+        for factor in reversed(self.factors):
+            index, digit = divmod(index, factor.size)
+            digits.append(digit)
+        return tuple(reversed(digits))
+
+    def index_of_digits(self, digits: Sequence[int]) -> int:
+        """Returns the index of the state with these digits; the inverse of ``digits``."""
+        index = 0
+        for factor, digit in zip(self.factors, digits, strict=True):
+            index = index * factor.size + digit
+        return index
+
+    def state(self, index: int) -> State:
+        """Returns the state with this index.
+
+        Raises:
+            StateError: ``index`` is not in ``0 .. size-1``.
+        """
+        digits = self.digits(index)
+        return State(
+            index, {f.name: f.values[d] for f, d in zip(self.factors, digits, strict=True)}
+        )
+
+    def index(self, values: Mapping[str, Value]) -> int:
+        """Returns the index of the state with these factor values.
+
+        Raises:
+            StateError: a factor is missing, unknown, or has no such value.
+        """
+        for name in values:
+            self.factor(name)
+        missing = [f.name for f in self.factors if f.name not in values]
+        if missing:
+            raise StateError(f"a state needs a value for every factor; missing: {missing}")
+        return self.index_of_digits([f.digit(values[f.name]) for f in self.factors])
+
+    def restrict(self, values: Mapping[str, Sequence[Value]]) -> StateSpace:
+        """Returns the space in which the named factors take only the given values.
+
+        Raises:
+            UnknownNameError: a factor does not exist.
+            StateError: a value is not one of the factor's.
+        """
+        for name, allowed in values.items():
+            factor = self.factor(name)
+            ends = (allowed[0], allowed[-1]) if isinstance(allowed, range) and allowed else allowed
+            for value in ends:
+                factor.digit(value)
+        return StateSpace(
+            tuple(
+                Factor(f.name, values[f.name], f.unit, f.doc) if f.name in values else f
+                for f in self.factors
+            )
+        )
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Returns the factors as JSON-able data."""
+        return [f.describe() for f in self.factors]
+
+    @cached_property
+    def digest(self) -> str:
+        """Sixteen hex digits that name the space: same factors and values, same digest."""
+        plain = [{k: d[k] for k in ("name", "values")} for d in self.describe()]
+        return digest(plain)
+
+    def __iter__(self) -> Iterator[Factor]:
+        return iter(self.factors)
+
+
+def factor_from_data(data: Mapping[str, Any]) -> Factor:
+    """Returns the factor that ``Factor.describe`` described."""
+    values = data["values"]
+    if isinstance(values, Mapping):
+        values = range(*values["range"])
+    return Factor(data["name"], values, data.get("unit", ""), data.get("doc", ""))
+
+
+def digest(data: object) -> str:
+    """Returns sixteen hex digits of the SHA-256 of JSON-able data in canonical form."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _length(values: Sequence[Value]) -> int:
+    # len() of a range beyond sys.maxsize raises OverflowError; its arithmetic does not.
+    if isinstance(values, range):
+        return max(0, -(-(values.stop - values.start) // values.step))
+    return len(values)

@@ -1,0 +1,117 @@
+"""Tasks and evaluators: what is asked of the agent, and how far it got."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollout.api.bridge import BridgeSpec, Frame, Start
+from rollout.api.state import StateSpace
+from rollout.api.types import Columns, Floats
+from rollout.errors import ConfigError, UnknownNameError
+
+
+class Outcome(IntEnum):
+    """How a task stands. A decision other than ``RUNNING`` terminates the episode."""
+
+    RUNNING = 0
+    SUCCESS = 1
+    FAILURE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an evaluator says of one frame.
+
+    Attributes:
+        reward: reward of the step just made, ``(n,)`` float32.
+        progress: share of the task that is done, 0 to 1, ``(n,)`` float32; NaN if undefined.
+        outcome: ``Outcome`` values, ``(n,)`` int8.
+    """
+
+    reward: Floats
+    progress: Floats
+    outcome: NDArray[np.int8]
+
+
+class Evaluator(Protocol):
+    """Turns what happened into reward, progress and success, for the slots of one instance."""
+
+    def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
+        """Forgets the past of some slots. ``frame`` has one row per slot, in their order."""
+        ...
+
+    def judge(self, actions: Columns, frame: Frame) -> Verdict:
+        """Judges the step that led to ``frame``; everything has ``width`` rows.
+
+        Rows of slots that are over repeat their last verdict with reward 0.
+        """
+        ...
+
+
+class EvaluatorRecipe(Protocol):
+    """A frozen dataclass of options; the entry point in ``gamut.evaluators`` names its class."""
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """Signals the evaluator reads; checked against the bridge before anything is launched."""
+        ...
+
+    def build(self, width: int) -> Evaluator:
+        """Returns an evaluator for an instance of that width."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where an episode is cut.
+
+    Attributes:
+        steps: most actions in an episode; None for no limit but the game's own.
+    """
+
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps is not None and self.steps < 1:
+            raise ConfigError(f"limits.steps must be at least 1, got {self.steps}")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked of an agent: a goal, the states it can begin in, and how it is judged.
+
+    Attributes:
+        name: unique within its bridge.
+        goal: instruction text for the agent, and for the reader.
+        state_space: states an episode of this task can start from.
+        evaluator: recipe of what judges it.
+        limits: where an episode is cut.
+        difficulty: e.g. ``"simple"`` or ``"hard"`` in the sense of MCU, section 3.
+    """
+
+    name: str
+    goal: str
+    state_space: StateSpace
+    evaluator: EvaluatorRecipe
+    limits: Limits = Limits()
+    difficulty: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    def check(self, spec: BridgeSpec) -> None:
+        """Checks that the bridge can serve the task.
+
+        Raises:
+            UnknownNameError: the task needs a signal or a factor that the bridge does not have.
+            StateError: a factor value the bridge does not have.
+        """
+        for signal in sorted(self.evaluator.requires):
+            if signal not in spec.signals:
+                raise UnknownNameError(f"signal of {spec.name}", signal, spec.signals)
+        for factor in self.state_space:
+            spec.state_space.restrict({factor.name: factor.values})

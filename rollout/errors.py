@@ -1,0 +1,121 @@
+"""The exceptions of Gamut, in one tree.
+
+::
+
+    GamutError
+    ├── InputError (ValueError)            the user's input is wrong; nothing was launched; exit status 2
+    │   ├── UnknownNameError (LookupError) a name that does not exist; carries the nearest valid names
+    │   ├── ConfigError                    a key or value of a configuration
+    │   ├── StateError                     a state, factor value or state set that does not exist
+    │   │   └── TestStateError             a held-out state was about to be trained on
+    │   ├── SpaceError                     a space that cannot be carried in columns, or data outside a space
+    │   ├── RunDirectoryError              an output directory that holds something else
+    │   └── DatasetError                   a dataset of another schema, or one that cannot be opened
+    │       └── DatasetLockedError         another process is writing it
+    ├── GameError                          a running game failed; the slot is replaced, the episode is lost
+    │   ├── GameStartError                 it did not come up
+    │   ├── GameTimeout (TimeoutError)     it did not answer within its deadline
+    │   └── GameCrashed                    its process ended, or it raised
+    ├── BudgetExhausted                    a slot failed more often than its restart budget allows; exit status 3
+    ├── OutOfTurnError (RuntimeError)      methods were called in an order that the contract forbids
+    └── ContractError (AssertionError)     a plug-in breaks the contract of the seam it implements
+
+Each also inherits the matching builtin, so code that has never heard of Gamut can catch it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class GamutError(Exception):
+    """Base of every error that Gamut raises on purpose."""
+
+
+class InputError(GamutError, ValueError):
+    """The user's input is wrong. Raised before anything is launched."""
+
+
+def nearest(name: str, valid: Iterable[str], *, most: int = 3) -> list[str]:
+    """Returns the names of ``valid`` that look most like ``name``, best first."""
+    return difflib.get_close_matches(name, [str(v) for v in valid], n=most, cutoff=0.5)
+
+
+class UnknownNameError(InputError, LookupError):
+    """A name that does not exist.
+
+    Args:
+        kind: what the name would have named, e.g. ``"bridge"``.
+        name: what came.
+        valid: every name that exists.
+    """
+
+    def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
+        self.kind, self.name, self.valid = kind, name, sorted(str(v) for v in valid)
+        close = nearest(name, self.valid)
+        hint = f" Nearest: {', '.join(close)}." if close else ""
+        shown = ", ".join(self.valid[:20]) or "none"
+        more = f" and {len(self.valid) - 20} more" if len(self.valid) > 20 else ""
+        super().__init__(f"unknown {kind} {name!r}.{hint} Valid: {shown}{more}.")
+
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, list[str]]]:
+        return type(self), (self.kind, self.name, self.valid)
+
+
+class ConfigError(InputError):
+    """A configuration key or value is wrong."""
+
+
+class StateError(InputError):
+    """A state, a factor value or a state set does not exist."""
+
+
+class TestStateError(StateError):
+    """A state that is held out for testing was about to be trained on."""
+
+    __test__ = False  # keeps pytest from collecting the class by its name
+
+
+class SpaceError(InputError):
+    """A space cannot be carried in columns, or data does not belong to its space."""
+
+
+class RunDirectoryError(InputError):
+    """The output directory holds another run, or something that is not a run."""
+
+
+class DatasetError(InputError):
+    """A dataset cannot be opened, or has another schema than the data offered to it."""
+
+
+class DatasetLockedError(DatasetError):
+    """Another live process is writing the dataset."""
+
+
+class GameError(GamutError):
+    """A running game failed. The host replaces the slot and marks its episodes lost."""
+
+
+class GameStartError(GameError):
+    """A game did not come up within its deadline, or refused to."""
+
+
+class GameTimeout(GameError, TimeoutError):  # noqa: N818 - reads as what happened
+    """A game did not answer within the deadline of the phase it was in."""
+
+
+class GameCrashed(GameError):  # noqa: N818 - reads as what happened
+    """A game's process ended or its code raised."""
+
+
+class BudgetExhausted(GamutError):  # noqa: N818 - reads as what happened
+    """A slot failed more often than its restart budget allows."""
+
+
+class OutOfTurnError(GamutError, RuntimeError):
+    """Methods were called in an order that the contract forbids."""
+
+
+class ContractError(GamutError, AssertionError):
+    """A plug-in breaks the contract of the seam it implements."""
