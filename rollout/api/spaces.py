@@ -172,10 +172,12 @@ def sample(space: spaces.Dict, batch_size: int, rng: np.random.Generator) -> Col
 
 def _sample_leaf(space: spaces.Space[Any], n: int, rng: np.random.Generator) -> Array:
     if isinstance(space, spaces.Discrete):
-        return rng.integers(space.start, space.start + space.n, size=n, dtype=np.int64)
+        low, count = int(space.start), int(space.n)
+        return rng.integers(low, low + count, size=n, dtype=np.int64)
     if isinstance(space, spaces.MultiDiscrete):
-        draws = rng.random((n, *space.shape)) * space.nvec
-        return (draws.astype(np.int64) + space.start).astype(space.dtype)
+        scale, start = np.asarray(space.nvec), np.asarray(space.start)
+        draws = (rng.random((n, *space.shape)) * scale).astype(np.int64)
+        return np.asarray(draws + start, dtype=space.dtype)
     if isinstance(space, spaces.MultiBinary):
         return rng.integers(0, 2, size=(n, *space.shape), dtype=np.int8)
     if isinstance(space, spaces.Text):
@@ -191,8 +193,10 @@ def _sample_leaf(space: spaces.Space[Any], n: int, rng: np.random.Generator) -> 
 def _sample_box(space: spaces.Box, n: int, rng: np.random.Generator) -> Array:
     shape = (n, *space.shape)
     if np.issubdtype(space.dtype, np.integer):
-        high = space.high.astype(np.int64) + 1
-        return rng.integers(space.low.astype(np.int64), high, size=shape).astype(space.dtype)
+        bounds: tuple[Any, Any] = (space.low, space.high)
+        return np.asarray(
+            rng.integers(*bounds, size=shape, dtype=bounds[0].dtype, endpoint=True)
+        )
     low: NDArray[np.float64] = np.broadcast_to(space.low, shape).astype(np.float64)
     top: NDArray[np.float64] = np.broadcast_to(space.high, shape).astype(np.float64)
     has_low, has_top = np.isfinite(low), np.isfinite(top)
@@ -204,7 +208,7 @@ def _sample_box(space: spaces.Box, n: int, rng: np.random.Generator) -> Array:
     bounded = np.where(both, low, 0) + rng.random(shape) * (
         np.where(both, top, 0) - np.where(both, low, 0)
     )
-    return np.where(both, bounded, out).astype(space.dtype)
+    return np.asarray(np.where(both, bounded, out), dtype=space.dtype)
 
 
 def check_columns(

@@ -1,0 +1,261 @@
+"""Writes the steps of one instance straight into the arrays of a fragment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from rollout.api import (
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Decision,
+    Details,
+    EpisodeResult,
+    Fragment,
+    Frame,
+    Loss,
+    Start,
+    allocate,
+)
+from rollout.api.types import Bools
+from rollout.host.referee import Ruling
+
+
+def _allocate(specs: dict[str, ColumnSpec], *leading: int) -> Columns:
+    return {k: np.zeros((*leading, *s.shape), np.dtype(s.dtype)) for k, s in specs.items()}
+
+
+class FragmentBuilder:
+    """The fragment in the making.
+
+    Observations have one row more than steps: row ``t`` is what the policy sees before step ``t``,
+    so a frame is copied once, from the game to where the learner and the recorder will read it.
+
+    Attributes:
+        row: number of completed steps.
+    """
+
+    def __init__(
+        self,
+        spec: BridgeSpec,
+        extras: dict[str, ColumnSpec],
+        *,
+        width: int,
+        steps: int,
+        instance: int,
+        incarnation: int,
+    ) -> None:
+        t, b = steps, width
+        self.row = 0
+        self.capacity = steps
+        self.began = time.monotonic()
+        self._spec, self._width = spec, width
+        self._observations = allocate(spec.observation_space, t + 1, b)
+        self._final: list[tuple[int, int, Columns, Details | None]] = []
+        self._starts: list[Start] = []
+        self._index: dict[tuple[int, int], int] = {}
+        self._slot_index = np.full(b, -1, np.int32)
+        self._details: list[list[Details | None]] | None = None
+        self._memory: Columns | None = None
+        self._results: list[EpisodeResult] = []
+        self._losses: list[Loss] = []
+        self._f = Fragment(
+            instance=instance,
+            incarnation=incarnation,
+            starts=(),
+            start_index=np.full((t, b), -1, np.int32),
+            step=np.zeros((t, b), np.int32),
+            observations=self._observations,
+            actions=allocate(spec.action_space, t, b),
+            extras=_allocate(extras, t, b),
+            reward=np.zeros((t, b), np.float32),
+            progress=np.zeros((t, b), np.float32),
+            outcome=np.zeros((t, b), np.int8),
+            signals=_allocate(dict(spec.signals), t, b),
+            tick=np.zeros((t, b), np.int64),
+            first=np.zeros((t, b), bool),
+            terminated=np.zeros((t, b), bool),
+            truncated=np.zeros((t, b), bool),
+            lost=np.zeros((t, b), bool),
+            version=np.zeros(t, np.int64),
+            wall_time=np.zeros(t, np.float64),
+            latency=np.zeros(t, np.float32),
+            final_index=np.zeros((0, 2), np.int64),
+            final_observations={},
+            next_observations={},
+        )
+        # Bound once: attribute look-ups are a visible part of the cost of a one-slot step.
+        self._observation_pairs = list(self._observations.items())
+        self._action_pairs = list(self._f.actions.items())
+        self._extra_pairs = list(self._f.extras.items())
+        self._signal_pairs = list(self._f.signals.items())
+
+    @property
+    def age(self) -> float:
+        """Seconds since the builder was made."""
+        return time.monotonic() - self.began
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to tell: no step, no result, no loss."""
+        return self.row == 0 and not self._results and not self._losses
+
+    @property
+    def full(self) -> bool:
+        """Whether no further step fits."""
+        return self.row >= self.capacity
+
+    def observations(self) -> Columns:
+        """Returns what the policy sees now, views ``{key: (B, ...)}``."""
+        row = self.row
+        return {key: array[row] for key, array in self._observation_pairs}
+
+    def details(self) -> list[Details | None] | None:
+        """Returns the details beside the observations, one per slot, or None."""
+        return None if self._details is None else self._details[self.row]
+
+    def begin(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
+        """Writes the first observations of new episodes into the current row."""
+        rows = list(slots)
+        for key, array in self._observation_pairs:
+            array[self.row][rows] = frame.observations[key]
+        for number, (slot, start) in enumerate(zip(rows, starts, strict=True)):
+            self._slot_index[slot] = self._register(start)
+            if frame.details is not None:
+                self._set_details(self.row, slot, frame.details[number])
+
+    def resume(self, previous: FragmentBuilder, playing: Sequence[Start | None]) -> None:
+        """Goes on where a full fragment ended: its last observations are the first here."""
+        for key, array in self._observation_pairs:
+            array[0] = previous._observations[key][previous.row]
+        for slot, start in enumerate(playing):
+            if start is not None:
+                self._slot_index[slot] = self._register(start)
+        if previous._details is not None:
+            for slot, details in enumerate(previous._details[previous.row]):
+                self._set_details(0, slot, details)
+
+    def _register(self, start: Start) -> int:
+        key = (start.episode, start.attempt)
+        if key not in self._index:
+            self._index[key] = len(self._starts)
+            self._starts.append(start)
+        return self._index[key]
+
+    def _set_details(self, row: int, slot: int, details: Details | None) -> None:
+        if self._details is None:
+            self._details = [[None] * self._width for _ in range(self.capacity + 1)]
+        self._details[row][slot] = details
+
+    def remember(self, memory: Columns) -> None:
+        """Keeps a copy of the policy's memory before the first row."""
+        if self._memory is None:
+            self._memory = {k: v.copy() for k, v in memory.items()}
+
+    def write_decision(self, decision: Decision, version: int) -> None:
+        """Writes what the policy decided for the current row."""
+        row = self.row
+        for key, array in self._action_pairs:
+            array[row] = decision.actions[key]
+        for key, array in self._extra_pairs:
+            array[row] = decision.extras[key]
+        self._f.version[row] = version
+
+    def write_step(self, frame: Frame, ruling: Ruling, steps: np.ndarray, seconds: float) -> None:
+        """Completes the current row with what came of it, and moves to the next.
+
+        Args:
+            frame: what the instance answered.
+            ruling: what the referee made of it.
+            steps: completed steps of each slot, this one included, ``(B,)``.
+            seconds: time the game took.
+        """
+        f, row = self._f, self.row
+        f.start_index[row] = self._slot_index
+        number = steps - 1
+        f.step[row] = number
+        f.first[row] = number == 0
+        f.reward[row] = ruling.verdict.reward
+        f.progress[row] = ruling.verdict.progress
+        f.outcome[row] = ruling.verdict.outcome
+        for key, array in self._signal_pairs:
+            array[row] = frame.signals[key]
+        f.tick[row] = frame.tick
+        f.terminated[row] = ruling.terminated
+        f.truncated[row] = ruling.truncated
+        f.wall_time[row] = time.time()
+        f.latency[row] = seconds
+        self.row = row + 1
+        for key, array in self._observation_pairs:
+            array[row + 1] = frame.observations[key]
+        if frame.details is not None:
+            for slot, details in enumerate(frame.details):
+                self._set_details(row + 1, slot, details)
+
+    def blank_idle(self, active: Bools) -> None:
+        """Clears the row just written where the slot was idle."""
+        row, idle = self.row - 1, ~active
+        f = self._f
+        for array in (f.step, f.reward, f.outcome, f.first, f.tick):
+            array[row][idle] = 0
+        f.start_index[row][idle] = -1
+
+    def end(self, slot: int, result: EpisodeResult, loss: Loss | None = None) -> None:
+        """Notes that a slot's episode ended with the last completed row."""
+        self._results.append(result)
+        if loss is not None:
+            self._losses.append(loss)
+            self._register(loss.start)
+        row = self.row - 1
+        if row >= 0 and self._slot_index[slot] >= 0:
+            own = self._f.start_index[row, slot] == self._slot_index[slot]
+            if own and loss is not None:
+                self._f.lost[row, slot] = True
+            if own:
+                columns = {k: v[self.row, slot].copy() for k, v in self._observation_pairs}
+                details = self._details[self.row][slot] if self._details is not None else None
+                self._final.append((row, slot, columns, details))
+        self._slot_index[slot] = -1
+
+    def lose_unstarted(self, loss: Loss) -> None:
+        """Notes an episode that was lost before it had begun."""
+        self._losses.append(loss)
+
+    def build(self) -> Fragment:
+        """Returns the fragment; the builder is spent."""
+        f, t = self._f, self.row
+        final = sorted(self._final, key=lambda entry: entry[:2])
+        f.next_observations = {k: v[t] for k, v in self._observation_pairs}
+        f.observations = {k: v[:t] for k, v in self._observation_pairs}
+        if t < self.capacity:
+            self._trim(t)
+        f.starts = tuple(self._starts)
+        f.final_index = np.array([entry[:2] for entry in final], np.int64).reshape(-1, 2)
+        f.final_observations = _stack(self._spec, [entry[2] for entry in final])
+        if self._details is not None:
+            f.details = self._details[:t]
+            f.final_details = [entry[3] for entry in final]
+        f.memory = self._memory or {}
+        f.results = tuple(self._results)
+        f.losses = tuple(self._losses)
+        return f
+
+    def _trim(self, t: int) -> None:
+        f = self._f
+        for name in ("start_index", "step", "reward", "progress", "outcome", "tick", "first"):
+            setattr(f, name, getattr(f, name)[:t])
+        for name in ("terminated", "truncated", "lost", "version", "wall_time", "latency"):
+            setattr(f, name, getattr(f, name)[:t])
+        for name in ("actions", "extras", "signals"):
+            setattr(f, name, {k: v[:t] for k, v in getattr(f, name).items()})
+
+
+def _stack(spec: BridgeSpec, rows: list[Columns]) -> Columns:
+    columns = allocate(spec.observation_space, len(rows))
+    for key, array in columns.items():
+        for number, row in enumerate(rows):
+            array[number] = row[key]
+    return columns

@@ -1,0 +1,102 @@
+"""What runs in a game's own process: takes commands from the host, answers with frames.
+
+Started by ``SubprocessHandle`` as ``python -m rollout.host.child SOCKET LIFELINE MEMORY``, three
+inherited descriptors. Ends when told to, when the socket closes, and when the life line closes,
+which is what happens when the host dies.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollout.api import Frame, Instance
+from rollout.errors import GameError, GameStartError, GameTimeout, InputError
+from rollout.host.channel import Channel
+
+
+def _watch(lifeline: int) -> None:
+    """Kills this process group when the host has gone; blocks until then."""
+    os.read(lifeline, 1)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _answer(error: Exception) -> tuple[str, str]:
+    if isinstance(error, GameStartError):
+        return "start", str(error)
+    if isinstance(error, GameTimeout):
+        return "timeout", str(error)
+    if isinstance(error, InputError):
+        return "input", str(error)
+    if isinstance(error, GameError):
+        return "crashed", str(error)
+    return "crashed", f"{type(error).__name__}: {error}"
+
+
+class _Child:
+    def __init__(self, connection: Connection, memory: int) -> None:
+        self._connection, self._memory = connection, memory
+        self._instance: Instance | None = None
+        self._channel: Channel | None = None
+
+    def serve(self) -> None:
+        """Serves commands until told to end or until the host closes the socket."""
+        while True:
+            try:
+                message = self._connection.recv()
+            except EOFError:
+                return
+            if message[0] == "close":
+                return
+            try:
+                reply = self._serve_one(message)
+            except Exception as error:  # noqa: BLE001 - whatever a game raises is its host's news
+                reply = _answer(error)
+            self._connection.send(reply)
+
+    def _serve_one(self, message: tuple[Any, ...]) -> tuple[str, Any]:
+        if message[0] == "launch":
+            _, bridge, workdir, ports, width, timeout_s = message
+            self._channel = Channel(self._memory, bridge.spec, width)
+            self._instance = bridge.launch(Path(workdir), ports, width=width, timeout_s=timeout_s)
+            return "launched", None
+        if self._instance is None or self._channel is None:
+            raise GameStartError("expected a launch before any other command")
+        frame: Frame
+        if message[0] == "reset":
+            _, slots, starts, timeout_s = message
+            frame = self._instance.reset(slots, starts, timeout_s=timeout_s)
+            self._channel.write_frame(frame, np.asarray(slots, np.int64))
+        else:
+            _, loose, timeout_s = message
+            actions = self._channel.actions | loose if loose else self._channel.actions
+            frame = self._instance.step(actions, timeout_s=timeout_s)
+            self._channel.write_frame(frame, slice(None))
+        return "frame", None if frame.details is None else list(frame.details)
+
+    def close(self) -> None:
+        """Ends the game."""
+        if self._instance is not None:
+            self._instance.close()
+
+
+def main() -> None:
+    """Serves one host, then ends the game."""
+    socket, lifeline, memory = map(int, sys.argv[1:4])
+    threading.Thread(target=_watch, args=(lifeline,), daemon=True).start()
+    child = _Child(Connection(socket), memory)
+    try:
+        child.serve()
+    finally:
+        child.close()
+
+
+if __name__ == "__main__":
+    main()

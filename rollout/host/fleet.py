@@ -1,0 +1,257 @@
+"""Players in many actors, and their fragments in the order in which they are ready."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
+
+from rollout.api import Fragment, Loss, Start
+from rollout.errors import BudgetExhausted, GamutError
+from rollout.host.actors import GameHost, HostPlan, Report, remote_host
+from rollout.host.schedule import Ledger, Schedule
+
+log = logging.getLogger(__name__)
+
+_POLL_S = 2.0  # how often hosts that are silent are looked after
+_FETCH_S = 120.0  # most time to fetch a fragment that is ready
+_STALL_MARGIN_S = 30.0  # beyond the longest deadline of a game, before its host counts as hung
+
+
+@dataclass
+class FleetOptions:
+    """How many hosts there are, and how they are kept alive.
+
+    Attributes:
+        actors: number of Ray actors; 0 plays in this process, without Ray.
+        max_in_flight: fragments asked of one actor before the last is taken: back-pressure.
+        restarts: how often one actor may be replaced.
+    """
+
+    actors: int = 1
+    max_in_flight: int = 2
+    restarts: int = 5
+
+
+@dataclass
+class FleetNews:
+    """What happened beside the fragments.
+
+    Attributes:
+        losses: episodes that were lost with their host.
+        abandoned: episodes that were lost more often than they are retried.
+        replaced: number of hosts that were replaced.
+    """
+
+    losses: list[Loss] = field(default_factory=list)
+    abandoned: list[Start] = field(default_factory=list)
+    replaced: int = 0
+
+
+class LocalFleet:
+    """One player in this process; the plain loop, for debugging and tests."""
+
+    def __init__(self, plan: HostPlan) -> None:
+        self.plan, self.news = plan, FleetNews()
+        self._host = GameHost(plan, 0)
+
+    def play(self, schedule: Schedule) -> Iterator[Fragment]:
+        """Yields every fragment of the schedule's episodes."""
+        want = 2 * self.plan.slots
+        waiting = 0
+        while True:
+            report, fragment = self._host.play(schedule.take(max(0, want - waiting)))
+            waiting = report.waiting
+            self.news.abandoned += report.abandoned
+            if fragment is not None:
+                want = max(want, len(fragment.results) + self.plan.slots)
+                yield fragment
+            elif schedule.exhausted:
+                return
+
+    def close(self) -> None:
+        """Ends every game."""
+        self._host.close()
+
+
+@dataclass
+class _Member:
+    """One actor of the fleet."""
+
+    number: int
+    ledger: Ledger
+    handle: Any = None
+    incarnation: int = 0
+    pending: deque[Any] = field(default_factory=deque)
+    want: int = 1
+    waiting: int = 0
+    pulse: Any = None  # an unanswered question for its progress
+    progress: int = -1
+    moved: float = 0.0  # when its progress was last seen to change
+
+
+class RayFleet:
+    """Players in Ray actors.
+
+    Each actor is asked for up to ``max_in_flight`` fragments; the next is asked of it once one has
+    been taken, so a slow consumer slows the games instead of filling the memory. An actor that
+    dies or hangs is replaced within its budget, and what it held is played again, from the same
+    starts, by whoever is free.
+    """
+
+    def __init__(self, plan: HostPlan, options: FleetOptions) -> None:
+        self.plan, self.options, self.news = plan, options, FleetNews()
+        deadlines = plan.pool.deadlines or plan.bridge.spec.deadlines
+        longest = max(deadlines.start_s, deadlines.reset_s, deadlines.step_s)
+        self._stall_s = longest + _STALL_MARGIN_S
+        self._members = [
+            _Member(n, Ledger(plan.play.retries), want=plan.slots) for n in range(options.actors)
+        ]
+        needs = plan.bridge.spec.resources
+        total = float(ray.cluster_resources().get("CPU", 1.0))
+        # More actors than processors share them: asking for more than there is would wait forever.
+        self._cpus = min(needs.cpus, total / options.actors)
+        self._gpus = needs.gpus
+        for member in self._members:
+            self._launch(member)
+
+    def _launch(self, member: _Member) -> None:
+        member.handle = remote_host(
+            self.plan,
+            member.number,
+            member.incarnation,
+            num_cpus=self._cpus,
+            num_gpus=self._gpus,
+        )
+        member.progress, member.pulse, member.waiting = -1, None, 0
+        member.moved = time.monotonic()
+
+    def play(self, schedule: Schedule) -> Iterator[Fragment]:
+        """Yields the fragments of all actors, first ready first.
+
+        Raises:
+            BudgetExhausted: every actor failed more often than its budget allows.
+        """
+        while True:
+            self._ask(schedule)
+            heads = {m.pending[0]: m for m in self._members if m.pending}
+            if not heads:
+                if all(m.handle is None for m in self._members) and not schedule.exhausted:
+                    raise BudgetExhausted(
+                        f"all {len(self._members)} actors failed more than "
+                        f"{self.options.restarts} times; see the log for each death"
+                    )
+                return
+            ready, _ = ray.wait(list(heads), num_returns=1, timeout=_POLL_S)
+            for ref in ready:
+                fragment = self._take(heads[ref], schedule)
+                if fragment is not None:
+                    yield fragment
+            self._look_after(schedule)
+
+    def _ask(self, schedule: Schedule) -> None:
+        """Keeps every living actor supplied with episodes and with requests."""
+        for member in self._members:
+            while member.handle is not None and len(member.pending) < self.options.max_in_flight:
+                starts = schedule.take(max(0, member.want - member.waiting))
+                idle = not member.ledger.held and not starts
+                if idle or (member.pending and not starts and not member.ledger.held):
+                    break
+                member.ledger.give(starts)
+                member.waiting += len(starts)
+                member.pending.append(member.handle.play.remote(starts))
+
+    def _take(self, member: _Member, schedule: Schedule) -> Fragment | None:
+        ref = member.pending.popleft()
+        report: Report
+        fragment: Fragment | None
+        try:
+            report, fragment = ray.get(ref, timeout=_FETCH_S)
+        except RayTaskError as error:
+            self._task_failed(member, schedule, error)
+            return None
+        except (RayActorError, GetTimeoutError) as error:
+            self._replace(member, schedule, _first_line(error))
+            return None
+        member.waiting = report.waiting
+        member.moved = time.monotonic()
+        self.news.abandoned += report.abandoned
+        results = fragment.results if fragment is not None else ()
+        member.ledger.settle(results, report.abandoned)
+        # Short episodes need a longer queue than there are slots, long ones must not hoard.
+        member.want = max(self.plan.slots, len(results) + 1)
+        return fragment
+
+    def _task_failed(self, member: _Member, schedule: Schedule, error: RayTaskError) -> None:
+        cause = error.as_instanceof_cause()
+        if isinstance(cause, BudgetExhausted):
+            member.incarnation = self.options.restarts  # its games do not come up: no other try
+            self._replace(member, schedule, str(cause))
+        else:
+            raise cause from None if isinstance(cause, GamutError) else error
+
+    def _look_after(self, schedule: Schedule) -> None:
+        """Finds actors that have hung, however deep: nothing in them moves any more."""
+        now = time.monotonic()
+        for member in self._members:
+            if member.handle is None or not member.pending:
+                member.moved = now
+                continue
+            if member.pulse is None:
+                if now - member.moved > _POLL_S:
+                    member.pulse = member.handle.progress.remote()
+            elif ray.wait([member.pulse], timeout=0)[0]:
+                self._read_pulse(member, now)
+            if now - member.moved > self._stall_s:
+                self._replace(member, schedule, f"nothing moved for {self._stall_s:.0f} s")
+
+    def _read_pulse(self, member: _Member, now: float) -> None:
+        pulse, member.pulse = member.pulse, None
+        try:
+            progress = ray.get(pulse, timeout=1.0)
+        except (RayActorError, RayTaskError, GetTimeoutError):
+            return  # its fragment will say the same, with the reason
+        if progress != member.progress:
+            member.progress, member.moved = progress, now
+
+    def _replace(self, member: _Member, schedule: Schedule, reason: str) -> None:
+        """Buries an actor; what it held is played again."""
+        handle, member.handle = member.handle, None
+        member.pending.clear()
+        if handle is not None:
+            ray.kill(handle)
+        held = list(member.ledger.held.values())
+        again, abandoned = member.ledger.lose()
+        schedule.give_back(again)
+        self.news.abandoned += abandoned
+        first = member.number * self.plan.instances
+        self.news.losses += [Loss(s, first, 0, "actor", reason, 0) for s in held]
+        log.warning(
+            "host %d died: %s; %d episodes are played again", member.number, reason, len(again)
+        )
+        if member.incarnation < self.options.restarts:
+            member.incarnation += 1
+            self.news.replaced += 1
+            self._launch(member)
+
+    def close(self) -> None:
+        """Ends every game, politely while there is time, and every actor."""
+        deadlines = self.plan.pool.deadlines or self.plan.bridge.spec.deadlines
+        closing = {m.number: m.handle.close.remote() for m in self._members if m.handle}
+        if closing:
+            timeout = deadlines.close_s * self.plan.instances + 5.0
+            ray.wait(list(closing.values()), num_returns=len(closing), timeout=timeout)
+        for member in self._members:
+            if member.handle is not None:
+                ray.kill(member.handle)
+                member.handle = None
+
+
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"

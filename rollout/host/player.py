@@ -1,0 +1,317 @@
+"""The loop: plays a policy on a pool of instances and gives fragments.
+
+One step of data: ``start -> reset -> frame -> policy.act -> step -> frame -> referee -> row``.
+Whichever instance is ready is served next; the instances that are ready together share one call
+of the policy. An episode ends exactly once: terminated, truncated or lost; a lost one is tried
+again, from the same start, on whichever fresh instance is free first.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from rollout.api import (
+    Array,
+    Columns,
+    Decision,
+    Details,
+    Fragment,
+    Loss,
+    Policy,
+    Start,
+    Task,
+    check_columns,
+)
+from rollout.api.fragment import Phase
+from rollout.errors import BudgetExhausted
+from rollout.host.builder import FragmentBuilder
+from rollout.host.pool import Event, Pool
+from rollout.host.referee import Referee
+
+
+@dataclass(slots=True)
+class _Track:
+    """What the player knows of one instance."""
+
+    referee: Referee
+    builder: FragmentBuilder
+    memory: Columns = field(default_factory=dict)
+    actions: Columns = field(default_factory=dict)
+    resetting: list[tuple[int, Start]] = field(default_factory=list)
+    acting: bool = False  # it has frames in every active slot and waits for actions
+
+
+@dataclass(frozen=True)
+class PlayOptions:
+    """How a policy is played.
+
+    Attributes:
+        steps: most steps in a fragment.
+        seconds: a fragment is given after this long even if it holds fewer; None waits.
+        explore: whether the policy samples.
+        retries: how often a lost episode is tried again.
+    """
+
+    steps: int = 64
+    seconds: float | None = None
+    explore: bool = True
+    retries: int = 3
+
+
+class Player:
+    """Plays one policy on one pool.
+
+    Attributes:
+        starts: episodes waiting for a free slot, first come first served.
+        abandoned: episodes that were lost more often than they are retried.
+        progress: counts everything that happened; a host that stands still has hung.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        task: Task,
+        policy: Policy,
+        options: PlayOptions = PlayOptions(),
+        *,
+        first_instance: int = 0,
+    ) -> None:
+        self.pool, self.task, self.policy, self.options = pool, task, policy, options
+        self.starts: deque[Start] = deque()
+        self.abandoned: list[Start] = []
+        self.progress = 0
+        self._first = first_instance
+        self._ready: deque[Fragment] = deque()
+        self._tracks = [self._fresh(i) for i in range(pool.instances)]
+        self._checked = False
+        self._last_failure = ""
+        pool.launch()
+
+    def _fresh(self, number: int) -> _Track:
+        referee = Referee(self.task, self.pool.width, self._first + number)
+        return _Track(referee, self._new_builder(number))
+
+    def _new_builder(self, number: int) -> FragmentBuilder:
+        return FragmentBuilder(
+            self.pool.spec,
+            dict(self.policy.extras),
+            width=self.pool.width,
+            steps=self.options.steps,
+            instance=self._first + number,
+            incarnation=self.pool.incarnation(number),
+        )
+
+    def offer(self, starts: Iterable[Start]) -> None:
+        """Adds episodes to be played."""
+        self.starts.extend(starts)
+
+    def next_fragment(self) -> Fragment | None:
+        """Returns the next fragment that is complete, from whichever instance.
+
+        Returns:
+            None once every episode on offer has ended and everything was given.
+
+        Raises:
+            BudgetExhausted: no instance is left, and none may be launched any more; everything
+                that was played has been given before.
+        """
+        while not self._ready:
+            self._assign_idle()
+            self._act()
+            if not self.pool.busy:
+                return self._rest()
+            for event in self.pool.recv():
+                self._handle(event)
+        return self._ready.popleft()
+
+    def _rest(self) -> Fragment | None:
+        """Nothing is in flight: all is played, or nothing is left to play on."""
+        for number in range(len(self._tracks)):
+            self._emit(number)
+        if self._ready:
+            return self._ready.popleft()
+        if self.pool.alive == 0:
+            raise BudgetExhausted(
+                f"all {self.pool.instances} instances failed more than "
+                f"{self.pool.options.restarts} times; the last one: {self._last_failure}"
+            )
+        return None
+
+    def _handle(self, event: Event) -> None:
+        self.progress += 1
+        if event.kind == "step":
+            self._on_step(event)
+        elif event.kind == "reset":
+            self._on_reset(event)
+        elif event.kind == "failed":
+            self._on_failure(event)
+
+    def _assign_idle(self) -> None:
+        """Gives every free slot of every waiting instance its next start."""
+        if not self.starts:
+            return
+        for number in range(len(self._tracks)):
+            if self.pool.waiting(number):
+                self._assign(number)
+
+    def _assign(self, number: int) -> None:
+        track = self._tracks[number]
+        free = [s for s, start in enumerate(track.referee.starts) if start is None]
+        pairs = [(slot, self.starts.popleft()) for slot in free if self.starts]
+        if pairs:
+            track.resetting, track.acting = pairs, False
+            self.pool.reset(number, [s for s, _ in pairs], [s for _, s in pairs])
+
+    def _on_reset(self, event: Event) -> None:
+        track = self._tracks[event.instance]
+        assert event.frame is not None
+        slots = [slot for slot, _ in track.resetting]
+        starts = [start for _, start in track.resetting]
+        track.resetting = []
+        track.referee.reset(slots, starts, event.frame)
+        track.builder.begin(slots, starts, event.frame)
+        for key, rows in self.policy.initial_memory(starts).items():
+            if key not in track.memory:
+                track.memory[key] = np.zeros((self.pool.width, *rows.shape[1:]), rows.dtype)
+            track.memory[key][slots] = rows
+        track.acting = True
+
+    def _on_step(self, event: Event) -> None:
+        track, frame = self._tracks[event.instance], event.frame
+        assert frame is not None
+        referee, builder = track.referee, track.builder
+        ruling = referee.judge(track.actions, frame)
+        builder.write_step(frame, ruling, referee.steps, event.seconds)
+        if not all(start is not None for start in referee.starts):
+            builder.blank_idle(referee.active)
+        for slot in ruling.ended:
+            end = "terminated" if ruling.terminated[slot] else "truncated"
+            result = referee.finish(slot, end, int(ruling.verdict.outcome[slot]))  # type: ignore[arg-type] # a literal, by the line above
+            builder.end(slot, result)
+        track.acting = any(start is not None for start in referee.starts)
+        if builder.full or not track.acting or self._overdue(builder):
+            self._emit(event.instance)
+        if ruling.ended and self.starts:
+            self._assign(event.instance)
+
+    def _overdue(self, builder: FragmentBuilder) -> bool:
+        seconds = self.options.seconds
+        return seconds is not None and builder.age >= seconds
+
+    def _emit(self, number: int) -> None:
+        """Gives what an instance has played so far."""
+        track = self._tracks[number]
+        if track.builder.empty:
+            return
+        previous, track.builder = track.builder, self._new_builder(number)
+        track.builder.resume(previous, track.referee.starts)
+        self._ready.append(previous.build())
+
+    def _on_failure(self, event: Event) -> None:
+        number = event.instance
+        track = self._tracks[number]
+        self._last_failure = event.reason
+        for slot, start in enumerate(track.referee.starts):
+            if start is not None:
+                result = track.referee.finish(slot, "lost", 0)
+                loss = self._lose(start, number, slot, event.phase, event.reason, result.length)
+                track.builder.end(slot, result, loss)
+        for slot, start in track.resetting:
+            loss = self._lose(start, number, slot, event.phase, event.reason, 0)
+            track.builder.lose_unstarted(loss)
+        self._emit(number)
+        self._tracks[number] = self._fresh(number)
+
+    def _lose(
+        self, start: Start, number: int, slot: int, phase: Phase, reason: str, steps: int
+    ) -> Loss:
+        if start.attempt < self.options.retries:
+            self.starts.appendleft(replace(start, attempt=start.attempt + 1))
+        else:
+            self.abandoned.append(start)
+        return Loss(start, self._first + number, slot, phase, reason, steps)
+
+    def _act(self) -> None:
+        """Lets the policy decide for every instance that waits for actions, in one call."""
+        numbers = [
+            n for n, track in enumerate(self._tracks) if track.acting and self.pool.waiting(n)
+        ]
+        if not numbers:
+            return
+        if len(numbers) == 1:
+            decisions = [self._decide(self._tracks[numbers[0]])]
+        else:
+            decisions = self._decide_together([self._tracks[n] for n in numbers])
+        version = self.policy.version
+        for number, decision in zip(numbers, decisions, strict=True):
+            track = self._tracks[number]
+            if track.builder.row == 0 and track.memory:
+                track.builder.remember(track.memory)
+            track.builder.write_decision(decision, version)
+            track.memory, track.actions = decision.memory, decision.actions
+            track.acting = False
+            self.pool.send(number, decision.actions)
+
+    def _decide(self, track: _Track) -> Decision:
+        decision = self.policy.act(
+            track.builder.observations(),
+            track.memory,
+            details=_filled(track.builder.details()),
+            explore=self.options.explore,
+        )
+        if not self._checked:
+            self._check(decision)
+        return decision
+
+    def _check(self, decision: Decision) -> None:
+        """Checks the first decision, so that a wrong policy is told from a crashing game."""
+        check_columns(self.pool.spec.action_space, decision.actions, (self.pool.width,))
+        missing = sorted(set(self.policy.extras) - set(decision.extras))
+        if missing:
+            raise KeyError(f"the policy declares the extras {missing} and does not return them")
+        self._checked = True
+
+    def _decide_together(self, tracks: Sequence[_Track]) -> list[Decision]:
+        width = self.pool.width
+        details = [_filled(t.builder.details()) for t in tracks]
+        joint = self.policy.act(
+            _join([t.builder.observations() for t in tracks]),
+            _join([t.memory for t in tracks]),
+            details=_join_details(details, width),
+            explore=self.options.explore,
+        )
+        parts = [slice(i * width, (i + 1) * width) for i in range(len(tracks))]
+        return [
+            Decision(_part(joint.actions, p), _part(joint.memory, p), _part(joint.extras, p))
+            for p in parts
+        ]
+
+    def close(self) -> None:
+        """Ends every game."""
+        self.pool.close()
+
+
+def _join(columns: Sequence[Columns]) -> Columns:
+    return {key: np.concatenate([c[key] for c in columns]) for key in columns[0]}
+
+
+def _part(columns: Columns, rows: slice) -> Columns:
+    def copy(array: Array) -> Array:
+        return array[rows].copy()
+
+    return {key: copy(array) for key, array in columns.items()}
+
+
+def _filled(details: Sequence[Details | None] | None) -> list[Details] | None:
+    return None if details is None else [d if d is not None else {} for d in details]
+
+
+def _join_details(parts: Sequence[list[Details] | None], width: int) -> list[Details] | None:
+    if all(part is None for part in parts):
+        return None
+    blank: list[Details] = [{}] * width
+    return [entry for part in parts for entry in (part if part is not None else blank)]
