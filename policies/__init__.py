@@ -1,1 +1,1 @@
-
+"""Policies: whatever chooses actions. One file each, one entry point each."""

@@ -155,9 +155,10 @@ class Instance(Protocol):
 
     The rules every instance keeps:
 
-    * Before its first ``reset`` a slot shows nothing; stepping it is not allowed.
-    * ``step`` moves every slot that is not over. A slot that is over and was not reset is left
-      alone: its row repeats, and its action is ignored.
+    * Stepping an instance none of whose slots was ever reset is refused (``OutOfTurnError``).
+    * ``step`` moves every slot that is playing. A slot that is over and was not reset, or that was
+      never reset, is left alone: its row repeats (zeros if it never had one) and its action is
+      ignored. The host relies on it when it has fewer episodes left than slots.
     * Slots do not influence one another unless the game says so in its documentation.
     """
 

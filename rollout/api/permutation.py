@@ -9,6 +9,7 @@ nothing is stored, so ten million states, or 10^20, take no memory.
 from __future__ import annotations
 
 import hashlib
+import operator
 
 from rollout.errors import StateError
 
@@ -38,23 +39,23 @@ class Permutation:
 
     def __call__(self, position: int) -> int:
         """Returns the element at ``position``; both are in ``range(size)``."""
-        self._check(position)
-        value = self._encrypt(position)
+        value = self._encrypt(self._check(position))
         while value >= self.size:
             value = self._encrypt(value)
         return value
 
     def position(self, element: int) -> int:
         """Returns where ``element`` stands: the inverse of calling the permutation."""
-        self._check(element)
-        value = self._decrypt(element)
+        value = self._decrypt(self._check(element))
         while value >= self.size:
             value = self._decrypt(value)
         return value
 
-    def _check(self, value: int) -> None:
+    def _check(self, value: int) -> int:
+        value = operator.index(value)  # numpy's integers would overflow on the way
         if not 0 <= value < self.size:
             raise StateError(f"expected 0 <= value < {self.size}, got {value}")
+        return value
 
     def _hash(self, round_index: int, value: int) -> int:
         state = self._rounds[round_index].copy()

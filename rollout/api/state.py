@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -49,7 +50,7 @@ class Factor:
     @cached_property
     def size(self) -> int:
         """Number of values."""
-        return _length(self.values)
+        return length(self.values)
 
     @cached_property
     def _digits(self) -> dict[tuple[type, Value], int]:
@@ -65,17 +66,38 @@ class Factor:
         if isinstance(self.values, range):
             if isinstance(value, int) and not isinstance(value, bool) and value in self.values:
                 return (value - self.values.start) // self.values.step
-        elif (type(value), value) in self._digits:
+        elif isinstance(value, Hashable) and (type(value), value) in self._digits:
             return self._digits[(type(value), value)]
         raise UnknownValueError(self, value)
 
+    def digits(self, values: Sequence[Value]) -> Sequence[int]:
+        """Returns the digits of some values, ascending, each once.
+
+        Equal sets of values give equal answers: a range if the digits are evenly spaced, which
+        takes no memory however many they are, else a tuple.
+
+        Raises:
+            StateError: the factor has no such value.
+        """
+        if isinstance(values, range) and isinstance(self.values, range) and values:
+            ends = self.digit(values[0]), self.digit(values[-1])
+            step, rest = divmod(abs(values.step), abs(self.values.step))
+            if rest and ends[0] != ends[1]:
+                raise UnknownValueError(self, values[1])
+            return canonical_range(range(min(ends), max(ends) + 1, max(step, 1)))
+        if isinstance(values, range) and length(values) > self.size:
+            raise StateError(f"factor {self.name!r} has {self.size} values, {values} has more")
+        digits = tuple(sorted({self.digit(value) for value in values}))
+        if digits:
+            step = digits[1] - digits[0] if len(digits) > 1 else 1
+            even = range(digits[0], digits[-1] + 1, step)
+            if len(even) == len(digits) and all(map(operator.eq, even, digits)):
+                return canonical_range(even)
+        return digits
+
     def describe(self) -> dict[str, Any]:
         """Returns the factor as JSON-able data; equal factors give equal data."""
-        if isinstance(self.values, range):
-            values: Any = {"range": [self.values.start, self.values.stop, self.values.step]}
-        else:
-            values = list(self.values)
-        return {"name": self.name, "values": values, "unit": self.unit, "doc": self.doc}
+        return {"name": self.name, "values": describe_values(self.values), "unit": self.unit, "doc": self.doc}
 
 
 class UnknownValueError(StateError, LookupError):
@@ -139,6 +161,7 @@ class StateSpace:
 
     def digits(self, index: int) -> tuple[int, ...]:
         """Returns the digit of each factor of the state at ``index``."""
+        index = operator.index(index)
         if not 0 <= index < self.size:
             raise StateError(
                 f"state index {index} is out of range: this space has {self.size} states, "
@@ -190,9 +213,7 @@ class StateSpace:
         """
         for name, allowed in values.items():
             factor = self.factor(name)
-            ends = (allowed[0], allowed[-1]) if isinstance(allowed, range) and allowed else allowed
-            for value in ends:
-                factor.digit(value)
+            factor.digits(allowed)
         return StateSpace(
             tuple(
                 Factor(f.name, values[f.name], f.unit, f.doc) if f.name in values else f
@@ -228,7 +249,22 @@ def digest(data: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _length(values: Sequence[Value]) -> int:
+def describe_values(values: Sequence[Value]) -> Any:
+    """Returns values of a factor as JSON-able data; equal values give equal data."""
+    if not isinstance(values, range):
+        return list(values)
+    values = canonical_range(values)
+    return {"range": [values.start, values.stop, values.step]}
+
+
+def canonical_range(values: range) -> range:
+    """Returns the one way to write a range that is not empty; Python allows several."""
+    step = values.step if length(values) > 1 else 1
+    return range(values[0], values[-1] + (1 if step > 0 else -1), step)
+
+
+def length(values: Sequence[Any]) -> int:
+    """Returns the number of values, also of a range too long for ``len``."""
     # len() of a range beyond sys.maxsize raises OverflowError; its arithmetic does not.
     if isinstance(values, range):
         return max(0, -(-(values.stop - values.start) // values.step))

@@ -8,6 +8,7 @@ result is asked for).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -22,6 +23,7 @@ from rollout.api import Bridge, Columns, Frame, Instance, Start
 from rollout.errors import GameCrashed, GameError, GameStartError, GameTimeout, InputError
 from rollout.host.channel import Channel, create_memory
 
+_REAP_S = 0.5
 _STDERR_TAIL = 2000  # characters of a dead game's last words that go into its death notice
 
 
@@ -201,6 +203,9 @@ class SubprocessHandle:
         try:
             kind, payload = self._connection.recv()
         except (EOFError, OSError) as error:
+            if self._process is not None:  # its socket closes a moment before it can be reaped
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_REAP_S)
             raise GameCrashed("the game's process ended") from error
         if kind == "launched":
             return None

@@ -1,0 +1,44 @@
+# Everything a newcomer needs: `make demo` and `make test`. Both set up what they use.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.PHONY: demo test unit lint format setup clean help
+
+help:           ## say what there is
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+setup: $(READY) ## make .venv and install into it
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v == (3, 11) else f"Gamut needs Python 3.11, and {sys.executable} is {v[0]}.{v[1]}; say make PYTHON=/path/to/python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@# Torch first and exactly: a looser range pulls gigabytes that a machine without a GPU cannot use.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(READY)  ## collect 50 episodes of Crafter on two actors into runs/demo/
+	$(BIN)/python scripts/collect.py --config configs/collect_crafter_demo.yaml --resume
+	$(BIN)/python scripts/dataset.py info runs/demo/dataset
+
+test: lint      ## lint, then all tests
+	$(BIN)/python -m pytest
+
+unit: $(READY)  ## the tests that need no Ray, in seconds
+	$(BIN)/python -m pytest tests/unit tests/test_architecture.py -m 'not slow and not ray'
+
+lint: $(READY)  ## ruff, mypy strict, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(READY) ## let ruff tidy up
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:          ## remove what was installed and built, not what was run
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

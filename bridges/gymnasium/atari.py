@@ -1,0 +1,201 @@
+"""Atari 2600 games of the Arcade Learning Environment, with the usual preprocessing.
+
+Sources of the rules: Machado et al. 2018, "Revisiting the Arcade Learning Environment" (sticky
+actions, frame skip, no-ops, life loss), and ``gymnasium.wrappers.AtariPreprocessing`` and
+``FrameStackObservation``, whose frames these are, pixel for pixel, except the last one of an
+episode that ends within a skip: Gymnasium repeats or mixes older frames there, this shows the
+last screen of the game.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from bridges.gymnasium.atari_game import AtariGame
+from bridges.gymnasium.instance import REWARD, GymnasiumInstance
+from bridges.gymnasium.making import (
+    REWARD_SPEC,
+    TASKS,
+    Probe,
+    check_at_least,
+    check_seeds,
+    find,
+    import_modules,
+    launch_games,
+    make,
+    probe,
+    seed_space,
+)
+from rollout.api import BridgeSpec, Columns, ColumnSpec, Instance, Resources, flatten_space, option
+from rollout.errors import ConfigError, UnknownNameError
+
+MAX_WIDTH = 256
+FRAMES_PER_SECOND = 60.0  # of an NTSC console; a tick is one of its frames
+
+SIGNALS = {
+    REWARD: REWARD_SPEC,
+    "lives": ColumnSpec("int32", unit="lives", doc="left in this game; 0 where it counts none"),
+    "score": ColumnSpec("float32", unit="points", doc="of this episode, never clipped"),
+}
+
+
+@dataclass(frozen=True)
+class AtariBridge:
+    """Hosts an Atari game: the last ``stack`` screens, ``(stack, size, size)`` bytes.
+
+    With ``stack: 1`` the first axis is absent; in colour a last axis of 3 follows; without a
+    ``size`` pictures are 210 by 160 (250 on some games). The state is the seed of the emulator's
+    sticky actions and of the number of no-ops.
+
+    A tick is a frame of the console, so a step is ``frame_skip`` ticks (the last step of a game
+    counts whole). Reaching ``max_frames`` is ``game_truncated``. The reward of the frames of a
+    step is summed; frames played by the reset (no-ops, fire) count nowhere.
+    """
+
+    id: str = option("ALE/Pong-v5", "game of the Arcade Learning Environment; Pong for short")
+    frame_skip: int = option(4, "frames each action is held", unit="frames")
+    size: int | None = option(84, "height and width; null: as the console draws", unit="pixels")
+    grayscale: bool = option(True, "brightness only; false shows colours")
+    stack: int = option(4, "how many of the last screens are shown", unit="screens")
+    noop_max: int = option(30, "a game begins after 1 to this many idle frames", unit="frames")
+    sticky: float = option(0.25, "probability that the console repeats the last action instead")
+    terminal_on_life_loss: bool = option(False, "losing a life ends the episode")
+    fire_on_reset: bool = option(False, "press fire, then the next action, to begin the game")
+    full_action_space: bool = option(False, "all 18 actions, not only those the game knows")
+    clip_reward: bool = option(False, "reward is the sign of the points: -1, 0 or 1")
+    mode: int | None = option(None, "mode of the cartridge; null is its own default")
+    difficulty: int | None = option(None, "difficulty switch; null is the game's own default")
+    max_frames: int = option(108_000, "frames after which a game is cut: 30 min", unit="frames")
+    seeds: int = option(2**31, "number of states: the seeds 0 to seeds - 1", unit="seeds")
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise ConfigError(f"id must be a game such as 'ALE/Pong-v5' or 'Pong', got {self.id!r}")
+        for name in ("frame_skip", "stack", "max_frames"):
+            check_at_least(name, getattr(self, name), 1)
+        if self.size is not None:
+            check_at_least("size", self.size, 1)
+        check_at_least("noop_max", self.noop_max, 0)
+        check_at_least("sticky", self.sticky, 0.0)
+        if self.sticky > 1:
+            raise ConfigError(f"sticky is a probability, 0 to 1, got {self.sticky}")
+        check_seeds(self.seeds)
+
+    @property
+    def spec(self) -> BridgeSpec:
+        """What is known before anything is launched; loads the game once per process.
+
+        Raises:
+            UnknownNameError: no such game.
+            ConfigError: it has no such mode or difficulty, or no fire button to begin with.
+        """
+        seen, observation = self._probe(), self._screen()
+        flat = flatten_space(observation)
+        return BridgeSpec(
+            name=self._full_id,
+            version=f"1/ale-py {importlib.metadata.version('ale-py')}",
+            observation_space=flat.columns,
+            action_space=seen.action.columns,
+            state_space=seed_space(self.seeds, "decides sticky actions and idle frames"),
+            signals=SIGNALS,
+            max_width=MAX_WIDTH,
+            uses_seed=False,
+            process="in_process",
+            ticks_per_second=FRAMES_PER_SECOND,
+            resources=Resources(memory_mb=400),
+            tasks=TASKS,
+            original_observation_space=observation,
+            original_action_space=seen.action.original,
+        )
+
+    def launch(
+        self,
+        workdir: Path,
+        ports: Sequence[int],
+        *,
+        width: int,
+        timeout_s: float,
+    ) -> Instance:
+        """Makes ``width`` consoles in this process; see ``rollout.api.Bridge``."""
+        seen, name = self._probe(), self._full_id
+        build = functools.partial(
+            AtariGame,
+            self._build_console(),
+            frame_skip=self.frame_skip,
+            size=self.size,
+            grayscale=self.grayscale,
+            stack=self.stack,
+            noop_max=self.noop_max,
+            terminal_on_life_loss=self.terminal_on_life_loss,
+            fire_on_reset=self.fire_on_reset,
+            clip_reward=self.clip_reward,
+        )
+        return GymnasiumInstance(
+            name,
+            launch_games(name, build, width=width, max_width=MAX_WIDTH, timeout_s=timeout_s),
+            flatten_space(self._screen()),
+            seen.action,
+            facts=_AtariFacts(width),
+            ticks_per_step=self.frame_skip,
+        )
+
+    @property
+    def _full_id(self) -> str:
+        import_modules(["ale_py"], "bridge atari")
+        games = {name for name in gymnasium.registry if name.startswith("ALE/")}
+        if self.id in games:
+            return self.id
+        if f"ALE/{self.id}-v5" in games:
+            return f"ALE/{self.id}-v5"
+        short = sorted(name.removeprefix("ALE/").removesuffix("-v5") for name in games)
+        raise UnknownNameError("Atari game", self.id, games if "/" in self.id else short)
+
+    def _screen(self) -> spaces.Box:
+        shape = self._probe().observation.original.shape
+        assert shape is not None
+        height, width = shape[:2] if self.size is None else (self.size, self.size)
+        stack = () if self.stack == 1 else (self.stack,)
+        colour = () if self.grayscale else (3,)
+        return spaces.Box(0, 255, (*stack, height, width, *colour), np.uint8)
+
+    def _build_console(self) -> functools.partial[gymnasium.Env[Any, Any]]:
+        return functools.partial(
+            make,
+            find(self._full_id, ()),
+            {
+                "obs_type": "rgb",
+                "frameskip": 1,  # ours is on top of it, see Screen
+                "repeat_action_probability": self.sticky,
+                "full_action_space": self.full_action_space,
+                "max_num_frames_per_episode": self.max_frames,
+                "mode": self.mode,
+                "difficulty": self.difficulty,
+            },
+        )
+
+    def _probe(self) -> Probe:
+        build = self._build_console()
+        key = f"{self._full_id} {build.args[1]}"
+        return probe(key, find(self._full_id, ()), build)
+
+
+class _AtariFacts:
+    """Lives and score as signals."""
+
+    def __init__(self, width: int) -> None:
+        self._lives = np.zeros(width, np.int32)
+        self._score = np.zeros(width, np.float32)
+        self.columns: Columns = {"lives": self._lives, "score": self._score}
+
+    def write(self, info: Any, row: int, /) -> None:
+        """Copies the facts of one game."""
+        self._lives[row], self._score[row] = info

@@ -1,0 +1,163 @@
+"""Any Gymnasium game as a bridge."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.wrappers import AddRenderObservation
+
+from bridges.gymnasium.instance import REWARD, GymnasiumInstance
+from bridges.gymnasium.making import (
+    REWARD_SPEC,
+    TASKS,
+    Probe,
+    check_seeds,
+    find,
+    launch_games,
+    make,
+    probe,
+    seed_space,
+    version_of,
+)
+from rollout.api import OBSERVATION, BridgeSpec, Columns, ColumnSpec, Instance, Resources, option
+from rollout.errors import ConfigError
+
+RENDER = "render"
+"""Key of the picture that the option ``render`` adds to the observations."""
+
+MAX_WIDTH = 4096
+
+
+@dataclass(frozen=True)
+class GymnasiumBridge:
+    """Hosts a game of Gymnasium's registry, with any observation and action space.
+
+    The state is the seed that ``reset(seed=...)`` gets; nothing else is seeded. A space that is
+    a leaf becomes the column ``observation`` or ``action``; nested ones are flattened, text and
+    sequences travel in ``Frame.details``. The signal ``reward`` is the game's own reward.
+
+    Gymnasium tells a game's spaces only once it is made, so ``spec`` makes one game, reads them
+    and closes it, once per process; the game is never reset or stepped for it (only with
+    ``render``, whose picture has no other way to tell its size).
+    """
+
+    id: str = option("CartPole-v1", "Gymnasium id, e.g. CartPole-v1; module:id imports it first")
+    kwargs: Mapping[str, Any] = option(dict, "keyword arguments for gymnasium.make")
+    seeds: int = option(2**31, "number of states: the seeds 0 to seeds - 1", unit="seeds")
+    imports: Sequence[str] = option((), "modules to import so that the id is registered")
+    info_signals: Sequence[str] = option(
+        (),
+        "numbers of the step's info to offer as signals, slash-joined where nested; "
+        "NaN on steps whose info has none",
+    )
+    render: bool = option(False, "also observe the rendered picture, as the column render")
+    check_bounds: bool = option(
+        True, "an observation outside its space counts as a crash; false takes it as it is"
+    )
+
+    def __post_init__(self) -> None:
+        if not self.id.rpartition(":")[2]:
+            raise ConfigError(f"id must be a Gymnasium id such as 'CartPole-v1', got {self.id!r}")
+        if not isinstance(self.kwargs, Mapping):
+            raise ConfigError(f"kwargs must be a mapping of names to values, got {self.kwargs!r}")
+        check_seeds(self.seeds)
+        for name in ("imports", "info_signals"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not all(isinstance(v, str) and v for v in value):
+                raise ConfigError(f"{name} must be a list of names, got {value!r}")
+            object.__setattr__(self, name, tuple(value))
+        if REWARD in self.info_signals:
+            raise ConfigError("info_signals: 'reward' is already the game's own reward; drop it")
+        if self.render and "render_mode" in self.kwargs:
+            raise ConfigError("render: true sets kwargs.render_mode itself; drop one of the two")
+
+    @property
+    def spec(self) -> BridgeSpec:
+        """What is known before anything is launched; makes one game, once per process.
+
+        Raises:
+            UnknownNameError: no such id.
+            ConfigError: the game does not take the ``kwargs``, or a module is missing.
+            SpaceError: its spaces cannot be carried in columns.
+        """
+        seen = self._probe()
+        registered = find(self.id, self.imports)
+        facts = {name: ColumnSpec("float64", doc="from the info") for name in self.info_signals}
+        return BridgeSpec(
+            name=registered.id,
+            version=version_of(registered),
+            observation_space=seen.observation.columns,
+            action_space=seen.action.columns,
+            state_space=seed_space(self.seeds, "what reset(seed=...) gets"),
+            signals={REWARD: REWARD_SPEC, **facts},
+            max_width=MAX_WIDTH,
+            reproducible=seen.reproducible,
+            uses_seed=False,
+            process="in_process",
+            ticks_per_second=seen.fps,
+            resources=Resources(memory_mb=300),
+            tasks=TASKS,
+            original_observation_space=seen.observation.original,
+            original_action_space=seen.action.original,
+        )
+
+    def launch(
+        self,
+        workdir: Path,
+        ports: Sequence[int],
+        *,
+        width: int,
+        timeout_s: float,
+    ) -> Instance:
+        """Makes ``width`` games in this process; see ``rollout.api.Bridge``."""
+        seen = self._probe()
+        games = launch_games(
+            self.id, self._build(), width=width, max_width=MAX_WIDTH, timeout_s=timeout_s
+        )
+        return GymnasiumInstance(
+            self.id,
+            games,
+            seen.observation,
+            seen.action,
+            facts=_InfoFacts(self.info_signals, width) if self.info_signals else None,
+            check_bounds=self.check_bounds,
+        )
+
+    def _build(self) -> functools.partial[gymnasium.Env[Any, Any]]:
+        registered = find(self.id, self.imports)
+        if self.render:
+            return functools.partial(_make_rendered, registered, dict(self.kwargs))
+        return functools.partial(make, registered, dict(self.kwargs))
+
+    def _probe(self) -> Probe:
+        key = f"{self.id} {sorted(self.kwargs.items())} {self.imports} {self.render}"
+        return probe(key, find(self.id, self.imports), self._build())
+
+
+def _make_rendered(
+    registered: gymnasium.envs.registration.EnvSpec, kwargs: Mapping[str, Any]
+) -> gymnasium.Env[Any, Any]:
+    env = make(registered, {**kwargs, "render_mode": "rgb_array"})
+    return AddRenderObservation(env, render_only=False, render_key=RENDER, obs_key=OBSERVATION)
+
+
+class _InfoFacts:
+    """Numbers of a game's info as signals."""
+
+    def __init__(self, names: Sequence[str], width: int) -> None:
+        self.columns: Columns = {name: np.full(width, np.nan) for name in names}
+        self._paths = [(self.columns[name], name.split("/")) for name in names]
+
+    def write(self, info: Any, row: int, /) -> None:
+        """Copies the declared numbers of one info; NaN where it has none."""
+        for column, path in self._paths:
+            value = info
+            for part in path:
+                value = value.get(part) if isinstance(value, Mapping) else None
+            column[row] = np.nan if value is None else value

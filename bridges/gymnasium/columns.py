@@ -1,0 +1,235 @@
+"""Values of Gymnasium games into columns, and columns into their actions.
+
+This is the hot path: everything that can be decided from the spaces is decided once, when an
+instance is launched, so that a step does no lookup that it could have done before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rollout.api import (
+    Array,
+    Columns,
+    FlatSpace,
+    allocate,
+    check_columns,
+    leaf_dtype,
+    leaf_shape,
+)
+from rollout.errors import GameCrashed, SpaceError
+
+
+class ObservationColumns:
+    """The observations of ``width`` games in buffers ``(width, ...)``.
+
+    Attributes:
+        columns: the buffers, by key.
+        details: one mapping per row of what has no fixed shape, or None when there is nothing.
+        bounded: whether ``check`` has anything to compare.
+    """
+
+    def __init__(self, flat: FlatSpace, width: int, *, check_bounds: bool) -> None:
+        self.columns = allocate(flat.columns, width)
+        self.details: list[dict[str, Any]] | None = [{} for _ in range(width)]
+        if not flat.loose:
+            self.details = None
+        self._flat = flat
+        self._leaves = {
+            key: _Leaf(key, flat.columns[key], self.columns[key], check_bounds=check_bounds)
+            for key in flat.paths
+        }
+        self._limited = [leaf for leaf in self._leaves.values() if leaf.limited]
+        self.bounded = bool(self._limited)
+        self._parts = [(flat.paths[key], leaf.write) for key, leaf in self._leaves.items()]
+        self.write = self._write_nested
+        """Copies one observation into a row: ``write(observation, row)``."""
+        if not flat.loose and list(flat.paths.values()) == [()]:
+            self.write = self._parts[0][1]  # the space is itself a leaf: nothing to take apart
+
+    def _write_nested(self, value: Any, row: int) -> None:
+        for path, write in self._parts:
+            part = value
+            for name in path:
+                part = part[name]
+            write(part, row)
+        if self.details is not None:
+            self.details[row] = {k: plain(v) for k, v in self._flat.details(value).items()}
+
+    def check(self, rows: Sequence[int] | None = None) -> None:
+        """Checks values against the bounds of their spaces, in all rows or in some.
+
+        Raises:
+            GameCrashed: an observation is outside its space.
+        """
+        for leaf in self._limited:
+            leaf.check(rows)
+
+
+class _Leaf:
+    """One column: writes rows of it and knows its bounds."""
+
+    def __init__(
+        self, key: str, space: spaces.Space[Any], column: Array, *, check_bounds: bool
+    ) -> None:
+        self.key, self.space, self.column = key, space, column
+        self.shape, self.dtype = leaf_shape(space), leaf_dtype(space)
+        self.limited = check_bounds and not _vacuous(space)
+        self._low, self._high = _bounds(space)
+        self._above = np.empty(column.shape, np.bool_)
+        self._below = np.empty(column.shape, np.bool_)
+        scalar = self.shape == () and self.dtype.kind in "iu"
+        self.write = self._write_scalar if scalar else self._write_array
+
+    def _write_array(self, value: Any, row: int) -> None:
+        if (
+            type(value) is np.ndarray
+            and value.shape == self.shape  # assignment would broadcast a smaller one silently
+            and value.dtype == self.dtype  # and would cut a fraction off silently
+        ):
+            self.column[row] = value
+        else:
+            self.column[row] = self._converted(value)
+
+    def _write_scalar(self, value: Any, row: int) -> None:
+        if type(value) is int or type(value) is np.int64:
+            self.column[row] = value
+        else:
+            self.column[row] = self._converted(value)
+
+    def _converted(self, value: Any) -> Array:
+        """Returns a value of another type as an array of this column, if nothing is lost."""
+        array = np.asarray(value)
+        if array.shape != self.shape:
+            raise GameCrashed(
+                f"observation {self.key!r}: expected the shape {list(self.shape)} of {self.space}, "
+                f"got {list(array.shape)}; the game breaks its own observation_space"
+            )
+        if self.dtype.kind == "f" and array.dtype.kind in "iufb":
+            return array.astype(self.dtype)
+        converted = array.astype(self.dtype)
+        if array.dtype.kind not in "iub" or not np.array_equal(converted, array):
+            raise GameCrashed(
+                f"observation {self.key!r}: expected {self.dtype} as in {self.space}, got "
+                f"{array.dtype} values that do not fit; the game breaks its own observation_space"
+            )
+        return converted
+
+    def check(self, rows: Sequence[int] | None) -> None:
+        """Raises GameCrashed if a row is out of bounds; NaN always is."""
+        column, above, below = self.column, self._above, self._below
+        if rows is not None:
+            column, above, below = column[rows], above[: len(rows)], below[: len(rows)]
+        np.greater_equal(column, self._low, out=above)
+        np.less_equal(column, self._high, out=below)
+        np.logical_and(above, below, out=above)
+        if np.count_nonzero(above) != above.size:
+            at = tuple(int(i) for i in np.argwhere(~above)[0])
+            slot = at[0] if rows is None else rows[at[0]]
+            raise GameCrashed(
+                f"observation {self.key!r} of slot {slot}: expected values in {self.space}, got "
+                f"{column[at]} at {list(at[1:])}; the game breaks its own observation_space (the "
+                f"option check_bounds: false takes its observations as they are)"
+            )
+
+
+def _bounds(space: spaces.Space[Any]) -> tuple[Array, Array]:
+    if isinstance(space, spaces.Box):
+        return space.low, space.high
+    if isinstance(space, spaces.Discrete):
+        start = int(space.start)
+        return np.asarray(start), np.asarray(start + int(space.n) - 1)
+    if isinstance(space, spaces.MultiDiscrete):
+        least = np.asarray(space.start, np.int64)
+        return least, least + np.asarray(space.nvec, np.int64) - 1
+    return np.zeros(leaf_shape(space), np.int8), np.ones(leaf_shape(space), np.int8)
+
+
+def _vacuous(space: spaces.Space[Any]) -> bool:
+    """Whether every value of the dtype is inside, as in an image."""
+    if not isinstance(space, spaces.Box) or space.dtype is None or space.dtype.kind not in "iu":
+        return False
+    limits = np.iinfo(space.dtype)
+    return bool(np.all(space.low == limits.min) and np.all(space.high == limits.max))
+
+
+class ActionReader:
+    """Takes the actions of live slots out of their columns.
+
+    Raises (``read``):
+        SpaceError: a column is missing, or has another shape or dtype, or a number is no action.
+    """
+
+    def __init__(self, flat: FlatSpace, width: int) -> None:
+        if flat.loose:
+            raise SpaceError(
+                f"expected actions of fixed shape or text, got {dict(flat.loose)}; "
+                f"such actions cannot be carried in columns"
+            )
+        self._flat, self._width = flat, width
+        self._space = flat.columns
+        self._whole = range(width)
+        self.read = self._read_nested
+        """Returns the actions of the live slots, in their order: ``read(columns, live)``."""
+        if list(flat.paths.values()) == [()]:
+            (self._key, leaf) = next(iter(self._space.spaces.items()))
+            self._shape, self._dtype = (width, *leaf_shape(leaf)), leaf_dtype(leaf)
+            self.read = self._read_leaf
+            if isinstance(leaf, spaces.Discrete):
+                self._first, self._last = int(leaf.start), int(leaf.start) + int(leaf.n) - 1
+                self.read = self._read_discrete
+
+    def _column(self, columns: Mapping[str, Array]) -> Array:
+        column = columns.get(self._key)
+        if column is None or column.shape != self._shape or column.dtype != self._dtype:
+            check_columns(self._space, columns, (self._width,))
+            raise SpaceError(f"the column {self._key!r} is not an array; got {type(column)}")
+        return column
+
+    def _read_discrete(self, columns: Mapping[str, Array], live: Sequence[int]) -> list[Any]:
+        values: list[int] = self._column(columns).tolist()
+        if len(live) != self._width:
+            values = [values[row] for row in live]
+        if min(values) < self._first or max(values) > self._last:
+            bad = next(v for v in values if not self._first <= v <= self._last)
+            raise SpaceError(
+                f"action {self._key!r}: expected {self._first} to {self._last}, got {bad}"
+            )
+        return values
+
+    def _read_leaf(self, columns: Mapping[str, Array], live: Sequence[int]) -> list[Any]:
+        column = self._column(columns).copy()  # a game may keep its action; the buffer will change
+        return [column[row] for row in live]
+
+    def _read_nested(self, columns: Mapping[str, Array], live: Sequence[int]) -> list[Any]:
+        check_columns(self._space, columns, (self._width,))
+        copied: Columns = {key: np.array(columns[key]) for key in self._space.spaces}
+        return [self._flat.read(copied, row) for row in live]
+
+
+def plain(value: Any) -> Any:
+    """Returns a value without a fixed shape as JSON-able data.
+
+    Raises:
+        TypeError: it holds something that JSON has no word for.
+    """
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, spaces.GraphInstance):
+        return {name: plain(part) for name, part in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, Sequence):
+        return [plain(part) for part in value]
+    raise TypeError(
+        f"expected text, numbers, lists or mappings in an observation without fixed shape, "
+        f"got {type(value).__name__}"
+    )

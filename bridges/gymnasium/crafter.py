@@ -1,0 +1,213 @@
+"""Crafter (Hafner 2021), a game of the old Gym interface, as a bridge.
+
+Crafter's own ``Env`` seeds itself when it is made and counts its episodes, so what an episode
+shows depends on what was played before; its ``reset`` takes no seed; ``step`` returns four values
+and does not tell a death from the time limit. ``_CrafterGame`` puts that right.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from bridges.gymnasium.crafter_world import generate
+from bridges.gymnasium.instance import REWARD, GymnasiumInstance
+from bridges.gymnasium.making import (
+    REWARD_SPEC,
+    TASKS,
+    check_at_least,
+    check_seeds,
+    import_modules,
+    launch_games,
+    seed_space,
+)
+from rollout.api import (
+    ACTION,
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Deadlines,
+    Instance,
+    Resources,
+    flatten_space,
+    option,
+)
+
+MAX_WIDTH = 256
+MIN_SIZE = 18  # below it Crafter's digits shrink to nothing and its drawing fails
+MIN_AREA = 16
+
+VITALS = ("health", "food", "drink", "energy")
+"""Items that are not carried: they are signals of their own."""
+
+
+@dataclass(frozen=True)
+class CrafterBridge:
+    """Hosts Crafter: survive and unlock 22 achievements in a generated world.
+
+    The state is the seed of the world. An episode shows what ``crafter.Env(seed=seed)`` shows in
+    its first episode, whatever the slot played before, with one difference: when too many
+    creatures crowd a chunk, Crafter removes one by the order of a set of objects, which follows
+    their addresses in memory and so differs from run to run; here the order is that of their
+    creation.
+
+    Death is ``game_over``; the ``length`` limit is ``game_truncated``.
+    """
+
+    size: int = option(64, "height and width of the picture", unit="pixels")
+    length: int = option(10_000, "steps after which the game cuts an episode", unit="steps")
+    reward: bool = option(True, "false plays without reward, as in CrafterNoReward-v1")
+    area: int = option(64, "height and width of the world", unit="cells")
+    seeds: int = option(2**31, "number of states: the seeds 0 to seeds - 1", unit="seeds")
+
+    def __post_init__(self) -> None:
+        check_at_least("size", self.size, MIN_SIZE)
+        check_at_least("length", self.length, 1)
+        check_at_least("area", self.area, MIN_AREA)
+        check_seeds(self.seeds)
+
+    @property
+    def spec(self) -> BridgeSpec:
+        """What is known before anything is launched; reads Crafter's tables, makes no world."""
+        observation, action = self._spaces()
+        return BridgeSpec(
+            name="crafter",
+            version=f"1/crafter {importlib.metadata.version('crafter')}",
+            observation_space=flatten_space(observation).columns,
+            action_space=flatten_space(action, ACTION).columns,
+            state_space=seed_space(self.seeds, "decides the world and everything in it"),
+            signals={REWARD: REWARD_SPEC, **_signals()},
+            max_width=MAX_WIDTH,
+            uses_seed=False,
+            process="in_process",
+            deadlines=Deadlines(start_s=60.0, reset_s=120.0, step_s=30.0),
+            resources=Resources(memory_mb=400),
+            tasks=TASKS,
+            original_observation_space=observation,
+            original_action_space=action,
+        )
+
+    def launch(
+        self,
+        workdir: Path,
+        ports: Sequence[int],
+        *,
+        width: int,
+        timeout_s: float,
+    ) -> Instance:
+        """Makes ``width`` games in this process; see ``rollout.api.Bridge``."""
+        observation, action = self._spaces()
+        build = functools.partial(_CrafterGame, self.size, self.length, self.area, self.reward)
+        return GymnasiumInstance(
+            "crafter",
+            launch_games("crafter", build, width=width, max_width=MAX_WIDTH, timeout_s=timeout_s),
+            flatten_space(observation),
+            flatten_space(action, ACTION),
+            facts=_CrafterFacts(list(_signals()), width),
+        )
+
+    def _spaces(self) -> tuple[spaces.Box, spaces.Discrete[np.int64]]:
+        picture = spaces.Box(0, 255, (self.size, self.size, 3), np.uint8)
+        return picture, spaces.Discrete(len(_tables().actions))
+
+
+def _tables() -> Any:
+    """Returns Crafter's constants; imported here so that importing the bridge stays free."""
+    import_modules(["crafter"], "bridge crafter")
+    from crafter import constants  # noqa: PLC0415 - importing the bridge must stay free
+
+    return constants
+
+
+def _signals() -> dict[str, ColumnSpec]:
+    """Returns the signals beside the reward, in the order in which ``_CrafterGame`` lists them."""
+    tables = _tables()
+    signals = {
+        f"achievement/{name}": ColumnSpec("int32", unit="times", doc="how often in this episode")
+        for name in tables.achievements
+    }
+    for name in tables.items:
+        if name in VITALS:
+            signals[name] = ColumnSpec("int32", doc="0 to 9; without health the game is over")
+        else:
+            signals[f"inventory/{name}"] = ColumnSpec("int32", unit="items", doc="carried now")
+    for axis in ("x", "y"):
+        signals[f"position/{axis}"] = ColumnSpec("int32", unit="cells", doc="of the player")
+    return signals
+
+
+class _CrafterGame:
+    """One Crafter, seeded per episode, with the interface of Gymnasium."""
+
+    def __init__(self, size: int, length: int, area: int, reward: bool) -> None:
+        import crafter  # noqa: PLC0415 - importing the bridge must stay free
+
+        # The seed given here is never played: every reset sets its own.
+        self._env: Any = crafter.Env(
+            area=(area, area), size=(size, size), length=length, reward=reward, seed=0
+        )
+        self._player_class = crafter.objects.Player
+        self._env._balance_chunk = functools.partial(_balance_in_order, self._env)
+        self._env._sem_view = _nothing  # drawn into every info at a cost, and read by nobody here
+
+    def reset(self, *, seed: int) -> tuple[Any, list[int]]:
+        """Begins the first episode of ``crafter.Env(seed=seed)``: its ``reset``, line by line.
+
+        Crafter draws the world of its n-th episode from (seed, n); here n is always 1.
+        """
+        env, world = self._env, self._env._world
+        env._seed, env._episode, env._step = seed, 1, 0
+        world.reset(seed=hash((seed, 1)) % (2**31 - 1))
+        env._update_time()
+        env._player = self._player_class(world, (world.area[0] // 2, world.area[1] // 2))
+        env._last_health = env._player.health
+        world.add(env._player)
+        env._unlocked = set()
+        generate(world, env._player)
+        return env._obs(), self._facts()
+
+    def step(self, action: int, /) -> tuple[Any, Any, bool, bool, list[int]]:
+        """Plays one action, and tells death from the limit."""
+        observation, reward, done, info = self._env.step(action)
+        dead = info["discount"] == 0
+        return observation, reward, dead, done and not dead, self._facts()
+
+    def _facts(self) -> list[int]:
+        player = self._env._player
+        return [*player.achievements.values(), *player.inventory.values(), *player.pos]
+
+    def close(self) -> None:
+        """Crafter holds nothing that must be freed."""
+
+
+def _balance_in_order(env: Any, chunk: tuple[int, ...], creatures: set[Any]) -> None:
+    """Calls Crafter's method with the creatures of a chunk in the order of their creation.
+
+    It picks the one to remove by position, and the order of a set of objects is chance.
+    """
+    number = env._world._obj_map
+    in_order = sorted(creatures, key=lambda creature: int(number[tuple(creature.pos)]))
+    type(env)._balance_chunk(env, chunk, in_order)
+
+
+def _nothing() -> None:
+    return None
+
+
+class _CrafterFacts:
+    """Crafter's facts as signals: columns are rows of one table, filled by one assignment."""
+
+    def __init__(self, names: Sequence[str], width: int) -> None:
+        self._table = np.zeros((len(names), width), np.int32)
+        self.columns: Columns = dict(zip(names, self._table, strict=True))
+
+    def write(self, info: Any, row: int, /) -> None:
+        """Copies the facts of one game."""
+        self._table[:, row] = info

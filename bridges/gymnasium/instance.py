@@ -1,0 +1,199 @@
+"""The instance of every bridge in this folder: a plain loop over games in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from bridges.gymnasium.columns import ActionReader, ObservationColumns
+from rollout.api import Columns, FlatSpace, Frame, Start
+from rollout.errors import GameCrashed, GameTimeout, InputError, OutOfTurnError, StateError
+
+REWARD = "reward"
+"""Signal that every game has: the game's own reward of the step, 0 at the reset."""
+
+SEED = "seed"
+"""The one factor of every state space here."""
+
+
+class Game(Protocol):
+    """What the loop asks of a game; every ``gymnasium.Env`` has it."""
+
+    def reset(self, *, seed: int) -> tuple[Any, Any]:
+        """Returns the first observation and its info."""
+        ...
+
+    def step(self, action: Any, /) -> tuple[Any, Any, Any, Any, Any]:
+        """Returns observation, reward, terminated, truncated and info."""
+        ...
+
+    def close(self) -> object:
+        """Frees what the game holds."""
+        ...
+
+
+class Facts(Protocol):
+    """Reads signals beside the reward out of a game's info."""
+
+    @property
+    def columns(self) -> Columns:
+        """Buffers of the signals, ``{key: (width,)}``."""
+        ...
+
+    def write(self, info: Any, row: int, /) -> None:
+        """Copies the facts of one game into a row."""
+        ...
+
+
+class GymnasiumInstance:
+    """``width`` games that step one after another in this process.
+
+    Deadlines cannot be enforced on code that runs in the caller's own process: a game that never
+    returns never returns. ``reset`` looks at the clock between two slots; ``step`` does not.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        games: Sequence[Game],
+        observation: FlatSpace,
+        action: FlatSpace,
+        *,
+        facts: Facts | None = None,
+        ticks_per_step: int = 1,
+        check_bounds: bool = True,
+    ) -> None:
+        width = len(games)
+        self._name, self._games, self._width = name, list(games), width
+        self._steps = [game.step for game in games]
+        self._observations = ObservationColumns(observation, width, check_bounds=check_bounds)
+        self._write = self._observations.write
+        self._read = ActionReader(action, width).read
+        self._facts: Callable[[Any, int], None] | None = facts.write if facts else None
+        self._reward = np.zeros(width, np.float32)
+        self._ticks_per_step = ticks_per_step
+        self._advance = np.zeros(width, np.int64)  # ticks a step adds: 0 where a slot is over
+        self._frame = Frame(
+            self._observations.columns,
+            {REWARD: self._reward, **(facts.columns if facts else {})},
+            np.zeros(width, np.bool_),
+            np.zeros(width, np.bool_),
+            np.zeros(width, np.int64),
+            self._observations.details,
+        )
+        self._unready = set(range(width))  # slots that step may not touch yet
+        self._live: list[int] = []  # slots that a step moves, in order
+        self._closed = False
+
+    def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
+        """Begins an episode in some slots; see ``rollout.api.Instance``."""
+        deadline = time.monotonic() + timeout_s
+        rows = self._checked(slots, starts)
+        seeds = [_seed(start) for start in starts]
+        frame = self._frame
+        for number, (row, seed) in enumerate(zip(rows, seeds, strict=True)):
+            if number and time.monotonic() > deadline:
+                raise GameTimeout(
+                    f"{self._name}: {number} of {len(rows)} slots were reset within {timeout_s} s; "
+                    f"give the reset more time, or the instance fewer slots"
+                )
+            try:
+                observation, info = self._games[row].reset(seed=seed)
+                self._write(observation, row)
+                self._reward[row] = 0.0
+                if self._facts is not None:
+                    self._facts(info, row)
+            except Exception as error:
+                raise self._crash("reset", row, error) from error
+            frame.game_over[row] = frame.game_truncated[row] = False
+            frame.tick[row] = 0
+            self._advance[row] = self._ticks_per_step
+        self._unready.difference_update(rows)
+        self._live = sorted({*self._live, *rows})
+        self._look(rows)
+        return frame if rows == list(range(self._width)) else frame.take(rows)
+
+    def step(self, actions: Columns, *, timeout_s: float) -> Frame:
+        """Plays one action in every slot that is not over; see ``rollout.api.Instance``."""
+        if self._unready:
+            raise self._out_of_turn()
+        live, frame = self._live, self._frame
+        if not live:
+            return frame
+        values = self._read(actions, live)
+        steps, write, facts, reward = self._steps, self._write, self._facts, self._reward
+        ended = False
+        row = live[0]
+        try:
+            for row, value in zip(live, values, strict=True):
+                observation, gain, over, cut, info = steps[row](value)
+                write(observation, row)
+                reward[row] = gain
+                if facts is not None:
+                    facts(info, row)
+                if over or cut:
+                    frame.game_over[row], frame.game_truncated[row] = over, cut
+                    ended = True
+        except Exception as error:
+            raise self._crash("step", row, error) from error
+        frame.tick += self._advance
+        if self._observations.bounded or frame.details is not None:
+            self._look(None)
+        if ended:
+            self._live = [i for i in live if not (frame.game_over[i] or frame.game_truncated[i])]
+            self._advance[frame.game_over | frame.game_truncated] = 0
+        return frame
+
+    def close(self) -> None:
+        """Closes every game. Idempotent; never raises."""
+        self._closed = True
+        self._unready = set(range(self._width))
+        games, self._games = self._games, []
+        for game in games:
+            with contextlib.suppress(Exception):  # a broken game must not keep the others open
+                game.close()
+
+    def _look(self, rows: list[int] | None) -> None:
+        """Checks new observations, and hands out a fresh list of details."""
+        if self._observations.bounded:
+            self._observations.check(rows)
+        if self._observations.details is not None:
+            self._frame.details = list(self._observations.details)
+
+    def _checked(self, slots: Sequence[int], starts: Sequence[Start]) -> list[int]:
+        if self._closed:
+            raise self._out_of_turn()
+        rows = [int(slot) for slot in slots]
+        inside = all(0 <= row < self._width for row in rows)
+        if not inside or len(set(rows)) != len(rows) or len(rows) != len(starts):
+            raise InputError(
+                f"expected distinct slots from 0 to {self._width - 1} with one start each, "
+                f"got slots {rows} and {len(starts)} starts"
+            )
+        return rows
+
+    def _crash(self, phase: str, row: int, error: Exception) -> GameCrashed:
+        kind = "" if isinstance(error, GameCrashed) else f"{type(error).__name__}: "
+        return GameCrashed(f"{self._name}: {phase} of slot {row} failed: {kind}{error}")
+
+    def _out_of_turn(self) -> OutOfTurnError:
+        if self._closed:
+            return OutOfTurnError(f"{self._name}: the instance is closed; launch another")
+        return OutOfTurnError(
+            f"{self._name}: slots {sorted(self._unready)} were never reset; "
+            f"reset every slot before the first step"
+        )
+
+
+def _seed(start: Start) -> int:
+    seed = start.state.values.get(SEED)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise StateError(
+            f"expected a state with the factor {SEED!r}, an integer from 0, got "
+            f"{dict(start.state.values)}; take states from the bridge's state space"
+        )
+    return seed

@@ -1,0 +1,216 @@
+"""Making Gymnasium games: registering ids, checking their options, reading their spaces."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import inspect
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import load_env_creator
+
+from bridges.gymnasium.instance import SEED, Game
+from rollout.api import ACTION, ColumnSpec, Factor, FlatSpace, StateSpace, flatten_space
+from rollout.errors import ConfigError, GameStartError, InputError, UnknownNameError
+
+TASKS = Path(__file__).parent / "tasks"
+
+MAX_SEEDS = 2**31
+"""Seeds below this are valid for every generator a game may use, NumPy's legacy one included."""
+
+REGISTERED_BY = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
+"""Modules that register the ids with these beginnings when they are imported."""
+
+REWARD_SPEC = ColumnSpec("float32", doc="the game's own reward of the step; 0 at the reset")
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What can be known of a Gymnasium game only by making it once.
+
+    Attributes:
+        observation: its observation space, taken apart.
+        action: its action space, taken apart.
+        fps: game steps per second that its metadata names, or None.
+        reproducible: whether its registration claims that seeds reproduce.
+    """
+
+    observation: FlatSpace
+    action: FlatSpace
+    fps: float | None
+    reproducible: bool
+
+
+def check_at_least(name: str, value: object, least: float) -> None:
+    """Raises ConfigError unless an option is a number from ``least`` on (integer if it is one)."""
+    kinds = int if isinstance(least, int) else int | float
+    if isinstance(value, bool) or not isinstance(value, kinds) or value < least:
+        kind = "an integer" if isinstance(least, int) else "a number"
+        raise ConfigError(f"{name} must be {kind} from {least}, got {value!r}")
+
+
+def check_seeds(seeds: object) -> None:
+    """Raises ConfigError unless ``seeds`` is a valid size of the state space."""
+    check_at_least("seeds", seeds, 1)
+    if isinstance(seeds, int) and seeds > MAX_SEEDS:
+        raise ConfigError(f"seeds must be at most 2**31 = {MAX_SEEDS}, got {seeds}")
+
+
+def seed_space(seeds: int, doc: str) -> StateSpace:
+    """Returns the state space of a game that a seed decides: one factor, ``seed``."""
+    return StateSpace((Factor(SEED, range(seeds), doc=doc),))
+
+
+def import_modules(modules: Sequence[str], option: str) -> None:
+    """Imports modules for what they register.
+
+    Raises:
+        ConfigError: one cannot be imported.
+    """
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise ConfigError(
+                f"{option}: expected a module that can be imported, got {module!r}: {error}; "
+                f"install the package that has it, or correct the name"
+            ) from error
+
+
+def find(id_: str, imports: Sequence[str]) -> gymnasium.envs.registration.EnvSpec:
+    """Returns the registration of an id, after the modules that register it were imported.
+
+    Args:
+        id_: e.g. ``"CartPole-v1"``, or ``"module:id"``.
+        imports: further modules to import first.
+
+    Raises:
+        ConfigError: a module cannot be imported.
+        UnknownNameError: no game of that id is registered; names the nearest.
+    """
+    module, _, name = id_.rpartition(":")
+    needed = [m for prefix, m in REGISTERED_BY.items() if name.startswith(prefix)]
+    import_modules(needed, f"id {id_!r}")
+    import_modules([module] if module else [], f"id {id_!r}")
+    import_modules(imports, "imports")
+    spec = gymnasium.registry.get(name)
+    if spec is None:
+        raise UnknownNameError("Gymnasium id", name, gymnasium.registry)
+    return spec
+
+
+def make(
+    spec: gymnasium.envs.registration.EnvSpec, kwargs: Mapping[str, Any]
+) -> gymnasium.Env[Any, Any]:
+    """Returns a new game.
+
+    Gymnasium's own checker is left out: it costs more than most games' steps, and
+    ``ObservationColumns`` checks what it would.
+
+    Raises:
+        ConfigError: the game does not take these keyword arguments, or a package is missing.
+    """
+    try:
+        return gymnasium.make(spec, disable_env_checker=True, **kwargs)
+    except TypeError as error:
+        raise ConfigError(
+            f"{spec.id} could not be made with kwargs {dict(kwargs)}: {error}. "
+            f"It takes: {', '.join(arguments(spec)) or 'nothing'}"
+        ) from error
+    except (gymnasium.error.Error, ImportError, ValueError) as error:
+        raise ConfigError(f"{spec.id} could not be made: {error}") from error
+
+
+def arguments(spec: gymnasium.envs.registration.EnvSpec) -> list[str]:
+    """Returns the names of the keyword arguments that a game's constructor takes."""
+    point = spec.entry_point
+    creator = load_env_creator(point) if isinstance(point, str) else point
+    if creator is None:
+        return []
+    named = inspect.signature(creator).parameters.values()
+    return [p.name for p in named if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+
+
+def version_of(spec: gymnasium.envs.registration.EnvSpec) -> str:
+    """Returns the version of this bridge and of the packages that the game comes from."""
+    names = ["gymnasium"]
+    point = spec.entry_point
+    module = point if isinstance(point, str) else getattr(point, "__module__", "")
+    top = module.partition(":")[0].partition(".")[0]
+    if top not in names:
+        names.append(top)
+    found = []
+    for name in names:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue  # a game defined in a script has no package
+    return "1/" + ", ".join(found)
+
+
+_PROBES: dict[str, Probe] = {}
+
+
+def probe(
+    key: str,
+    spec: gymnasium.envs.registration.EnvSpec,
+    build: Callable[[], gymnasium.Env[Any, Any]],
+) -> Probe:
+    """Returns what one made game says of itself; cached per process under ``key``.
+
+    Raises:
+        SpaceError: its actions cannot be carried in columns.
+    """
+    if key not in _PROBES:
+        env: Any = build()
+        try:
+            fps = env.metadata.get("render_fps")
+            _PROBES[key] = Probe(
+                flatten_space(env.observation_space),
+                flatten_space(env.action_space, ACTION, text_columns=True),
+                float(fps) if fps else None,
+                not spec.nondeterministic,
+            )
+        finally:
+            env.close()
+    return _PROBES[key]
+
+
+def launch_games(
+    name: str, build: Callable[[], Game], *, width: int, max_width: int, timeout_s: float
+) -> list[Game]:
+    """Returns ``width`` new games.
+
+    Raises:
+        ConfigError: the width is out of range.
+        GameStartError: a game did not come up, or not all of them in time; none is left open.
+    """
+    if not 1 <= width <= max_width:
+        raise ConfigError(f"{name}: width must be 1 to {max_width}, got {width}")
+    deadline = time.monotonic() + timeout_s
+    games: list[Game] = []
+    try:
+        for _ in range(width):
+            if games and time.monotonic() > deadline:
+                raise GameStartError(
+                    f"{name}: {len(games)} of {width} games came up within {timeout_s} s; "
+                    f"give them more time, or the instance fewer slots"
+                )
+            games.append(build())
+    except (GameStartError, InputError):
+        _close(games)
+        raise
+    except Exception as error:  # whatever a game raises while it is made means it is broken
+        _close(games)
+        raise GameStartError(f"{name} did not come up: {type(error).__name__}: {error}") from error
+    return games
+
+
+def _close(games: Sequence[Game]) -> None:
+    for game in games:
+        game.close()

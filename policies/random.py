@@ -1,0 +1,120 @@
+"""A policy that chooses uniformly, for tests, baselines and first datasets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from gymnasium import spaces
+
+from rollout.api import (
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Decision,
+    Details,
+    Start,
+    Task,
+    leaf_dtype,
+    leaf_shape,
+    option,
+    sample,
+)
+from rollout.errors import ConfigError, SpaceError
+
+BLOCK_BYTES = 2**18  # drawn at once: large enough to forget the cost of a draw
+BLOCK_ROWS = 8192
+TEXT_ROWS = 64  # strings are drawn one by one, so drawing ahead gains little
+
+
+@dataclass(frozen=True)
+class RandomPolicy:
+    """Chooses uniformly among all actions of any flat action space.
+
+    Unbounded parts of a ``Box`` follow ``rollout.api.sample``. The actions are one stream per
+    policy: each call takes the next rows of it, so the same seed and the same order of calls give
+    the same actions, however the rows are batched.
+    """
+
+    seed: int = option(0, "added to the seed of the run, to draw another stream")
+
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Random:
+        """Returns the policy; see ``rollout.api.PolicyRecipe``.
+
+        Raises:
+            ConfigError: the action space has a part that cannot be drawn from.
+        """
+        return Random(spec.action_space, np.random.default_rng([seed, self.seed]))
+
+
+class Random:
+    """Hands out rows of blocks that were drawn ahead."""
+
+    version = 0
+    extras: Mapping[str, ColumnSpec] = {}
+
+    def __init__(self, space: spaces.Dict, rng: np.random.Generator) -> None:
+        self._space, self._rng = space, rng
+        self._rows = _block_rows(space)
+        self._block: Columns = {}
+        self._at, self._size = 0, 0
+        self._draw(1)
+        # One column is by far the most common; it then needs no loop.
+        self._key = next(iter(space.spaces)) if len(space.spaces) == 1 else None
+
+    def initial_memory(self, starts: Sequence[Start]) -> Columns:
+        """Returns nothing: a random policy remembers nothing."""
+        return {}
+
+    def act(
+        self,
+        observations: Columns,
+        memory: Columns,
+        *,
+        details: Sequence[Details] | None,
+        explore: bool,
+    ) -> Decision:
+        """Returns the next rows of the stream. Draws also when ``explore`` is False."""
+        for column in observations.values():
+            batch = len(column)
+            break
+        else:  # a game of text alone: every observation is in the details
+            batch = len(details or ())
+        begin = self._at
+        end = begin + batch
+        if end > self._size:
+            self._draw(batch)
+            begin, end = 0, batch
+        self._at = end
+        key = self._key
+        if key is not None:
+            return Decision({key: self._block[key][begin:end]})
+        return Decision({name: column[begin:end] for name, column in self._block.items()})
+
+    def _draw(self, batch: int) -> None:
+        """Makes a new block of at least ``batch`` rows, beginning with what is left of the old one.
+
+        Old blocks are never written again: actions that were handed out are views of them.
+        """
+        parts = [{key: column[self._at :] for key, column in self._block.items()}]
+        left = self._size - self._at
+        while left < batch:  # blocks of one size, so that the stream is the same for any batching
+            parts.append(sample(self._space, self._rows, self._rng))
+            left += self._rows
+        parts = [part for part in parts if part]
+        self._block = {key: np.concatenate([p[key] for p in parts]) for key in self._space.spaces}
+        self._at, self._size = 0, left
+
+
+def _block_rows(space: spaces.Dict) -> int:
+    if not space.spaces:
+        raise ConfigError("the random policy needs an action space with at least one column")
+    try:
+        row = sum(leaf_dtype(s).itemsize * math.prod(leaf_shape(s)) for s in space.spaces.values())
+    except SpaceError as error:
+        raise ConfigError(f"the random policy cannot draw from this space: {error}") from error
+    if any(isinstance(s, spaces.Text) for s in space.spaces.values()):
+        return TEXT_ROWS
+    return max(1, min(BLOCK_ROWS, BLOCK_BYTES // max(1, row)))

@@ -1,0 +1,1 @@
+"""The machinery behind ``rollout.config``: reading, checking, writing and explaining."""

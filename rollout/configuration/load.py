@@ -1,0 +1,80 @@
+"""From files and ``--set`` to models, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from rollout.configuration import document
+from rollout.configuration.document import Document
+from rollout.configuration.explain import valid_keys
+from rollout.configuration.files import write_atomically
+from rollout.configuration.problems import Problem, explain, problems_of
+from rollout.errors import ConfigError
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def load_config(
+    model: type[M], path: Path | str | None, overrides: Iterable[tuple[str, Any]] = ()
+) -> M:
+    """Returns the configuration in a file.
+
+    Args:
+        model: what it must be.
+        path: a YAML file; None when the overrides say everything.
+        overrides: keys and values in the sense of ``parse_set``; later ones win.
+
+    Raises:
+        ConfigError: there is no such file, it is not YAML, or a key or a value is wrong. The
+            message says all that is wrong, with file, line and dotted key.
+    """
+    source = Document({}) if path is None else document.read(Path(path).expanduser())
+    return _make(model, source.override(overrides))
+
+
+def make_config(model: type[M], data: Mapping[str, Any], *, source: str = "") -> M:
+    """Returns the configuration that plain data describes.
+
+    Args:
+        model: what it must be.
+        data: nested mappings, as a YAML file would hold them.
+        source: where they came from, for messages.
+
+    Raises:
+        ConfigError: a key or a value is wrong.
+    """
+    return _make(model, Document(dict(data), source))
+
+
+def _make(model: type[M], source: Document) -> M:
+    try:
+        return model.model_validate(source.data)
+    except ValidationError as error:
+        problems = problems_of(error, source.data)
+        valid = valid_keys(model, source.data)
+        raise ConfigError("; ".join(_say(p, source, valid) for p in problems)) from error
+
+
+def _say(problem: Problem, source: Document, valid: list[str]) -> str:
+    place = source.place(problem.path)
+    text = explain(problem, valid)
+    return f"{place}: {text}" if place else text
+
+
+def resolved(config: BaseModel) -> dict[str, Any]:
+    """Returns a configuration as plain data, every default and option spelled out."""
+    return config.model_dump(mode="json")
+
+
+def write_config(config: BaseModel, path: Path) -> None:
+    """Writes a configuration with every default spelled out; loading it gives an equal one.
+
+    Raises:
+        OSError: it cannot be written; what was there before is still there.
+    """
+    head = "# Every key of the run, defaults spelled out. Runs again with --config THIS_FILE.\n"
+    write_atomically(path, head + document.dump(resolved(config)))

@@ -1,0 +1,180 @@
+"""What is wrong with a configuration, in words: where, what was expected, what came, what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from rollout.errors import nearest
+
+KeyPath = tuple[str | int, ...]
+"""Where a value lies: keys of mappings and indices of lists, outermost first."""
+
+_MISTAKEN_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false"}
+
+_MOST_SHOWN = 30  # characters of a wrong value, keys of a list of valid ones
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        path: where; the first parts that a user can recognise as keys.
+        message: what was expected and what came.
+        unknown: whether the key itself is what is wrong, so that the nearest ones help.
+    """
+
+    path: KeyPath
+    message: str
+    unknown: bool = False
+
+    @property
+    def key(self) -> str:
+        """The dotted key, with list positions in brackets: ``wandb.tags[2]``."""
+        return dotted(self.path)
+
+    def under(self, prefix: KeyPath) -> Problem:
+        """Returns the same problem seen from further outside."""
+        return Problem((*prefix, *self.path), self.message, self.unknown)
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.message}" if self.path else self.message
+
+
+def dotted(path: KeyPath) -> str:
+    """Returns a path as it is written in ``--set``."""
+    text = ""
+    for part in path:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def got(value: object) -> str:
+    """Returns a value and its type in the words of a YAML file."""
+    names = {bool: "true/false", int: "whole number", float: "number", str: "text", dict: "mapping"}
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = repr(value)
+    if len(text) > _MOST_SHOWN:
+        text = text[:_MOST_SHOWN] + "..."
+    return f"{text} ({names.get(type(value), type(value).__name__)})"
+
+
+def explain(problem: Problem, valid: Sequence[str]) -> str:
+    """Returns a problem as a sentence; an unknown key comes with the nearest of the valid ones.
+
+    Args:
+        problem: what is wrong.
+        valid: the dotted keys that there are, sections included.
+    """
+    if not problem.unknown:
+        return str(problem)
+    section = dotted(problem.path[:-1])
+    prefix = f"{section}." if section else ""
+    siblings = [key for key in valid if key.startswith(prefix)]
+    # A key of the same section is what was meant, if one is near; else it may belong elsewhere.
+    # What the keys share, the section, must not make them look alike.
+    last = str(problem.path[-1])
+    for name, candidates in (
+        (last, {key.removeprefix(prefix): key for key in siblings}),
+        (problem.key, {key: key for key in valid}),
+        (last, {key.rpartition(".")[2]: key for key in valid}),
+    ):
+        close = nearest(name, candidates)
+        if close:
+            return f"{problem}. Nearest: {', '.join(candidates[c] for c in close)}."
+    return f"{problem}. {listed(siblings)}"
+
+
+def listed(valid: Sequence[str]) -> str:
+    """Returns a sentence with the valid names."""
+    more = len(valid) - _MOST_SHOWN
+    shown = ", ".join(valid[:_MOST_SHOWN]) or "none"
+    return f"Valid: {shown}{f' and {more} more' if more > 0 else ''}."
+
+
+def problems_of(error: ValidationError, data: object) -> list[Problem]:
+    """Returns what pydantic found wrong with ``data``, one problem for each place.
+
+    Alternatives of a union that all fail are one problem with several expectations.
+    """
+    expectations: dict[KeyPath, list[str]] = {}
+    values: dict[KeyPath, object] = {}
+    problems: list[Problem] = []
+    for item in error.errors(include_url=False):
+        path, value = _within(item["loc"], data)
+        context: Mapping[str, Any] = item.get("ctx", {})
+        if "problems" in context:  # the options of a plug-in, see configuration.sections
+            problems += [problem.under(path) for problem in context["problems"]]
+        elif item["type"] == "extra_forbidden":
+            problems.append(Problem(path, "unknown key", unknown=True))
+        elif item["type"] == "missing":
+            missing = (*path, *item["loc"][-1:])
+            problems.append(Problem(missing, "is missing; give it a value"))
+        elif item["type"] in ("value_error", "assertion_error"):
+            problems.append(Problem(path, str(context["error"])))
+        else:
+            expectations.setdefault(path, []).append(_expectation(item))
+            values[path] = value
+    for path, expected in expectations.items():
+        wanted = " or ".join(dict.fromkeys(expected))
+        problems.append(
+            Problem(path, f"expected {wanted}, got {got(values[path])}{_advice(values[path])}")
+        )
+    return problems
+
+
+def _within(location: Sequence[str | int], data: object) -> tuple[KeyPath, object]:
+    """The part of a pydantic location that lies in the data, and the value there.
+
+    Pydantic mixes names of union alternatives into its locations; they are not keys of anything.
+    """
+    path: KeyPath = ()
+    inner: Any = data
+    for part in location:
+        if _holds(inner, part):
+            inner = inner[part]
+            path = (*path, part)
+    return path, inner
+
+
+def _holds(data: object, part: str | int) -> bool:
+    if isinstance(data, list | tuple):
+        return isinstance(part, int) and part < len(data)
+    return isinstance(data, Mapping) and part in data
+
+
+def _expectation(item: Mapping[str, Any]) -> str:
+    kind, message = str(item["type"]), str(item["msg"])
+    names = {
+        "model_type": "a mapping of keys",
+        "dict_type": "a mapping of keys",
+        "mapping_type": "a mapping of keys",
+        "list_type": "a list",
+        "tuple_type": "a list",
+        "string_type": "text",
+        "path_type": "a path",
+        "int_type": "a whole number",
+        "float_type": "a number",
+        "bool_type": "true or false",
+        "none_required": "null",
+    }
+    if kind in names:
+        return names[kind]
+    if kind.startswith(("greater_than", "less_than")):
+        return message.replace("Input should be", "a number", 1)
+    return message.removeprefix("Input should be ")
+
+
+def _advice(value: object) -> str:
+    if isinstance(value, str) and value.lower() in _MISTAKEN_BOOLEANS:
+        return f"; write {_MISTAKEN_BOOLEANS[value.lower()]} without quotes"
+    if isinstance(value, str) and value.strip("-+").replace(".", "", 1).isdigit():
+        return f"; write {value} without quotes"
+    return ""

@@ -1,0 +1,257 @@
+"""numpy arrays <-> Arrow arrays: how one value of a column is stored.
+
+========== ============================================== ===============================
+codec      values                                         stored as
+========== ============================================== ===============================
+plain      scalars, strings                               themselves
+list       vectors of up to 64 numbers                    fixed-size list
+raw        anything larger, or with more dimensions       fixed-size binary: C-order bytes
+png        uint8 images, 1, 3 or 4 channels               PNG file, lossless
+webp       uint8 images, 1 or 3 channels                  WebP file, lossless
+jpeg:Q     uint8 images, 1 or 3 channels                  JPEG file of quality Q, **lossy**
+json       details                                        JSON text
+========== ============================================== ===============================
+
+Images of three channels are taken as RGB, so that the stored files show the right colours.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+import pyarrow as pa
+
+from rollout.api import Array
+from rollout.errors import DatasetError
+
+LONGEST_LIST = 64  # numbers; above it a fixed-size binary is smaller and faster in Parquet
+_CHANNELS = {"png": (1, 3, 4), "webp": (1, 3), "jpeg": (1, 3)}
+_LOSSLESS_WEBP = 101  # OpenCV: quality above 100 means lossless
+_JPEG_QUALITY = 95
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How a value is stored.
+
+    Attributes:
+        name: plain, list, raw, png, webp, jpeg or json.
+        quality: 1 to 100, of ``jpeg`` alone; 0 otherwise.
+    """
+
+    name: str
+    quality: int = 0
+
+    @property
+    def is_image(self) -> bool:
+        """Whether a value is an image file."""
+        return self.name in _CHANNELS
+
+    @property
+    def lossless(self) -> bool:
+        """Whether what is read equals what was written."""
+        return self.name != "jpeg"
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.quality}" if self.quality else self.name
+
+
+PLAIN = Codec("plain")
+JSON = Codec("json")
+VALID = "raw, png, webp, jpeg or jpeg:QUALITY"
+
+
+def parse_codec(text: str) -> Codec:
+    """Returns the codec of a name such as ``raw``, ``png`` or ``jpeg:95``.
+
+    Raises:
+        DatasetError: there is none of that name, or the quality is not 1 to 100.
+    """
+    name, _, quality = text.partition(":")
+    if name == "jpeg":
+        if quality and not (quality.isdecimal() and 1 <= int(quality) <= 100):
+            raise DatasetError(f"codec {text!r}: expected a quality from 1 to 100, as in jpeg:95")
+        return Codec("jpeg", int(quality or _JPEG_QUALITY))
+    if quality or name not in ("plain", "list", "raw", "png", "webp", "json"):
+        raise DatasetError(f"unknown codec {text!r}; valid for images: {VALID}, for others: raw")
+    return Codec(name)
+
+
+def choose_codec(
+    name: str, dtype: str, shape: tuple[int, ...], default: str, own: str | None
+) -> Codec:
+    """Returns the codec of a numeric column.
+
+    Args:
+        name: name of the column, for messages.
+        dtype: numpy dtype name.
+        shape: shape of one value.
+        default: codec for images; other columns do without it.
+        own: codec asked for this very column, which must fit; None if none was.
+
+    Raises:
+        DatasetError: ``own`` cannot carry such values, or no codec can.
+    """
+    wanted, fallback = parse_codec(own or default), _numeric_codec(name, dtype, shape)
+    if wanted.name not in (*_CHANNELS, "raw"):
+        raise DatasetError(f"column {name!r}: codec {wanted} cannot be asked for; valid: {VALID}")
+    valid = _image_codecs(dtype, shape)
+    if wanted.name in valid:
+        return wanted
+    if wanted.name == "raw" or own is None:
+        # The default is for images it can carry; a frame stack of 4 stays raw under jpeg.
+        return fallback
+    also = ", ".join(valid) or "none of the image codecs"
+    raise DatasetError(
+        f"column {name!r} holds {dtype}{list(shape)}, which codec {wanted} cannot carry; "
+        f"valid: raw, {also}"
+    )
+
+
+def _image_codecs(dtype: str, shape: tuple[int, ...]) -> list[str]:
+    if dtype != "uint8" or len(shape) not in (2, 3) or math.prod(shape) <= LONGEST_LIST:
+        return []
+    channels = shape[2] if len(shape) == 3 else 1
+    return [codec for codec, fits in _CHANNELS.items() if channels in fits]
+
+
+def _numeric_codec(name: str, dtype: str, shape: tuple[int, ...]) -> Codec:
+    if np.dtype(dtype).kind not in "biuf" or np.dtype(dtype).itemsize > 8:
+        raise DatasetError(
+            f"column {name!r}: expected booleans, integers or floats of up to 64 bits, got {dtype}"
+        )
+    if math.prod(shape) == 0:
+        raise DatasetError(f"column {name!r} has shape {list(shape)}: there is nothing to store")
+    if not shape:
+        return Codec("plain")
+    return Codec("list" if len(shape) == 1 and shape[0] <= LONGEST_LIST else "raw")
+
+
+def encode(codec: Codec, kind: pa.DataType, values: Array) -> pa.Array:
+    """Returns an Arrow array of the values ``(n, *shape)``, without copying where it can.
+
+    Args:
+        codec: how to store them.
+        kind: the Arrow type wanted, see ``Column.arrow_type``.
+        values: ``(n, *shape)`` of the column's dtype; ``(n,)`` objects for strings and details.
+    """
+    if codec.is_image:
+        return pa.array([_encode_image(codec, image) for image in values], pa.binary())
+    if codec.name == "raw":
+        return _encode_raw(kind, np.ascontiguousarray(values))
+    if codec.name == "list":
+        return _encode_list(kind, np.ascontiguousarray(values))
+    if codec.name == "json":
+        return pa.array([_encode_json(v) for v in values], pa.string())
+    texts = values.dtype == object
+    return pa.array(values.tolist(), pa.string()) if texts else pa.array(values)
+
+
+def _encode_list(kind: pa.DataType, values: Array) -> pa.Array:
+    flat = pa.array(values.reshape(-1))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.FixedSizeListArray.from_arrays(flat, type=kind)
+    offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
+    return pa.ListArray.from_arrays(pa.array(offsets), flat, type=kind)
+
+
+def _encode_raw(kind: pa.DataType, values: Array) -> pa.Array:
+    count, data = len(values), pa.py_buffer(values)
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.FixedSizeBinaryArray.from_buffers(kind, count, [None, data])
+    size = values.nbytes // max(count, 1)
+    offsets = np.arange(count + 1, dtype=np.int32) * np.int32(size)
+    return pa.BinaryArray.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), data])
+
+
+def _encode_image(codec: Codec, image: Array) -> bytes:
+    if codec.name == "png":
+        extension, options = ".png", [cv2.IMWRITE_PNG_COMPRESSION, 1]
+    elif codec.name == "webp":
+        extension, options = ".webp", [cv2.IMWRITE_WEBP_QUALITY, _LOSSLESS_WEBP]
+    else:
+        extension, options = ".jpg", [cv2.IMWRITE_JPEG_QUALITY, codec.quality]
+    done, data = cv2.imencode(extension, _swap_red_and_blue(image), options)
+    if not done:
+        raise DatasetError(f"an image of shape {list(image.shape)} could not be written as {codec}")
+    return data.tobytes()
+
+
+def _swap_red_and_blue(image: Array) -> Array:
+    """RGB to the BGR that OpenCV reads and writes, or back; other images as they are."""
+    if image.ndim == 3 and image.shape[2] >= 3:
+        order = (2, 1, 0, 3)[: image.shape[2]]
+        return np.ascontiguousarray(image[:, :, order])
+    return image
+
+
+def _encode_json(value: Any) -> str | None:
+    if value is None:
+        return None
+    try:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise DatasetError(
+            f"details must be JSON-able: {error}; give numbers, text, lists and mappings"
+        ) from error
+
+
+def decode(codec: Codec, dtype: str, shape: tuple[int, ...], values: pa.Array) -> Array:
+    """Returns the values of an Arrow array without nulls as ``(n, *shape)``.
+
+    Strings and details come as ``(n,)`` objects, timestamps as float64 Unix seconds. The result
+    may share the memory of ``values`` and be read-only.
+
+    Raises:
+        DatasetError: a value is damaged or has another shape.
+    """
+    count = len(values)
+    if dtype == "string":
+        texts = values.to_pylist()
+        if codec.name == "json":
+            texts = [None if t is None else json.loads(t) for t in texts]
+        out = np.empty(count, dtype=object)
+        out[:] = texts
+        return out
+    if dtype == "timestamp":
+        micros: Array = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return micros / 1e6
+    if codec.is_image:
+        images = [_decode_image(shape, data.as_buffer()) for data in values]
+        return np.stack(images) if images else np.zeros((0, *shape), np.uint8)
+    if codec.name == "raw":
+        return _decode_raw(np.dtype(dtype), shape, values)
+    flat = values.flatten() if codec.name == "list" else values
+    plain: Array = flat.to_numpy(zero_copy_only=False)
+    return plain.astype(dtype, copy=False).reshape(count, *shape)
+
+
+def _decode_raw(dtype: np.dtype[Any], shape: tuple[int, ...], values: pa.Array) -> Array:
+    count, size = len(values), dtype.itemsize * math.prod(shape)
+    if pa.types.is_fixed_size_binary(values.type):
+        begin = values.offset * size
+    else:
+        offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: count + 1]
+        if count and (np.diff(offsets) != size).any():
+            raise DatasetError(f"expected values of {size} bytes, {dtype}{list(shape)}")
+        begin = int(offsets[0]) if count else 0
+    data = np.frombuffer(values.buffers()[-1] or b"", np.uint8)[begin : begin + count * size]
+    return data.view(dtype).reshape(count, *shape)
+
+
+def _decode_image(shape: tuple[int, ...], data: pa.Buffer) -> Array:
+    encoded = np.frombuffer(data, np.uint8)
+    image = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED) if len(encoded) else None
+    if image is None:
+        raise DatasetError(f"an image of {len(encoded)} bytes does not decode")
+    channels = shape[2] if len(shape) == 3 else 1
+    if channels == 1 and image.ndim == 3:
+        image = image[:, :, 0]  # WebP has no grey images: the three channels are the same
+    if image.size != math.prod(shape) or image.shape[:2] != shape[:2]:
+        raise DatasetError(f"expected an image {list(shape)}, got {list(image.shape)}")
+    return _swap_red_and_blue(image).reshape(shape)

@@ -1,0 +1,297 @@
+"""``dataset.json``: what a dataset holds and where it came from.
+
+The same text travels in the metadata of every shard and journal, so a lost ``dataset.json`` can
+be written again from any of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from gymnasium import spaces
+
+from rollout.api import BridgeSpec, ColumnSpec, StateSpace, Task, factor_from_data
+from rollout.data.layout import Layout, write_text
+from rollout.data.schema import Column, arrow_schema, data_columns
+from rollout.data.space_json import space_from_json, space_to_json
+from rollout.errors import DatasetError, GamutError
+
+FORMAT = 1
+METADATA_KEY = "gamut"
+_COMPRESSIONS = ("zstd", "lz4", "none")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a dataset holds. Made by ``describe_dataset``.
+
+    Attributes:
+        bridge: name the bridge was asked for by.
+        bridge_version: version of the bridge and the game.
+        bridge_options: options of the bridge.
+        task: name, goal, difficulty, limits, evaluator and metadata of the task.
+        observation_space: flat ``Dict``.
+        action_space: flat ``Dict``.
+        factors: the task's state space as ``StateSpace.describe`` gives it; ``state`` counts in it.
+        signals: what the game reports, by key.
+        extras: what the policy adds, by key.
+        policy: name of the policy.
+        policy_options: its options.
+        codec: of observations that are images.
+        codecs: of single observations, by key.
+        details: whether what has no fixed shape is kept.
+        compression: of the shards: zstd, lz4 or none.
+        code_version: version of the code that made the dataset.
+        run: id of the run that made it.
+        created: when, ISO 8601, UTC.
+        sessions: one entry per writer that opened it: run, time, code and policy.
+        damaged: ``(episode, attempt)`` of episodes that ``repair`` could not save whole.
+    """
+
+    bridge: str
+    bridge_version: str
+    observation_space: spaces.Dict
+    action_space: spaces.Dict
+    factors: tuple[Mapping[str, Any], ...]
+    task: Mapping[str, Any]
+    bridge_options: Mapping[str, Any] = field(default_factory=dict)
+    signals: Mapping[str, ColumnSpec] = field(default_factory=dict)
+    extras: Mapping[str, ColumnSpec] = field(default_factory=dict)
+    policy: str = ""
+    policy_options: Mapping[str, Any] = field(default_factory=dict)
+    codec: str = "raw"
+    codecs: Mapping[str, str] = field(default_factory=dict)
+    details: bool = False
+    compression: str = "zstd"
+    code_version: str = ""
+    run: str = ""
+    created: str = ""
+    sessions: tuple[Mapping[str, Any], ...] = ()
+    damaged: tuple[tuple[int, int], ...] = ()
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """Every column of the data, in order."""
+        return data_columns(
+            self.observation_space,
+            self.action_space,
+            self.signals,
+            self.extras,
+            codec=self.codec,
+            codecs=self.codecs,
+            details=self.details,
+        )
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of shards and journals; its metadata holds the manifest."""
+        alone = replace(self, sessions=(), damaged=())
+        return arrow_schema(self.columns, {METADATA_KEY: alone.to_json(indent=None)})
+
+    @cached_property
+    def state_space(self) -> StateSpace:
+        """The space that the column ``state`` counts in."""
+        return StateSpace(tuple(factor_from_data(f) for f in self.factors))
+
+    @cached_property
+    def row_bytes(self) -> int:
+        """Bytes of one decoded step, final observations left out."""
+        return sum(c.row_bytes for c in self.columns if not c.nullable)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Returns the text of ``dataset.json``."""
+        data = {f.name: getattr(self, f.name) for f in fields(self)}
+        for key in ("observation_space", "action_space"):
+            data[key] = space_to_json(data[key])
+        for key in ("signals", "extras"):
+            data[key] = {k: plain(s, key) for k, s in data[key].items()}
+        columns = [c.describe() for c in self.columns]
+        return json.dumps({"format": FORMAT, **data, "columns": columns}, indent=indent)
+
+    @classmethod
+    def from_json(cls, text: str) -> Manifest:
+        """Returns the manifest of a text.
+
+        Raises:
+            DatasetError: it is no manifest, or one of a newer format.
+        """
+        try:
+            data = json.loads(text)
+            if data.pop("format") != FORMAT:
+                raise DatasetError(f"this code reads datasets of format {FORMAT}; update it")
+            data.pop("columns", None)
+            for key in ("observation_space", "action_space"):
+                data[key] = space_from_json(data[key])
+            for key in ("signals", "extras"):
+                data[key] = {k: _column_spec(s) for k, s in data[key].items()}
+            data["factors"], data["sessions"] = tuple(data["factors"]), tuple(data["sessions"])
+            data["damaged"] = tuple((int(e), int(a)) for e, a in data["damaged"])
+            manifest = cls(**data)
+            _ = manifest.schema
+        except (ValueError, TypeError, KeyError, AttributeError, GamutError) as error:
+            raise DatasetError(f"no description of a dataset: {error!r}") from error
+        return manifest
+
+
+def describe_dataset(
+    spec: BridgeSpec,
+    task: Task,
+    *,
+    bridge: str = "",
+    bridge_options: Mapping[str, Any] | None = None,
+    policy: str = "",
+    policy_options: Mapping[str, Any] | None = None,
+    extras: Mapping[str, ColumnSpec] | None = None,
+    codec: str = "raw",
+    codecs: Mapping[str, str] | None = None,
+    details: bool = False,
+    compression: str = "zstd",
+    code_version: str = "",
+    run: str = "",
+) -> Manifest:
+    """Returns the description of a dataset that is about to be written.
+
+    Args:
+        spec: the game.
+        task: what is played in it.
+        bridge: name of the bridge as it was asked for; ``spec.name`` when empty.
+        bridge_options: its options, JSON-able.
+        policy: name of the policy.
+        policy_options: its options, JSON-able.
+        extras: ``Policy.extras``.
+        codec: ``raw``, ``png``, ``webp`` or ``jpeg:QUALITY`` for image observations.
+        codecs: the same for single observations, by key.
+        details: whether to keep what has no fixed shape, as JSON text.
+        compression: of the shards: ``zstd``, ``lz4`` or ``none``.
+        code_version: version of the code.
+        run: id of the run.
+
+    Raises:
+        DatasetError: a codec cannot carry its observation, or options are not JSON-able.
+        SpaceError: a space that cannot be carried in columns.
+    """
+    if compression not in _COMPRESSIONS:
+        raise DatasetError(f"compression {compression!r} does not exist; valid: {_COMPRESSIONS}")
+    manifest = Manifest(
+        bridge=bridge or spec.name,
+        bridge_version=spec.version,
+        bridge_options=plain(bridge_options or {}, "bridge_options"),
+        task=describe_task(task),
+        observation_space=spec.observation_space,
+        action_space=spec.action_space,
+        factors=tuple(task.state_space.describe()),
+        signals=dict(spec.signals),
+        extras=dict(extras or {}),
+        policy=policy,
+        policy_options=plain(policy_options or {}, "policy_options"),
+        codec=codec,
+        codecs=dict(codecs or {}),
+        details=details,
+        compression=compression,
+        code_version=code_version,
+        run=run,
+        created=now(),
+    )
+    _ = manifest.schema  # refuses what cannot be stored before anything is written
+    return manifest
+
+
+def describe_task(task: Task) -> dict[str, Any]:
+    """Returns a task as JSON-able data, its state space left out."""
+    evaluator = task.evaluator
+    options = plain(evaluator, "evaluator") if is_dataclass(evaluator) else {}
+    return {
+        "name": task.name,
+        "goal": task.goal,
+        "difficulty": task.difficulty,
+        "limit_steps": task.limits.steps,
+        "evaluator": {"type": type(evaluator).__name__, "options": options},
+        "metadata": plain(task.metadata, "task.metadata"),
+    }
+
+
+def differences(expected: Manifest, came: Manifest) -> list[str]:
+    """Returns why rows of ``came`` do not belong into ``expected``: one line per difference."""
+    lines = []
+    for key in ("bridge", "bridge_options", "details"):
+        if getattr(expected, key) != getattr(came, key):
+            lines.append(f"{key}: expected {getattr(expected, key)}, came {getattr(came, key)}")
+    if expected.task["name"] != came.task["name"]:
+        lines.append(f"task: expected {expected.task['name']!r}, came {came.task['name']!r}")
+    if expected.state_space.digest != came.state_space.digest:
+        names = ["/".join(f.name for f in m.state_space) for m in (expected, came)]
+        lines.append(f"state space: expected factors {names[0]}, came {names[1]} or other values")
+    old = {c.name: c.short() for c in expected.columns}
+    new = {c.name: c.short() for c in came.columns}
+    for name in old | new:
+        if old.get(name) != new.get(name):
+            lines.append(
+                f"column {name}: expected {old.get(name, 'none')}, came {new.get(name, 'none')}"
+            )
+    return lines
+
+
+def read_manifest(layout: Layout) -> Manifest:
+    """Returns the manifest of a dataset.
+
+    Raises:
+        DatasetError: there is no dataset, or its ``dataset.json`` cannot be read.
+    """
+    try:
+        text = layout.manifest.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if any(layout.numbers(folder) for folder in layout.folders):
+            raise DatasetError(
+                f"{layout.manifest} is missing but there are shards beside it; "
+                f"run: scripts/dataset.py repair {layout.root}"
+            ) from None
+        raise DatasetError(f"{layout.root} holds no dataset (no dataset.json)") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise DatasetError(f"cannot read {layout.manifest}: {error}") from error
+    try:
+        return Manifest.from_json(text)
+    except DatasetError as error:
+        raise DatasetError(f"cannot read {layout.manifest}: {error}") from error
+
+
+def write_manifest(layout: Layout, manifest: Manifest) -> None:
+    """Puts ``dataset.json`` in place."""
+    write_text(layout.manifest, manifest.to_json() + "\n")
+
+
+def now() -> str:
+    """Returns the time, ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def plain(value: Any, what: str) -> Any:
+    """Returns dataclasses, mappings, sequences and paths as JSON-able data.
+
+    Raises:
+        DatasetError: something in ``value`` cannot be written as JSON.
+    """
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, range):
+        return {"range": [value.start, value.stop, value.step]}
+    if is_dataclass(value) and not isinstance(value, type):
+        value = {f.name: getattr(value, f.name) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v, f"{what}.{k}") for k, v in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
+        return [plain(v, what) for v in items]
+    raise DatasetError(f"{what} cannot be written as JSON: {type(value).__name__} {value!r}")
+
+
+def _column_spec(data: Mapping[str, Any]) -> ColumnSpec:
+    return ColumnSpec(data["dtype"], tuple(data["shape"]), data["unit"], data["doc"])

@@ -1,0 +1,236 @@
+"""Fragments -> Arrow rows: idle rows dropped, every episode's steps together and in order."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rollout.api import Array, Columns, Fragment
+from rollout.data.codec import JSON, encode
+from rollout.data.manifest import Manifest
+from rollout.data.schema import ACTION, DETAILS, EXTRA, FINAL, OBSERVATION, SIGNAL, Column
+from rollout.errors import DatasetError
+
+LossRecord = dict[str, Any]
+"""One lost episode as JSON-able data: identity, phase, reason, steps and time."""
+
+
+@dataclass(frozen=True)
+class _Order:
+    """The rows of a fragment that hold a step, slot after slot.
+
+    ``t`` and ``b`` are None when the rows are those of the only slot, all of them: arrays are
+    then taken as they lie in memory, without a copy.
+    """
+
+    length: int
+    t: NDArray[np.intp] | None
+    b: NDArray[np.intp] | None
+
+    @classmethod
+    def of(cls, fragment: Fragment) -> _Order:
+        valid = fragment.valid
+        if fragment.width == 1 and valid.all():
+            return cls(fragment.length, None, None)
+        b, t = np.nonzero(valid.T)
+        return cls(len(t), t, b)
+
+    def take(self, array: Array) -> Array:
+        """Returns ``(rows, ...)`` of an array ``(T, B, ...)``."""
+        out: Array = array[:, 0] if self.t is None else array[self.t, self.b]
+        return out
+
+    def take_time(self, array: Array) -> Array:
+        """Returns ``(rows,)`` of an array ``(T,)``."""
+        return array if self.t is None else array[self.t]
+
+    def find(self, index: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+        """Returns the row of each ``(t, b)`` in ``index``, which must hold a step."""
+        if self.t is None or self.b is None:
+            return index[:, 0]
+        keys = self.b * np.int64(1 << 40) + self.t
+        return np.searchsorted(keys, index[:, 1] * np.int64(1 << 40) + index[:, 0])
+
+
+class RowEncoder:
+    """Turns fragments into rows of one dataset.
+
+    Args:
+        manifest: the dataset.
+        policy: name recorded with every row.
+    """
+
+    def __init__(self, manifest: Manifest, policy: str) -> None:
+        self.schema = manifest.schema
+        self._columns = manifest.columns
+        self._task, self._policy = str(manifest.task["name"]), policy
+        self._details = manifest.details
+        self._by_role: dict[str, dict[str, Column]] = {
+            role: {c.key: c for c in manifest.columns if c.role == role}
+            for role in (OBSERVATION, ACTION, SIGNAL, EXTRA, FINAL)
+        }
+
+    def encode(self, fragment: Fragment) -> pa.RecordBatch:
+        """Returns the steps of the fragment.
+
+        Raises:
+            DatasetError: its columns are not those of the dataset; every difference is named.
+        """
+        self._check(fragment)
+        order = _Order.of(fragment)
+        parts = self._identity(fragment, order)
+        for role, group in (
+            (OBSERVATION, fragment.observations),
+            (ACTION, fragment.actions),
+            (SIGNAL, fragment.signals),
+            (EXTRA, fragment.extras),
+        ):
+            for key, column in self._by_role[role].items():
+                parts[column.name] = encode(column.codec, column.arrow_type, order.take(group[key]))
+        for name in ("progress", "reward", "outcome", "tick", "first"):
+            parts[name] = pa.array(order.take(getattr(fragment, name)))
+        for name in ("terminated", "truncated", "lost"):
+            parts[name] = pa.array(order.take(getattr(fragment, name)))
+        micros = np.rint(order.take_time(fragment.wall_time) * 1e6).astype(np.int64)
+        parts["wall_time"] = pa.array(micros).cast(pa.timestamp("us", tz="UTC"))
+        parts["latency"] = pa.array(order.take_time(fragment.latency))
+        parts |= self._ends(fragment, order)
+        arrays = [parts[c.name] for c in self._columns]
+        arrays = [
+            a if a.type == f.type else a.cast(f.type)
+            for a, f in zip(arrays, self.schema, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    def losses(self, fragment: Fragment) -> list[LossRecord]:
+        """Returns the episodes that were lost in the fragment."""
+        return [
+            {
+                "episode": loss.start.episode,
+                "attempt": loss.start.attempt,
+                "state": str(loss.start.state.index),
+                "state_set": loss.start.state_set,
+                "seed": loss.start.seed,
+                "task": self._task,
+                "policy": self._policy,
+                "instance": loss.instance,
+                "slot": loss.slot,
+                "phase": loss.phase,
+                "reason": loss.reason,
+                "steps": loss.steps,
+                "time": time.time(),
+            }
+            for loss in fragment.losses
+        ]
+
+    def _identity(self, fragment: Fragment, order: _Order) -> dict[str, pa.Array]:
+        """Columns that say which episode a row belongs to."""
+        starts, n = fragment.starts, order.length
+        which = order.take(fragment.start_index)
+        picked = pa.array(which)
+        numbers = {
+            "episode": np.array([s.episode for s in starts], np.int64),
+            "attempt": np.array([s.attempt for s in starts], np.int16),
+            "seed": np.array([s.seed for s in starts], np.int64),
+        }
+        texts = {
+            "state": pa.array([str(s.state.index) for s in starts], pa.string()),
+            "state_set": pa.array([s.state_set for s in starts], pa.string()),
+        }
+        slots = np.zeros(n, np.int32) if order.b is None else order.b.astype(np.int32)
+        return {
+            **{name: pa.array(values[which]) for name, values in numbers.items()},
+            **{name: values.take(picked) for name, values in texts.items()},
+            "step": pa.array(order.take(fragment.step)),
+            "instance": pa.array(np.full(n, fragment.instance, np.int32)),
+            "slot": pa.array(slots),
+            "task": pa.repeat(pa.scalar(self._task, pa.string()), n),
+            "policy": pa.repeat(pa.scalar(self._policy, pa.string()), n),
+            "version": pa.array(order.take_time(fragment.version)),
+        }
+
+    def _ends(self, fragment: Fragment, order: _Order) -> dict[str, pa.Array]:
+        """Columns that have a value only where an episode ends, and the details."""
+        ends = order.find(fragment.final_index, fragment.width)
+        # Null indices make ``take`` give null rows: no Python per row, any type.
+        where = np.zeros(order.length, np.int64)
+        where[ends] = np.arange(len(ends))
+        absent = np.ones(order.length, bool)
+        absent[ends] = False
+        index = pa.array(where, mask=absent)
+        parts = {}
+        for key, column in self._by_role[FINAL].items():
+            if len(ends) == 0:
+                parts[column.name] = pa.nulls(order.length, column.arrow_type)
+                continue
+            values = fragment.final_observations[key]
+            parts[column.name] = encode(column.codec, column.arrow_type, values).take(index)
+        if self._details:
+            rows = _detail_rows(fragment.details, order)
+            parts[DETAILS] = _texts(rows if rows is not None else [None] * order.length)
+            finals = fragment.final_details or [None] * len(ends)
+            parts["final_details"] = _texts(finals).take(index)
+        return parts
+
+    def _check(self, fragment: Fragment) -> None:
+        shape = (fragment.length, fragment.width)
+        finals = len(fragment.final_index)
+        wrong = []
+        for role, group, leading in (
+            (OBSERVATION, fragment.observations, shape),
+            (ACTION, fragment.actions, shape),
+            (SIGNAL, fragment.signals, shape),
+            (EXTRA, fragment.extras, shape),
+            (FINAL, fragment.final_observations, (finals,)),
+        ):
+            if role != FINAL or finals:
+                wrong += _misfits(role, self._by_role[role], group, leading)
+        ends = int(np.count_nonzero(fragment.done))
+        if ends != finals:
+            wrong.append(f"final_index lists {finals} ends of episodes, the masks {ends}")
+        if wrong:
+            raise DatasetError(
+                "a fragment does not fit the dataset: "
+                + "; ".join(wrong)
+                + ". Record it into a dataset of its own"
+            )
+
+
+def _misfits(
+    role: str, expected: Mapping[str, Column], group: Columns, leading: tuple[int, ...]
+) -> list[str]:
+    lines = []
+    for key in expected.keys() | group.keys():
+        if key not in group:
+            lines.append(f"{role} {key!r} is missing")
+        elif key not in expected:
+            lines.append(f"{role} {key!r} is not a column of the dataset")
+        else:
+            column, array = expected[key], group[key]
+            dtype = np.dtype(object if column.dtype == "string" else column.dtype)
+            if array.dtype != dtype or array.shape != (*leading, *column.shape):
+                lines.append(
+                    f"{role} {key!r}: expected {dtype}{[*leading, *column.shape]}, "
+                    f"got {array.dtype}{list(array.shape)}"
+                )
+    return sorted(lines)
+
+
+def _detail_rows(details: Sequence[Sequence[Any]] | None, order: _Order) -> list[Any] | None:
+    if details is None:
+        return None
+    if order.t is None or order.b is None:
+        return [row[0] for row in details]
+    return [details[t][b] for t, b in zip(order.t.tolist(), order.b.tolist(), strict=True)]
+
+
+def _texts(values: Sequence[Any]) -> pa.Array:
+    boxed = np.empty(len(values), dtype=object)
+    boxed[:] = list(values)
+    return encode(JSON, pa.string(), boxed)

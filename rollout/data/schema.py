@@ -1,0 +1,271 @@
+"""Spaces <-> Arrow schema, both ways: the columns of a dataset and what each one holds.
+
+A row is one step. A column is named by its role and key (``observation/rgb``), or by the role
+alone when the key is the role (``observation``). Everything a reader needs is in the metadata of
+the field: role, key, dtype, shape, codec, unit, doc and, for observations and actions, the space.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from gymnasium import spaces
+
+from rollout.api import ColumnSpec, leaf_dtype, leaf_shape
+from rollout.data.codec import JSON, PLAIN, Codec, choose_codec, parse_codec
+from rollout.data.space_json import space_from_json, space_to_json
+from rollout.errors import DatasetError
+
+OBSERVATION, ACTION, SIGNAL, EXTRA = "observation", "action", "signal", "extra"
+FINAL = "final_observation"
+STEP = "step"
+DETAILS = "details"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the data.
+
+    Attributes:
+        name: name in Arrow.
+        role: observation, action, signal, extra, final_observation, details or step.
+        key: key within the role, as in the space or the fragment.
+        dtype: numpy dtype name; ``string`` or ``timestamp`` for those.
+        shape: shape of one row's value.
+        unit: unit of the values.
+        doc: what the value says.
+        codec: how a value is stored.
+        nullable: whether rows may have no value.
+        space: JSON of the leaf space, None for other roles.
+    """
+
+    name: str
+    role: str
+    key: str
+    dtype: str
+    shape: tuple[int, ...] = ()
+    unit: str = ""
+    doc: str = ""
+    codec: Codec = PLAIN
+    nullable: bool = False
+    space: Mapping[str, Any] | None = None
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one decoded value; 32 for strings."""
+        if self.dtype in ("string", "timestamp"):
+            return 32 if self.dtype == "string" else 8
+        return np.dtype(self.dtype).itemsize * math.prod(self.shape)
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """The type of the column in Arrow."""
+        if self.dtype == "string":
+            return pa.string()
+        if self.dtype == "timestamp":
+            return pa.timestamp("us", tz="UTC")
+        element = pa.from_numpy_dtype(np.dtype(self.dtype))
+        if self.codec.name == "plain":
+            return element
+        if self.codec.name == "list":
+            inner = pa.field("element", element, nullable=False)
+            return pa.list_(inner) if self.nullable else pa.list_(inner, self.shape[0])
+        if self.codec.name == "raw" and not self.nullable:
+            return pa.binary(self.row_bytes)
+        # A nullable fixed-size binary would spend its width on every row without a value.
+        return pa.binary()
+
+    def field(self) -> pa.Field:
+        """Returns the Arrow field, with everything about the column in its metadata."""
+        about = {
+            "role": self.role,
+            "key": self.key,
+            "dtype": self.dtype,
+            "shape": json.dumps(list(self.shape)),
+            "codec": str(self.codec),
+            "unit": self.unit,
+            "doc": self.doc,
+        }
+        if self.space is not None:
+            about["space"] = json.dumps(self.space)
+        return pa.field(self.name, self.arrow_type, nullable=self.nullable, metadata=about)
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the column as JSON-able data, for people and for comparison."""
+        return {
+            "name": self.name,
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "codec": str(self.codec),
+            "unit": self.unit,
+            "doc": self.doc,
+        }
+
+    def short(self) -> str:
+        """Returns dtype, shape, codec, unit and bounds in one phrase, for messages."""
+        text = f"{self.dtype}{list(self.shape)} as {self.codec}"
+        text += f" in {self.unit}" if self.unit else ""
+        return text + (f", {space_from_json(self.space)}" if self.space is not None else "")
+
+
+def column_of_field(field: pa.Field) -> Column:
+    """Returns the column that ``Column.field`` made.
+
+    Raises:
+        DatasetError: the field has no metadata of ours.
+    """
+    about = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
+    try:
+        return Column(
+            field.name,
+            about["role"],
+            about["key"],
+            about["dtype"],
+            tuple(json.loads(about["shape"])),
+            about["unit"],
+            about["doc"],
+            parse_codec(about["codec"]),
+            field.nullable,
+            json.loads(about["space"]) if "space" in about else None,
+        )
+    except (KeyError, ValueError) as error:
+        raise DatasetError(
+            f"column {field.name!r} was not written by Gamut: bad field metadata ({error!r})"
+        ) from error
+
+
+def column_name(role: str, key: str) -> str:
+    """Returns the Arrow name of a key of a role."""
+    return role if key == role else f"{role}/{key}"
+
+
+_IDENTITY = (
+    Column("episode", STEP, "episode", "int64", doc="number of the episode in its run"),
+    Column("attempt", STEP, "attempt", "int16", doc="how often the episode was lost before"),
+    Column("step", STEP, "step", "int32", unit="steps", doc="number of the step, from 0"),
+    Column("instance", STEP, "instance", "int32", doc="game instance that played it"),
+    Column("slot", STEP, "slot", "int32", doc="seat in the instance"),
+    Column("state", STEP, "state", "string", doc="index of the start state, decimal digits"),
+    Column("state_set", STEP, "state_set", "string", doc="set the start state was drawn from"),
+    Column("task", STEP, "task", "string", doc="name of the task"),
+    Column("policy", STEP, "policy", "string", doc="name of the policy"),
+    Column("seed", STEP, "seed", "int64", doc="randomness of the episode beyond its state"),
+    Column("version", STEP, "version", "int64", doc="number of the weights that chose the action"),
+)
+_RESULT = (
+    Column("reward", STEP, "reward", "float32", doc="reward of the action"),
+    Column("progress", STEP, "progress", "float32", doc="share of the task done, NaN if undefined"),
+    Column("outcome", STEP, "outcome", "int8", doc="0 running, 1 success, 2 failure"),
+    Column("tick", STEP, "tick", "int64", unit="ticks", doc="game time after the action"),
+    Column("first", STEP, "first", "bool", doc="first step of its episode"),
+    Column("terminated", STEP, "terminated", "bool", doc="the game or the task ended it here"),
+    Column("truncated", STEP, "truncated", "bool", doc="a limit cut it here"),
+    Column("lost", STEP, "lost", "bool", doc="our machinery failed after this step"),
+    Column("wall_time", STEP, "wall_time", "timestamp", unit="us", doc="when the result came"),
+    Column("latency", STEP, "latency", "float32", unit="s", doc="time the game took for the step"),
+)
+
+
+def data_columns(
+    observation_space: spaces.Dict,
+    action_space: spaces.Dict,
+    signals: Mapping[str, ColumnSpec],
+    extras: Mapping[str, ColumnSpec],
+    *,
+    codec: str = "raw",
+    codecs: Mapping[str, str] | None = None,
+    details: bool = False,
+) -> tuple[Column, ...]:
+    """Returns every column of a dataset, in order.
+
+    Args:
+        observation_space: flat ``Dict`` of leaves.
+        action_space: likewise.
+        signals: what the game reports, by key.
+        extras: what the policy adds, by key.
+        codec: for observations that are images.
+        codecs: codecs of single observations, by key.
+        details: whether there are columns for what has no fixed shape.
+
+    Raises:
+        DatasetError: a codec cannot carry its space, or a key does not exist.
+    """
+    own = dict(codecs or {})
+    unknown = sorted(own.keys() - observation_space.spaces.keys())
+    if unknown:
+        raise DatasetError(
+            f"codecs names observations that do not exist: {unknown}; "
+            f"there are {sorted(observation_space.spaces)}"
+        )
+    observed, final = [], []
+    after = "after the last action; null except in the last row of an episode"
+    for key, leaf in observation_space.spaces.items():
+        column = _leaf_column(OBSERVATION, key, leaf, "before the action")
+        chosen = choose_codec(column.name, column.dtype, column.shape, codec, own.get(key))
+        observed.append(replace(column, codec=chosen))
+        name = FINAL if key == OBSERVATION else f"{FINAL}/{key}"
+        final.append(replace(column, name=name, role=FINAL, codec=chosen, nullable=True, doc=after))
+    acted = [_leaf_column(ACTION, k, s, "chosen action") for k, s in action_space.spaces.items()]
+    columns = [*_IDENTITY, *observed, *acted, *_RESULT]
+    columns += [_spec_column(SIGNAL, k, s) for k, s in signals.items()]
+    columns += [_spec_column(EXTRA, k, s) for k, s in extras.items()]
+    if details:
+        columns.append(_json_column(DETAILS, "what had no fixed shape before the action, JSON"))
+    columns += final
+    if details:
+        columns.append(
+            _json_column("final_details", "likewise after the last action of an episode")
+        )
+    return tuple(columns)
+
+
+def _leaf_column(role: str, key: str, leaf: spaces.Space[Any], doc: str) -> Column:
+    name = column_name(role, key)
+    about = space_to_json(leaf)
+    if isinstance(leaf, spaces.Text):
+        return Column(name, role, key, "string", doc=doc, space=about)
+    dtype, shape = leaf_dtype(leaf), leaf_shape(leaf)
+    return _sized(Column(name, role, key, dtype.name, shape, doc=doc, space=about))
+
+
+def _spec_column(role: str, key: str, spec: ColumnSpec) -> Column:
+    name, dtype = column_name(role, key), np.dtype(spec.dtype).name
+    return _sized(Column(name, role, key, dtype, tuple(spec.shape), spec.unit, spec.doc))
+
+
+def _sized(column: Column) -> Column:
+    """The column with the codec that its dtype and shape ask for."""
+    return replace(column, codec=choose_codec(column.name, column.dtype, column.shape, "raw", None))
+
+
+def _json_column(name: str, doc: str) -> Column:
+    return Column(name, DETAILS, name, "string", doc=doc, codec=JSON, nullable=True)
+
+
+def arrow_schema(columns: Iterable[Column], metadata: Mapping[str, str] | None = None) -> pa.Schema:
+    """Returns the Arrow schema of the columns."""
+    return pa.schema([c.field() for c in columns], metadata=dict(metadata or {}))
+
+
+def columns_of_schema(schema: pa.Schema) -> tuple[Column, ...]:
+    """Returns the columns that ``arrow_schema`` was made from.
+
+    Raises:
+        DatasetError: a field was not written by Gamut.
+    """
+    return tuple(column_of_field(field) for field in schema)
+
+
+def spaces_of_schema(schema: pa.Schema) -> tuple[spaces.Dict, spaces.Dict]:
+    """Returns the observation space and the action space that a schema carries."""
+    leaves: dict[str, list[tuple[str, spaces.Space[Any]]]] = {OBSERVATION: [], ACTION: []}
+    for column in columns_of_schema(schema):
+        if column.role in leaves and column.space is not None:
+            leaves[column.role].append((column.key, space_from_json(column.space)))
+    return spaces.Dict(leaves[OBSERVATION]), spaces.Dict(leaves[ACTION])

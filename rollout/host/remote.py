@@ -1,0 +1,116 @@
+"""One game in a Ray actor, stepped by remote calls: for a game that must live on another machine.
+
+Each step costs a millisecond or more of transport, so this is for slow games and for other
+people's loops; our own loop runs beside the game (see ``rollout.host.actors``).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
+
+from rollout.api import Bridge, Columns, Frame, Start
+from rollout.errors import GameCrashed, GameError, InputError
+from rollout.host.handle import InProcessHandle
+
+_FETCH_S = 30.0
+
+
+class RemoteGame:
+    """A game and the folder it lives in, on whichever machine Ray puts it."""
+
+    def __init__(self, bridge: Bridge, ports: Sequence[int], width: int) -> None:
+        self._workdir = Path(tempfile.mkdtemp(prefix="gamut-game-"))
+        self._handle = InProcessHandle(bridge, self._workdir, ports, width)
+
+    def call(self, method: str, *arguments: Any) -> Frame | None:
+        """Gives a command and returns its result, copied out of the game's buffers by Ray."""
+        getattr(self._handle, method)(*arguments)
+        return self._handle.result()
+
+    def close(self) -> None:
+        """Ends the game."""
+        self._handle.close(0.0)
+        shutil.rmtree(self._workdir, ignore_errors=True)
+
+
+class RayHandle:
+    """See ``rollout.host.handle.Handle``; pass the class as ``make_handle`` of a pool."""
+
+    def __init__(self, bridge: Bridge, workdir: Path, ports: Sequence[int], width: int) -> None:
+        del workdir  # of this machine; the game may be on another
+        needs = bridge.spec.resources
+        actor = ray.remote(num_cpus=needs.cpus, num_gpus=needs.gpus, resources=dict(needs.custom))
+        self._actor: Any = actor(RemoteGame).remote(bridge, ports, width)
+        self._reference: Any = None
+        # Ray tells of a result in a thread of its own; a byte in a pipe tells the pool, which
+        # waits on descriptors and so on remote and local games alike.
+        self._bell, self._rope = os.pipe()
+
+    @property
+    def waitable(self) -> int:
+        """See ``Handle``."""
+        return self._bell
+
+    def launch(self, timeout_s: float) -> None:
+        """See ``Handle``."""
+        self._ask("launch", timeout_s)
+
+    def reset(self, slots: Sequence[int], starts: Sequence[Start], timeout_s: float) -> None:
+        """See ``Handle``."""
+        self._ask("reset", list(slots), list(starts), timeout_s)
+
+    def step(self, actions: Columns, timeout_s: float) -> None:
+        """See ``Handle``."""
+        self._ask("step", actions, timeout_s)
+
+    def _ask(self, *call: Any) -> None:
+        self._reference = self._actor.call.remote(*call)
+        # A descriptor of its own for the callback: the handle may be closed before it comes.
+        rope = os.dup(self._rope)
+
+        def ring(_: Any) -> None:
+            try:
+                os.write(rope, b"!")
+            except BrokenPipeError:
+                pass  # nobody is listening any more
+            finally:
+                os.close(rope)
+
+        self._reference.future().add_done_callback(ring)
+
+    def result(self) -> Frame | None:
+        """See ``Handle``."""
+        os.read(self._bell, 1)
+        try:
+            frame: Frame | None = ray.get(self._reference, timeout=_FETCH_S)
+        except RayTaskError as error:
+            cause = error.as_instanceof_cause()
+            if isinstance(cause, GameError | InputError):
+                raise cause from None
+            raise GameCrashed(str(cause)) from error
+        except (RayActorError, GetTimeoutError) as error:
+            raise GameCrashed(f"the actor of the game is gone: {error}") from error
+        return frame
+
+    def death_notice(self) -> str:
+        """See ``Handle``."""
+        return "in a Ray actor"
+
+    def close(self, timeout_s: float) -> None:
+        """See ``Handle``."""
+        if self._actor is None:
+            return
+        if timeout_s > 0:
+            ray.wait([self._actor.close.remote()], timeout=timeout_s)
+        ray.kill(self._actor)
+        self._actor = None
+        os.close(self._bell)
+        os.close(self._rope)

@@ -1,0 +1,128 @@
+"""Logging: one set-up for terminal and file, and who is speaking in every record.
+
+What a record is about is bound where it is known, and every record below carries it::
+
+    with about(instance=3, slot=0):
+        logger.warning("the game did not answer")
+
+    12:00:01 WARNING the game did not answer [instance=3 slot=0]           the terminal
+    2026-01-31T12:00:01.123+00:00 WARNING rollout.host the game did not answer | instance=3 slot=0
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import sys
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TextIO
+
+_ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about")
+
+OURS = ("rollout", "policies", "bridges")
+"""Packages whose records are shown from the configured level on; others from ``warning`` on."""
+
+
+@contextlib.contextmanager
+def about(**fields: object) -> Iterator[None]:
+    """Binds what records are about: ``run``, ``instance``, ``slot``, ``episode``.
+
+    Fields that are bound further outside stay unless they are given again.
+    """
+    token = _ABOUT.set({**bound(), **fields})
+    try:
+        yield
+    finally:
+        _ABOUT.reset(token)
+
+
+def bound() -> Mapping[str, object]:
+    """Returns what records are about here."""
+    return _ABOUT.get({})
+
+
+class _Filter(logging.Filter):
+    """Puts what a record is about into it, in the thread where it is made."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if not hasattr(record, "about"):
+            record.about = bound()
+        return True
+
+
+class _TerminalFormatter(logging.Formatter):
+    """Time, level, message and, in brackets, what it is about."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        time = datetime.fromtimestamp(record.created, UTC).astimezone()
+        tail = f" [{_pairs(record)}]" if _pairs(record) else ""
+        return f"{time:%H:%M:%S} {record.levelname} {record.message}{tail}"
+
+
+class _FileFormatter(logging.Formatter):
+    """Full time, level, logger, message, and ``key=value`` pairs after a bar."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        tail = f" | {_pairs(record)}" if _pairs(record) else ""
+        return f"{time} {record.levelname} {record.name} {record.message}{tail}"
+
+
+def _pairs(record: logging.LogRecord) -> str:
+    fields: Mapping[str, object] = getattr(record, "about", {})
+    return " ".join(f"{key}={_value(value)}" for key, value in fields.items())
+
+
+def _value(value: object) -> str:
+    text = str(value)
+    plain = text and not any(c.isspace() or c in '"=|]' or not c.isprintable() for c in text)
+    return text if plain else json.dumps(text)
+
+
+class _Stderr(logging.StreamHandler[TextIO]):
+    """Writes to whatever ``sys.stderr`` is at the moment, so that a progress bar can move aside."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:
+        """The stream of the moment."""
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, stream: TextIO) -> None:
+        raise AttributeError("the stream of this handler is always sys.stderr")
+
+
+class _LogFile(logging.FileHandler):
+    """A handler that is recognisably ours."""
+
+
+def set_up_logging(level: str = "info", file: Path | None = None) -> None:
+    """Sends records to the terminal and, if one is given, to a file; replaces an earlier set-up.
+
+    Args:
+        level: ``debug``, ``info``, ``warning`` or ``error``: least level of our own records.
+        file: a file to append to, as well.
+    """
+    root = logging.getLogger()
+    for old in [h for h in root.handlers if isinstance(h, _Stderr | _LogFile)]:
+        root.removeHandler(old)
+        old.close()
+    terminal = _Stderr()
+    terminal.setFormatter(_TerminalFormatter())
+    handlers: list[logging.Handler] = [terminal]
+    if file is not None:
+        log_file = _LogFile(file, encoding="utf-8", errors="backslashreplace")
+        log_file.setFormatter(_FileFormatter())
+        handlers.append(log_file)
+    for handler in handlers:
+        handler.addFilter(_Filter())
+        root.addHandler(handler)
+    for name in OURS:
+        logging.getLogger(name).setLevel(level.upper())

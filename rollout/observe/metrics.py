@@ -1,0 +1,192 @@
+"""Metrics: a file of JSON lines is the truth, and whatever shows them mirrors it.
+
+One line is one moment: ``time`` (Unix, s), ``wall_s`` (since this session of the run began, s),
+``env_steps``, and any number of values under slash-joined names. Lines are only ever appended,
+each in one write, so a crash costs at most the line that was being written.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+from rollout.errors import DatasetError, OutOfTurnError
+
+logger = logging.getLogger(__name__)
+
+Scalar: TypeAlias = bool | int | float | str | None
+"""What one value of a metric may be."""
+
+OWN = ("time", "wall_s", "env_steps")
+"""Names that every line has; ``Metrics`` fills them in itself."""
+
+_BLOCK = 65536
+
+
+class Metrics:
+    """Writes the metrics of a run; any thread may write.
+
+    Opening cuts off a last line that a crash left unfinished.
+
+    Args:
+        path: the file, made if there is none, appended to otherwise.
+        constants: values that every line repeats, e.g. ``resume_count``.
+        clock: Unix time in seconds.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        constants: Mapping[str, object] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = path
+        self._constants = flatten(constants or {})
+        self._clock = clock
+        self._began = clock()
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cut = _cut_torn_line(path)
+        if cut:
+            logger.warning("%s: cut off %d bytes of a line that was never finished", path, cut)
+        # Unbuffered, so that a line is in the hands of the kernel once write() has returned.
+        self._file = path.open("ab", buffering=0)
+
+    def write(self, env_steps: int, values: Mapping[str, object]) -> None:
+        """Appends a line.
+
+        Args:
+            env_steps: steps of single slots so far; need not rise from line to line.
+            values: numbers, texts, true, false and None, under slash-joined names; mappings are
+                flattened with slashes; numpy and torch scalars will do. NaN and infinity are
+                written as null.
+
+        Raises:
+            TypeError: a value is something else.
+            ValueError: a name is empty, or one of those that every line has.
+            OutOfTurnError: it was closed.
+            OSError: the disk refuses; no part of the line stays.
+        """
+        flat = flatten(values)
+        taken = sorted(set(OWN) & set(flat))
+        if taken:
+            raise ValueError(f"every line has {', '.join(taken)} already; use another name")
+        with self._lock:
+            if self._file.closed:
+                raise OutOfTurnError(f"{self.path} was closed; metrics were written too late")
+            now = self._clock()
+            line: dict[str, Scalar] = {"time": now, "wall_s": now - self._began}
+            line |= {"env_steps": int(env_steps), **self._constants, **flat}
+            self._append(json.dumps(line, allow_nan=False).encode() + b"\n")
+
+    def _append(self, data: bytes) -> None:
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError:
+            # Half a line would spoil the next one too.
+            self._file.truncate(end)
+            raise
+
+    def close(self) -> None:
+        """Closes the file. Idempotent."""
+        with self._lock:
+            self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def flatten(values: Mapping[Any, object], prefix: str = "") -> dict[str, Scalar]:
+    """Returns nested values under slash-joined names, as JSON can hold them.
+
+    Raises:
+        TypeError: a value is not a scalar.
+        ValueError: a name is empty.
+    """
+    flat: dict[str, Scalar] = {}
+    for name, value in values.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"expected a name for the metric {value!r}, got {name!r}")
+        if isinstance(value, Mapping):
+            flat |= flatten(value, f"{prefix}{name}/")
+        else:
+            flat[f"{prefix}{name}"] = _scalar(f"{prefix}{name}", value)
+    return flat
+
+
+def _scalar(name: str, value: Any) -> Scalar:
+    if hasattr(value, "item") and getattr(value, "ndim", 0) == 0:
+        value = value.item()  # a numpy or torch scalar
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise TypeError(
+        f"metric {name!r}: expected a number, a text, true, false or None, got "
+        f"{type(value).__name__}; reduce it first"
+    )
+
+
+def _cut_torn_line(path: Path) -> int:
+    """Cuts a file after its last newline; returns the number of bytes that were cut."""
+    if not path.exists():
+        return 0
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        end = position = size
+        while position > 0:
+            position = max(0, position - _BLOCK)
+            file.seek(position)
+            at = file.read(min(_BLOCK, end - position)).rfind(b"\n")
+            if at >= 0:
+                end = position + at + 1
+                break
+            end = position
+        if end < size:
+            file.truncate(end)
+    return size - end
+
+
+def read_metrics(path: Path) -> Iterator[dict[str, Scalar]]:
+    """Yields the lines of a metrics file, oldest first; an unfinished last one is left out.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DatasetError: a line before the last is damaged; the message has its number.
+    """
+    with path.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            if not raw.endswith(b"\n"):
+                return
+            yield parse_line(raw, f"{path}:{number}")
+
+
+def parse_line(raw: bytes, place: str) -> dict[str, Scalar]:
+    """Returns one line as values by name.
+
+    Raises:
+        DatasetError: it is not a JSON object; the message begins with ``place``.
+    """
+    try:
+        line = json.loads(raw)
+    except ValueError as error:
+        raise DatasetError(f"{place}: expected a JSON object, got {raw[:40]!r}: {error}") from error
+    if not isinstance(line, dict):
+        raise DatasetError(f"{place}: expected a JSON object, got {raw[:40]!r}")
+    return line

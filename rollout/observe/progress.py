@@ -1,0 +1,123 @@
+"""How far a run has come: a bar on a terminal, a log line now and then elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol, Self, TextIO
+
+import rich.progress
+from rich.console import Console
+
+logger = logging.getLogger(__name__)
+
+
+class Progress(Protocol):
+    """Shows how far a run has come. A context manager; ``update`` may be called at any rate."""
+
+    def update(self, done: float, values: Mapping[str, object]) -> None:
+        """Shows that a share ``done`` of the run is over (0 to 1), and a few values."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+class BarProgress:
+    """A progress bar; what is logged meanwhile scrolls above it.
+
+    Args:
+        title: what is going on.
+        stream: the terminal.
+    """
+
+    def __init__(self, title: str, stream: TextIO) -> None:
+        self._bar = rich.progress.Progress(
+            rich.progress.TextColumn("{task.description}"),
+            rich.progress.BarColumn(),
+            rich.progress.TaskProgressColumn(),
+            rich.progress.TimeElapsedColumn(),
+            rich.progress.TimeRemainingColumn(),
+            rich.progress.TextColumn("{task.fields[values]}", markup=False),
+            console=Console(file=stream),
+        )
+        self._task = self._bar.add_task(title, total=1.0, values="")
+
+    def update(self, done: float, values: Mapping[str, object]) -> None:
+        """Moves the bar."""
+        self._bar.update(self._task, completed=done, values=_words(values))
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+
+class LineProgress:
+    """A log line every so often, and one at the end.
+
+    Args:
+        title: what is going on.
+        every_s: seconds between lines.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, title: str, every_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._title = title
+        self._every_s = every_s
+        self._clock = clock
+        self._next = clock() + every_s
+        self._unsaid: tuple[float, Mapping[str, object]] | None = None
+
+    def update(self, done: float, values: Mapping[str, object]) -> None:
+        """Says a line if it is time for one."""
+        self._unsaid = (done, dict(values))
+        if self._clock() >= self._next:
+            self._next = self._clock() + self._every_s
+            self._say()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._say()
+
+    def _say(self) -> None:
+        if self._unsaid is not None:
+            done, values = self._unsaid
+            logger.info("%s %.0f%% %s", self._title, 100 * done, _words(values))
+            self._unsaid = None
+
+
+def show_progress(title: str, *, every_s: float, stream: TextIO | None = None) -> Progress:
+    """Returns a bar if the stream is a terminal, and log lines otherwise.
+
+    Args:
+        title: what is going on, in a word or two.
+        every_s: seconds between log lines.
+        stream: stderr if None.
+    """
+    stream = sys.stderr if stream is None else stream
+    return BarProgress(title, stream) if stream.isatty() else LineProgress(title, every_s)
+
+
+def share(*parts: tuple[float, float | None]) -> float:
+    """Returns how much of a run is over: the largest of ``done / bound``, at most 1.
+
+    Args:
+        parts: what was done and its bound, for every budget; None where there is no bound.
+    """
+    shares = [done / bound for done, bound in parts if bound is not None]
+    return min(1.0, max(shares, default=0.0))
+
+
+def _words(values: Mapping[str, object]) -> str:
+    words = (f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in values.items())
+    return " ".join(words)

@@ -1,0 +1,212 @@
+"""Tasks written as YAML: a goal, the states it can begin in, how it is judged, and its limits.
+
+::
+
+    name: collect_wood                      # default: the name of the file
+    goal: Collect ten pieces of wood.
+    bridge: crafter                         # default: whichever bridge it lies with
+    options: {size: 64}                     # options of the bridge that the task needs
+    state_space:                            # default: every state of the bridge
+      seed: {range: [0, 1000]}              # first, end, and a step if it is not 1
+      biome: [plains, forest]
+      weapon: axe
+    evaluator: {name: signal_goal, signal: inventory/wood, at_least: 10}
+    limits: {steps: 1000}
+    difficulty: simple
+    metadata: {source: MCU}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rollout.api import Bridge, BridgeSpec, Factor, Limits, StateSpace, Task
+from rollout.api.state import Value
+from rollout.config import BridgeConfig, PluginConfig, Section, build_plugin, key, load_config
+from rollout.configuration.plugins import options_of
+from rollout.configuration.sections import Values
+from rollout.errors import ConfigError, StateError, UnknownNameError
+from rollout.registry import Group
+
+DEFAULT_EVALUATOR = "game_reward"
+"""What judges when a task does not say: the reward of the game itself."""
+
+_SUFFIXES = (".yaml", ".yml")
+
+
+class _EvaluatorConfig(PluginConfig):
+    """What judges a task, and its options."""
+
+    group: ClassVar[Group] = "evaluators"
+
+
+class _LimitsConfig(Section):
+    """Where an episode is cut."""
+
+    steps: int | None = key(None, "Most actions in an episode; null for the game's own.", gt=0)
+
+
+def _default_evaluator() -> _EvaluatorConfig:
+    return _EvaluatorConfig(name=DEFAULT_EVALUATOR)
+
+
+class _TaskFile(Section):
+    """What a task file may say."""
+
+    name: str = key("", "Unique within its bridge; empty for the name of the file.")
+    goal: str = key("", "Instruction for the agent.")
+    bridge: str = key("", "Bridge it is made for; empty for any.")
+    options: dict[str, Any] = key(dict, "Options of the bridge that it needs.")
+    state_space: dict[str, Values] = key(dict, "Values of factors; those not named keep all.")
+    evaluator: _EvaluatorConfig = key(_default_evaluator, "What judges it.")
+    limits: _LimitsConfig = key(_LimitsConfig, "Where an episode is cut.")
+    difficulty: str = key("", "How hard it is, in a word.")
+    metadata: dict[str, Any] = key(dict, "Whatever else one wants to know of it.")
+
+
+def task_names(spec: BridgeSpec) -> tuple[str, ...]:
+    """Returns the names of the tasks that come with a bridge, sorted."""
+    if spec.tasks is None or not spec.tasks.is_dir():
+        return ()
+    return tuple(sorted({p.stem for p in spec.tasks.iterdir() if p.suffix in _SUFFIXES}))
+
+
+def load_task(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Task:
+    """Returns a task for a bridge, checked against it.
+
+    Options of the bridge that the task needs are in ``metadata["options"]``; ``bridge_and_task``
+    applies them.
+
+    Args:
+        spec: the bridge's.
+        bridge_name: the name the bridge is installed under.
+        name_or_path: a task of the bridge, or the path of a YAML file; empty for the default
+            task: no goal, the game's own reward, every state, no limit.
+
+    Raises:
+        UnknownNameError: the bridge has no such task, factor or signal.
+        ConfigError: the file does not exist, or says something wrong.
+        StateError: a factor value that the bridge does not have.
+    """
+    if not name_or_path:
+        evaluator = build_plugin("evaluators", DEFAULT_EVALUATOR, {})
+        task = Task("default", "", spec.state_space, evaluator)
+        task.check(spec)
+        return task
+    path = _find(spec, bridge_name, name_or_path)
+    file = load_config(_TaskFile, path)
+    if file.bridge not in ("", bridge_name):
+        raise ConfigError(
+            f"{path}: bridge: the task is made for bridge {file.bridge!r}, and it was to be "
+            f"played in {bridge_name!r}; set bridge.name={file.bridge} or choose another task"
+        )
+    metadata = dict(file.metadata)
+    if file.options:
+        metadata["options"] = dict(file.options)
+    task = Task(
+        name=file.name or path.stem,
+        goal=file.goal,
+        state_space=_state_space(spec, file.state_space, path),
+        evaluator=file.evaluator.build(),
+        limits=Limits(file.limits.steps),
+        difficulty=file.difficulty,
+        metadata=metadata,
+    )
+    try:
+        task.check(spec)
+    except UnknownNameError as error:
+        raise UnknownNameError(
+            f"{error.kind}, needed by {path},", error.name, error.valid
+        ) from error
+    return task
+
+
+def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConfig, Bridge, Task]:
+    """Returns a bridge with the options that a task needs, and the task.
+
+    An option that the task needs takes the place of the default. If the configuration gives it
+    another value than both, neither can be right, and that is an error.
+
+    Args:
+        config: the bridge, as configured.
+        name_or_path: as in ``load_task``.
+
+    Returns:
+        the configuration with the task's options in it, the bridge, and the task.
+
+    Raises:
+        ConfigError: the configuration contradicts the task.
+        InputError: as in ``load_task``.
+    """
+    bridge: Bridge = config.build()
+    if not name_or_path:
+        return config, bridge, load_task(bridge.spec, config.name, "")
+    path = _find(bridge.spec, config.name, name_or_path)
+    needed = load_config(_TaskFile, path).options
+    if not needed:
+        return config, bridge, load_task(bridge.spec, config.name, str(path))
+    try:
+        wanted = BridgeConfig.model_validate({"name": config.name, **config.options, **needed})
+    except ValueError:
+        # Says the same with the names of the options.
+        build_plugin("bridges", config.name, {**config.options, **needed})
+        raise
+    options = options_of("bridges", config.name)
+    for name in needed:
+        default = options[name].plain(options[name].default)
+        given, asked = config.options[name], wanted.options[name]
+        if given not in (default, asked):
+            raise ConfigError(
+                f"bridge.{name}: the configuration says {given!r}, and the task {path} needs "
+                f"{asked!r}; leave the key out, or choose another task"
+            )
+    bridge = wanted.build()
+    return wanted, bridge, load_task(bridge.spec, config.name, str(path))
+
+
+def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Path:
+    """The file of a task."""
+    if name_or_path.endswith(_SUFFIXES) or "/" in name_or_path:
+        path = Path(name_or_path).expanduser()
+        if not path.suffix and not path.exists():
+            inner = (spec.tasks / name_or_path if spec.tasks else path).with_suffix(".yaml")
+            return inner if inner.exists() else path
+        return path
+    if name_or_path in task_names(spec) and spec.tasks is not None:
+        for suffix in _SUFFIXES:
+            path = spec.tasks / f"{name_or_path}{suffix}"
+            if path.exists():
+                return path
+    raise UnknownNameError(f"task of bridge {bridge_name!r}", name_or_path, task_names(spec))
+
+
+def _state_space(spec: BridgeSpec, given: Mapping[str, Sequence[Value]], path: Path) -> StateSpace:
+    space = spec.state_space
+    chosen: dict[str, Sequence[Value]] = {}
+    for name, values in given.items():
+        try:
+            chosen[name] = _restricted(space.factor(name), values)
+        except UnknownNameError as error:
+            kind = f"factor of bridge {spec.name!r} in state_space of {path}"
+            raise UnknownNameError(kind, name, error.valid) from error
+        except StateError as error:
+            raise StateError(f"{path}: state_space.{name}: {error}") from error
+    return space.restrict(chosen)
+
+
+def _restricted(factor: Factor, values: Sequence[Value]) -> Sequence[Value]:
+    """The values, each of them checked to be one of the factor's."""
+    allowed = replace(factor, values=values)  # refuses none at all, and one given twice
+    if isinstance(values, range) and isinstance(factor.values, range):
+        # An arithmetic progression lies within another if its first two and last values do.
+        for end in {values[0], values[min(1, allowed.size - 1)], values[-1]}:
+            factor.digit(end)
+        return values
+    if allowed.size > factor.size:
+        raise StateError(f"has {factor.size} values in the bridge, and {allowed.size} were given")
+    for value in values:
+        factor.digit(value)
+    return tuple(values)

@@ -1,0 +1,104 @@
+"""The conformance suite of bridges: what every game must do before it is let near a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rollout.api import Bridge
+from rollout.errors import InputError
+from rollout.testing import game_checks, recipe_checks, repeat_checks
+from rollout.testing.report import Report, Suite
+from rollout.testing.trial import Trial
+
+CheckFunction = Callable[[Trial], str]
+
+BEFORE_LAUNCH: tuple[tuple[str, CheckFunction], ...] = (
+    ("spec before launch", recipe_checks.spec_known),
+    ("pickles", recipe_checks.pickles),
+    ("deadlines", recipe_checks.deadlines),
+    ("refuses unknown states", recipe_checks.refuses_states),
+)
+LAUNCHED: tuple[tuple[str, CheckFunction], ...] = (
+    ("launch", game_checks.launches),
+    ("start failure is GameStartError", game_checks.start_failure),
+    ("step before reset is refused", game_checks.step_before_reset),
+    ("reset frame", game_checks.reset_frame),
+    ("step frame", game_checks.step_frame),
+    ("actions are left as they are", game_checks.actions_untouched),
+    ("every action is accepted", game_checks.every_action),
+    ("random agent plays", game_checks.random_agent),
+    ("over slots are left alone", game_checks.over_slots),
+    ("same start, same frames", repeat_checks.reproduces),
+    ("seed", repeat_checks.seed),
+    ("history does not matter", repeat_checks.history),
+    ("replay gives the same", repeat_checks.replay),
+    ("reset leaves other slots alone", repeat_checks.reset_alone),
+    ("width does not matter", repeat_checks.width),
+    ("instances do not disturb", repeat_checks.side_by_side),
+    ("snapshots are exact", repeat_checks.snapshots),
+    ("close", game_checks.close),
+    ("close leaves nothing", game_checks.leaves_nothing),
+)
+
+
+def check_bridge(
+    bridge: Bridge,
+    *,
+    steps: int = 100,
+    width: int | None = None,
+    seed: int = 0,
+    timeout_s: float = 120.0,
+) -> Report:
+    """Returns what the conformance suite found; call ``raise_if_failed`` on it, or ``table``.
+
+    The game runs in this process, as the bridge starts it: to check a game that may take its
+    process with it, hand in a bridge whose instances live in processes of their own.
+
+    Args:
+        bridge: what is checked.
+        steps: length of each trajectory; a real-time game needs few.
+        width: slots of an instance; up to 4 when None. With 1, what slots could do to one another
+            is not checked.
+        seed: chooses starts and actions.
+        timeout_s: seconds a single check may take before it counts as hung.
+
+    Raises:
+        InputError: ``steps`` or ``width`` cannot be.
+    """
+    suite = Suite(f"bridge {type(bridge).__name__}", timeout_s)
+    trial = Trial(bridge, steps, width or 1, seed)
+    try:
+        results = [suite.check(n, _bind(check, trial)) for n, check in BEFORE_LAUNCH]
+        if results[0] != "passed":
+            return suite.report()  # without a spec there is nothing to hold the game to
+        most = trial.spec.max_width
+        trial.width = min(4, most) if width is None else width
+        if not 1 <= trial.width <= most or steps < 2:
+            raise InputError(
+                f"expected steps >= 2 and a width of 1 to {most}, got {steps=} and {width=}"
+            )
+        for name, check in LAUNCHED:
+            if any(c.name == "launch" and c.result == "failed" for c in suite.checks):
+                suite.skip(name, "the game does not launch")
+            else:
+                _check(suite, trial, name, check)
+        return suite.report()
+    finally:
+        suite.worker.stop()
+        trial.end()
+
+
+def _check(suite: Suite, trial: Trial, name: str, check: CheckFunction) -> None:
+    """Makes a check; a game that failed one is not used for the next."""
+    if suite.check(name, _bind(check, trial)) != "failed":
+        return
+    if suite.checks[-1].seen.startswith("did not come back"):
+        trial.forget_shared()
+        return
+    closing = Suite("closing", suite.timeout_s, worker=suite.worker)
+    if closing.check("close", trial.drop_shared) == "failed":
+        trial.forget_shared()
+
+
+def _bind(check: CheckFunction, trial: Trial) -> Callable[[], str]:
+    return lambda: check(trial)

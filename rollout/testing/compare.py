@@ -1,0 +1,171 @@
+"""Comparing what games show: frames with their spec, and trajectories with one another."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from rollout.api import Array, BridgeSpec, Columns, Frame, Instance, Start, check_columns
+from rollout.errors import ContractError, SpaceError
+from rollout.testing.report import require
+
+
+def copy_frame(frame: Frame, rows: Sequence[int] | Array | None = None) -> Frame:
+    """Returns a copy of some rows (all when None) that shares nothing with the instance."""
+    taken = frame.take(np.arange(len(frame.game_over)) if rows is None else rows)
+    taken.details = copy.deepcopy(taken.details)
+    return taken
+
+
+def check_frame(spec: BridgeSpec, frame: Frame, rows: int) -> None:
+    """Checks keys, shapes, dtypes and values of a frame against the spec.
+
+    Raises:
+        ContractError: names the column, what was expected and what came.
+    """
+    try:
+        check_columns(spec.observation_space, frame.observations, (rows,))
+    except SpaceError as error:
+        raise ContractError(f"observations: {error}") from error
+    check_outside("observation", spec.observation_space, frame.observations)
+    check_signals(spec, frame, rows)
+    for name, dtype in (("game_over", bool), ("game_truncated", bool), ("tick", np.int64)):
+        _check_array(name, getattr(frame, name), np.dtype(dtype), (rows,))
+    require((frame.tick >= 0).all(), f"tick: expected 0 or more, got {frame.tick.min()}")
+    if frame.details is not None:
+        check_details(frame.details, rows)
+
+
+def check_signals(spec: BridgeSpec, frame: Frame, rows: int) -> None:
+    """Checks that the signals are exactly the declared ones.
+
+    Raises:
+        ContractError: names the signal.
+    """
+    missing = sorted(spec.signals.keys() - frame.signals.keys())
+    unknown = sorted(frame.signals.keys() - spec.signals.keys())
+    require(
+        not missing and not unknown,
+        f"signals: expected {sorted(spec.signals)}; missing: {missing}, undeclared: {unknown}",
+    )
+    for name, column in spec.signals.items():
+        shape = (rows, *column.shape)
+        _check_array(f"signal {name!r}", frame.signals[name], np.dtype(column.dtype), shape)
+
+
+def check_details(details: Sequence[Mapping[str, Any]], rows: int) -> None:
+    """Checks that there is one JSON-able mapping per row.
+
+    Raises:
+        ContractError: there is not.
+    """
+    require(len(details) == rows, f"details: expected {rows} mappings, got {len(details)}")
+    for row, each in enumerate(details):
+        require(isinstance(each, Mapping), f"details[{row}]: expected a mapping, got {type(each)}")
+        try:
+            json.dumps(dict(each))
+        except (TypeError, ValueError) as error:
+            raise ContractError(f"details[{row}] must be JSON-able: {error}") from error
+
+
+def _check_array(name: str, array: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    require(isinstance(array, np.ndarray), f"{name}: expected an array, got {type(array).__name__}")
+    require(
+        array.dtype == dtype and array.shape == shape,
+        f"{name}: expected {dtype}{list(shape)}, got {array.dtype}{list(array.shape)}",
+    )
+
+
+def check_outside(what: str, space: spaces.Dict, columns: Mapping[str, Array]) -> None:
+    """Checks that every row lies in its space.
+
+    Raises:
+        ContractError: names the column, the first row outside and its range.
+    """
+    for key, leaf in space.spaces.items():
+        column = np.asarray(columns[key])
+        bad = outside(leaf, column)
+        if bad.any():
+            row = int(np.flatnonzero(bad)[0])
+            value = column[row]
+            shown = value if value.size <= 8 else f"values from {value.min()} to {value.max()}"
+            raise ContractError(f"{what} {key!r} row {row} is outside {leaf}: {shown}")
+
+
+def outside(leaf: spaces.Space[Any], column: Array) -> NDArray[np.bool_]:
+    """Returns which rows of a column are not in the leaf space, ``(B,)``."""
+    inside: Any  # comparisons of arrays with themselves: always an array
+    if isinstance(leaf, spaces.Box):
+        inside = (column >= leaf.low) & (column <= leaf.high)  # NaN is in no Box
+    elif isinstance(leaf, spaces.Discrete):
+        low = int(leaf.start)
+        inside = (column >= low) & (column < low + int(leaf.n))
+    elif isinstance(leaf, spaces.MultiDiscrete):
+        inside = (column >= leaf.start) & (column < leaf.start + leaf.nvec)
+    elif isinstance(leaf, spaces.MultiBinary):
+        inside = (column == 0) | (column == 1)
+    else:
+        inside = np.array([value in leaf for value in column], bool)
+    bad: NDArray[np.bool_] = ~inside.reshape(len(column), -1).all(1)
+    return bad
+
+
+def check_finite(frame: Frame) -> None:
+    """Checks that no observation and no signal is NaN or infinite.
+
+    Raises:
+        ContractError: names the column.
+    """
+    for what, columns in (("observation", frame.observations), ("signal", frame.signals)):
+        for key, column in columns.items():
+            finite = not np.issubdtype(column.dtype, np.inexact) or np.isfinite(column).all()
+            require(finite, f"{what} {key!r} holds NaN or infinite values")
+
+
+def difference(expected: Frame, got: Frame) -> str:
+    """Returns what differs first between two frames, empty when nothing does."""
+    pairs: list[tuple[str, Array, Array]] = []
+    for what in ("observations", "signals"):
+        left, right = getattr(expected, what), getattr(got, what)
+        pairs += [(f"{what}/{key}", left[key], right[key]) for key in left if key in right]
+    for name in ("game_over", "game_truncated", "tick"):
+        pairs.append((name, getattr(expected, name), getattr(got, name)))
+    for name, left, right in pairs:
+        if not same(left, right):
+            return f"{name} differs"
+    return "details differ" if expected.details != got.details else ""
+
+
+def same(left: Array, right: Array) -> bool:
+    """Returns whether two arrays hold the same values; NaN equals NaN."""
+    return np.array_equal(left, right, equal_nan=np.issubdtype(left.dtype, np.inexact))
+
+
+def check_same(expected: Sequence[Frame], got: Sequence[Frame], what: str) -> None:
+    """Checks that two trajectories are one.
+
+    Raises:
+        ContractError: says at which step they part, and in which column.
+    """
+    require(len(expected) == len(got), f"{what}: {len(expected)} frames became {len(got)}")
+    for step, (left, right) in enumerate(zip(expected, got, strict=True)):
+        found = difference(left, right)
+        at = "on reset" if step == 0 else f"after step {step} of {len(expected) - 1}"
+        require(not found, f"{what}: {found} {at}")
+
+
+def roll(
+    spec: BridgeSpec, instance: Instance, starts: Sequence[Start], actions: Sequence[Columns]
+) -> list[Frame]:
+    """Resets every slot, plays the actions, and returns copies of all frames."""
+    limits = spec.deadlines
+    frame = instance.reset(range(len(starts)), starts, timeout_s=limits.reset_s)
+    frames = [copy_frame(frame)]
+    frames += [copy_frame(instance.step(a, timeout_s=limits.step_s)) for a in actions]
+    return frames

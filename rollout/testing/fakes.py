@@ -1,0 +1,386 @@
+"""A small real game without dependencies, and every way in which a game can misbehave.
+
+The agent walks on a grid to a target. Walls, colours and both cells come from the state; the seed
+decides when the agent slips. All slots move in a few numpy calls, so one instance is as happy with
+1 slot as with 4096.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from rollout.api import (
+    Array,
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Deadlines,
+    Details,
+    Factor,
+    Frame,
+    Resources,
+    Start,
+    StateSpace,
+    check_columns,
+    option,
+)
+from rollout.errors import GameCrashed, GameStartError, GameTimeout, OutOfTurnError, StateError
+from rollout.testing.faults import FaultPlan, GamePhase, unit_hash
+
+IMAGE = 16  # side of the picture in pixels
+MAPS = 16
+COLOURS: dict[str, tuple[int, int, int]] = {
+    "black": (0, 0, 0),
+    "blue": (20, 40, 120),
+    "green": (20, 100, 40),
+    "red": (120, 30, 30),
+    "purple": (90, 20, 110),
+    "brown": (100, 70, 30),
+    "grey": (80, 80, 80),
+    "teal": (10, 100, 100),
+}
+WALL, TARGET, AGENT = (160, 160, 160), (250, 220, 0), (255, 255, 255)
+STAY, NORTH, SOUTH, WEST, EAST = range(5)
+_MOVES = np.array([[0, 0], [0, -1], [0, 1], [-1, 0], [1, 0]])  # (x, y) by action
+_resets_anywhere = itertools.count()  # what instances share when ``leak_instances`` asks for it
+
+
+@dataclass(frozen=True)
+class FakeBridge:
+    """A grid world in which an agent must reach a target cell.
+
+    Amounts of faults: 0 never, below 1 a probability per call, from 1 on the number of the call
+    (of that phase, in that instance) that fails.
+    """
+
+    side: int = option(8, "Cells along each side of the grid.", unit="cells", choices=(4, 8, 16))
+    slip: float = option(0.1, "Probability that a move goes elsewhere, decided by the seed.")
+    max_steps: int = option(0, "Steps after which the game itself cuts; 0 for never.", unit="steps")
+    max_width: int = option(4096, "Most slots of one instance.", unit="slots")
+    with_details: bool = option(False, "Whether frames carry details.")
+    offer_snapshots: bool = option(True, "Whether slots can be saved and restored.")
+    process: Literal["in_process", "subprocess"] = option(
+        "in_process", "How the host must run it.", choices=("in_process", "subprocess")
+    )
+    children: int = option(0, "Processes that each instance starts.", unit="processes")
+    # How long things take.
+    start_s: float = option(0.0, "Time to come up.", unit="s")
+    reset_s: float = option(0.0, "Time of a reset.", unit="s")
+    step_s: float = option(0.0, "Time of a step.", unit="s")
+    uneven: float = option(0.0, "Share by which the times of instances differ, 0 to 1.")
+    start_deadline_s: float = option(60.0, "Deadline of a start.", unit="s")
+    reset_deadline_s: float = option(30.0, "Deadline of a reset.", unit="s")
+    step_deadline_s: float = option(10.0, "Deadline of a step.", unit="s")
+    close_deadline_s: float = option(5.0, "Deadline of a close.", unit="s")
+    # Faults of a running game.
+    fail_on_start: float = option(0.0, "Start that is refused with an error.")
+    hang_on_start: float = option(0.0, "Start that never comes back.")
+    crash_on_reset: float = option(0.0, "Reset that raises GameCrashed.")
+    hang_on_reset: float = option(0.0, "Reset that never comes back.")
+    crash_on_step: float = option(0.0, "Step that raises GameCrashed.")
+    hang_on_step: float = option(0.0, "Step that never comes back.")
+    exit_on_step: float = option(0.0, "Step that ends the whole process with status 3.")
+    hang_on_close: float = option(0.0, "Close that never comes back.")
+    fault_seed: int = option(0, "Chooses which calls fail when an amount is a probability.")
+    once_file: str = option(
+        "", "Marker file: a fault happens only if it can create this file, in whatever process."
+    )
+    once_times: int = option(1, "How many faults the marker file allows.")
+    hang_s: float = option(3600.0, "How long a hang lasts.", unit="s")
+    # Faults against the contract, for the conformance suite to find.
+    unseeded: bool = option(False, "Breaks reproducibility.")
+    leak_slots: bool = option(False, "Lets slots of an instance disturb one another.")
+    leak_instances: bool = option(False, "Lets instances disturb one another.")
+    leak_history: bool = option(False, "Lets earlier episodes of a slot change later ones.")
+    moves_when_over: bool = option(False, "Goes on moving slots that are over.")
+    leave_children: bool = option(False, "Leaves its child processes behind when closed.")
+
+    @cached_property
+    def spec(self) -> BridgeSpec:
+        """What is known before anything is launched."""
+        cells = range(self.side**2)
+        return BridgeSpec(
+            name="fake",
+            version="1",
+            observation_space=spaces.Dict(
+                {
+                    "image": spaces.Box(0, 255, (IMAGE, IMAGE, 3), np.uint8),
+                    "position": spaces.Box(0.0, 1.0, (2,), np.float32),
+                }
+            ),
+            action_space=spaces.Dict({"move": spaces.Discrete(5)}),
+            state_space=StateSpace(
+                (
+                    Factor("map", range(MAPS), doc="where the walls stand"),
+                    Factor("colour", tuple(COLOURS), doc="colour of the floor"),
+                    Factor("start", cells, "cell", "where the agent begins"),
+                    Factor("target", cells, "cell", "where it must go"),
+                )
+            ),
+            signals={
+                "reward": ColumnSpec(doc="1 on reaching the target, else -0.01"),
+                "distance": ColumnSpec(unit="cells", doc="steps to the target without walls"),
+                "reached": ColumnSpec("bool", doc="the agent stands on the target"),
+            },
+            max_width=self.max_width,
+            reproducible=True,
+            uses_seed=self.slip > 0,
+            process=self.process,
+            deadlines=Deadlines(
+                self.start_deadline_s,
+                self.reset_deadline_s,
+                self.step_deadline_s,
+                self.close_deadline_s,
+            ),
+            resources=Resources(cpus=0.1, memory_mb=100),
+        )
+
+    def launch(
+        self, workdir: Path, ports: Sequence[int], *, width: int, timeout_s: float
+    ) -> FakeInstance:
+        """Starts one grid world; see ``rollout.api.Bridge``."""
+        if not 1 <= width <= self.max_width:
+            raise GameStartError(f"expected a width of 1 to {self.max_width}, got {width}")
+        instance = FakeSavingInstance if self.offer_snapshots else FakeInstance
+        return instance(self, Path(workdir), width, timeout_s)
+
+    def faults(self, name: str) -> FaultPlan:
+        """Returns the plan of faults of the instance of that name."""
+        return FaultPlan(
+            {
+                ("fail", "start"): self.fail_on_start,
+                ("hang", "start"): self.hang_on_start,
+                ("crash", "reset"): self.crash_on_reset,
+                ("hang", "reset"): self.hang_on_reset,
+                ("crash", "step"): self.crash_on_step,
+                ("hang", "step"): self.hang_on_step,
+                ("exit", "step"): self.exit_on_step,
+                ("hang", "close"): self.hang_on_close,
+            },
+            self.fault_seed,
+            name,
+            self.once_file,
+            self.once_times,
+            self.hang_s,
+        )
+
+
+class FakeInstance:
+    """One running grid world. Its frames are its own buffers, as the contract allows."""
+
+    def __init__(self, bridge: FakeBridge, workdir: Path, width: int, timeout_s: float) -> None:
+        self.bridge, self.workdir, self.width = bridge, workdir, width
+        self._faults = bridge.faults(workdir.name)
+        self._pace = 1 + bridge.uneven * (2 * unit_hash("pace", workdir.name) - 1)
+        self._children: list[subprocess.Popen[bytes]] = []
+        self._closed = False
+        self._faults.strike("start")
+        self._wait(bridge.start_s, timeout_s, "start")
+        (workdir / "fake.log").write_text(f"width {width}\n")
+        wait = [sys.executable, "-c", "import threading; threading.Event().wait(600)"]
+        self._children = [subprocess.Popen(wait) for _ in range(bridge.children)]
+        self._walls = walls(bridge.side)
+        self._map = np.zeros(width, np.int64)
+        self._floor = np.zeros((width, 3), np.uint8)
+        self._xy = np.zeros((width, 2), np.int64)
+        self._target = np.zeros((width, 2), np.int64)
+        self._seed = np.zeros(width, np.uint64)
+        self._salt = np.zeros(width, np.uint64)
+        self._begun = np.zeros(width, bool)
+        self._image = np.zeros((width, IMAGE, IMAGE, 3), np.uint8)
+        self._position = np.zeros((width, 2), np.float32)
+        self._tick = np.zeros(width, np.int64)
+        self._reward = np.zeros(width, np.float32)
+        self._over = np.zeros(width, bool)
+        self._cut = np.zeros(width, bool)
+
+    def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
+        """Begins an episode in some slots; see ``rollout.api.Instance``."""
+        deadline = time.monotonic() + timeout_s
+        self._require_open()
+        if len(slots) != len(starts):
+            raise OutOfTurnError(f"expected one start per slot, got {len(slots)}, {len(starts)}")
+        digits = [self._digits(start) for start in starts]
+        self._faults.strike("reset")
+        self._wait(self.bridge.reset_s, deadline - time.monotonic(), "reset")
+        rows = np.asarray(slots, np.int64)
+        maps, colours, begins, targets = np.array(digits, np.int64).reshape(-1, 4).T
+        self._map[rows] = maps
+        self._floor[rows] = np.array(list(COLOURS.values()), np.uint8)[colours]
+        self._xy[rows] = np.stack([begins % self.bridge.side, begins // self.bridge.side], 1)
+        self._target[rows] = np.stack([targets % self.bridge.side, targets // self.bridge.side], 1)
+        self._seed[rows] = np.array([start.seed for start in starts], np.uint64)
+        self._begun[rows] = True
+        self._tick[rows], self._reward[rows] = 0, 0.0
+        self._over[rows], self._cut[rows] = False, False
+        self._misbehave(rows)
+        self._paint(rows)
+        return self._frame().take(rows)
+
+    def _digits(self, start: Start) -> list[int]:
+        values = start.state.values
+        missing = [f.name for f in self.bridge.spec.state_space if f.name not in values]
+        if missing:
+            raise StateError(f"a state needs a value for every factor; missing: {missing}")
+        return [f.digit(values[f.name]) for f in self.bridge.spec.state_space]
+
+    def _misbehave(self, rows: Array) -> None:
+        """Salts the slips with what must not matter, if the options ask for it."""
+        if self.bridge.unseeded:
+            self._salt[rows] = np.frombuffer(os.urandom(8), np.uint64)[0]
+        if self.bridge.leak_history:
+            self._salt[rows] += np.uint64(1)
+        if self.bridge.leak_slots:
+            self._salt += np.uint64(1)
+        if self.bridge.leak_instances:
+            self._salt[rows] = np.uint64(next(_resets_anywhere))
+
+    def step(self, actions: Columns, *, timeout_s: float) -> Frame:
+        """Plays one action in every slot; see ``rollout.api.Instance``."""
+        deadline = time.monotonic() + timeout_s
+        self._require_open()
+        if not self._begun.all():
+            fresh = np.flatnonzero(~self._begun)[:8].tolist()
+            raise OutOfTurnError(f"slots {fresh} were never reset; reset every slot before a step")
+        check_columns(self.bridge.spec.action_space, actions, (self.width,))
+        self._faults.strike("step")
+        self._wait(self.bridge.step_s * self._pace, deadline - time.monotonic(), "step")
+        live = ~(self._over | self._cut)
+        self._move(np.asarray(actions["move"]), live | self.bridge.moves_when_over)
+        return self._frame()
+
+    def _move(self, move: Array, live: NDArray[np.bool_]) -> None:
+        side = self.bridge.side
+        noise = mix(mix(self._seed ^ (self._salt << np.uint64(40))) + self._tick.astype(np.uint64))
+        slipped = (noise >> np.uint64(11)).astype(np.float64) / 2**53 < self.bridge.slip
+        move = np.where(slipped, (noise % np.uint64(5)).astype(np.int64), move)
+        to = np.clip(self._xy + _MOVES[move], 0, side - 1)
+        home = (to == self._target).all(1)
+        free = live & (~self._walls[self._map, to[:, 1], to[:, 0]] | home)
+        moved = np.flatnonzero(free & (to != self._xy).any(1))
+        old = self._xy[moved]
+        self._xy[moved] = to[moved]
+        home = (self._xy == self._target).all(1)
+        self._tick[live] += 1
+        self._reward[live] = np.where(home, 1.0, -0.01)[live]
+        self._over |= live & home
+        if self.bridge.max_steps:
+            self._cut |= live & ~home & (self._tick >= self.bridge.max_steps)
+        self._paint_cells(moved, old, self._floor[moved])
+        self._paint_cells(moved, self._xy[moved], np.array(AGENT, np.uint8))
+
+    def _paint(self, rows: Array) -> None:
+        scale = IMAGE // self.bridge.side
+        wall = self._walls[self._map[rows]].repeat(scale, 1).repeat(scale, 2)[..., None]
+        floor = self._floor[rows][:, None, None]
+        self._image[rows] = np.where(wall, np.array(WALL, np.uint8), floor)
+        self._paint_cells(rows, self._target[rows], np.array(TARGET, np.uint8))
+        self._paint_cells(rows, self._xy[rows], np.array(AGENT, np.uint8))
+
+    def _paint_cells(self, rows: Array, xy: Array, colour: Array) -> None:
+        side = self.bridge.side
+        cells = self._image.reshape(self.width, side, IMAGE // side, side, IMAGE // side, 3)
+        if colour.ndim == 2:  # floor uncovered by a step: a wall or the start may have been there
+            wall = self._walls[self._map[rows], xy[:, 1], xy[:, 0]][:, None]
+            colour = np.where(wall, np.array(WALL, np.uint8), colour)
+            at_target = (xy == self._target[rows]).all(1)[:, None]
+            colour = np.where(at_target, np.array(TARGET, np.uint8), colour)[:, None, None]
+        cells[rows, xy[:, 1], :, xy[:, 0]] = colour
+
+    def _frame(self) -> Frame:
+        np.divide(self._xy, self.bridge.side - 1, out=self._position, casting="unsafe")
+        distance = np.abs(self._xy - self._target).sum(1).astype(np.float32)
+        signals: Columns = {
+            "reward": self._reward,
+            "distance": distance,
+            "reached": self._over.copy(),
+        }
+        details: list[Details] | None = None
+        if self.bridge.with_details:
+            details = [{"text": f"{int(d)} cells to go"} for d in distance]
+        return Frame(
+            {"image": self._image, "position": self._position},
+            signals,
+            self._over,
+            self._cut,
+            self._tick,
+            details,
+        )
+
+    def close(self) -> None:
+        """Ends the game; idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        for child in self._children:
+            if self.bridge.leave_children:
+                child.returncode = 0  # tells Popen that nobody waits for it
+            else:
+                child.kill()
+                child.wait()
+        self._faults.strike("close")
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise GameCrashed("the fake game was closed; launch another one")
+
+    def _wait(self, seconds: float, left_s: float, phase: GamePhase) -> None:
+        if seconds > 0:
+            threading.Event().wait(max(0.0, min(seconds, left_s)))
+        if seconds > left_s:
+            message = f"the fake game's {phase} takes {seconds:g} s, the deadline was {left_s:g} s"
+            raise GameStartError(message) if phase == "start" else GameTimeout(message)
+
+
+class FakeSavingInstance(FakeInstance):
+    """A grid world whose slots can be saved and restored."""
+
+    _SAVED = (
+        *("_map", "_floor", "_xy", "_target", "_seed", "_salt"),
+        *("_tick", "_reward", "_over", "_cut"),
+    )
+
+    def snapshot(self, slot: int) -> bytes:
+        """Returns everything that decides the slot's future, as JSON."""
+        self._require_open()
+        return json.dumps({k: getattr(self, k)[slot].tolist() for k in self._SAVED}).encode()
+
+    def restore(self, slot: int, snapshot: bytes) -> Frame:
+        """Puts the slot back and returns its frame, one row."""
+        self._require_open()
+        for name, value in json.loads(snapshot).items():
+            getattr(self, name)[slot] = np.asarray(value, getattr(self, name).dtype)
+        self._begun[slot] = True
+        self._paint(np.array([slot]))
+        return self._frame().take([slot])
+
+
+def walls(side: int) -> NDArray[np.bool_]:
+    """Returns where walls stand, ``(maps, y, x)``: pillars apart, so every cell can be reached."""
+    rng = np.random.default_rng(side)
+    grid = np.zeros((MAPS, side, side), bool)
+    grid[:, 1::2, 1::2] = rng.random((MAPS, side // 2, side // 2)) < 0.5
+    return grid
+
+
+def mix(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Returns SplitMix64's output function of each value: a good 64-bit hash (Steele, 2014)."""
+    value = value + np.uint64(0x9E3779B97F4A7C15)
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return value ^ (value >> np.uint64(31))

@@ -1,0 +1,157 @@
+"""Checks of one running game: its frames, its actions, its manners at start and end."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+
+from rollout.api import Array, Frame
+from rollout.errors import ContractError, OutOfTurnError
+from rollout.testing.compare import check_finite, check_frame, copy_frame, difference
+from rollout.testing.report import Skipped, require
+from rollout.testing.trial import Trial, alive, children, corner_actions, open_files, refuses_start
+
+_TRIES = 5  # trajectories played in the hope that an episode ends
+
+
+def launches(trial: Trial) -> str:
+    """The game comes up, with what an instance needs."""
+    instance = trial.shared
+    missing = [m for m in ("reset", "step", "close") if not callable(getattr(instance, m, None))]
+    require(not missing, f"{type(instance).__name__} has no {missing}")
+    return f"{type(instance).__name__}, width {trial.width}"
+
+
+def start_failure(trial: Trial) -> str:
+    """A start that cannot succeed raises GameStartError, and nothing else."""
+    most = trial.spec.max_width
+    for width in (0, most + 1):
+        refuses_start(trial, width)
+    return f"widths 0 and {most + 1} refused"
+
+
+def step_before_reset(trial: Trial) -> str:
+    """A slot that was never reset cannot be stepped, and the refusal breaks nothing."""
+    with trial.fresh() as instance:
+        actions = trial.actions(1, steps=1)[0]
+        try:
+            trial.step(instance, actions)
+        except OutOfTurnError as error:
+            trial.reset(instance, range(trial.width), trial.starts(1))
+            trial.step(instance, actions)
+            return str(error)
+    raise ContractError("a step before the first reset was accepted; expected OutOfTurnError")
+
+
+def reset_frame(trial: Trial) -> str:
+    """A reset shows one row per slot asked for, in the order asked, all inside their spaces."""
+    width, starts = trial.width, trial.starts(2)
+    frame = copy_frame(trial.reset(trial.shared, range(width), starts))
+    check_frame(trial.spec, frame, width)
+    over = frame.game_over | frame.game_truncated
+    require(not over.any(), f"slots {np.flatnonzero(over).tolist()} are over on reset")
+    slots = [width - 1, 0] if width > 1 else [0]
+    some = copy_frame(trial.reset(trial.shared, slots, [starts[s] for s in slots]))
+    check_frame(trial.spec, some, len(slots))
+    if trial.spec.reproducible:
+        found = difference(frame.take(slots), some)
+        require(not found, f"rows of reset({slots}) are not in the order of the slots: {found}")
+    return f"{len(frame.observations)} observations, {len(frame.signals)} signals"
+
+
+def step_frame(trial: Trial) -> str:
+    """Frames of steps match the spec from the first to the last."""
+    _, frames = trial.random_play(trial.shared, key=1000)
+    for frame in frames:
+        check_frame(trial.spec, frame, len(frame.game_over))
+    details = "with details" if frames[-1].details is not None else "no details"
+    return f"{len(frames)} frames as in the spec, {details}"
+
+
+def actions_untouched(trial: Trial) -> str:
+    """The instance does not write into the actions it is handed."""
+    trial.reset(trial.shared, range(trial.width), trial.starts(3))
+    for actions in trial.actions(3, steps=min(5, trial.steps)):
+        kept = {key: column.copy() for key, column in actions.items()}
+        trial.step(trial.shared, actions)
+        for key, column in kept.items():
+            same = actions.keys() == kept.keys() and np.array_equal(column, actions[key])
+            require(same, f"action {key!r} was changed by the step")
+    return "unchanged"
+
+
+def every_action(trial: Trial) -> str:
+    """The ends of every action, and each value of the discrete ones, can be played."""
+    corners = corner_actions(trial.spec.action_space, trial.width)
+    over = np.ones(trial.width, bool)
+    for number, actions in enumerate(corners):
+        slots = [int(slot) for slot in np.flatnonzero(over)]
+        if slots:
+            fresh = trial.starts(2000 + number)
+            trial.reset(trial.shared, slots, [fresh[slot] for slot in slots])
+        frame = trial.step(trial.shared, actions)
+        over = frame.game_over | frame.game_truncated
+    return f"{len(corners)} actions"
+
+
+def random_agent(trial: Trial) -> str:
+    """A random agent plays episode after episode and sees finite values."""
+    events, frames = trial.random_play(trial.shared, key=3000)
+    for frame in frames:
+        check_finite(frame)
+    ended = sum(len(event.slots) for event in events[1:])
+    return f"{trial.steps} steps in {trial.width} slots, {ended} episodes ended"
+
+
+def over_slots(trial: Trial) -> str:
+    """The row of a slot that is over repeats until it is reset, whatever is played."""
+    for attempt in range(_TRIES):
+        key = 4000 + attempt
+        trial.reset(trial.shared, range(trial.width), trial.starts(key))
+        for actions in trial.actions(key):
+            frame = copy_frame(trial.step(trial.shared, actions))
+            over = np.flatnonzero(frame.game_over | frame.game_truncated)
+            if len(over):
+                return _stays(trial, frame.take(over), over)
+    raise Skipped(f"no episode ended within {_TRIES} x {trial.steps} random steps; use more steps")
+
+
+def _stays(trial: Trial, expected: Frame, over: Array) -> str:
+    for actions in trial.actions(4999, steps=8):
+        now = trial.step(trial.shared, actions).take(over)
+        found = difference(expected, now)
+        require(not found, f"slots {over.tolist()} were over and went on: {found}")
+    return f"slots {over.tolist()} stayed as they were for 8 steps"
+
+
+def close(trial: Trial) -> str:
+    """Closing in the middle of an episode works, and closing again does nothing."""
+    instance = trial.shared
+    trial.reset(instance, range(trial.width), trial.starts(5))
+    trial.step(instance, trial.actions(5, steps=1)[0])
+    trial.drop_shared()
+    instance.close()
+    return "twice"
+
+
+def leaves_nothing(trial: Trial) -> str:
+    """A closed instance leaves no process and no open file, and its folder can be removed."""
+    before = children()
+    copy = trial.launch()
+    trial.reset(copy.instance, range(trial.width), trial.starts(6))
+    for actions in trial.actions(6, steps=3):
+        trial.step(copy.instance, actions)
+    started = sorted(children() - before, key=lambda process: process.pid)
+    trial.watch(started)
+    copy.instance.close()
+    left = [str(process) for process in alive(started)]
+    require(
+        not left,
+        f"close left {len(left)} of {len(started)} processes: {', '.join(left)}; "
+        f"end the whole process group and wait for it",
+    )
+    held = open_files(copy.workdir)
+    require(not held, f"close left files open: {held}")
+    shutil.rmtree(copy.workdir)
+    return f"{len(started)} processes ended, folder removed"

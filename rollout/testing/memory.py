@@ -1,0 +1,149 @@
+"""A recorder that keeps fragments in memory and checks them, and a clock that is wound by hand."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from rollout.api import EpisodeResult, Fragment, Loss
+from rollout.errors import ContractError, DatasetError, OutOfTurnError
+
+Columns = dict[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
+
+
+class MemoryRecorder:
+    """Keeps fragments; refuses those that break the layout or do not continue their instance.
+
+    Attributes:
+        fragments: in the order they came.
+        flushes: number of calls of ``flush``.
+        closed: whether ``close`` was called.
+    """
+
+    def __init__(self) -> None:
+        self.fragments: list[Fragment] = []
+        self.flushes = 0
+        self.closed = False
+        self._columns: Columns | None = None
+        self._last: dict[int, Fragment] = {}
+
+    def append(self, fragment: Fragment) -> None:
+        """Keeps a fragment; see ``rollout.api.Recorder``.
+
+        Raises:
+            ContractError: the fragment breaks the layout, or a slot does not go on where the
+                last fragment of the instance left it.
+        """
+        if self.closed:
+            raise OutOfTurnError("the recorder was closed; open another one")
+        fragment.check()
+        columns = _columns(fragment)
+        if self._columns is not None and columns != self._columns:
+            raise DatasetError(
+                f"a fragment has other columns than the first: expected {self._columns}, "
+                f"got {columns}"
+            )
+        before = self._last.get(fragment.instance)
+        if before is not None:
+            check_continues(before, fragment)
+        self._columns = columns
+        self._last[fragment.instance] = fragment
+        self.fragments.append(fragment)
+
+    def flush(self) -> None:
+        """Counts the call; memory has nothing to flush."""
+        self.flushes += 1
+
+    def close(self) -> None:
+        """Finishes the recording; idempotent."""
+        self.closed = True
+
+    @property
+    def results(self) -> list[EpisodeResult]:
+        """Every episode that ended, in the order they were reported."""
+        return list(itertools.chain.from_iterable(f.results for f in self.fragments))
+
+    @property
+    def losses(self) -> list[Loss]:
+        """Every episode that was lost."""
+        return list(itertools.chain.from_iterable(f.losses for f in self.fragments))
+
+    @property
+    def env_steps(self) -> int:
+        """Number of steps kept."""
+        return sum(f.env_steps for f in self.fragments)
+
+
+def _columns(fragment: Fragment) -> Columns:
+    return {
+        f"{group}/{key}": (array.shape[2:], array.dtype)
+        for group in ("observations", "actions", "extras", "signals")
+        for key, array in getattr(fragment, group).items()
+    }
+
+
+def check_continues(before: Fragment, after: Fragment) -> None:
+    """Checks that ``after`` is the next fragment of the instance that played ``before``.
+
+    Raises:
+        ContractError: names the slot that jumps, and how.
+    """
+    name = f"instance {after.instance}"
+    if after.incarnation < before.incarnation:
+        raise ContractError(
+            f"{name}: a fragment of incarnation {after.incarnation} came after one of "
+            f"{before.incarnation}; fragments of replaced instances are stale, drop them"
+        )
+    if after.width != before.width:
+        raise ContractError(f"{name}: the width went from {before.width} to {after.width}")
+    if not before.length or not after.length:
+        return
+    replaced = after.incarnation > before.incarnation
+    for slot in np.flatnonzero(after.valid[0]):
+        open_ = bool(before.valid[-1, slot]) and not before.done[-1, slot]
+        _check_slot(before, after, int(slot), f"{name} slot {slot}", goes_on=open_ and not replaced)
+
+
+def _check_slot(before: Fragment, after: Fragment, slot: int, name: str, *, goes_on: bool) -> None:
+    step = int(after.step[0, slot])
+    if not goes_on:
+        if step != 0:
+            raise ContractError(f"{name}: expected the first step of an episode, got step {step}")
+        return
+    last = int(before.step[-1, slot])
+    old = before.starts[before.start_index[-1, slot]]
+    new = after.starts[after.start_index[0, slot]]
+    if step != last + 1 or (old.episode, old.attempt) != (new.episode, new.attempt):
+        raise ContractError(
+            f"{name}: expected step {last + 1} of episode {old.episode}, "
+            f"got step {step} of episode {new.episode}"
+        )
+    for key, promised in before.next_observations.items():
+        if not _same(promised[slot], after.observations[key][0, slot]):
+            raise ContractError(
+                f"{name}: the observation {key!r} is not the one the last fragment promised in "
+                f"next_observations; copy what an instance returns, its arrays are buffers"
+            )
+
+
+def _same(a: object, b: object) -> bool:
+    left, right = np.asarray(a), np.asarray(b)
+    return np.array_equal(left, right, equal_nan=np.issubdtype(left.dtype, np.inexact))
+
+
+class FakeClock:
+    """Monotonic time that moves only when told to. Call it to read it, as ``time.monotonic``."""
+
+    def __init__(self, now_s: float = 0.0) -> None:
+        self._now_s = now_s
+
+    def __call__(self) -> float:
+        """Returns the time in seconds."""
+        return self._now_s
+
+    def advance(self, seconds: float) -> None:
+        """Lets time pass."""
+        if seconds < 0:
+            raise ValueError(f"time does not run backwards: expected seconds >= 0, got {seconds}")
+        self._now_s += seconds

@@ -1,0 +1,239 @@
+"""The conformance suite of recorders."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from rollout.api import Array, Columns, Fragment, Recorder, Start
+from rollout.errors import ContractError, DatasetError, OutOfTurnError
+from rollout.testing.fragments import make_fragments
+from rollout.testing.report import Report, Suite, require
+
+MakeRecorder: TypeAlias = Callable[[], Recorder]
+"""Returns a recorder that begins a recording of its own at each call."""
+
+ReadBack: TypeAlias = Callable[[Recorder], Mapping[str, Array]]
+"""Returns every row that can be read of what a recorder was given, as equally long columns.
+
+Columns that are looked at: ``episode``, ``attempt``, ``step``, ``reward``, ``first``,
+``terminated``, ``truncated`` and ``lost``. Episodes may come in any order; the rows of one must
+come in the order of their steps.
+"""
+
+_COLUMNS = ("episode", "attempt", "step", "reward", "first", "terminated", "truncated", "lost")
+_Episodes: TypeAlias = dict[tuple[int, int], list[tuple[float, ...]]]
+
+
+def check_recorder(
+    make_recorder: MakeRecorder, read_back: ReadBack, *, timeout_s: float = 60.0
+) -> Report:
+    """Returns whether a recorder keeps what it is given.
+
+    The fragments are those of a ``FakeBridge``; see ``make_fragments``.
+
+    Args:
+        make_recorder: makes a recorder, each time with a recording of its own.
+        read_back: reads a recording; called while the recorder is open, and after it was closed.
+        timeout_s: seconds a check may take.
+    """
+    suite = Suite("recorder", timeout_s)
+    for name, check in (
+        ("keeps every row in order", _keeps),
+        ("keeps several instances apart", _several),
+        ("ended episodes are kept by append", _ended),
+        ("flush keeps every row", _flush),
+        ("lost episodes are kept", _lost),
+        ("idle rows are left out", _idle),
+        ("refuses other columns", _refuses),
+        ("close is idempotent", _close),
+        ("append after close is refused", _after_close),
+        ("an empty recording can be closed", _empty),
+    ):
+        suite.check(name, partial(check, make_recorder, read_back))
+    return suite.report()
+
+
+def rows_of(fragments: Sequence[Fragment]) -> dict[str, Array]:
+    """Returns the rows of fragments as flat columns, idle rows left out, slot after slot."""
+    columns: dict[str, list[Array]] = defaultdict(list)
+    for fragment in fragments:
+        for slot in range(fragment.width):
+            rows = np.flatnonzero(fragment.valid[:, slot])
+            starts = [fragment.starts[i] for i in fragment.start_index[rows, slot]]
+            columns["episode"].append(np.array([s.episode for s in starts], np.int64))
+            columns["attempt"].append(np.array([s.attempt for s in starts], np.int64))
+            for name in _COLUMNS[2:]:
+                columns[name].append(getattr(fragment, name)[rows, slot])
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def _episodes(columns: Mapping[str, Array]) -> _Episodes:
+    missing = [name for name in _COLUMNS if name not in columns]
+    require(not missing, f"read_back gave no columns {missing}")
+    out: _Episodes = defaultdict(list)
+    names = _COLUMNS[2:]
+    rows = zip(*(np.asarray(columns[name]).tolist() for name in _COLUMNS), strict=True)
+    for episode, attempt, *values in rows:
+        out[episode, attempt].append(tuple(float(v) for v in values))
+    for key, steps in out.items():
+        numbers = [int(values[names.index("step")]) for values in steps]
+        require(
+            numbers == list(range(numbers[0], numbers[0] + len(numbers))),
+            f"episode {key[0]}: the steps come back as {numbers}",
+        )
+    return dict(out)
+
+
+def _check_kept(expected: Sequence[Fragment], got: Mapping[str, Array]) -> str:
+    want, have = _episodes(rows_of(expected)), _episodes(got)
+    missing = sorted(want.keys() - have.keys())
+    extra = sorted(have.keys() - want.keys())
+    require(
+        not missing and not extra,
+        f"episodes (number, attempt) missing: {missing}, never recorded: {extra}",
+    )
+    for key, steps in want.items():
+        require(
+            steps == have[key],
+            f"episode {key[0]} has {len(have[key])} rows, {len(steps)} were recorded, "
+            f"or values differ",
+        )
+    return f"{sum(map(len, want.values()))} rows of {len(want)} episodes"
+
+
+def _record(
+    make_recorder: MakeRecorder, read_back: ReadBack, fragments: Sequence[Fragment]
+) -> Mapping[str, Array]:
+    recorder = make_recorder()
+    for fragment in fragments:
+        recorder.append(fragment)
+    recorder.close()
+    return read_back(recorder)
+
+
+def _keeps(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    fragments = make_fragments(3)
+    return _check_kept(fragments, _record(make_recorder, read_back, fragments))
+
+
+def _several(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    streams = [make_fragments(3, seed=k, instance=k) for k in range(2)]
+    fragments = [_shift(f, 1000 * k) for pair in zip(*streams, strict=True)
+                 for k, f in enumerate(pair)]  # fmt: skip
+    return _check_kept(fragments, _record(make_recorder, read_back, fragments))
+
+
+def _shift(fragment: Fragment, by: int) -> Fragment:
+    """Other episode numbers, as those of another instance of the same run are."""
+
+    def other(start: Start) -> Start:
+        return dataclasses.replace(start, episode=start.episode + by)
+
+    return dataclasses.replace(
+        fragment,
+        starts=tuple(other(s) for s in fragment.starts),
+        results=tuple(dataclasses.replace(r, start=other(r.start)) for r in fragment.results),
+        losses=tuple(dataclasses.replace(x, start=other(x.start)) for x in fragment.losses),
+    )
+
+
+def _ended(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    fragment = make_fragments(1, length=32)[0]
+    recorder = make_recorder()
+    recorder.append(fragment)
+    have = _episodes(read_back(recorder))
+    ended = {(r.start.episode, r.start.attempt): r.length for r in fragment.results}
+    recorder.close()
+    require(ended, "the fragments of the suite end no episode")
+    for key, length in ended.items():
+        kept = len(have.get(key, ()))
+        require(kept == length, f"episode {key[0]} ended with {length} rows, {kept} can be read")
+    return f"{len(ended)} episodes that ended can be read while recording"
+
+
+def _flush(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    fragments = make_fragments(2)
+    recorder = make_recorder()
+    for fragment in fragments:
+        recorder.append(fragment)
+    recorder.flush()
+    seen = _check_kept(fragments, read_back(recorder))
+    recorder.close()
+    return seen
+
+
+def _lost(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    fragments = make_fragments(3, lost_after=(0,))
+    seen = _check_kept(fragments, _record(make_recorder, read_back, fragments))
+    return f"{seen}, {sum(len(f.losses) for f in fragments)} of them lost"
+
+
+def _idle(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    fragments = make_fragments(3, episodes=3)
+    seen = _check_kept(fragments, _record(make_recorder, read_back, fragments))
+    idle = sum(int((~f.valid).sum()) for f in fragments)
+    require(idle, "the fragments of the suite have no idle rows")
+    return f"{seen}, {idle} idle rows left out"
+
+
+def _refuses(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    fragments = make_fragments(2)
+    second = fragments[1]
+    changes: dict[str, dict[str, Columns]] = {
+        "another observation dtype": {
+            "observations": {k: v.astype(np.float64) for k, v in second.observations.items()}
+        },
+        "an action less": {"actions": {}},
+        "an extra more": {"extras": {**second.extras, "undeclared": second.reward}},
+        "a signal of another shape": {
+            "signals": {k: v[..., None] for k, v in second.signals.items()}
+        },
+    }
+    for what, columns in changes.items():
+        recorder = make_recorder()
+        recorder.append(fragments[0])
+        try:
+            recorder.append(dataclasses.replace(second, **cast(dict[str, Any], columns)))
+        except DatasetError:
+            recorder.append(second)  # the refusal broke nothing
+            recorder.close()
+            _check_kept(fragments, read_back(recorder))
+            continue
+        recorder.close()
+        raise ContractError(f"a fragment with {what} was accepted; expected DatasetError")
+    return ", ".join(changes)
+
+
+def _close(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    fragments = make_fragments(1)
+    recorder = make_recorder()
+    recorder.append(fragments[0])
+    recorder.close()
+    recorder.close()
+    _check_kept(fragments, read_back(recorder))
+    return "twice"
+
+
+def _after_close(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    fragments = make_fragments(2)
+    recorder = make_recorder()
+    recorder.append(fragments[0])
+    recorder.close()
+    try:
+        recorder.append(fragments[1])
+    except OutOfTurnError:
+        return _check_kept(fragments[:1], read_back(recorder))
+    raise ContractError("a fragment was accepted after close; expected OutOfTurnError")
+
+
+def _empty(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
+    recorder = make_recorder()
+    recorder.flush()
+    recorder.close()
+    return "no fragment, no error"

@@ -1,0 +1,231 @@
+"""What a conformance suite found, and the runner that no hanging game can stall."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import sysconfig
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from rollout.errors import ContractError
+
+Result = Literal["passed", "failed", "skipped"]
+CheckFunction: TypeAlias = Callable[[], str]
+"""Runs one check and returns what it saw; raises ContractError, or ``Skipped``."""
+
+
+class Skipped(Exception):  # noqa: N818 - reads as what happened
+    """Raised within a check that cannot be made here; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its name, how it went, and what was seen."""
+
+    name: str
+    result: Result
+    seen: str
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every check of a suite, in the order they were made.
+
+    Attributes:
+        subject: what was checked.
+        checks: the checks.
+    """
+
+    subject: str
+    checks: tuple[Check, ...]
+
+    def __getitem__(self, name: str) -> Check:
+        for check in self.checks:
+            if check.name == name:
+                return check
+        raise KeyError(f"no check {name!r}; there are: {[c.name for c in self.checks]}")
+
+    def names(self, result: Result) -> list[str]:
+        """Returns the names of the checks with that result."""
+        return [check.name for check in self.checks if check.result == result]
+
+    @property
+    def passed(self) -> bool:
+        """No check failed."""
+        return not self.names("failed")
+
+    def raise_if_failed(self) -> None:
+        """Raises unless every check passed or was skipped.
+
+        Raises:
+            ContractError: lists every failed check with what was seen.
+        """
+        failed = [c for c in self.checks if c.result == "failed"]
+        if failed:
+            lines = "\n".join(f"  {check.name}: {check.seen}" for check in failed)
+            raise ContractError(
+                f"{self.subject} fails {len(failed)} of {len(self.checks)} checks:\n{lines}"
+            )
+
+    def table(self) -> str:
+        """Returns the report as text: check, result, seen."""
+        width = max([len("check"), *(len(check.name) for check in self.checks)])
+        rows = [f"{'check':{width}}  {'result':7}  seen"]
+        for check in self.checks:
+            first, *more = check.seen.splitlines() or [""]
+            rows.append(f"{check.name:{width}}  {check.result:7}  {first}".rstrip())
+            rows += [f"{'':{width}}  {'':7}  {line}" for line in more]
+        counts = [f"{len(self.names(r))} {r}" for r in ("passed", "failed", "skipped")]
+        return "\n".join([*rows, f"{self.subject}: {', '.join(counts)}"])
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the report as JSON-able data."""
+        return {
+            "subject": self.subject,
+            "passed": self.passed,
+            "checks": [
+                {"name": c.name, "result": c.result, "seen": c.seen, "seconds": c.seconds}
+                for c in self.checks
+            ],
+        }
+
+
+class Hung(Exception):  # noqa: N818 - reads as what happened
+    """A call did not come back in time; the message says where it was."""
+
+
+class Worker:
+    """A thread that makes calls one after another, and is given up when one does not come back.
+
+    One thread, not one per call, because some games may only be used from the thread that
+    started them.
+    """
+
+    def __init__(self) -> None:
+        self._thread: threading.Thread | None = None
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+
+    def run(self, function: CheckFunction, timeout_s: float) -> str:
+        """Returns what the function returns, or raises what it raises.
+
+        Raises:
+            Hung: it took longer than ``timeout_s``; it goes on in a thread nobody waits for.
+        """
+        thread = self._ready()
+        answer: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+
+        def call() -> None:
+            try:
+                answer.put(function())
+            except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
+                answer.put(error)
+
+        self._calls.put(call)
+        try:
+            result = answer.get(timeout=timeout_s)
+        except queue.Empty:
+            self._calls.put(None)  # should it ever come back, the thread ends
+            self._thread = None
+            raise Hung(f"did not come back within {timeout_s:g} s; {_where(thread)}") from None
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def stop(self) -> None:
+        """Lets the thread end once its calls are done."""
+        if self._thread is not None:
+            self._calls.put(None)
+            self._thread.join(1.0)
+            self._thread = None
+
+    def _ready(self) -> threading.Thread:
+        if self._thread is None:
+            self._calls = queue.SimpleQueue()
+            self._thread = threading.Thread(
+                target=_serve, args=(self._calls,), name="conformance", daemon=True
+            )
+            self._thread.start()
+        return self._thread
+
+
+def _serve(calls: queue.SimpleQueue[Callable[[], None] | None]) -> None:
+    while (call := calls.get()) is not None:
+        call()
+
+
+def _where(thread: threading.Thread) -> str:
+    """Says which lines a thread is in: the last two that are not Python's own."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    if frame is None:
+        return "its thread is gone"
+    library = sysconfig.get_path("stdlib")
+    stack = traceback.extract_stack(frame)
+    own = [f for f in stack if "site-packages" in f.filename or not f.filename.startswith(library)]
+    lines = [f"{f.name} ({f.filename}:{f.lineno})" for f in (own or stack)[-2:]]
+    return "it is in " + ", called by ".join(reversed(lines))
+
+
+@dataclass
+class Suite:
+    """Collects checks.
+
+    Attributes:
+        subject: what is checked.
+        timeout_s: seconds a check may take.
+        most_hung: hung checks after which the others are not made; each costs ``timeout_s``.
+    """
+
+    subject: str
+    timeout_s: float = 60.0
+    most_hung: int = 2
+    checks: list[Check] = field(default_factory=list)
+    worker: Worker = field(default_factory=Worker)
+    _hung: int = 0
+
+    def check(self, name: str, function: CheckFunction) -> Result:
+        """Makes one check and returns its result; whatever it raises is a failure."""
+        began = time.monotonic()
+        result, seen = self._make(function)
+        self.checks.append(Check(name, result, seen, round(time.monotonic() - began, 3)))
+        return result
+
+    def skip(self, name: str, reason: str) -> None:
+        """Notes a check that is not made."""
+        self.checks.append(Check(name, "skipped", reason))
+
+    def _make(self, function: CheckFunction) -> tuple[Result, str]:
+        if self._hung >= self.most_hung:
+            return "skipped", f"not made: {self._hung} checks before it hung"
+        try:
+            return "passed", self.worker.run(function, self.timeout_s)
+        except Skipped as reason:
+            return "skipped", str(reason)
+        except Hung as error:
+            self._hung += 1
+            return "failed", str(error)
+        except ContractError as error:
+            return "failed", str(error)
+        except Exception as error:  # noqa: BLE001 - a check of foreign code reports all it raises
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            return "failed", f"{type(error).__name__}: {error} ({at.filename}:{at.lineno})"
+
+    def report(self) -> Report:
+        """Returns what was found."""
+        self.worker.stop()
+        return Report(self.subject, tuple(self.checks))
+
+
+def require(condition: object, message: str) -> None:
+    """Fails the check unless the condition holds.
+
+    Raises:
+        ContractError: it does not.
+    """
+    if not condition:
+        raise ContractError(message)

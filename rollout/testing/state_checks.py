@@ -1,0 +1,254 @@
+"""The conformance suites of state spaces and of their divisions into sets."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from rollout.api import Splits, StateSet, StateSpace, factor_from_data
+from rollout.api.sets import ALL, EXTRAPOLATION, TRAIN
+from rollout.errors import ContractError, GamutError, StateError, TestStateError, UnknownNameError
+from rollout.testing.report import Report, Skipped, Suite, require
+
+SMALL = 3000  # states that are enumerated; larger spaces are sampled
+_SAMPLES = 200
+
+
+def check_state_space(space: StateSpace, *, seed: int = 0, timeout_s: float = 60.0) -> Report:
+    """Returns whether indices and states of the space stand for one another exactly.
+
+    Args:
+        space: what is checked.
+        seed: chooses the states that are looked at when there are many.
+        timeout_s: seconds a check may take.
+    """
+    suite = Suite(f"state space {space.digest} of {space.size} states", timeout_s)
+    for name, check in (
+        ("size is the product", _size),
+        ("index and state are inverse", partial(_inverse, seed=seed)),
+        ("refuses what does not exist", _refuses),
+        ("restricts", _restricts),
+        ("describes itself", _describes),
+    ):
+        suite.check(name, partial(check, space))
+    return suite.report()
+
+
+def check_splits(splits: Splits, *, seed: int = 0, timeout_s: float = 60.0) -> Report:
+    """Returns whether the parts do not overlap, nest, and answer for themselves.
+
+    Args:
+        splits: what is checked.
+        seed: chooses the states that are looked at when there are many.
+        timeout_s: seconds a check may take.
+    """
+    suite = Suite(f"splits of {splits.space.size} states", timeout_s)
+    for name, check in (
+        ("parts are a partition", partial(_partition, seed=seed)),
+        ("sets know their states", partial(_membership, seed=seed)),
+        ("larger sets contain smaller ones", _nesting),
+        ("digests are stable", _digests),
+        ("refuses what a part does not have", _too_large),
+        ("only train is trained on", partial(_trainable, seed=seed)),
+    ):
+        suite.check(name, partial(check, splits))
+    return suite.report()
+
+
+def _some(size: int, seed: int, most: int = _SAMPLES) -> Iterator[int]:
+    """Numbers below ``size``: all of them if it is small, else the ends and some between."""
+    if size <= SMALL:
+        yield from range(size)
+        return
+    yield from (0, size - 1)
+    rng = np.random.default_rng(seed)
+    for _ in range(most):
+        yield int.from_bytes(rng.bytes((size.bit_length() + 71) // 8), "little") % size
+
+
+def _must_raise(error: type[GamutError], call: Callable[[], object], what: str) -> None:
+    try:
+        call()
+    except error:
+        return
+    raise ContractError(f"{what} was accepted; expected {error.__name__}")
+
+
+def _size(space: StateSpace) -> str:
+    sizes = [factor.size for factor in space]
+    require(space.size == math.prod(sizes), f"size {space.size} is not the product of {sizes}")
+    return " x ".join(map(str, sizes))
+
+
+def _inverse(space: StateSpace, *, seed: int) -> str:
+    seen = 0
+    for index in _some(space.size, seed):
+        state = space.state(index)
+        back = space.index(state.values)
+        require(state.index == index == back, f"state {index} comes back as {back}")
+        require(space.index_of_digits(space.digits(index)) == index, f"digits of {index}")
+        seen += 1
+    return f"{seen} of {space.size} states"
+
+
+def _refuses(space: StateSpace) -> str:
+    for index in (-1, space.size):
+        _must_raise(StateError, partial(space.state, index), f"index {index}")
+    values = dict(space.state(0).values)
+    first = space.factors[0].name
+    _must_raise(StateError, partial(space.index, {**values, first: "no such value"}), "a value")
+    missing = {k: v for k, v in values.items() if k != first}
+    _must_raise(StateError, partial(space.index, missing), f"a state without {first!r}")
+    return "indices, values and missing factors"
+
+
+def _restricts(space: StateSpace) -> str:
+    last = space.state(space.size - 1).values
+    point = space.restrict({name: (value,) for name, value in last.items()})
+    require(point.size == 1, f"one value per factor leaves {point.size} states, expected 1")
+    require(point.state(0).values == last, "the only state left is not the one that was kept")
+    name = space.factors[0].name
+    _must_raise(StateError, partial(space.restrict, {name: ["no such value"]}), "a value")
+    return "to a single state"
+
+
+def _describes(space: StateSpace) -> str:
+    data = json.loads(json.dumps(space.describe()))
+    again = StateSpace(tuple(factor_from_data(each) for each in data))
+    require(again == space, "the space made from its description is another one")
+    require(again.digest == space.digest, "the digest of an equal space differs")
+    return f"digest {space.digest}"
+
+
+def _parts(splits: Splits) -> list[str]:
+    """The parts that must not overlap."""
+    return [part for part in splits.names if part != ALL and splits.part_size(part)]
+
+
+def _owner(splits: Splits, part: str, index: int) -> bool:
+    """Whether ``part_of`` agrees; one held-out factor alone makes its part the whole."""
+    named = splits.part_of(index)
+    return named == part or (len(splits.hold_out) == 1 and {named, part} <= set(_held(splits)))
+
+
+def _held(splits: Splits) -> list[str]:
+    return [name for name in splits.names if name.startswith(EXTRAPOLATION)]
+
+
+def _partition(splits: Splits, *, seed: int) -> str:
+    counts: dict[str, int] = {}
+    for part in _parts(splits):
+        states = splits.take(part)
+        for k in _some(states.size, seed):
+            index = states[k].index
+            named = splits.part_of(index)
+            require(_owner(splits, part, index), f"{part} state {index} belongs to {named}")
+        counts[part] = states.size
+    ordinary = sum(n for part, n in counts.items() if not part.startswith(EXTRAPOLATION))
+    require(ordinary == splits.part_size(ALL), f"{counts} are not all {splits.part_size(ALL)}")
+    if splits.space.size <= SMALL:
+        _enumerate(splits)
+    return ", ".join(f"{part} {n}" for part, n in counts.items())
+
+
+def _enumerate(splits: Splits) -> None:
+    """On a small space: every state of a part once, and none in two parts."""
+    of: dict[int, str] = {}
+    for part in _parts(splits):
+        if part == EXTRAPOLATION and len(splits.hold_out) == 1:
+            continue  # the same states as the part of its only factor
+        indices = [state.index for state in splits.take(part)]
+        require(len(set(indices)) == len(indices), f"the {part} part holds a state twice")
+        for index in indices:
+            require(index not in of, f"state {index} is in {part} and in {of.get(index)}")
+            of[index] = part
+    for index in set(range(splits.space.size)) - of.keys():
+        part = splits.part_of(index)
+        require(part == EXTRAPOLATION, f"state {index} is in no set, yet part_of says {part}")
+
+
+def _sets(splits: Splits) -> Iterator[StateSet]:
+    for part in splits.names:
+        whole = splits.part_size(part)
+        for size in sorted({1, whole // 2, whole} - {0}) if whole else ():
+            for order in (0, 1):
+                yield splits.take(part, size, order=order)
+
+
+def _membership(splits: Splits, *, seed: int) -> str:
+    checked = 0
+    for states in _sets(splits):
+        held = {states[k].index for k in _some(states.size, seed, 20)}
+        require(
+            all(index in states for index in held), f"{states.name} does not know its own states"
+        )
+        if splits.space.size <= SMALL:
+            known = {index for index in range(splits.space.size) if index in states}
+            require(known == held, f"{states.name}: {len(known)} states known, {len(held)} listed")
+        checked += 1
+    return f"{checked} sets"
+
+
+def _nesting(splits: Splits) -> str:
+    pairs = 0
+    for part in splits.names:
+        whole = splits.part_size(part)
+        for order in (0, 1):
+            for size in sorted({1, 2, whole // 2} & set(range(1, min(whole, SMALL)))):
+                small, large = (splits.take(part, n, order=order) for n in (size, size + 1))
+                for k in range(size):
+                    same = small[k] == large[k]
+                    require(same, f"{part} of {size} and of {size + 1} differ at {k}")
+                pairs += 1
+    if not pairs:
+        raise Skipped("every part has a single state")
+    return f"{pairs} pairs"
+
+
+def _digests(splits: Splits) -> str:
+    other = Splits(
+        splits.space, splits.seed, splits.validation, splits.test, copy.deepcopy(splits.hold_out)
+    )
+    seen: dict[str, str] = {}
+    for states in _sets(splits):
+        again = other.take(states.part, states.size, order=states.order)
+        require(again.digest == states.digest, f"{states.name}: an equal set has another digest")
+        what = f"{states.part} {states.size} {states.order}"
+        require(states.digest not in seen, f"{what} and {seen.get(states.digest)} share a digest")
+        seen[states.digest] = what
+    json.dumps(splits.describe())
+    return f"{len(seen)} digests, all different"
+
+
+def _too_large(splits: Splits) -> str:
+    for part in splits.names:
+        size = splits.part_size(part)
+        for asked in (0, size + 1):
+            _must_raise(StateError, partial(splits.take, part, asked), f"{asked} of {part}")
+    _must_raise(UnknownNameError, partial(splits.take, "no such part"), "an unknown part")
+    return "sizes 0 and one too many, unknown parts"
+
+
+def _trainable(splits: Splits, *, seed: int) -> str:
+    for part in splits.names:
+        if not splits.part_size(part):
+            continue
+        states = splits.take(part)
+        if part == TRAIN:
+            states.require_trainable()
+        else:
+            _must_raise(TestStateError, states.require_trainable, f"training on {part}")
+        if part == ALL:
+            continue
+        for k in _some(states.size, seed, 20):
+            ask = partial(splits.require_trainable, states[k].index)
+            if part == TRAIN:
+                ask()
+            else:
+                _must_raise(TestStateError, ask, f"training on a {part} state")
+    return "held-out sets and states refused"

@@ -1,0 +1,164 @@
+"""Players in Ray actors: first ready first, and what becomes of episodes when an actor dies."""
+
+import os
+import signal
+from collections import Counter
+
+import pytest
+import ray
+
+from rollout.api import Limits, Splits, Task
+from rollout.errors import BudgetExhausted
+from rollout.host import PlayOptions, PoolOptions
+from rollout.host.actors import HostPlan
+from rollout.host.fleet import FleetOptions, LocalFleet, RayFleet
+from rollout.host.schedule import Schedule
+from rollout.testing.fakes import FakeBridge
+from rollout.testing.players import FakeEvaluator, FakePolicy
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
+
+
+def make_plan(*, instances=1, width=2, retries=3, restarts=5, **options) -> HostPlan:
+    bridge = FakeBridge(**options)
+    task = Task("t", "", bridge.spec.state_space, FakeEvaluator(), Limits(steps=25))
+    return HostPlan(
+        bridge,
+        task,
+        FakePolicy(),
+        seed=1,
+        instances=instances,
+        width=width,
+        pool=PoolOptions(restarts=restarts),
+        play=PlayOptions(steps=8, retries=retries),
+    )
+
+
+def make_schedule(plan: HostPlan, episodes: int) -> Schedule:
+    states = Splits(plan.task.state_space).take("train", 40)
+    return Schedule(states, seed=1, episodes=episodes)
+
+
+def pid_of(fleet: RayFleet, number: int) -> int:
+    handle = fleet._members[number].handle
+    return ray.get(handle.__ray_call__.remote(lambda _: os.getpid()), timeout=30)
+
+
+def ended(fragments):
+    return Counter(r.start.episode for f in fragments for r in f.results if r.end != "lost")
+
+
+def test_every_episode_is_played_once():
+    plan = make_plan()
+    fleet = RayFleet(plan, FleetOptions(actors=3))
+    fragments = list(fleet.play(make_schedule(plan, 30)))
+    fleet.close()
+    for f in fragments:
+        f.check()
+    assert ended(fragments) == Counter(range(30))
+    assert len({f.instance for f in fragments}) == 3
+
+
+def test_one_process_and_many_give_the_same_results():
+    """FakePolicy decides by observation, memory and seed; with one seed for all, results agree."""
+    plan = make_plan(width=1)
+    local = LocalFleet(plan)
+    here = [r for f in local.play(make_schedule(plan, 12)) for r in f.results]
+    local.close()
+    fleet = RayFleet(plan, FleetOptions(actors=1))
+    there = [r for f in fleet.play(make_schedule(plan, 12)) for r in f.results]
+    fleet.close()
+
+    def facts(results):
+        return {r.start.episode: (r.length, r.total_reward, r.end) for r in results}
+
+    assert facts(here) == facts(there)
+
+
+def test_a_killed_actor_is_replaced_and_its_episodes_are_played_again():
+    plan = make_plan(step_s=0.005)
+    fleet = RayFleet(plan, FleetOptions(actors=2))
+    fragments = []
+    for number, fragment in enumerate(fleet.play(make_schedule(plan, 24))):
+        fragments.append(fragment)
+        if number == 4:
+            os.kill(pid_of(fleet, 0), signal.SIGKILL)
+    fleet.close()
+    assert ended(fragments) == Counter(range(24))
+    assert fleet.news.replaced == 1
+    assert {loss.phase for loss in fleet.news.losses} == {"actor"}
+    again = {loss.start.episode for loss in fleet.news.losses}
+    attempts = {
+        r.start.episode: r.start.attempt for f in fragments for r in f.results if r.end != "lost"
+    }
+    assert again
+    assert all(attempts[e] >= 1 for e in again)
+
+
+def test_a_hung_actor_is_found_and_replaced(tmp_path):
+    """A game that hangs in the actor's own process: only the fleet can notice."""
+    plan = make_plan(
+        hang_on_step=20.0,
+        once_file=str(tmp_path / "once"),
+        start_deadline_s=1.0,
+        reset_deadline_s=1.0,
+        step_deadline_s=1.0,
+    )
+    fleet = RayFleet(plan, FleetOptions(actors=2))
+    fleet._stall_s = 4.0  # instead of the deadline and a generous margin
+    fragments = list(fleet.play(make_schedule(plan, 16)))
+    fleet.close()
+    assert (tmp_path / "once").exists()
+    assert ended(fragments) == Counter(range(16))
+    assert any("nothing moved" in loss.reason for loss in fleet.news.losses)
+
+
+def test_crashing_games_cost_attempts_not_episodes():
+    plan = make_plan(crash_on_step=0.01, retries=50, restarts=500)
+    fleet = RayFleet(plan, FleetOptions(actors=2))
+    fragments = list(fleet.play(make_schedule(plan, 20)))
+    fleet.close()
+    assert ended(fragments) == Counter(range(20))
+    assert sum(len(f.losses) for f in fragments) > 0
+
+
+def test_games_that_never_come_up_end_the_run():
+    plan = make_plan(fail_on_start=1.0, restarts=1)
+    fleet = RayFleet(plan, FleetOptions(actors=2, restarts=1))
+    with pytest.raises(BudgetExhausted, match="all 2 actors"):
+        list(fleet.play(make_schedule(plan, 4)))
+    fleet.close()
+
+
+def test_a_slow_consumer_slows_the_games():
+    """Back-pressure: no more fragments exist than were taken plus those in flight."""
+    plan = make_plan(width=1)
+    fleet = RayFleet(plan, FleetOptions(actors=2, max_in_flight=2))
+    schedule = make_schedule(plan, 500)
+    stream = fleet.play(schedule)
+    taken = [next(stream) for _ in range(3)]
+    asked = sum(len(m.pending) for m in fleet._members)
+    assert asked <= 4
+    held = sum(len(m.ledger.held) for m in fleet._members)
+    assert held < 40, "episodes are hoarded"
+    assert taken
+    fleet.close()
+
+
+def test_a_broken_policy_is_told_with_its_own_error():
+    class Broken:
+        def build(self, spec, task, *, seed):
+            policy = FakePolicy().build(spec, task, seed=seed)
+
+            def act(*args, **kwargs):
+                raise ZeroDivisionError("the policy divides by zero")
+
+            policy.act = act
+            return policy
+
+    plan = make_plan()
+    plan = HostPlan(plan.bridge, plan.task, Broken(), play=plan.play)
+    fleet = RayFleet(plan, FleetOptions(actors=1))
+    with pytest.raises(ZeroDivisionError, match="divides by zero"):
+        list(fleet.play(make_schedule(plan, 4)))
+    fleet.close()
