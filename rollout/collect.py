@@ -14,26 +14,30 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from rollout.api import Bridge, Fragment, PolicyRecipe, StateSet, Task
+from rollout.api import Bridge, ColumnSpec, Loss, PolicyRecipe, StateSet, Task
 from rollout.cli import Session
-from rollout.config import CollectConfig
+from rollout.config import CollectConfig, resolved
+from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.host import PlayOptions, PoolOptions
+from rollout.host.hosting import Fleet, HostPlan, LocalFleet
 from rollout.host.schedule import Schedule
+from rollout.host.session import ray_session
+from rollout.observe.logs import about, set_up_logging
+from rollout.observe.metrics import Metrics
+from rollout.observe.progress import Progress, share, show_progress
+from rollout.observe.wandb_mirror import WandbMirror, mirror_settings
 from rollout.run_directory import RunDirectory, versions
+from rollout.tally import Tally
 from rollout.tasks import bridge_and_task
 
 log = logging.getLogger(__name__)
+
+_METRICS_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Plan:
     task: Task
     states: StateSet
     policy: PolicyRecipe
+    extras: dict[str, ColumnSpec]
 
     @classmethod
     def make(cls, config: CollectConfig) -> Plan:
@@ -63,65 +68,253 @@ class Plan:
         states = config.state_set.take(task.state_space)
         policy: PolicyRecipe = config.policy.build()
         # Built once here, so that a policy that does not fit is told before anything is launched.
-        policy.build(bridge.spec, task, seed=config.seed)
-        return cls(config, bridge, task, states, policy)
+        built = policy.build(bridge.spec, task, seed=config.seed)
+        return cls(config, bridge, task, states, policy, dict(built.extras))
+
+    def hosting(self) -> HostPlan:
+        """Returns what every player is built from."""
+        c = self.config
+        return HostPlan(
+            self.bridge,
+            self.task,
+            self.policy,
+            seed=c.seed,
+            instances=c.instances,
+            width=c.width,
+            pool=PoolOptions(
+                c.host.isolation, c.host.restarts, c.host.deadlines(self.bridge.spec.deadlines)
+            ),
+            play=PlayOptions(c.fragment.steps, c.fragment.seconds, c.explore, c.host.retries),
+        )
 
 
-@dataclass
-class Tally:
-    """What a run has come to so far."""
+def collect(config: CollectConfig, session: Session) -> str | None:
+    """Plays and records what the configuration says.
 
-    env_steps: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
-    ends: Counter[str] = field(default_factory=Counter)
-    returns: list[float] = field(default_factory=list)
-    lengths: list[int] = field(default_factory=list)
-    lost_why: Counter[str] = field(default_factory=Counter)
-    game_s: float = 0.0
-    began: float = field(default_factory=time.monotonic)
+    Returns:
+        None when all was done; else a sentence that says what is missing.
+
+    Raises:
+        InputError: the configuration is wrong; nothing was launched.
+        KeyboardInterrupt: it was told to stop; what was played is saved.
+    """
+    plan = Plan.make(config)
+    with contextlib.ExitStack() as stack:
+        run = RunDirectory.create(config.output, plan.config, resume=session.resume)
+        set_up_logging(config.log.level, run.log)
+        stack.enter_context(about(run=run.run_id))
+        recorder = stack.enter_context(_recorder(plan, run)) if config.recording.enabled else None
+        job = _Job(plan, run, recorder)
+        if job.done:
+            log.info("nothing is left to do: %s", job.state())
+            job.conclude("done")
+            return None
+        metrics = stack.enter_context(
+            Metrics(run.metrics, constants={"resume_count": run.resume_count})
+        )
+        _mirror(plan, run, stack)
+        progress = stack.enter_context(show_progress("collect", every_s=config.log.every_s))
+        fleet = stack.enter_context(_fleet(plan))
+        session.stop.install()  # ray.init has put its own handler of SIGTERM in place
+        return job.work(fleet, session, metrics, progress)
+
+
+class _Job:
+    """One session of a collection: the loop, and what it writes down."""
+
+    def __init__(self, plan: Plan, run: RunDirectory, recorder: DatasetWriter | None) -> None:
+        self._plan, self._run, self._recorder = plan, run, recorder
+        config = plan.config
+        before = _Before.read(run) if recorder is not None else _Before()
+        self.tally = Tally(
+            plan.bridge.spec.name, env_steps=before.env_steps, episodes=len(before.finished)
+        )
+        self._schedule = Schedule(
+            plan.states,
+            seed=config.seed,
+            episodes=config.episodes,
+            finished=before.finished,
+            attempts=before.attempts,
+        )
+        self._losses_seen = 0
+        self._written = 0.0
 
     @property
-    def episodes(self) -> int:
-        """Episodes that ended with a result."""
-        return len(self.returns)
+    def done(self) -> bool:
+        """Whether a budget is used up."""
+        c, t = self._plan.config, self.tally
+        return (c.episodes is not None and t.episodes >= c.episodes) or (
+            c.env_steps is not None and t.env_steps >= c.env_steps
+        )
 
-    def add(self, fragment: Fragment) -> None:
-        """Counts a fragment in."""
-        self.env_steps += fragment.env_steps
-        self.game_s += float(fragment.latency.sum())
-        for result in fragment.results:
-            self.ends[result.end] += 1
-            if result.end != "lost":
-                self.outcomes[result.outcome.name.lower()] += 1
-                self.returns.append(result.total_reward)
-                self.lengths.append(result.length)
-        for loss in fragment.losses:
-            self.lost_why[loss.phase] += 1
+    def state(self) -> str:
+        """Returns how far it is, in words."""
+        return f"{self.tally.episodes} episodes, {self.tally.env_steps} steps"
 
-    def summary(self) -> dict[str, Any]:
-        """Returns the counts as JSON-able data."""
-        seconds = time.monotonic() - self.began
-        returns, lengths = np.array(self.returns), np.array(self.lengths)
-        return {
-            "episodes": self.episodes,
-            "env_steps": self.env_steps,
-            "ends": dict(self.ends),
-            "outcomes": dict(self.outcomes),
-            "losses_by_phase": dict(self.lost_why),
-            "return": _spread(returns),
-            "length": _spread(lengths),
-            "seconds": round(seconds, 3),
-            "env_steps_per_second": round(self.env_steps / max(seconds, 1e-9), 1),
-        }
+    def work(
+        self,
+        fleet: Fleet,
+        session: Session,
+        metrics: Metrics,
+        progress: Progress,
+    ) -> str | None:
+        """Plays until a budget is used up, a signal comes, or no game is left."""
+        missing: str | None = None
+        try:
+            with session.stop.deferred():
+                for fragment in fleet.play(self._schedule):
+                    if self._recorder is not None:
+                        self._recorder.append(fragment)
+                    self.tally.add(fragment)
+                    self._tell(fragment.losses)
+                    self._show(metrics, progress)
+                    if self.done or session.stop.requested:
+                        break
+        except KeyboardInterrupt:
+            self.conclude("interrupted", fleet)
+            raise
+        except BudgetExhausted as error:
+            missing = f"{error}. Saved: {self.state()}"
+        abandoned = len(fleet.news.abandoned)
+        if missing is None and abandoned:
+            missing = (
+                f"{abandoned} episodes were lost {self._plan.config.host.retries + 1} times each "
+                f"and given up. Saved: {self.state()}"
+            )
+        self._show(metrics, progress, last=True)
+        self.conclude("done" if missing is None else "ended short", fleet)
+        return missing
+
+    def _tell(self, losses: Sequence[Loss]) -> None:
+        for loss in losses:
+            with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
+                log.warning("episode lost in %s after %d steps: %s", *_why(loss))
+
+    def _show(self, metrics: Metrics, progress: Progress, *, last: bool = False) -> None:
+        now = time.monotonic()
+        if now - self._written < _METRICS_EVERY_S and not last:
+            return
+        self._written = now
+        c, t = self._plan.config, self.tally
+        metrics.write(t.env_steps, t.metrics())
+        done = share((t.episodes, c.episodes), (t.env_steps, c.env_steps))
+        progress.update(done, t.brief())
+
+    def conclude(self, status: str, fleet: Fleet | None = None) -> None:
+        """Closes the recording and writes ``summary.json``."""
+        if self._recorder is not None:
+            self._recorder.close()
+            with Dataset(self._run.dataset) as dataset:
+                self.tally.read_results(dataset)
+        if fleet is not None:
+            self.tally.lost["actor"] += len(fleet.news.losses)
+            self.tally.abandoned += [s.episode for s in fleet.news.abandoned]
+            self.tally.hosts_replaced += fleet.news.replaced
+        self._run.write_summary(
+            {
+                "status": status,
+                "run_id": self._run.run_id,
+                "resume_count": self._run.resume_count,
+                "protocol": _protocol(self._plan),
+                "results": self.tally.results(),
+                "session": self.tally.session(),
+                "versions": versions(),
+            }
+        )
+        log.info("%s: %s in %s", status, self.state(), self._run.path)
 
 
-def _spread(values: np.ndarray) -> dict[str, float] | None:
-    if not len(values):
-        return None
+def _why(loss: Loss) -> tuple[str, int, str]:
+    return loss.phase, loss.steps, loss.reason
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What earlier sessions of the run have recorded."""
+
+    finished: frozenset[int] = frozenset()
+    attempts: dict[int, int] | None = None
+    env_steps: int = 0
+
+    @classmethod
+    def read(cls, run: RunDirectory) -> _Before:
+        with Dataset(run.dataset) as dataset:
+            finished, newest = dataset.finished()
+            attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
+            return cls(finished, attempts, dataset.counts.steps)
+
+
+def _recorder(plan: Plan, run: RunDirectory) -> DatasetWriter:
+    c = plan.config
+    quality = c.recording.quality
+    named = {"auto": "raw", "jpeg": f"jpeg:{quality}"}
+    manifest = describe_dataset(
+        plan.bridge.spec,
+        plan.task,
+        bridge=c.bridge.name,
+        bridge_options=c.bridge.options,
+        policy=c.policy.name,
+        policy_options=c.policy.options,
+        extras=plan.extras,
+        codec=named.get(c.recording.codec, c.recording.codec),
+        codecs={k: named.get(v, v) for k, v in c.recording.codecs.items()},
+        details=c.recording.details,
+        code_version=str(versions()["gamut"]),
+        run=run.run_id,
+    )
+    return DatasetWriter(
+        run.dataset,
+        manifest,
+        fsync=c.recording.fsync,
+        shard_bytes=c.recording.shard_mb << 20,
+    )
+
+
+@contextlib.contextmanager
+def _fleet(plan: Plan) -> Iterator[Fleet]:
+    c = plan.config
+    with contextlib.ExitStack() as stack:
+        fleet: Fleet
+        if c.actors == 0:
+            fleet = LocalFleet(plan.hosting())
+        else:
+            stack.enter_context(ray_session(c.ray.address))
+            # Ray decides about authentication when it is imported: not before the session has.
+            from rollout.host.fleet import FleetOptions, RayFleet  # noqa: PLC0415
+
+            options = FleetOptions(c.actors, c.host.max_in_flight, c.host.restarts)
+            fleet = RayFleet(plan.hosting(), options)
+        stack.callback(fleet.close)
+        yield fleet
+
+
+def _mirror(plan: Plan, run: RunDirectory, stack: contextlib.ExitStack) -> None:
+    settings = mirror_settings(
+        plan.config.wandb,
+        run.path,
+        run.run_id,
+        job_type="collect",
+        config=resolved(plan.config),
+        resume_count=run.resume_count,
+    )
+    if settings is not None:
+        stack.callback(WandbMirror(run.metrics, settings).finish)
+
+
+def _protocol(plan: Plan) -> dict[str, object]:
+    """What a reader must know to repeat the numbers."""
+    c = plan.config
     return {
-        "mean": float(values.mean()),
-        "std": float(values.std()),
-        "min": float(values.min()),
-        "median": float(np.median(values)),
-        "max": float(values.max()),
+        "bridge": c.bridge.name,
+        "bridge_version": plan.bridge.spec.version,
+        "bridge_options": c.bridge.options,
+        "task": plan.task.name,
+        "limit_steps": plan.task.limits.steps,
+        "policy": c.policy.name,
+        "policy_options": c.policy.options,
+        "actions": "sampled" if c.explore else "deterministic",
+        "seed": c.seed,
+        "state_set": plan.states.describe(),
+        "episode_seed": "numpy SeedSequence(seed, spawn_key=(episode,))",
+        "lost_episodes": f"tried again up to {c.host.retries} times, never counted as results",
     }

@@ -117,7 +117,9 @@ class CollectConfig(RunConfig):
     env_steps: int | None = key(
         None, "Steps to play; null for no bound.", unit="steps of single slots", gt=0
     )
-    actors: int = key(1, "Processes that play, spread over the cluster.", unit="actors", gt=0)
+    actors: int = key(
+        1, "Processes that play, over the cluster; 0 plays here, without Ray.", unit="actors", ge=0
+    )
     instances: int = key(1, "Running games in each actor.", unit="instances", gt=0)
     width: int = key(1, "Slots in each game that step together.", unit="slots", gt=0)
     explore: bool = key(True, "Whether the policy samples; false takes its best action.")

@@ -64,7 +64,7 @@ class GameRewardEvaluator:
         rows = list(slots)
         self._total[rows] = 0.0
         self._over[rows] = frame.game_over | frame.game_truncated
-        self._outcome[rows] = Outcome.RUNNING
+        self._outcome = _running(self._outcome, rows)
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
         """Returns the game's reward of the step, and success where a return was asked for."""
@@ -87,7 +87,7 @@ class GameRewardEvaluator:
         when = frame.game_over | frame.game_truncated
         if self._options.end_on_success:
             when = np.ones_like(when)
-        outcome = self._outcome.copy()  # verdicts that were handed out stay as they were
+        outcome = self._outcome.copy()
         open_ = ~self._over
         outcome[open_ & reached & when] = Outcome.SUCCESS
         outcome[open_ & ~reached & frame.game_over] = Outcome.FAILURE
@@ -157,7 +157,7 @@ class SignalGoalEvaluator:
         self._start[rows] = np.minimum(self._values(frame), self._goal)
         self._best[rows] = self._start[rows]
         self._over[rows] = frame.game_over | frame.game_truncated
-        self._outcome[rows] = Outcome.RUNNING
+        self._outcome = _running(self._outcome, rows)
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
         """Returns the reward of new units, the share of the way, and success at its end."""
@@ -169,7 +169,7 @@ class SignalGoalEvaluator:
         gained = best - np.fmax(self._best, self._start)
         self._best = best
         reward = np.where(np.isnan(gained), 0.0, gained * self._options.reward)
-        outcome = self._outcome.copy()  # verdicts that were handed out stay as they were
+        outcome = self._outcome.copy()
         reached = best >= self._goal
         outcome[open_ & reached] = Outcome.SUCCESS
         outcome[open_ & ~reached & frame.game_over] = Outcome.FAILURE
@@ -186,3 +186,10 @@ class SignalGoalEvaluator:
         share[np.isnan(way)] = np.nan
         share[reached] = 1.0
         return share.astype(np.float32)
+
+
+def _running(outcome: NDArray[np.int8], rows: list[int]) -> NDArray[np.int8]:
+    """Returns a copy with some rows undecided: verdicts that were handed out stay as they were."""
+    outcome = outcome.copy()
+    outcome[rows] = Outcome.RUNNING
+    return outcome

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from rollout.api import Bridge, BridgeSpec, Factor, Limits, StateSpace, Task
 from rollout.api.state import Value
 from rollout.config import BridgeConfig, PluginConfig, Section, build_plugin, key, load_config
-from rollout.configuration.plugins import options_of
+from rollout.configuration.plugins import REQUIRED, options_of
 from rollout.configuration.sections import Values
 from rollout.errors import ConfigError, StateError, UnknownNameError
 from rollout.registry import Group
@@ -149,21 +149,19 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
     if not needed:
         return config, bridge, load_task(bridge.spec, config.name, str(path))
     try:
-        wanted = BridgeConfig.model_validate({"name": config.name, **config.options, **needed})
-    except ValueError:
-        # Says the same with the names of the options.
-        build_plugin("bridges", config.name, {**config.options, **needed})
-        raise
+        bridge = build_plugin("bridges", config.name, {**config.options, **needed})
+    except ConfigError as error:
+        raise ConfigError(f"{path}: options: {error}") from error
+    wanted = BridgeConfig.model_validate({"name": config.name, **config.options, **needed})
     options = options_of("bridges", config.name)
     for name in needed:
-        default = options[name].plain(options[name].default)
-        given, asked = config.options[name], wanted.options[name]
-        if given not in (default, asked):
+        option, given, asked = options[name], config.options[name], wanted.options[name]
+        by_default = option.default is not REQUIRED and given == option.plain(option.default)
+        if given != asked and not by_default:
             raise ConfigError(
                 f"bridge.{name}: the configuration says {given!r}, and the task {path} needs "
                 f"{asked!r}; leave the key out, or choose another task"
             )
-    bridge = wanted.build()
     return wanted, bridge, load_task(bridge.spec, config.name, str(path))
 
 

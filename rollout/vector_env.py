@@ -24,7 +24,19 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from rollout.api import Array, Bridge, Columns, Frame, Splits, Start, StateSet, Task, allocate
+from rollout.api import (
+    Array,
+    Bridge,
+    Columns,
+    Frame,
+    Splits,
+    Start,
+    StateSet,
+    Task,
+    allocate,
+    check_columns,
+    leaf_dtype,
+)
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
 from rollout.host.pool import Event, HandleFactory, Pool, PoolOptions
 from rollout.host.referee import Referee
@@ -75,6 +87,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         options: PoolOptions | None = None,
         make_handle: HandleFactory | None = None,
     ) -> None:
+        self.closed = True  # until there is something to close
         if num_envs < 1 or num_envs % width:
             raise ConfigError(f"num_envs={num_envs}: expected a positive multiple of {width=}")
         spec = bridge.spec
@@ -88,7 +101,8 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._states = states or Splits(task.state_space, validation=0, test=0).take("train")
-        self._order, self._rng, self._episodes = order, np.random.default_rng(seed), 0
+        self._order = order
+        self._seed_slots(seed)
         self._width = width
         self._workdir = Path(tempfile.mkdtemp(prefix="gamut-vector-"))
         count = num_envs // width
@@ -109,6 +123,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._begun = False
         self._pool.launch()
         self._launching = set(range(count))
+        self.closed = False
 
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
@@ -125,7 +140,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         if isinstance(seed, Sequence):
             seed = seed[0]
         if seed is not None:
-            self._rng, self._episodes = np.random.default_rng(seed), 0
+            self._seed_slots(seed)
         self._reset_next[:] = True
         self._begun = True
         self._drive(None)
@@ -140,12 +155,8 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         """
         if not self._begun:
             raise OutOfTurnError("step was called before reset; call reset first")
-        space = self._pool.spec.action_space.spaces
-        columns: Columns = (
-            {next(iter(space)): np.asarray(actions)}
-            if len(space) == 1 and not isinstance(actions, dict)
-            else {key: np.asarray(actions[key]) for key in space}
-        )
+        columns = self._columns(actions)
+        check_columns(self._pool.spec.action_space, columns, (self.num_envs,))
         self._drive(columns)
         return (
             self._shown(),
@@ -154,6 +165,19 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             self._truncated.copy(),
             self._infos,
         )
+
+    def _columns(self, actions: Any) -> Columns:
+        """The actions as named columns; other widths of the same kind of number are taken over."""
+        space = self._pool.spec.action_space.spaces
+        if len(space) == 1 and not isinstance(actions, dict):
+            actions = {next(iter(space)): actions}
+        out: Columns = {}
+        for key, column in actions.items():
+            array = np.asarray(column)
+            dtype = leaf_dtype(space[key]) if key in space else array.dtype
+            same = np.can_cast(array.dtype, dtype, "same_kind")
+            out[key] = array.astype(dtype, copy=False) if same else array
+        return out
 
     def _shown(self) -> Any:
         copies = {key: array.copy() for key, array in self._observations.items()}
@@ -190,19 +214,25 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
     def _ask_reset(self, instance: int) -> None:
         rows = self._rows(instance)
         slots = np.flatnonzero(self._reset_next[rows]).tolist()
-        starts = [self._next_start() for _ in slots]
+        starts = [self._next_start(rows.start + slot) for slot in slots]
         self._resetting[instance] = (slots, starts)
         self._pool.reset(instance, slots, starts)
 
-    def _next_start(self) -> Start:
-        number, self._episodes = self._episodes, self._episodes + 1
+    def _seed_slots(self, seed: int) -> None:
+        """Gives every slot a stream of its own: which game answers first must not show."""
+        streams = np.random.SeedSequence(seed).spawn(self.num_envs)
+        self._rngs = [np.random.default_rng(stream) for stream in streams]
+        self._episodes = list(range(self.num_envs))  # number of each slot's next episode
+
+    def _next_start(self, row: int) -> Start:
+        rng, number = self._rngs[row], self._episodes[row]
+        self._episodes[row] += self.num_envs
         state = (
-            self._states.draw(self._rng)
+            self._states.draw(rng)
             if self._order == "random"
             else self._states[number % self._states.size]
         )
-        seed = int(self._rng.integers(0, 2**63))
-        return Start(state, seed, number, 0, self._states.name)
+        return Start(state, int(rng.integers(0, 2**63)), number, 0, self._states.name)
 
     def _handle(self, event: Event, actions: Columns | None) -> None:
         instance = event.instance

@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             width=asked.width,
             seed=asked.seed,
             timeout_s=asked.timeout,
+            only=asked.only,
         )
     except InputError as error:
         print(f"check_bridge: {_line(error)}", file=sys.stderr)
@@ -74,6 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--width", type=int, help="slots of an instance (up to 4)")
     parser.add_argument("--seed", type=int, default=0, help="of starts and actions (0)")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per check (120)")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="CHECK", help="make this check only"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser
 

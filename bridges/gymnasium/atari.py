@@ -2,9 +2,10 @@
 
 Sources of the rules: Machado et al. 2018, "Revisiting the Arcade Learning Environment" (sticky
 actions, frame skip, no-ops, life loss), and ``gymnasium.wrappers.AtariPreprocessing`` and
-``FrameStackObservation``, whose frames these are, pixel for pixel, except the last one of an
-episode that ends within a skip: Gymnasium repeats or mixes older frames there, this shows the
-last screen of the game.
+``FrameStackObservation``. Without sticky actions the same seed gives their frames, pixel for pixel,
+except the last one of an episode that ends within a skip: Gymnasium repeats or mixes older frames
+there, this shows the last screen of the game. Sticky actions follow the same rule with random
+numbers of their own, see ``AtariGame``.
 """
 
 from __future__ import annotations
@@ -130,6 +131,7 @@ class AtariBridge:
         build = functools.partial(
             AtariGame,
             self._build_console(),
+            sticky=self.sticky,
             frame_skip=self.frame_skip,
             size=self.size,
             grayscale=self.grayscale,
@@ -151,6 +153,9 @@ class AtariBridge:
     @property
     def _full_id(self) -> str:
         import_modules(["ale_py"], "bridge atari")
+        import ale_py  # noqa: PLC0415 - importing the bridge must stay free
+
+        ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # no banner for every console
         games = {name for name in gymnasium.registry if name.startswith("ALE/")}
         if self.id in games:
             return self.id
@@ -174,7 +179,7 @@ class AtariBridge:
             {
                 "obs_type": "rgb",
                 "frameskip": 1,  # ours is on top of it, see Screen
-                "repeat_action_probability": self.sticky,
+                "repeat_action_probability": 0.0,  # AtariGame draws them
                 "full_action_space": self.full_action_space,
                 "max_num_frames_per_episode": self.max_frames,
                 "mode": self.mode,

@@ -17,14 +17,20 @@ NOOP, FIRE = 0, 1
 class AtariGame:
     """Plays the emulator frame by frame and draws only the screens that are looked at.
 
-    Gymnasium's wrappers give the same frames, but read every screen in colour and copy the stack
-    at each step, which costs about as much as the emulation.
+    Two things are done here rather than by Gymnasium's wrappers and by the emulator itself:
+
+    * The wrappers read every screen in colour and copy the stack at each step.
+    * The emulator takes a seed only by loading the game anew, which costs as much as 500 steps,
+      and uses it for nothing but sticky actions. So the game is loaded once, its state kept, and
+      every reset goes back to it; sticky actions are drawn here, by the emulator's own rule: on
+      each frame, with the given probability, the last action is held instead.
     """
 
     def __init__(
         self,
         console: Callable[[], gymnasium.Env[Any, Any]],
         *,
+        sticky: float,
         frame_skip: int,
         size: int | None,
         grayscale: bool,
@@ -42,7 +48,7 @@ class AtariGame:
             if self._env.spec.kwargs["full_action_space"]
             else self._ale.getMinimalActionSet()
         )
-        self._frame_skip, self._noop_max = frame_skip, noop_max
+        self._frame_skip, self._noop_max, self._sticky = frame_skip, noop_max, sticky
         self._life_ends, self._clip = terminal_on_life_loss, clip_reward
         self._fire = fire_on_reset
         if fire_on_reset and "FIRE" not in self._env.get_action_meanings()[:2]:
@@ -52,23 +58,36 @@ class AtariGame:
             )
         self._screens = _Screens(self._ale, size, grayscale, stack)
         self._lives, self._score = 0, 0.0
+        self._held = self._actions[NOOP]
+        self._rng = np.random.default_rng(0)
+        self._env.load_game()
+        self._loaded = self._ale.cloneState()
 
     def reset(self, *, seed: int) -> tuple[Array, tuple[int, float]]:
         """Begins the game of a seed: idle frames, then fire if asked."""
-        self._env.reset(seed=seed)
+        # The two streams that Gymnasium's AtariEnv makes of a seed; from the first it draws no-ops.
+        idle, sticky = np.random.SeedSequence(seed).generate_state(2)
+        self._rng = np.random.default_rng(int(sticky))
+        self._begin()
         if self._noop_max:
-            for _ in range(int(self._env.np_random.integers(1, self._noop_max + 1))):
+            number = np.random.default_rng(int(idle)).integers(1, self._noop_max + 1)
+            for _ in range(int(number)):
                 self._ale.act(self._actions[NOOP])
                 if self._ale.game_over(with_truncation=True):
-                    self._env.reset(seed=seed)
+                    self._begin()
         self._show_first()
         for action in (FIRE, FIRE + 1) if self._fire else ():
             *_, over, cut, _ = self.step(action)
             if over or cut:
-                self._env.reset(seed=seed)
+                self._begin()
                 self._show_first()
         self._score = 0.0
         return self._screens.stacked, (self._lives, self._score)
+
+    def _begin(self) -> None:
+        self._ale.restoreState(self._loaded)
+        self._ale.reset_game()
+        self._held = self._actions[NOOP]
 
     def _show_first(self) -> None:
         self._screens.grab()
@@ -77,11 +96,13 @@ class AtariGame:
 
     def step(self, action: int, /) -> tuple[Array, float, bool, bool, tuple[int, float]]:
         """Holds an action for ``frame_skip`` frames, or until the game ends."""
-        ale, screens, number = self._ale, self._screens, self._actions[action]
+        ale, screens, chosen = self._ale, self._screens, self._actions[action]
         last = self._frame_skip - 1
         reward, over, cut = 0.0, False, False
         for frame in range(self._frame_skip):
-            reward += ale.act(number)
+            if not self._sticky or self._rng.random() >= self._sticky:
+                self._held = chosen
+            reward += ale.act(self._held)
             over, cut = ale.game_over(with_truncation=False), ale.game_truncated()
             if self._life_ends:
                 lives = ale.lives()

@@ -143,7 +143,10 @@ class GymnasiumBridge:
 def _make_rendered(
     registered: gymnasium.envs.registration.EnvSpec, kwargs: Mapping[str, Any]
 ) -> gymnasium.Env[Any, Any]:
-    env = make(registered, {**kwargs, "render_mode": "rgb_array"})
+    env: Any = make(registered, {**kwargs, "render_mode": "rgb_array"})
+    if "rgb_array" not in env.metadata.get("render_modes", ()):
+        env.close()
+        raise ConfigError(f"render: {registered.id} draws no pictures; set it to false")
     return AddRenderObservation(env, render_only=False, render_key=RENDER, obs_key=OBSERVATION)
 
 

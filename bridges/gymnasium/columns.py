@@ -6,7 +6,7 @@ instance is launched, so that a step does no lookup that it could have done befo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from gymnasium import spaces
 
 from rollout.api import (
     Array,
-    Columns,
     FlatSpace,
     allocate,
     check_columns,
@@ -23,6 +22,8 @@ from rollout.api import (
 )
 from rollout.errors import GameCrashed, SpaceError
 
+greater_equal, less_equal = np.greater_equal, np.less_equal
+
 
 class ObservationColumns:
     """The observations of ``width`` games in buffers ``(width, ...)``.
@@ -30,7 +31,8 @@ class ObservationColumns:
     Attributes:
         columns: the buffers, by key.
         details: one mapping per row of what has no fixed shape, or None when there is nothing.
-        bounded: whether ``check`` has anything to compare.
+        check: compares the values of all rows, or of some (``check(rows)``), with the bounds of
+            their spaces and raises GameCrashed; None when no value of the dtypes is outside.
     """
 
     def __init__(self, flat: FlatSpace, width: int, *, check_bounds: bool) -> None:
@@ -44,7 +46,9 @@ class ObservationColumns:
             for key in flat.paths
         }
         self._limited = [leaf for leaf in self._leaves.values() if leaf.limited]
-        self.bounded = bool(self._limited)
+        self.check: Callable[..., None] | None = self._check_all if self._limited else None
+        if len(self._limited) == 1:
+            self.check = self._limited[0].check
         self._parts = [(flat.paths[key], leaf.write) for key, leaf in self._leaves.items()]
         self.write = self._write_nested
         """Copies one observation into a row: ``write(observation, row)``."""
@@ -60,12 +64,7 @@ class ObservationColumns:
         if self.details is not None:
             self.details[row] = {k: plain(v) for k, v in self._flat.details(value).items()}
 
-    def check(self, rows: Sequence[int] | None = None) -> None:
-        """Checks values against the bounds of their spaces, in all rows or in some.
-
-        Raises:
-            GameCrashed: an observation is outside its space.
-        """
+    def _check_all(self, rows: Sequence[int] | None = None) -> None:
         for leaf in self._limited:
             leaf.check(rows)
 
@@ -80,8 +79,9 @@ class _Leaf:
         self.shape, self.dtype = leaf_shape(space), leaf_dtype(space)
         self.limited = check_bounds and not _vacuous(space)
         self._low, self._high = _bounds(space)
-        self._above = np.empty(column.shape, np.bool_)
-        self._below = np.empty(column.shape, np.bool_)
+        self._sides = np.empty((2, *column.shape), np.bool_)
+        self._above, self._below = self._sides
+        self._inside = b"\1" * self._sides.size
         scalar = self.shape == () and self.dtype.kind in "iu"
         self.write = self._write_scalar if scalar else self._write_array
 
@@ -109,31 +109,32 @@ class _Leaf:
                 f"observation {self.key!r}: expected the shape {list(self.shape)} of {self.space}, "
                 f"got {list(array.shape)}; the game breaks its own observation_space"
             )
-        if self.dtype.kind == "f" and array.dtype.kind in "iufb":
-            return array.astype(self.dtype)
-        converted = array.astype(self.dtype)
-        if array.dtype.kind not in "iub" or not np.array_equal(converted, array):
+        number = array.dtype.kind in "iufb"
+        converted = array.astype(self.dtype) if number else array
+        # A float column rounds (most games compute in float64); any other must hold all of it.
+        if not number or (self.dtype.kind != "f" and not np.array_equal(converted, array)):
             raise GameCrashed(
                 f"observation {self.key!r}: expected {self.dtype} as in {self.space}, got "
                 f"{array.dtype} values that do not fit; the game breaks its own observation_space"
             )
         return converted
 
-    def check(self, rows: Sequence[int] | None) -> None:
+    def check(self, rows: Sequence[int] | None = None) -> None:
         """Raises GameCrashed if a row is out of bounds; NaN always is."""
-        column, above, below = self.column, self._above, self._below
-        if rows is not None:
-            column, above, below = column[rows], above[: len(rows)], below[: len(rows)]
-        np.greater_equal(column, self._low, out=above)
-        np.less_equal(column, self._high, out=below)
-        np.logical_and(above, below, out=above)
-        if np.count_nonzero(above) != above.size:
-            at = tuple(int(i) for i in np.argwhere(~above)[0])
-            slot = at[0] if rows is None else rows[at[0]]
+        if rows is None:
+            # The way of every step: no allocation, and the fewest calls that decide it.
+            greater_equal(self.column, self._low, self._above)
+            less_equal(self.column, self._high, self._below)
+            if self._sides.tobytes() == self._inside:
+                return
+            rows = range(len(self.column))
+        inside = (self.column[rows] >= self._low) & (self.column[rows] <= self._high)
+        if not inside.all():
+            at = tuple(int(i) for i in np.argwhere(~inside)[0])
             raise GameCrashed(
-                f"observation {self.key!r} of slot {slot}: expected values in {self.space}, got "
-                f"{column[at]} at {list(at[1:])}; the game breaks its own observation_space (the "
-                f"option check_bounds: false takes its observations as they are)"
+                f"observation {self.key!r} of slot {rows[at[0]]}: expected values in {self.space}, "
+                f"got {self.column[rows][at]} at {list(at[1:])}; the game breaks its own "
+                f"observation_space (check_bounds: false takes its observations as they are)"
             )
 
 
@@ -178,7 +179,7 @@ class ActionReader:
         if list(flat.paths.values()) == [()]:
             (self._key, leaf) = next(iter(self._space.spaces.items()))
             self._shape, self._dtype = (width, *leaf_shape(leaf)), leaf_dtype(leaf)
-            self.read = self._read_leaf
+            self.read = self._read_text if isinstance(leaf, spaces.Text) else self._read_leaf
             if isinstance(leaf, spaces.Discrete):
                 self._first, self._last = int(leaf.start), int(leaf.start) + int(leaf.n) - 1
                 self.read = self._read_discrete
@@ -191,9 +192,14 @@ class ActionReader:
         return column
 
     def _read_discrete(self, columns: Mapping[str, Array], live: Sequence[int]) -> list[Any]:
-        values: list[int] = self._column(columns).tolist()
+        column = columns.get(self._key)
+        if column is None or column.shape != self._shape or column.dtype != self._dtype:
+            column = self._column(columns)
+        values: list[int] = column.tolist()
         if len(live) != self._width:
             values = [values[row] for row in live]
+        if len(values) == 1 and self._first <= values[0] <= self._last:
+            return values
         if min(values) < self._first or max(values) > self._last:
             bad = next(v for v in values if not self._first <= v <= self._last)
             raise SpaceError(
@@ -203,12 +209,15 @@ class ActionReader:
 
     def _read_leaf(self, columns: Mapping[str, Array], live: Sequence[int]) -> list[Any]:
         column = self._column(columns).copy()  # a game may keep its action; the buffer will change
+        return [column[row, ...] for row in live]  # with the dots also a number stays an array
+
+    def _read_text(self, columns: Mapping[str, Array], live: Sequence[int]) -> list[Any]:
+        column = self._column(columns)
         return [column[row] for row in live]
 
     def _read_nested(self, columns: Mapping[str, Array], live: Sequence[int]) -> list[Any]:
         check_columns(self._space, columns, (self._width,))
-        copied: Columns = {key: np.array(columns[key]) for key in self._space.spaces}
-        return [self._flat.read(copied, row) for row in live]
+        return [self._flat.read(columns, row) for row in live]
 
 
 def plain(value: Any) -> Any:

@@ -7,6 +7,7 @@ and does not tell a death from the time limit. ``_CrafterGame`` puts that right.
 
 from __future__ import annotations
 
+import collections
 import functools
 import importlib.metadata
 from collections.abc import Sequence
@@ -55,8 +56,8 @@ class CrafterBridge:
     The state is the seed of the world. An episode shows what ``crafter.Env(seed=seed)`` shows in
     its first episode, whatever the slot played before, with one difference: when too many
     creatures crowd a chunk, Crafter removes one by the order of a set of objects, which follows
-    their addresses in memory and so differs from run to run; here the order is that of their
-    creation.
+    their addresses in memory and so differs from run to run; here the order is that in which they
+    came to the chunk.
 
     Death is ``game_over``; the ``length`` limit is ``game_truncated``.
     """
@@ -154,7 +155,6 @@ class _CrafterGame:
             area=(area, area), size=(size, size), length=length, reward=reward, seed=0
         )
         self._player_class = crafter.objects.Player
-        self._env._balance_chunk = functools.partial(_balance_in_order, self._env)
         self._env._sem_view = _nothing  # drawn into every info at a cost, and read by nobody here
 
     def reset(self, *, seed: int) -> tuple[Any, list[int]]:
@@ -165,6 +165,7 @@ class _CrafterGame:
         env, world = self._env, self._env._world
         env._seed, env._episode, env._step = seed, 1, 0
         world.reset(seed=hash((seed, 1)) % (2**31 - 1))
+        world._chunks = collections.defaultdict(_InOrder)
         env._update_time()
         env._player = self._player_class(world, (world.area[0] // 2, world.area[1] // 2))
         env._last_health = env._player.health
@@ -181,20 +182,20 @@ class _CrafterGame:
 
     def _facts(self) -> list[int]:
         player = self._env._player
-        return [*player.achievements.values(), *player.inventory.values(), *player.pos]
+        return [*player.achievements.values(), *player.inventory.values(), *player.pos.tolist()]
 
     def close(self) -> None:
         """Crafter holds nothing that must be freed."""
 
 
-def _balance_in_order(env: Any, chunk: tuple[int, ...], creatures: set[Any]) -> None:
-    """Calls Crafter's method with the creatures of a chunk in the order of their creation.
+class _InOrder(dict[Any, None]):
+    """A set that is iterated in the order of entry."""
 
-    It picks the one to remove by position, and the order of a set of objects is chance.
-    """
-    number = env._world._obj_map
-    in_order = sorted(creatures, key=lambda creature: int(number[tuple(creature.pos)]))
-    type(env)._balance_chunk(env, chunk, in_order)
+    def add(self, creature: Any) -> None:
+        self[creature] = None
+
+    def remove(self, creature: Any) -> None:
+        del self[creature]
 
 
 def _nothing() -> None:

@@ -70,22 +70,23 @@ class GymnasiumInstance:
         width = len(games)
         self._name, self._games, self._width = name, list(games), width
         self._steps = [game.step for game in games]
-        self._observations = ObservationColumns(observation, width, check_bounds=check_bounds)
-        self._write = self._observations.write
+        shown = ObservationColumns(observation, width, check_bounds=check_bounds)
+        self._write, self._check, self._details = shown.write, shown.check, shown.details
         self._read = ActionReader(action, width).read
         self._facts: Callable[[Any, int], None] | None = facts.write if facts else None
         self._reward = np.zeros(width, np.float32)
+        self._tick = np.zeros(width, np.int64)
         self._ticks_per_step = ticks_per_step
         self._advance = np.zeros(width, np.int64)  # ticks a step adds: 0 where a slot is over
         self._frame = Frame(
-            self._observations.columns,
+            shown.columns,
             {REWARD: self._reward, **(facts.columns if facts else {})},
             np.zeros(width, np.bool_),
             np.zeros(width, np.bool_),
-            np.zeros(width, np.int64),
-            self._observations.details,
+            self._tick,
+            shown.details,
         )
-        self._unready = set(range(width))  # slots that step may not touch yet
+        self._unready = set(range(width))  # slots that were never reset
         self._live: list[int] = []  # slots that a step moves, in order
         self._closed = False
 
@@ -114,12 +115,15 @@ class GymnasiumInstance:
             self._advance[row] = self._ticks_per_step
         self._unready.difference_update(rows)
         self._live = sorted({*self._live, *rows})
-        self._look(rows)
+        if self._check is not None:
+            self._check(rows)
+        if self._details is not None:
+            frame.details = list(self._details)
         return frame if rows == list(range(self._width)) else frame.take(rows)
 
     def step(self, actions: Columns, *, timeout_s: float) -> Frame:
         """Plays one action in every slot that is not over; see ``rollout.api.Instance``."""
-        if self._unready:
+        if len(self._unready) == self._width:
             raise self._out_of_turn()
         live, frame = self._live, self._frame
         if not live:
@@ -129,7 +133,7 @@ class GymnasiumInstance:
         ended = False
         row = live[0]
         try:
-            for row, value in zip(live, values, strict=True):
+            for row, value in zip(live, values):  # noqa: B905 - one value for each, see ActionReader
                 observation, gain, over, cut, info = steps[row](value)
                 write(observation, row)
                 reward[row] = gain
@@ -140,9 +144,12 @@ class GymnasiumInstance:
                     ended = True
         except Exception as error:
             raise self._crash("step", row, error) from error
-        frame.tick += self._advance
-        if self._observations.bounded or frame.details is not None:
-            self._look(None)
+        np.add(self._tick, self._advance, self._tick)
+        if self._check is not None:
+            # All rows at once is the fast way; rows that were never written need not be inside.
+            self._check(live if self._unready else None)
+        if self._details is not None:
+            frame.details = list(self._details)  # whoever kept the last list keeps it unchanged
         if ended:
             self._live = [i for i in live if not (frame.game_over[i] or frame.game_truncated[i])]
             self._advance[frame.game_over | frame.game_truncated] = 0
@@ -153,16 +160,7 @@ class GymnasiumInstance:
         self._closed = True
         self._unready = set(range(self._width))
         games, self._games = self._games, []
-        for game in games:
-            with contextlib.suppress(Exception):  # a broken game must not keep the others open
-                game.close()
-
-    def _look(self, rows: list[int] | None) -> None:
-        """Checks new observations, and hands out a fresh list of details."""
-        if self._observations.bounded:
-            self._observations.check(rows)
-        if self._observations.details is not None:
-            self._frame.details = list(self._observations.details)
+        close_games(games)
 
     def _checked(self, slots: Sequence[int], starts: Sequence[Start]) -> list[int]:
         if self._closed:
@@ -184,8 +182,7 @@ class GymnasiumInstance:
         if self._closed:
             return OutOfTurnError(f"{self._name}: the instance is closed; launch another")
         return OutOfTurnError(
-            f"{self._name}: slots {sorted(self._unready)} were never reset; "
-            f"reset every slot before the first step"
+            f"{self._name}: no slot was ever reset; reset at least one before the first step"
         )
 
 
@@ -197,3 +194,10 @@ def _seed(start: Start) -> int:
             f"{dict(start.state.values)}; take states from the bridge's state space"
         )
     return seed
+
+
+def close_games(games: Sequence[Game]) -> None:
+    """Closes games; never raises, so that a broken one does not keep the others open."""
+    for game in games:
+        with contextlib.suppress(Exception):
+            game.close()

@@ -14,9 +14,9 @@ from typing import Any
 import gymnasium
 from gymnasium.envs.registration import load_env_creator
 
-from bridges.gymnasium.instance import SEED, Game
+from bridges.gymnasium.instance import SEED, Game, close_games
 from rollout.api import ACTION, ColumnSpec, Factor, FlatSpace, StateSpace, flatten_space
-from rollout.errors import ConfigError, GameStartError, InputError, UnknownNameError
+from rollout.errors import ConfigError, GameStartError, GamutError, UnknownNameError
 
 TASKS = Path(__file__).parent / "tasks"
 
@@ -122,8 +122,10 @@ def make(
             f"{spec.id} could not be made with kwargs {dict(kwargs)}: {error}. "
             f"It takes: {', '.join(arguments(spec)) or 'nothing'}"
         ) from error
-    except (gymnasium.error.Error, ImportError, ValueError) as error:
-        raise ConfigError(f"{spec.id} could not be made: {error}") from error
+    except (gymnasium.error.Error, ImportError, ValueError, RuntimeError) as error:
+        raise ConfigError(
+            f"{spec.id} could not be made with kwargs {dict(kwargs)}: {error}"
+        ) from error
 
 
 def arguments(spec: gymnasium.envs.registration.EnvSpec) -> list[str]:
@@ -164,10 +166,19 @@ def probe(
     """Returns what one made game says of itself; cached per process under ``key``.
 
     Raises:
-        SpaceError: its actions cannot be carried in columns.
+        ConfigError: it cannot be made with these options.
+        GameStartError: it failed while it was made.
+        SpaceError: its spaces cannot be carried in columns.
     """
     if key not in _PROBES:
-        env: Any = build()
+        try:
+            env: Any = build()
+        except GamutError:
+            raise
+        except Exception as error:
+            raise GameStartError(
+                f"{spec.id} did not come up: {type(error).__name__}: {error}"
+            ) from error
         try:
             fps = env.metadata.get("render_fps")
             _PROBES[key] = Probe(
@@ -177,7 +188,7 @@ def probe(
                 not spec.nondeterministic,
             )
         finally:
-            env.close()
+            close_games([env])
     return _PROBES[key]
 
 
@@ -202,15 +213,10 @@ def launch_games(
                     f"give them more time, or the instance fewer slots"
                 )
             games.append(build())
-    except (GameStartError, InputError):
-        _close(games)
+    except GamutError:
+        close_games(games)
         raise
-    except Exception as error:  # whatever a game raises while it is made means it is broken
-        _close(games)
+    except Exception as error:
+        close_games(games)
         raise GameStartError(f"{name} did not come up: {type(error).__name__}: {error}") from error
     return games
-
-
-def _close(games: Sequence[Game]) -> None:
-    for game in games:
-        game.close()

@@ -51,6 +51,9 @@ class Permutation:
             value = self._decrypt(value)
         return value
 
+    def __reduce__(self) -> tuple[type[Permutation], tuple[int, bytes]]:
+        return type(self), (self.size, self.key)  # the hash states cannot travel; key and size do
+
     def _check(self, value: int) -> int:
         value = operator.index(value)  # numpy's integers would overflow on the way
         if not 0 <= value < self.size:

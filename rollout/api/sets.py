@@ -19,7 +19,8 @@ Kirk et al. (2021), "A Survey of Zero-shot Generalisation", for interpolation an
 
 from __future__ import annotations
 
-import bisect
+import math
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from rollout.api.permutation import Permutation
-from rollout.api.state import State, StateSpace, Value, digest
+from rollout.api.state import State, StateSpace, Value, describe_values, digest, length
 from rollout.errors import StateError, TestStateError, UnknownNameError
 
 TRAIN, VALIDATION, TEST, ALL, EXTRAPOLATION = "train", "validation", "test", "all", "extrapolation"
@@ -39,29 +40,24 @@ TRAIN, VALIDATION, TEST, ALL, EXTRAPOLATION = "train", "validation", "test", "al
 class _Region:
     """A sub-product of a space: for each factor, the digits left to it.
 
-    ``digits[i]`` is ``None`` for all of factor ``i``; otherwise ``(digits, keep)``, a sorted tuple
-    which is either what is kept or what is taken away, whichever is shorter to write.
+    ``digits[i]`` is ``None`` for all of factor ``i``; otherwise ``(digits, keep)``: the digits in
+    ascending order, a range if they are evenly spaced, which are kept or taken away.
     """
 
     space: StateSpace
-    digits: tuple[tuple[tuple[int, ...], bool] | None, ...]
+    digits: tuple[tuple[Sequence[int], bool] | None, ...]
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        sizes = []
-        for factor, choice in zip(self.space.factors, self.digits, strict=True):
-            if choice is None:
-                sizes.append(factor.size)
-            else:
-                sizes.append(len(choice[0]) if choice[1] else factor.size - len(choice[0]))
+        sizes = [factor.size for factor in self.space.factors]
+        for i, choice in enumerate(self.digits):
+            if choice is not None:
+                sizes[i] = length(choice[0]) if choice[1] else sizes[i] - length(choice[0])
         return tuple(sizes)
 
     @cached_property
     def size(self) -> int:
-        product = 1
-        for n in self.sizes:
-            product *= n
-        return product
+        return math.prod(self.sizes)
 
     def index(self, local: int) -> int:
         """The index, in the whole space, of the region's state number ``local``."""
@@ -81,8 +77,8 @@ class _Region:
         ):
             own = digit
             if choice is not None:
-                at = bisect.bisect_left(choice[0], digit)
-                listed = at < len(choice[0]) and choice[0][at] == digit
+                at = _rank(choice[0], digit)
+                listed = at < length(choice[0]) and choice[0][at] == digit
                 if listed != choice[1]:
                     return None
                 own = at if choice[1] else digit - at
@@ -90,9 +86,21 @@ class _Region:
         return number
 
 
+def _rank(ascending: Sequence[int], digit: int) -> int:
+    """How many are smaller than ``digit``; as ``bisect``, for ranges of any length."""
+    low, high = 0, length(ascending)
+    while low < high:
+        middle = (low + high) // 2
+        if ascending[middle] < digit:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 def _skip(removed: Sequence[int], rank: int) -> int:
-    """The ``rank``-th of 0, 1, 2, ... once the sorted ``removed`` are left out."""
-    low, high = 0, len(removed)
+    """The ``rank``-th of 0, 1, 2, ... once the ascending ``removed`` are left out."""
+    low, high = 0, length(removed)
     while low < high:
         middle = (low + high) // 2
         if removed[middle] - middle <= rank:
@@ -126,11 +134,11 @@ class Splits:
     def __post_init__(self) -> None:
         for name, values in self.hold_out.items():
             factor = self.space.factor(name)
-            held = {factor.digit(v) for v in values}
-            if not held or len(held) == factor.size:
+            taken = length(factor.digits(values))
+            if not 0 < taken < factor.size:
                 raise StateError(
                     f"hold_out.{name} must leave some values and take some: it takes "
-                    f"{len(held)} of {factor.size}"
+                    f"{taken} of {factor.size}"
                 )
         if self.bounds[TRAIN][1] <= self.bounds[TRAIN][0]:
             raise StateError(
@@ -140,18 +148,20 @@ class Splits:
 
     @cached_property
     def _ordinary(self) -> _Region:
-        return self._region({name: False for name in self.hold_out})
+        return self._region(dict.fromkeys(self.hold_out, False))
 
     def _region(self, held: Mapping[str, bool]) -> _Region:
         """The region where factor ``f`` takes only held-out (True) or ordinary (False) values."""
-        digits: list[tuple[tuple[int, ...], bool] | None] = []
-        for factor in self.space.factors:
-            if factor.name in held:
-                listed = sorted({factor.digit(v) for v in self.hold_out[factor.name]})
-                digits.append((tuple(listed), held[factor.name]))
-            else:
-                digits.append(None)
+        names = [factor.name for factor in self.space]
+        digits = [(self._held[n], held[n]) if n in held else None for n in names]
         return _Region(self.space, tuple(digits))
+
+    @cached_property
+    def _held(self) -> dict[str, Sequence[int]]:
+        """Held-out digits by factor, in the order of the factors: equal divisions, equal data."""
+        return {
+            f.name: f.digits(self.hold_out[f.name]) for f in self.space if f.name in self.hold_out
+        }
 
     @cached_property
     def bounds(self) -> dict[str, tuple[int, int]]:
@@ -174,7 +184,7 @@ class Splits:
         return (TRAIN, VALIDATION, TEST, ALL, *extra)
 
     def _key(self, *parts: object) -> bytes:
-        held = {k: sorted(map(repr, v)) for k, v in sorted(self.hold_out.items())}
+        held = {name: describe_values(digits) for name, digits in self._held.items()}
         return digest([self.space.digest, self.seed, held, [str(p) for p in parts]]).encode()
 
     @cached_property
@@ -260,7 +270,7 @@ class Splits:
             "seed": self.seed,
             "validation": self.validation,
             "test": self.test,
-            "hold_out": {k: list(v) for k, v in self.hold_out.items()},
+            "hold_out": {k: describe_values(v) for k, v in self.hold_out.items()},
         }
 
 
@@ -296,6 +306,7 @@ class StateSet:
         return Permutation(self._base[3], key)
 
     def __getitem__(self, k: int) -> State:
+        k = operator.index(k)
         if not 0 <= k < self.size:
             raise StateError(f"state set {self.name} has states 0 to {self.size - 1}, got {k}")
         region, permutation, low, _ = self._base
@@ -303,8 +314,10 @@ class StateSet:
         return self.splits.space.state(region.index(permutation(low + k)))
 
     def __contains__(self, index: object) -> bool:
-        if not isinstance(index, int) or not 0 <= index < self.splits.space.size:
+        # Indices read from a dataset are numpy's: answering False to one would hide a leak.
+        if not isinstance(index, int | np.integer) or not 0 <= index < self.splits.space.size:
             return False
+        index = int(index)
         region, permutation, low, length = self._base
         local = region.local(index)
         if local is None:
@@ -371,7 +384,8 @@ class StateSet:
 
 def _count(amount: float, total: int, name: str) -> int:
     """Number of states meant by a fraction below 1 or by a count."""
-    if isinstance(amount, bool) or amount < 0 or (amount >= 1 and amount != int(amount)):
+    finite = not isinstance(amount, bool) and math.isfinite(amount)
+    if not finite or amount < 0 or (amount >= 1 and amount != int(amount)):
         raise StateError(
             f"{name}={amount!r}: expected a fraction from 0 up to (not including) 1, "
             f"or a whole number of states"

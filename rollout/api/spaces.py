@@ -88,9 +88,12 @@ class FlatSpace:
     def read(self, columns: Mapping[str, Array], row: int) -> Any:
         """Returns the nested value held by row ``row``, with the containers of the original.
 
-        Loose leaves are absent: only spaces made of columns alone come back whole.
+        The value shares nothing with the arrays. Loose leaves are absent from dicts and None in
+        tuples: only spaces made of columns alone come back whole.
         """
-        return _rebuild(self.original, (), {p: columns[key][row] for key, p in self.paths.items()})
+        leaves = self.columns.spaces
+        values = {p: _value(leaves[key], columns[key][row]) for key, p in self.paths.items()}
+        return _rebuild(self.original, (), values)
 
 
 def flatten_space(
@@ -141,9 +144,18 @@ def _at(value: Any, path: Path) -> Any:
     return value
 
 
+def _value(leaf: spaces.Space[Any], value: Any) -> Any:
+    # Gymnasium wants numbers and text as they are, and arrays otherwise, even of no dimension.
+    return value if isinstance(leaf, spaces.Discrete | spaces.Text) else np.array(value)
+
+
 def _rebuild(space: spaces.Space[Any], path: Path, values: Mapping[Path, Any]) -> Any:
     if isinstance(space, spaces.Dict):
-        return {k: _rebuild(s, (*path, k), values) for k, s in space.spaces.items()}
+        return {
+            k: _rebuild(s, (*path, k), values)
+            for k, s in space.spaces.items()
+            if isinstance(s, spaces.Dict | spaces.Tuple) or (*path, k) in values
+        }
     if isinstance(space, spaces.Tuple):
         return tuple(_rebuild(s, (*path, i), values) for i, s in enumerate(space.spaces))
     return values.get(path)
@@ -173,7 +185,8 @@ def sample(space: spaces.Dict, batch_size: int, rng: np.random.Generator) -> Col
 def _sample_leaf(space: spaces.Space[Any], n: int, rng: np.random.Generator) -> Array:
     if isinstance(space, spaces.Discrete):
         low, count = int(space.start), int(space.n)
-        return rng.integers(low, low + count, size=n, dtype=np.int64)
+        draws = rng.integers(low, low + count, size=n, dtype=np.int64)
+        return np.asarray(draws, dtype=leaf_dtype(space))
     if isinstance(space, spaces.MultiDiscrete):
         scale, start = np.asarray(space.nvec), np.asarray(space.start)
         draws = (rng.random((n, *space.shape)) * scale).astype(np.int64)
@@ -192,23 +205,26 @@ def _sample_leaf(space: spaces.Space[Any], n: int, rng: np.random.Generator) -> 
 
 def _sample_box(space: spaces.Box, n: int, rng: np.random.Generator) -> Array:
     shape = (n, *space.shape)
+    if space.dtype == np.bool_:
+        drawn_bits = rng.integers(space.low.astype(int), space.high.astype(int) + 1, size=shape)
+        return np.asarray(drawn_bits, dtype=space.dtype)
     if np.issubdtype(space.dtype, np.integer):
         bounds: tuple[Any, Any] = (space.low, space.high)
-        return np.asarray(
-            rng.integers(*bounds, size=shape, dtype=bounds[0].dtype, endpoint=True)
-        )
+        return np.asarray(rng.integers(*bounds, size=shape, dtype=bounds[0].dtype, endpoint=True))
     low: NDArray[np.float64] = np.broadcast_to(space.low, shape).astype(np.float64)
     top: NDArray[np.float64] = np.broadcast_to(space.high, shape).astype(np.float64)
     has_low, has_top = np.isfinite(low), np.isfinite(top)
-    both = has_low & has_top
+    low, top = np.where(has_low, low, 0), np.where(has_top, top, 0)
     out = rng.normal(size=shape)
     tail = rng.exponential(size=shape)
-    out = np.where(has_low & ~has_top, np.where(has_low, low, 0) + tail, out)
-    out = np.where(has_top & ~has_low, np.where(has_top, top, 0) - tail, out)
-    bounded = np.where(both, low, 0) + rng.random(shape) * (
-        np.where(both, top, 0) - np.where(both, low, 0)
-    )
-    return np.asarray(np.where(both, bounded, out), dtype=space.dtype)
+    out = np.where(has_low & ~has_top, low + tail, out)
+    out = np.where(has_top & ~has_low, top - tail, out)
+    share = rng.random(shape)
+    # A weighted mean, because the difference of the bounds may be more than a float holds.
+    bounded = np.clip(low * (1 - share) + top * share, low, np.maximum(low, top))
+    holds = np.finfo(leaf_dtype(space))
+    drawn = np.clip(np.where(has_low & has_top, bounded, out), holds.min, holds.max)
+    return np.asarray(drawn, dtype=space.dtype)
 
 
 def check_columns(

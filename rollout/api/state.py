@@ -12,7 +12,7 @@ import hashlib
 import json
 import math
 import operator
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -66,9 +66,14 @@ class Factor:
         if isinstance(self.values, range):
             if isinstance(value, int) and not isinstance(value, bool) and value in self.values:
                 return (value - self.values.start) // self.values.step
-        elif isinstance(value, Hashable) and (type(value), value) in self._digits:
-            return self._digits[(type(value), value)]
-        raise UnknownValueError(self, value)
+            raise UnknownValueError(self, value)
+        try:
+            digit = self._digits.get((type(value), value))
+        except TypeError:  # what cannot be hashed, a list from a file say, is no value either
+            digit = None
+        if digit is None:
+            raise UnknownValueError(self, value)
+        return digit
 
     def digits(self, values: Sequence[Value]) -> Sequence[int]:
         """Returns the digits of some values, ascending, each once.
@@ -91,13 +96,18 @@ class Factor:
         if digits:
             step = digits[1] - digits[0] if len(digits) > 1 else 1
             even = range(digits[0], digits[-1] + 1, step)
-            if len(even) == len(digits) and all(map(operator.eq, even, digits)):
+            if length(even) == len(digits) and all(map(operator.eq, even, digits)):
                 return canonical_range(even)
         return digits
 
     def describe(self) -> dict[str, Any]:
         """Returns the factor as JSON-able data; equal factors give equal data."""
-        return {"name": self.name, "values": describe_values(self.values), "unit": self.unit, "doc": self.doc}
+        return {
+            "name": self.name,
+            "values": describe_values(self.values),
+            "unit": self.unit,
+            "doc": self.doc,
+        }
 
 
 class UnknownValueError(StateError, LookupError):
@@ -186,6 +196,7 @@ class StateSpace:
         Raises:
             StateError: ``index`` is not in ``0 .. size-1``.
         """
+        index = operator.index(index)
         digits = self.digits(index)
         return State(
             index, {f.name: f.values[d] for f, d in zip(self.factors, digits, strict=True)}

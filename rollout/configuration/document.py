@@ -76,8 +76,10 @@ def _boolean(loader: _Loader, node: yaml.ScalarNode) -> bool:
 
 def _text(dumper: _Dumper, data: str) -> yaml.ScalarNode:
     old = yaml.SafeLoader.yaml_implicit_resolvers.get(data[:1], [])
-    mistaken = any(pattern.match(data) for _, pattern in old)
-    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style="'" if mistaken else None)
+    style = "'" if any(pattern.match(data) for _, pattern in old) else None
+    if not data.isprintable():
+        style = '"'  # PyYAML breaks lines at U+0085 and its like, unless they are escaped
+    return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=style)
 
 
 def _list(dumper: _Dumper, data: list[Any]) -> yaml.SequenceNode:

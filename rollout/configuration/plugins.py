@@ -26,6 +26,10 @@ REQUIRED = dataclasses.MISSING
 """The default of an option that must be given."""
 
 
+# Infinity and NaN are numbers in YAML, where JSON has null at best.
+_CONFIG = ConfigDict(arbitrary_types_allowed=True, ser_json_inf_nan="constants")
+
+
 @dataclass(frozen=True)
 class Option:
     """One option of a plug-in: a field of its dataclass.
@@ -90,9 +94,7 @@ class Option:
         )
         try:
             # Types with a configuration of their own accept no other.
-            return TypeAdapter(
-                annotation, config=None if own else ConfigDict(arbitrary_types_allowed=True)
-            )
+            return TypeAdapter(annotation, config=None if own else _CONFIG)
         except (PydanticUserError, PydanticSchemaGenerationError) as error:
             raise ContractError(
                 f"option {self.name!r}: expected an annotation that can be checked, "

@@ -81,12 +81,11 @@ def explain(problem: Problem, valid: Sequence[str]) -> str:
     # A key of the same section is what was meant, if one is near; else it may belong elsewhere.
     # What the keys share, the section, must not make them look alike.
     last = str(problem.path[-1])
-    for name, candidates in (
-        (last, {key.removeprefix(prefix): key for key in siblings}),
-        (problem.key, {key: key for key in valid}),
-        (last, {key.rpartition(".")[2]: key for key in valid}),
+    for candidates in (
+        {key.removeprefix(prefix): key for key in siblings},
+        {key.rpartition(".")[2]: key for key in valid},
     ):
-        close = nearest(name, candidates)
+        close = nearest(last, candidates)
         if close:
             return f"{problem}. Nearest: {', '.join(candidates[c] for c in close)}."
     return f"{problem}. {listed(siblings)}"
@@ -167,6 +166,8 @@ def _expectation(item: Mapping[str, Any]) -> str:
     }
     if kind in names:
         return names[kind]
+    if kind == "is_instance_of" and item["ctx"].get("class") == "Path":
+        return names["path_type"]
     if kind.startswith(("greater_than", "less_than")):
         return message.replace("Input should be", "a number", 1)
     return message.removeprefix("Input should be ")

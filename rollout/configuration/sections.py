@@ -35,7 +35,12 @@ class Section(BaseModel):
     """A group of keys: frozen, strict, and closed to keys it does not know."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, protected_namespaces=(), allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        protected_namespaces=(),
+        allow_inf_nan=False,
+        ser_json_inf_nan="constants",
     )
 
 
@@ -46,7 +51,7 @@ class PluginConfig(Section):
     for the whole: ``bridge: crafter``.
     """
 
-    model_config = ConfigDict(extra="allow", allow_inf_nan=True)
+    model_config = ConfigDict(extra="allow", allow_inf_nan=True, ser_json_inf_nan="constants")
     group: ClassVar[Group]
 
     name: str = key(..., "Name of an installed plug-in.")
@@ -249,9 +254,13 @@ class RecordingConfig(Section):
     """What is kept on the disk, and how."""
 
     enabled: bool = key(True, "Whether to write a dataset.")
-    codec: str = key("auto", "Codec of image columns; auto chooses a lossless one by their size.")
-    codecs: dict[str, str] = key(dict, "Codec of single columns, by observation key.")
-    quality: int = key(95, "Quality of lossy codecs, from 1 to 100.", ge=1, le=100)
+    codec: Literal["auto", "raw", "png", "webp", "jpeg"] = key(
+        "auto", "Codec of image columns; jpeg loses detail; auto is lossless and goes by size."
+    )
+    codecs: dict[str, Literal["auto", "raw", "png", "webp", "jpeg"]] = key(
+        dict, "Codec of single columns, by observation key."
+    )
+    quality: int = key(95, "Quality of jpeg, from 1 to 100.", ge=1, le=100)
     details: bool = key(True, "Whether to keep what has no fixed shape: text, structured state.")
     shard_mb: int = key(256, "Size at which a shard is closed.", unit="MB", gt=0)
     fsync: Literal["never", "episode", "shard"] = key(

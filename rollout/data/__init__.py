@@ -1,1 +1,55 @@
+"""The trajectory store: what agents did, as Arrow datasets that open without our code.
 
+A dataset is a directory of Parquet shards with one row per step (``layout`` draws it).
+``describe_dataset`` says what will be recorded, ``DatasetWriter`` records fragments into it and
+survives being killed at any moment, ``Dataset`` reads episodes and windows, also while it is
+being written, ``doctor`` finds damage and ``repair`` keeps all that is whole.
+
+*Journal*: the open shard, an Arrow stream. *Roll*: a journal becomes a Parquet shard. *Adopt*: a
+writer rolls the journals a crash left. *Unfinished* episodes have steps and no end, *lost* ones
+were lost by our machinery, *damaged* ones miss steps: none of the three is ever a result.
+"""
+
+from rollout.data.codec import Codec, parse_codec
+from rollout.data.doctor import Finding, Report, doctor
+from rollout.data.layout import DiskFullError, Layout
+from rollout.data.manifest import Manifest, describe_dataset, read_manifest
+from rollout.data.reader import Dataset
+from rollout.data.refs import Counts, Episode, EpisodeRef, Finished, Piece, Window, part_of_set
+from rollout.data.repair import Repaired, repair
+from rollout.data.replay import play_text, play_video
+from rollout.data.schema import Column, arrow_schema, columns_of_schema, spaces_of_schema
+from rollout.data.space_json import space_from_json, space_to_json
+from rollout.data.writer import DatasetWriter
+
+__all__ = [
+    "Codec",
+    "Column",
+    "Counts",
+    "Dataset",
+    "DatasetWriter",
+    "DiskFullError",
+    "Episode",
+    "EpisodeRef",
+    "Finding",
+    "Finished",
+    "Layout",
+    "Manifest",
+    "Piece",
+    "Repaired",
+    "Report",
+    "Window",
+    "arrow_schema",
+    "columns_of_schema",
+    "describe_dataset",
+    "doctor",
+    "parse_codec",
+    "part_of_set",
+    "play_text",
+    "play_video",
+    "read_manifest",
+    "repair",
+    "space_from_json",
+    "space_to_json",
+    "spaces_of_schema",
+]

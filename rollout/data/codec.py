@@ -214,9 +214,8 @@ def decode(codec: Codec, dtype: str, shape: tuple[int, ...], values: pa.Array) -
     if dtype == "string":
         texts = values.to_pylist()
         if codec.name == "json":
-            texts = [None if t is None else json.loads(t) for t in texts]
-        out = np.empty(count, dtype=object)
-        out[:] = texts
+            texts = [_decode_json(t) for t in texts]
+        out: Array = np.fromiter(texts, dtype=object, count=count)
         return out
     if dtype == "timestamp":
         micros: Array = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
@@ -246,7 +245,10 @@ def _decode_raw(dtype: np.dtype[Any], shape: tuple[int, ...], values: pa.Array) 
 
 def _decode_image(shape: tuple[int, ...], data: pa.Buffer) -> Array:
     encoded = np.frombuffer(data, np.uint8)
-    image = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED) if len(encoded) else None
+    try:
+        image = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED) if len(encoded) else None
+    except cv2.error as error:
+        raise DatasetError(f"an image does not decode: {error}") from error
     if image is None:
         raise DatasetError(f"an image of {len(encoded)} bytes does not decode")
     channels = shape[2] if len(shape) == 3 else 1
@@ -255,3 +257,10 @@ def _decode_image(shape: tuple[int, ...], data: pa.Buffer) -> Array:
     if image.size != math.prod(shape) or image.shape[:2] != shape[:2]:
         raise DatasetError(f"expected an image {list(shape)}, got {list(image.shape)}")
     return _swap_red_and_blue(image).reshape(shape)
+
+
+def _decode_json(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError as error:
+        raise DatasetError(f"details are no JSON: {error}") from error

@@ -19,9 +19,11 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import itertools
 import json
 import os
 import re
+import shutil
 import socket
 import threading
 from collections.abc import Iterator
@@ -118,15 +120,23 @@ class Layout:
 
     def set_aside(self, path: Path) -> Path:
         """Moves a file into ``quarantine/`` under a name that is free, and returns that name."""
+        return path.rename(self._quarantine_name(path))
+
+    def keep_copy(self, path: Path) -> Path:
+        """Puts a file into ``quarantine/`` and leaves it where it is, to be replaced in one step."""
+        target = self._quarantine_name(path)
+        try:
+            os.link(path, target)
+        except OSError:
+            shutil.copy2(path, target)  # a file system without links
+        return target
+
+    def _quarantine_name(self, path: Path) -> Path:
         self.quarantine.mkdir(exist_ok=True)
         parent = "" if path.parent == self.root else f"{path.parent.name}-"
-        target = self.quarantine / f"{parent}{path.name.lstrip('.')}"
-        tries = 1
-        while target.exists():
-            tries += 1
-            target = target.with_name(f"{parent}{path.name.lstrip('.')}.{tries}")
-        path.rename(target)
-        return target
+        base = f"{parent}{path.name.lstrip('.')}"
+        names = (base if n == 1 else f"{base}.{n}" for n in itertools.count(1))
+        return next(t for name in names if not (t := self.quarantine / name).exists())
 
 
 def sync_file(path: Path) -> None:

@@ -205,8 +205,8 @@ def describe_dataset(
 
 def describe_task(task: Task) -> dict[str, Any]:
     """Returns a task as JSON-able data, its state space left out."""
-    evaluator = task.evaluator
-    options = plain(evaluator, "evaluator") if is_dataclass(evaluator) else {}
+    evaluator: object = task.evaluator  # a recipe is a dataclass, but nothing enforces it
+    options: Any = plain(evaluator, "evaluator") if is_dataclass(evaluator) else {}
     return {
         "name": task.name,
         "goal": task.goal,
@@ -219,23 +219,23 @@ def describe_task(task: Task) -> dict[str, Any]:
 
 def differences(expected: Manifest, came: Manifest) -> list[str]:
     """Returns why rows of ``came`` do not belong into ``expected``: one line per difference."""
-    lines = []
-    for key in ("bridge", "bridge_options", "details"):
-        if getattr(expected, key) != getattr(came, key):
-            lines.append(f"{key}: expected {getattr(expected, key)}, came {getattr(came, key)}")
-    if expected.task["name"] != came.task["name"]:
-        lines.append(f"task: expected {expected.task['name']!r}, came {came.task['name']!r}")
+    options = ("bridge", "bridge_options")
+    pairs: list[tuple[str, Any, Any]] = [
+        (k, getattr(expected, k), getattr(came, k)) for k in options
+    ]
+    pairs.append(("task", expected.task["name"], came.task["name"]))
     if expected.state_space.digest != came.state_space.digest:
-        names = ["/".join(f.name for f in m.state_space) for m in (expected, came)]
-        lines.append(f"state space: expected factors {names[0]}, came {names[1]} or other values")
+        # The digests differ where names agree and values do not.
+        texts = [_state_text(m.state_space) for m in (expected, came)]
+        pairs.append(("state space", texts[0], texts[1]))
     old = {c.name: c.short() for c in expected.columns}
     new = {c.name: c.short() for c in came.columns}
-    for name in old | new:
-        if old.get(name) != new.get(name):
-            lines.append(
-                f"column {name}: expected {old.get(name, 'none')}, came {new.get(name, 'none')}"
-            )
-    return lines
+    pairs += [(f"column {n}", old.get(n, "none"), new.get(n, "none")) for n in old | new]
+    return [f"{what}: expected {a}, came {b}" for what, a, b in pairs if a != b]
+
+
+def _state_text(space: StateSpace) -> str:
+    return f"{'/'.join(f.name for f in space)} ({space.size} states, {space.digest})"
 
 
 def read_manifest(layout: Layout) -> Manifest:

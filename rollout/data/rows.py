@@ -85,12 +85,13 @@ class RowEncoder:
         self._check(fragment)
         order = _Order.of(fragment)
         parts = self._identity(fragment, order)
-        for role, group in (
-            (OBSERVATION, fragment.observations),
-            (ACTION, fragment.actions),
-            (SIGNAL, fragment.signals),
-            (EXTRA, fragment.extras),
-        ):
+        groups: dict[str, Columns] = {
+            OBSERVATION: fragment.observations,
+            ACTION: fragment.actions,
+            SIGNAL: fragment.signals,
+            EXTRA: fragment.extras,
+        }
+        for role, group in groups.items():
             for key, column in self._by_role[role].items():
                 parts[column.name] = encode(column.codec, column.arrow_type, order.take(group[key]))
         for name in ("progress", "reward", "outcome", "tick", "first"):
@@ -134,7 +135,7 @@ class RowEncoder:
         starts, n = fragment.starts, order.length
         which = order.take(fragment.start_index)
         picked = pa.array(which)
-        numbers = {
+        numbers: dict[str, Array] = {
             "episode": np.array([s.episode for s in starts], np.int64),
             "attempt": np.array([s.attempt for s in starts], np.int16),
             "seed": np.array([s.seed for s in starts], np.int64),
@@ -231,6 +232,5 @@ def _detail_rows(details: Sequence[Sequence[Any]] | None, order: _Order) -> list
 
 
 def _texts(values: Sequence[Any]) -> pa.Array:
-    boxed = np.empty(len(values), dtype=object)
-    boxed[:] = list(values)
+    boxed: Array = np.fromiter(values, dtype=object, count=len(values))
     return encode(JSON, pa.string(), boxed)

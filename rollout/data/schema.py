@@ -269,3 +269,10 @@ def spaces_of_schema(schema: pa.Schema) -> tuple[spaces.Dict, spaces.Dict]:
         if column.role in leaves and column.space is not None:
             leaves[column.role].append((column.key, space_from_json(column.space)))
     return spaces.Dict(leaves[OBSERVATION]), spaces.Dict(leaves[ACTION])
+
+
+def is_image(column: Column) -> bool:
+    """Returns whether a value of the column is an image: uint8, H x W with up to 4 channels."""
+    shape = column.shape
+    sides = len(shape) == 2 or (len(shape) == 3 and shape[2] <= 4)
+    return column.dtype == "uint8" and sides and min(shape[:2]) >= 8

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rollout.api import (
     BridgeSpec,
@@ -123,20 +124,50 @@ class FragmentBuilder:
         for key, array in self._observation_pairs:
             array[self.row][rows] = frame.observations[key]
         for number, (slot, start) in enumerate(zip(rows, starts, strict=True)):
-            self._slot_index[slot] = self._register(start)
+            self._occupy(slot, start, 0)
             if frame.details is not None:
                 self._set_details(self.row, slot, frame.details[number])
 
-    def resume(self, previous: FragmentBuilder, playing: Sequence[Start | None]) -> None:
-        """Goes on where a full fragment ended: its last observations are the first here."""
+    def resume(
+        self,
+        previous: FragmentBuilder,
+        playing: Sequence[Start | None],
+        steps: NDArray[np.int32],
+    ) -> None:
+        """Goes on where a fragment ended: its last observations are the first here.
+
+        Args:
+            previous: the builder of that fragment.
+            playing: what each slot plays.
+            steps: completed steps of each slot's episode, ``(B,)``.
+        """
         for key, array in self._observation_pairs:
             array[0] = previous._observations[key][previous.row]
         for slot, start in enumerate(playing):
             if start is not None:
-                self._slot_index[slot] = self._register(start)
+                self._occupy(slot, start, int(steps[slot]))
         if previous._details is not None:
             for slot, details in enumerate(previous._details[previous.row]):
                 self._set_details(0, slot, details)
+
+    def _occupy(self, slot: int, start: Start, steps: int) -> None:
+        """Marks a slot as playing from the current row on, however long it may play.
+
+        What follows from the row number alone is written once per episode, not once per step.
+        """
+        self._slot_index[slot] = index = self._register(start)
+        ahead = slice(self.row, self.capacity)
+        self._f.start_index[ahead, slot] = index
+        self._f.step[ahead, slot] = np.arange(steps, steps + self.capacity - self.row)
+        if steps == 0 and self.row < self.capacity:
+            self._f.first[self.row, slot] = True
+
+    def _vacate(self, slot: int) -> None:
+        """Marks a slot as idle from the current row on."""
+        self._slot_index[slot] = -1
+        ahead = slice(self.row, self.capacity)
+        self._f.start_index[ahead, slot] = -1
+        self._f.step[ahead, slot] = 0
 
     def _register(self, start: Start) -> int:
         key = (start.episode, start.attempt)
@@ -164,28 +195,24 @@ class FragmentBuilder:
             array[row] = decision.extras[key]
         self._f.version[row] = version
 
-    def write_step(self, frame: Frame, ruling: Ruling, steps: np.ndarray, seconds: float) -> None:
+    def write_step(self, frame: Frame, ruling: Ruling, seconds: float) -> None:
         """Completes the current row with what came of it, and moves to the next.
 
         Args:
             frame: what the instance answered.
             ruling: what the referee made of it.
-            steps: completed steps of each slot, this one included, ``(B,)``.
             seconds: time the game took.
         """
         f, row = self._f, self.row
-        f.start_index[row] = self._slot_index
-        number = steps - 1
-        f.step[row] = number
-        f.first[row] = number == 0
         f.reward[row] = ruling.verdict.reward
         f.progress[row] = ruling.verdict.progress
-        f.outcome[row] = ruling.verdict.outcome
+        f.tick[row] = frame.tick
         for key, array in self._signal_pairs:
             array[row] = frame.signals[key]
-        f.tick[row] = frame.tick
-        f.terminated[row] = ruling.terminated
-        f.truncated[row] = ruling.truncated
+        if ruling.ended:  # an outcome other than RUNNING ends the episode, so the rest is zeros
+            f.outcome[row] = ruling.verdict.outcome
+            f.terminated[row] = ruling.terminated
+            f.truncated[row] = ruling.truncated
         f.wall_time[row] = time.time()
         f.latency[row] = seconds
         self.row = row + 1
@@ -198,10 +225,8 @@ class FragmentBuilder:
     def blank_idle(self, active: Bools) -> None:
         """Clears the row just written where the slot was idle."""
         row, idle = self.row - 1, ~active
-        f = self._f
-        for array in (f.step, f.reward, f.outcome, f.first, f.tick):
+        for array in (self._f.reward, self._f.progress, self._f.outcome, self._f.tick):
             array[row][idle] = 0
-        f.start_index[row][idle] = -1
 
     def end(self, slot: int, result: EpisodeResult, loss: Loss | None = None) -> None:
         """Notes that a slot's episode ended with the last completed row."""
@@ -218,7 +243,7 @@ class FragmentBuilder:
                 columns = {k: v[self.row, slot].copy() for k, v in self._observation_pairs}
                 details = self._details[self.row][slot] if self._details is not None else None
                 self._final.append((row, slot, columns, details))
-        self._slot_index[slot] = -1
+        self._vacate(slot)
 
     def lose_unstarted(self, loss: Loss) -> None:
         """Notes an episode that was lost before it had begun."""

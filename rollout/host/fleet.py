@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -12,13 +13,14 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
-from rollout.api import Fragment, Loss, Start
+from rollout.api import Fragment, Loss
 from rollout.errors import BudgetExhausted, GamutError
-from rollout.host.actors import GameHost, HostPlan, Report, remote_host
+from rollout.host.hosting import FleetNews, GameHost, HostPlan, Report
 from rollout.host.schedule import Ledger, Schedule
 
 log = logging.getLogger(__name__)
 
+_WATCH = "watch"  # concurrency group that answers while a game is being played
 _POLL_S = 2.0  # how often hosts that are silent are looked after
 _FETCH_S = 120.0  # most time to fetch a fragment that is ready
 _STALL_MARGIN_S = 30.0  # beyond the longest deadline of a game, before its host counts as hung
@@ -29,7 +31,7 @@ class FleetOptions:
     """How many hosts there are, and how they are kept alive.
 
     Attributes:
-        actors: number of Ray actors; 0 plays in this process, without Ray.
+        actors: number of Ray actors.
         max_in_flight: fragments asked of one actor before the last is taken: back-pressure.
         restarts: how often one actor may be replaced.
     """
@@ -37,47 +39,6 @@ class FleetOptions:
     actors: int = 1
     max_in_flight: int = 2
     restarts: int = 5
-
-
-@dataclass
-class FleetNews:
-    """What happened beside the fragments.
-
-    Attributes:
-        losses: episodes that were lost with their host.
-        abandoned: episodes that were lost more often than they are retried.
-        replaced: number of hosts that were replaced.
-    """
-
-    losses: list[Loss] = field(default_factory=list)
-    abandoned: list[Start] = field(default_factory=list)
-    replaced: int = 0
-
-
-class LocalFleet:
-    """One player in this process; the plain loop, for debugging and tests."""
-
-    def __init__(self, plan: HostPlan) -> None:
-        self.plan, self.news = plan, FleetNews()
-        self._host = GameHost(plan, 0)
-
-    def play(self, schedule: Schedule) -> Iterator[Fragment]:
-        """Yields every fragment of the schedule's episodes."""
-        want = 2 * self.plan.slots
-        waiting = 0
-        while True:
-            report, fragment = self._host.play(schedule.take(max(0, want - waiting)))
-            waiting = report.waiting
-            self.news.abandoned += report.abandoned
-            if fragment is not None:
-                want = max(want, len(fragment.results) + self.plan.slots)
-                yield fragment
-            elif schedule.exhausted:
-                return
-
-    def close(self) -> None:
-        """Ends every game."""
-        self._host.close()
 
 
 @dataclass
@@ -122,7 +83,7 @@ class RayFleet:
             self._launch(member)
 
     def _launch(self, member: _Member) -> None:
-        member.handle = remote_host(
+        member.handle = _remote_host(
             self.plan,
             member.number,
             member.incarnation,
@@ -205,7 +166,7 @@ class RayFleet:
                 continue
             if member.pulse is None:
                 if now - member.moved > _POLL_S:
-                    member.pulse = member.handle.progress.remote()
+                    member.pulse = member.handle.progress.options(concurrency_group=_WATCH).remote()
             elif ray.wait([member.pulse], timeout=0)[0]:
                 self._read_pulse(member, now)
             if now - member.moved > self._stall_s:
@@ -255,3 +216,24 @@ class RayFleet:
 
 def _first_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
+
+
+def _remote_host(
+    plan: HostPlan, number: int, incarnation: int, *, num_cpus: float, num_gpus: float = 0.0
+) -> Any:
+    """Returns the handle of a new actor that hosts player ``number``."""
+    actor = ray.remote(
+        num_cpus=num_cpus,
+        num_gpus=num_gpus,
+        max_restarts=0,  # the fleet replaces it, with what it held and within a budget
+        max_task_retries=0,  # steps are not idempotent
+        concurrency_groups={_WATCH: 1},
+        runtime_env={"env_vars": _one_thread()},
+    )(GameHost)
+    return actor.remote(plan, number, incarnation)
+
+
+def _one_thread() -> dict[str, str]:
+    """Thread caps: many actors with as many threads each stall one another."""
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+    return {name: os.environ.get(name, "1") for name in names}

@@ -86,6 +86,7 @@ class Player:
         self.progress = 0
         self._first = first_instance
         self._ready: deque[Fragment] = deque()
+        self._idle = set(range(pool.instances))  # instances with a slot that plays nothing
         self._tracks = [self._fresh(i) for i in range(pool.instances)]
         self._checked = False
         self._last_failure = ""
@@ -152,9 +153,9 @@ class Player:
 
     def _assign_idle(self) -> None:
         """Gives every free slot of every waiting instance its next start."""
-        if not self.starts:
-            return
-        for number in range(len(self._tracks)):
+        for number in sorted(self._idle):
+            if not self.starts:
+                return
             if self.pool.waiting(number):
                 self._assign(number)
 
@@ -162,6 +163,8 @@ class Player:
         track = self._tracks[number]
         free = [s for s, start in enumerate(track.referee.starts) if start is None]
         pairs = [(slot, self.starts.popleft()) for slot in free if self.starts]
+        if len(pairs) == len(free):
+            self._idle.discard(number)
         if pairs:
             track.resetting, track.acting = pairs, False
             self.pool.reset(number, [s for s, _ in pairs], [s for _, s in pairs])
@@ -185,18 +188,17 @@ class Player:
         assert frame is not None
         referee, builder = track.referee, track.builder
         ruling = referee.judge(track.actions, frame)
-        builder.write_step(frame, ruling, referee.steps, event.seconds)
-        if not all(start is not None for start in referee.starts):
+        builder.write_step(frame, ruling, event.seconds)
+        if not referee.all_active:
             builder.blank_idle(referee.active)
         for slot in ruling.ended:
+            self._idle.add(event.instance)
             end = "terminated" if ruling.terminated[slot] else "truncated"
             result = referee.finish(slot, end, int(ruling.verdict.outcome[slot]))  # type: ignore[arg-type] # a literal, by the line above
             builder.end(slot, result)
-        track.acting = any(start is not None for start in referee.starts)
+        track.acting = not ruling.ended or bool(referee.active.any())
         if builder.full or not track.acting or self._overdue(builder):
             self._emit(event.instance)
-        if ruling.ended and self.starts:
-            self._assign(event.instance)
 
     def _overdue(self, builder: FragmentBuilder) -> bool:
         seconds = self.options.seconds
@@ -208,7 +210,7 @@ class Player:
         if track.builder.empty:
             return
         previous, track.builder = track.builder, self._new_builder(number)
-        track.builder.resume(previous, track.referee.starts)
+        track.builder.resume(previous, track.referee.starts, track.referee.steps)
         self._ready.append(previous.build())
 
     def _on_failure(self, event: Event) -> None:
@@ -225,6 +227,7 @@ class Player:
             track.builder.lose_unstarted(loss)
         self._emit(number)
         self._tracks[number] = self._fresh(number)
+        self._idle.add(number)
 
     def _lose(
         self, start: Start, number: int, slot: int, phase: Phase, reason: str, steps: int

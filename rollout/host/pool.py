@@ -213,6 +213,8 @@ class Pool:
         Raises:
             OutOfTurnError: no command is in flight, so no event could ever come.
         """
+        if self.instances == 1 and self._runs_here(self._seats[0]):
+            return [self._collect(0)]
         end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         while True:
             pending = [(n, s) for n, s in enumerate(self._seats) if s.phase is not None]
@@ -236,6 +238,10 @@ class Pool:
                 return [self._overdue(n) for n in overdue]
             if now >= end:
                 return []
+
+    @staticmethod
+    def _runs_here(seat: _Seat) -> bool:
+        return seat.phase is not None and seat.handle is not None and seat.handle.waitable is None
 
     def _collect(self, number: int) -> Event:
         seat = self._seats[number]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import secrets
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from pathlib import Path
 
 from rollout.errors import ConfigError
 
+_TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"  # noqa: S105 - a name, not a token
 _IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # set by Ray inside `ray job submit`
 
 
@@ -31,7 +34,8 @@ def _set_auth_mode(*, local: bool) -> None:
     token.write_text(secrets.token_hex(32))
     token.chmod(0o600)
     os.environ["RAY_AUTH_MODE"] = "token"
-    os.environ["RAY_AUTH_TOKEN_PATH"] = str(token)
+    os.environ[_TOKEN_PATH] = str(token)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 @contextmanager

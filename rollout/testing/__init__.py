@@ -1,10 +1,24 @@
-"""Fakes of everything a game, a policy or a recorder can be."""
+"""Fakes of every seam, and the suites that say whether yours keeps its contract.
+
+The fakes come with the seams: ``FakeBridge`` is a small real game, ``FakePolicy`` and
+``FakeEvaluator`` play and judge any game in a repeatable way, ``MemoryRecorder`` keeps fragments
+and refuses broken ones, ``make_fragments`` makes whole ones without a host.
+
+The suites return a ``Report`` and need no test framework::
+
+    check_bridge(MyBridge()).raise_if_failed()
+"""
 
 from rollout.testing.bridge_checks import check_bridge
+from rollout.testing.evaluator_checks import check_evaluator
 from rollout.testing.fakes import FakeBridge, FakeInstance
+from rollout.testing.fragments import make_fragments
 from rollout.testing.memory import FakeClock, MemoryRecorder, check_continues
 from rollout.testing.players import FakeEvaluator, FakePolicy
+from rollout.testing.policy_checks import check_policy
+from rollout.testing.recorder_checks import check_recorder, rows_of
 from rollout.testing.report import Check, Report
+from rollout.testing.state_checks import check_splits, check_state_space
 
 __all__ = [
     "Check",
@@ -17,4 +31,11 @@ __all__ = [
     "Report",
     "check_bridge",
     "check_continues",
+    "check_evaluator",
+    "check_policy",
+    "check_recorder",
+    "check_splits",
+    "check_state_space",
+    "make_fragments",
+    "rows_of",
 ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rollout.api import Bridge
-from rollout.errors import InputError
+from rollout.errors import InputError, UnknownNameError
 from rollout.testing import game_checks, recipe_checks, repeat_checks
 from rollout.testing.report import Report, Suite
 from rollout.testing.trial import Trial
@@ -20,7 +20,7 @@ BEFORE_LAUNCH: tuple[tuple[str, CheckFunction], ...] = (
 )
 LAUNCHED: tuple[tuple[str, CheckFunction], ...] = (
     ("launch", game_checks.launches),
-    ("start failure is GameStartError", game_checks.start_failure),
+    ("impossible widths are refused", game_checks.refuses_widths),
     ("step before reset is refused", game_checks.step_before_reset),
     ("reset frame", game_checks.reset_frame),
     ("step frame", game_checks.step_frame),
@@ -48,6 +48,7 @@ def check_bridge(
     width: int | None = None,
     seed: int = 0,
     timeout_s: float = 120.0,
+    only: Sequence[str] = (),
 ) -> Report:
     """Returns what the conformance suite found; call ``raise_if_failed`` on it, or ``table``.
 
@@ -61,14 +62,25 @@ def check_bridge(
             is not checked.
         seed: chooses starts and actions.
         timeout_s: seconds a single check may take before it counts as hung.
+        only: names of the checks to make, beside those of spec and launch; all when empty.
 
     Raises:
         InputError: ``steps`` or ``width`` cannot be.
+        UnknownNameError: ``only`` names a check that does not exist.
     """
+    every = [name for name, _ in (*BEFORE_LAUNCH, *LAUNCHED)]
+    for name in only:
+        if name not in every:
+            raise UnknownNameError("check", name, every)
+    chosen = {*(only or every), "spec before launch", "launch"}
     suite = Suite(f"bridge {type(bridge).__name__}", timeout_s)
     trial = Trial(bridge, steps, width or 1, seed)
     try:
-        results = [suite.check(n, _bind(check, trial)) for n, check in BEFORE_LAUNCH]
+        results = [
+            suite.check(name, _bind(check, trial))
+            for name, check in BEFORE_LAUNCH
+            if name in chosen
+        ]
         if results[0] != "passed":
             return suite.report()  # without a spec there is nothing to hold the game to
         most = trial.spec.max_width
@@ -78,6 +90,8 @@ def check_bridge(
                 f"expected steps >= 2 and a width of 1 to {most}, got {steps=} and {width=}"
             )
         for name, check in LAUNCHED:
+            if name not in chosen:
+                continue
             if any(c.name == "launch" and c.result == "failed" for c in suite.checks):
                 suite.skip(name, "the game does not launch")
             else:

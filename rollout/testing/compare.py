@@ -18,6 +18,8 @@ from rollout.testing.report import require
 
 def copy_frame(frame: Frame, rows: Sequence[int] | Array | None = None) -> Frame:
     """Returns a copy of some rows (all when None) that shares nothing with the instance."""
+    if frame.details is not None:
+        check_details(frame.details, len(frame.game_over))
     taken = frame.take(np.arange(len(frame.game_over)) if rows is None else rows)
     taken.details = copy.deepcopy(taken.details)
     return taken

@@ -10,7 +10,7 @@ from rollout.api import Array, Frame
 from rollout.errors import ContractError, OutOfTurnError
 from rollout.testing.compare import check_finite, check_frame, copy_frame, difference
 from rollout.testing.report import Skipped, require
-from rollout.testing.trial import Trial, alive, children, corner_actions, open_files, refuses_start
+from rollout.testing.trial import Trial, alive, children, corner_actions, open_files, refuses_width
 
 _TRIES = 5  # trajectories played in the hope that an episode ends
 
@@ -23,11 +23,11 @@ def launches(trial: Trial) -> str:
     return f"{type(instance).__name__}, width {trial.width}"
 
 
-def start_failure(trial: Trial) -> str:
-    """A start that cannot succeed raises GameStartError, and nothing else."""
+def refuses_widths(trial: Trial) -> str:
+    """An instance of no slots, or of more than the spec allows, is refused."""
     most = trial.spec.max_width
     for width in (0, most + 1):
-        refuses_start(trial, width)
+        refuses_width(trial, width)
     return f"widths 0 and {most + 1} refused"
 
 

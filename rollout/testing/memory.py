@@ -27,6 +27,7 @@ class MemoryRecorder:
         self.closed = False
         self._columns: Columns | None = None
         self._last: dict[int, Fragment] = {}
+        self._begun: set[tuple[int, int, int]] = set()
 
     def append(self, fragment: Fragment) -> None:
         """Keeps a fragment; see ``rollout.api.Recorder``.
@@ -47,9 +48,22 @@ class MemoryRecorder:
         before = self._last.get(fragment.instance)
         if before is not None:
             check_continues(before, fragment)
+        self._begun |= self._beginnings(fragment)
         self._columns = columns
         self._last[fragment.instance] = fragment
         self.fragments.append(fragment)
+
+    def _beginnings(self, fragment: Fragment) -> set[tuple[int, int, int]]:
+        """Instance, episode and attempt of whatever begins in a fragment; nothing begins twice."""
+        starts = [fragment.starts[i] for i in fragment.start_index[fragment.first]]
+        begun = {(fragment.instance, start.episode, start.attempt) for start in starts}
+        twice = sorted(begun & self._begun)
+        if twice or len(begun) != len(starts):
+            raise ContractError(
+                f"an episode begins twice: (instance, episode, attempt) {twice or starts}; "
+                f"an episode that is tried again counts its attempts up"
+            )
+        return begun
 
     def flush(self) -> None:
         """Counts the call; memory has nothing to flush."""

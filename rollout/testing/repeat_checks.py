@@ -13,6 +13,7 @@ from rollout.testing.report import Skipped, require
 from rollout.testing.trial import Trial
 
 _WIDE = 8
+_SAVED_AT = 8  # early, so that the slot is still playing
 
 
 def reproduces(trial: Trial) -> str:
@@ -122,7 +123,7 @@ def snapshots(trial: Trial) -> str:
     instance = trial.shared
     if not isinstance(instance, Snapshots):
         raise Skipped(f"{type(instance).__name__} offers no snapshots")
-    slot, before = trial.width - 1, trial.steps // 4
+    slot, before = trial.width - 1, min(_SAVED_AT, trial.steps // 2)
     actions = trial.actions(9)
     then = roll(trial.spec, instance, trial.starts(9), actions[:before])[-1].take([slot])
     saved = instance.snapshot(slot)

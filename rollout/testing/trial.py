@@ -17,9 +17,9 @@ import psutil  # type: ignore[import-untyped]
 from gymnasium import spaces
 
 from rollout.api import Bridge, BridgeSpec, Columns, Frame, Instance, Start, sample
-from rollout.errors import GameStartError
+from rollout.errors import ContractError, GameStartError, InputError
 from rollout.testing.compare import copy_frame, roll
-from rollout.testing.report import Skipped, require
+from rollout.testing.report import Skipped
 
 
 class Event(NamedTuple):
@@ -99,7 +99,7 @@ class Trial:
         """Starts an instance of the width of the trial, or of another.
 
         Raises:
-            ContractError: it failed with anything but GameStartError.
+            ContractError: it failed with anything but GameStartError or an InputError.
         """
         self._launched += 1
         workdir = self.root / f"instance-{self._launched}"
@@ -112,6 +112,12 @@ class Trial:
                 width=self.width if width is None else width,
                 timeout_s=self.spec.deadlines.start_s,
             )
+        except (GameStartError, InputError):
+            raise
+        except Exception as error:
+            raise ContractError(
+                f"launch raised {type(error).__name__}: {error}; expected GameStartError"
+            ) from error
         finally:
             started = tuple(children() - before)
             self._processes += started
@@ -249,11 +255,13 @@ def _corners(leaf: spaces.Space[Any]) -> list[Any]:
     return []
 
 
-def refuses_start(trial: Trial, width: int) -> None:
-    """Fails unless launching with an impossible width raises GameStartError."""
+def refuses_width(trial: Trial, width: int) -> None:
+    """Fails unless launching with an impossible width is refused."""
     try:
         copy = trial.launch(width)
-    except GameStartError:
+    except (GameStartError, InputError):
         return
     copy.instance.close()
-    require(False, f"launch with width={width} was accepted; expected GameStartError")
+    raise ContractError(
+        f"launch with width={width} was accepted; expected GameStartError or an InputError"
+    )

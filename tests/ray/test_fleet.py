@@ -10,8 +10,8 @@ import ray
 from rollout.api import Limits, Splits, Task
 from rollout.errors import BudgetExhausted
 from rollout.host import PlayOptions, PoolOptions
-from rollout.host.actors import HostPlan
-from rollout.host.fleet import FleetOptions, LocalFleet, RayFleet
+from rollout.host.fleet import FleetOptions, RayFleet
+from rollout.host.hosting import HostPlan, LocalFleet
 from rollout.host.schedule import Schedule
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy

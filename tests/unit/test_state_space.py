@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,9 @@ VALUES = st.one_of(
     st.lists(st.text(max_size=5), min_size=1, max_size=6, unique=True),
     st.lists(st.integers(-9, 9), min_size=1, max_size=6, unique=True),
     st.lists(st.floats(allow_nan=False), min_size=1, max_size=6, unique=True),
-    st.lists(st.sampled_from([True, False, 0, 1, "1"]), min_size=1, unique_by=lambda v: (type(v), v)),
+    st.lists(
+        st.sampled_from([True, False, 0, 1, "1"]), min_size=1, unique_by=lambda v: (type(v), v)
+    ),
     st.builds(
         lambda start, count, step: range(start, start + count * step, step),
         st.integers(-100, 100),
@@ -32,7 +35,7 @@ def spaces(draw):
 
 
 @given(space=spaces(), data=st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_index_and_state_are_inverse(space, data):
     index = data.draw(st.integers(0, space.size - 1))
     state = space.state(index)
@@ -145,7 +148,12 @@ def test_messages_name_the_valid_values():
         (lambda: StateSpace((Factor("f", (1,)), Factor("f", (2,)))), "twice"),
         (lambda: StateSpace((Factor("f", range(9)),)).restrict({"f": []}), "no values"),
         (lambda: StateSpace((Factor("f", range(9)),)).restrict({"f": range(10)}), "no value 9"),
-        (lambda: StateSpace((Factor("f", range(0, 9, 2)),)).restrict({"f": range(9)}), "no value"),
+        (
+            lambda: StateSpace((Factor("f", range(0, 9, 2)),)).restrict({"f": range(9)}),
+            "no value 1",
+        ),
+        (lambda: StateSpace((Factor("f", (1, 2)),)).restrict({"f": range(10**30)}), "has more"),
+        (lambda: StateSpace((Factor("f", (1, 3)),)).restrict({"f": range(1, 3)}), "no value 2"),
     ],
 )
 def test_impossible_spaces_are_refused(build, message):
@@ -177,6 +185,30 @@ def test_digests_tell_spaces_apart():
 def test_words_about_a_factor_do_not_change_the_digest():
     plain, told = Factor("a", (0, 1)), Factor("a", (0, 1), "blocks", "how high")
     assert StateSpace((plain,)).digest == StateSpace((told,)).digest
+
+
+def test_numpy_indices_are_indices():
+    space = StateSpace((Factor("a", range(10)), Factor("b", range(10))))
+    state = space.state(np.int64(42))
+    assert state == space.state(42)
+    assert type(state.index) is int
+
+
+@given(data=st.data())
+@settings(max_examples=100, deadline=None)
+def test_digits_of_values_do_not_depend_on_how_they_are_written(data):
+    start, count = data.draw(st.integers(-20, 20)), data.draw(st.integers(1, 30))
+    step = data.draw(st.sampled_from([1, 2, 3, -1, -2]))
+    factor = Factor("f", range(start, start + count * step, step))
+    first = data.draw(st.integers(0, count - 1))
+    every = data.draw(st.sampled_from([1, 2, 3, -1, -2]))
+    some = factor.values[first::every]
+    digits = factor.digits(some)
+    assert list(digits) == sorted(factor.digit(value) for value in some)
+    assert digits == factor.digits(list(some)) == factor.digits([*some, *some][::-1])
+    assert factor.digits(tuple(some)[:1]) == range(first, first + 1)
+    listed = Factor("f", tuple(factor.values))
+    assert listed.digits(some) == digits
 
 
 def test_errors_of_values_survive_pickling():

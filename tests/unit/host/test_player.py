@@ -1,5 +1,6 @@
 """The playing loop: what a fragment holds, and what becomes of episodes when games fail."""
 
+import itertools
 from collections import Counter
 from pathlib import Path
 
@@ -134,7 +135,7 @@ def test_results_agree_with_the_rows(tmp_path):
 def test_next_observations_go_on_in_the_next_fragment(tmp_path):
     bridge = FakeBridge()
     fragments = play(make_player(tmp_path, bridge, steps=5), starts(bridge, 4))
-    for before, after in zip(fragments, fragments[1:], strict=False):
+    for before, after in itertools.pairwise(fragments):
         if before.length == 5 and not before.done[-1, 0]:
             for key in before.next_observations:
                 assert np.array_equal(before.next_observations[key], after.observations[key][0])
@@ -225,8 +226,7 @@ def test_a_spent_budget_ends_the_play_after_all_was_given(tmp_path, isolation):
     player.offer(starts(bridge, 99))
     fragments = []
     with pytest.raises(BudgetExhausted, match="failed more than 2 times"):
-        while (fragment := player.next_fragment()) is not None:
-            fragments.append(fragment)
+        fragments.extend(iter(player.next_fragment, None))
     player.close()
     assert sum(f.env_steps for f in fragments) == 3 * 19
 
@@ -236,9 +236,7 @@ def test_a_slow_instance_slows_only_itself(tmp_path):
     bridge = FakeBridge(
         hang_on_step=3.0, hang_s=2.0, once_file=str(tmp_path / "once"), step_deadline_s=60.0
     )
-    player = make_player(
-        tmp_path / "games", bridge, instances=2, isolation="subprocess", limit=10
-    )
+    player = make_player(tmp_path / "games", bridge, instances=2, isolation="subprocess", limit=10)
     fragments = play(player, starts(bridge, 12))
     played = Counter(r.instance for f in fragments for r in f.results)
     assert sorted(played.values()) == [1, 11]

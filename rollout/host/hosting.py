@@ -1,23 +1,20 @@
-"""A player in a Ray actor, beside its games."""
+"""A player and its games in one place, and what they are built from. No Ray here."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-import ray
 
-from rollout.api import Bridge, Fragment, PolicyRecipe, Start, Task, Trainable
+from rollout.api import Bridge, Fragment, Loss, PolicyRecipe, Start, Task, Trainable
 from rollout.host.player import Player, PlayOptions
 from rollout.host.pool import Pool, PoolOptions
-
-WATCH = "watch"  # concurrency group that answers while a game is being played
+from rollout.host.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Report:
 
 
 class GameHost:
-    """One player and its games. Wrapped as a Ray actor by ``remote_host``; plain without Ray."""
+    """One player and its games; what a Ray actor of the fleet is made of."""
 
     def __init__(self, plan: HostPlan, number: int, incarnation: int = 0) -> None:
         self._workdir = Path(tempfile.mkdtemp(prefix=f"gamut-host-{number}-"))
@@ -103,7 +100,6 @@ class GameHost:
         abandoned, player.abandoned = tuple(player.abandoned), []
         return Report(len(player.starts), abandoned), fragment
 
-    @ray.method(concurrency_group=WATCH)  # type: ignore[untyped-decorator] # Ray ships no types
     def progress(self) -> int:
         """Returns a number that changes as long as anything happens here."""
         return self._player.progress
@@ -114,22 +110,59 @@ class GameHost:
         shutil.rmtree(self._workdir, ignore_errors=True)
 
 
-def remote_host(
-    plan: HostPlan, number: int, incarnation: int, *, num_cpus: float, num_gpus: float = 0.0
-) -> Any:
-    """Returns the handle of a new actor that hosts player ``number``."""
-    actor = ray.remote(
-        num_cpus=num_cpus,
-        num_gpus=num_gpus,
-        max_restarts=0,  # the fleet replaces it, with what it held and within a budget
-        max_task_retries=0,  # steps are not idempotent
-        concurrency_groups={WATCH: 1},
-        runtime_env={"env_vars": _one_thread()},
-    )(GameHost)
-    return actor.remote(plan, number, incarnation)
+@dataclass
+class FleetNews:
+    """What happened beside the fragments.
+
+    Attributes:
+        losses: episodes that were lost with their host.
+        abandoned: episodes that were lost more often than they are retried.
+        replaced: number of hosts that were replaced.
+    """
+
+    losses: list[Loss] = field(default_factory=list)
+    abandoned: list[Start] = field(default_factory=list)
+    replaced: int = 0
 
 
-def _one_thread() -> dict[str, str]:
-    """Thread caps: many actors with as many threads each stall one another."""
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    return {name: os.environ.get(name, "1") for name in names}
+class Fleet(Protocol):
+    """Whatever plays a schedule: ``LocalFleet`` here, ``rollout.host.fleet.RayFleet`` on Ray."""
+
+    @property
+    def news(self) -> FleetNews:
+        """What happened beside the fragments."""
+        ...
+
+    def play(self, schedule: Schedule) -> Iterator[Fragment]:
+        """Yields the fragments of a schedule's episodes, first ready first."""
+        ...
+
+    def close(self) -> None:
+        """Ends every game."""
+        ...
+
+
+class LocalFleet:
+    """One player in this process; the plain loop, for debugging and tests."""
+
+    def __init__(self, plan: HostPlan) -> None:
+        self.plan, self.news = plan, FleetNews()
+        self._host = GameHost(plan, 0)
+
+    def play(self, schedule: Schedule) -> Iterator[Fragment]:
+        """Yields every fragment of the schedule's episodes."""
+        want = 2 * self.plan.slots
+        waiting = 0
+        while True:
+            report, fragment = self._host.play(schedule.take(max(0, want - waiting)))
+            waiting = report.waiting
+            self.news.abandoned += report.abandoned
+            if fragment is not None:
+                want = max(want, len(fragment.results) + self.plan.slots)
+                yield fragment
+            elif schedule.exhausted:
+                return
+
+    def close(self) -> None:
+        """Ends every game."""
+        self._host.close()

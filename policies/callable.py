@@ -1,0 +1,161 @@
+"""A policy made of any Python function."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rollout.api import (
+    Array,
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Decision,
+    Details,
+    Start,
+    Task,
+    leaf_dtype,
+    leaf_shape,
+    option,
+)
+from rollout.errors import ConfigError, nearest
+
+
+@dataclass(frozen=True)
+class CallablePolicy:
+    """Asks a function: ``f(observations)`` or ``f(observations, details, explore)``.
+
+    ``observations`` are columns ``{key: (B, ...)}``. The function returns the actions as columns
+    ``{key: (B, ...)}``, or as one array ``(B, ...)`` where an action is one column. It must treat
+    rows as independent and keep nothing between calls, since which slots share a batch changes.
+    """
+
+    target: str = option("", "module:function, e.g. my_package.agents:act")
+
+    def __post_init__(self) -> None:
+        module, _, function = self.target.partition(":")
+        if not module or not function:
+            raise ConfigError(f"target must be 'module:function', got {self.target!r}")
+
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> FunctionPolicy:
+        """Returns the policy; see ``rollout.api.PolicyRecipe``.
+
+        Raises:
+            ConfigError: the function cannot be imported, or takes other arguments.
+        """
+        function = _load(self.target)
+        return FunctionPolicy(function, _takes_all(self.target, function), spec.action_space)
+
+
+class FunctionPolicy:
+    """Calls the function and checks what it returns."""
+
+    version = 0
+    extras: Mapping[str, ColumnSpec] = {}
+
+    def __init__(
+        self, function: Callable[..., Any], takes_all: bool, action_space: spaces.Dict
+    ) -> None:
+        self._function, self._takes_all = function, takes_all
+        self._space = action_space
+        self._name = getattr(function, "__qualname__", repr(function))
+
+    def initial_memory(self, starts: Sequence[Start]) -> Columns:
+        """Returns nothing: a function remembers nothing."""
+        return {}
+
+    def act(
+        self,
+        observations: Columns,
+        memory: Columns,
+        *,
+        details: Sequence[Details] | None,
+        explore: bool,
+    ) -> Decision:
+        """Returns the function's actions.
+
+        Raises:
+            ConfigError: they are not actions of this game; the message says what is wrong.
+        """
+        if self._takes_all:
+            answer = self._function(observations, details, explore)
+        else:
+            answer = self._function(observations)
+        batch = len(next(iter(observations.values()), details or ()))
+        return Decision(self._columns(answer, batch))
+
+    def _columns(self, answer: Any, batch: int) -> Columns:
+        leaves = self._space.spaces
+        if not isinstance(answer, Mapping):
+            if len(leaves) != 1:
+                raise ConfigError(
+                    f"{self._name} returned {type(answer).__name__}; expected a mapping with the "
+                    f"columns {sorted(leaves)}"
+                )
+            answer = {next(iter(leaves)): answer}
+        if answer.keys() != leaves.keys():
+            raise ConfigError(
+                f"{self._name} returned the columns {sorted(map(str, answer))}; "
+                f"expected {sorted(leaves)}"
+            )
+        return {key: self._column(key, answer[key], leaf, batch) for key, leaf in leaves.items()}
+
+    def _column(self, key: str, value: Any, space: spaces.Space[Any], batch: int) -> Array:
+        dtype, shape = leaf_dtype(space), (batch, *leaf_shape(space))
+        column = np.asarray(value, dtype=object if isinstance(space, spaces.Text) else None)
+        if column.shape != shape:
+            raise ConfigError(
+                f"{self._name} returned the column {key!r} with shape {list(column.shape)}; "
+                f"expected {list(shape)}: one row for each of {batch} observations, as in {space}"
+            )
+        if column.dtype != dtype and not np.can_cast(column.dtype, dtype, "same_kind"):
+            raise ConfigError(
+                f"{self._name} returned the column {key!r} as {column.dtype}; "
+                f"expected {dtype} as in {space}"
+            )
+        return column.astype(dtype, copy=False)
+
+
+def _load(target: str) -> Callable[..., Any]:
+    module_name, _, path = target.partition(":")
+    try:
+        found: Any = importlib.import_module(module_name)
+    except ImportError as error:
+        raise ConfigError(
+            f"target {target!r}: the module {module_name!r} cannot be imported: {error}; "
+            f"is its folder on PYTHONPATH?"
+        ) from error
+    for name in path.split("."):
+        if not hasattr(found, name):
+            close = nearest(name, vars(found)) if hasattr(found, "__dict__") else []
+            hint = f" Nearest: {', '.join(close)}." if close else ""
+            raise ConfigError(f"target {target!r}: {module_name} has no {path!r}.{hint}")
+        found = getattr(found, name)
+    if not callable(found):
+        raise ConfigError(f"target {target!r}: expected a function, got {type(found).__name__}")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _takes_all(target: str, function: Callable[..., Any]) -> bool:
+    """Whether the function takes observations, details and explore, or observations alone."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return False  # compiled functions may have none; the call itself will tell
+    for arguments in ((None, None, None), (None,)):
+        try:
+            signature.bind(*arguments)
+        except TypeError:
+            continue
+        return len(arguments) == 3
+    raise ConfigError(
+        f"target {target!r}: expected a function of (observations) or of "
+        f"(observations, details, explore), got {signature}"
+    )

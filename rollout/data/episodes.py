@@ -1,0 +1,253 @@
+"""The episode index, made from the steps alone.
+
+Runs of the same episode and attempt are put together, over shards, into episodes; those that
+ended are rows of the index, and the rest stay *open*. An episode that misses steps, or has a step
+twice, is not whole: it is never a row of the index, and ``doctor`` names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rollout.api import Array
+from rollout.data.rows import LossRecord
+from rollout.data.runs import DTYPES, ENDS, TEXTS, Open, Runs, join_places, join_runs
+
+_LOST = ENDS.index("lost")
+_DOCS = {
+    "state": ("", "index of the start state, decimal digits"),
+    "version_first": ("", "weights that chose the first action"),
+    "version_last": ("", "weights that chose the last action"),
+    "length": ("steps", "completed steps"),
+    "total_reward": ("", "undiscounted sum of rewards"),
+    "outcome": ("", "0 running, 1 success, 2 failure"),
+    "end": ("", "terminated, truncated or lost; lost is never a result"),
+    "seconds": ("s", "from the first observation to the end"),
+    "started": ("", "when the first action was sent"),
+    "phase": ("", "of a lost episode: what was being done"),
+    "reason": ("", "of a lost episode: what went wrong"),
+    "pieces": ("", "where its steps are: data shard number, first row, rows"),
+}
+
+
+def _index_schema() -> pa.Schema:
+    piece = [("shard", pa.int32()), ("row_start", pa.int64()), ("rows", pa.int64())]
+    pieces = pa.list_(pa.field("element", pa.struct(piece), nullable=False))
+    kinds = {
+        **{k: pa.string() for k in (*TEXTS, "end", "phase", "reason")},
+        "seconds": pa.float64(),
+        "started": pa.timestamp("us", tz="UTC"),
+        "pieces": pieces,
+    }
+    names = (
+        *("episode", "attempt", "task", "state", "state_set", "seed", "policy"),
+        *("version_first", "version_last", "instance", "slot", "length", "total_reward"),
+        *("progress", "outcome", "end", "seconds", "started", "phase", "reason", "pieces"),
+    )
+    fields = []
+    for name in names:
+        kind = kinds[name] if name in kinds else pa.from_numpy_dtype(np.dtype(DTYPES[name]))
+        unit, doc = _DOCS.get(name, ("", "as in the data"))
+        fields.append(pa.field(name, kind, metadata={"unit": unit, "doc": doc}))
+    return pa.schema(fields)
+
+
+INDEX_SCHEMA = _index_schema()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with the steps of an episode.
+
+    Attributes:
+        episode: its number.
+        attempt: its attempt.
+        shard: where it shows.
+        row: where it shows.
+        what: what is wrong.
+    """
+
+    episode: int
+    attempt: int
+    shard: int
+    row: int
+    what: str
+
+
+def put_together(
+    before: Open, runs: Runs, places: NDArray[np.int64], losses: Sequence[LossRecord]
+) -> tuple[pa.Table, Open, list[Problem]]:
+    """Returns the episodes that ended, those still open, and what is wrong.
+
+    Args:
+        before: episodes left open by the shards before.
+        runs: runs of the next rows, in the order of the rows.
+        places: their places, see ``Open``.
+        losses: episodes that were lost among these rows.
+
+    Returns:
+        the episodes that ended (``INDEX_SCHEMA``), those that have not, and the problems found.
+    """
+    runs = join_runs([before.runs, runs])
+    places = join_places([before.places, places])
+    # Both sorts are stable: the runs of an episode stay in the order they were recorded in.
+    order = np.lexsort((runs["attempt"], runs["episode"]))
+    runs = {name: values[order] for name, values in runs.items()}
+    places = places[np.lexsort((places[:, 1], places[:, 0]))]
+    group, first = _groups(runs["episode"], runs["attempt"])
+    place_group, _ = _groups(places[:, 0], places[:, 1])
+    problems = _problems(runs, group, places, place_group)
+    merged = _merge(runs, group, first)
+    phase, reason, rowless = _apply_losses(merged, losses)
+    done = merged["whole"] & (merged["end"] != 0)
+    ended = {name: values[done] for name, values in merged.items()}
+    table = _table(ended, phase[done], reason[done], places[done[place_group]])
+    if rowless:
+        table = pa.concat_tables([table, _rowless_table(rowless)])
+    left = {name: values[~done] for name, values in merged.items()}
+    return table, Open(left, places[~done[place_group]]), problems
+
+
+def _groups(episode: Array, attempt: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number of the group of each sorted row, and the first row of each group."""
+    if len(episode) == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    new = np.concatenate([[True], (episode[1:] != episode[:-1]) | (attempt[1:] != attempt[:-1])])
+    return np.cumsum(new) - 1, np.flatnonzero(new)
+
+
+def _expected(runs: Runs, group: NDArray[np.int64]) -> tuple[Array, Array]:
+    """The step each run should begin with, and whether its episode had already ended."""
+    follows = np.concatenate([np.zeros(min(len(group), 1), bool), group[1:] == group[:-1]])
+    next_step = np.concatenate([[0], runs["first_step"] + runs["length"]])[:-1]
+    ended = np.concatenate([[0], runs["end"]])[:-1]
+    return np.where(follows, next_step[: len(group)], 0), follows & (ended[: len(group)] != 0)
+
+
+def _merge(runs: Runs, group: NDArray[np.int64], first: NDArray[np.int64]) -> Runs:
+    """One run per episode. The runs are sorted by episode and attempt."""
+    if len(first) == 0:
+        return dict(runs)
+    last = np.concatenate([first[1:], [len(group)]]) - 1
+    expected, after_end = _expected(runs, group)
+    fits = runs["whole"] & (runs["first_step"] == expected) & ~after_end
+    at_last = ("version_last", "progress", "outcome", "end", "ended")
+    merged = {name: values[last if name in at_last else first] for name, values in runs.items()}
+    for name in ("length", "total_reward"):
+        merged[name] = np.add.reduceat(runs[name], first)
+    merged["whole"] = np.logical_and.reduceat(fits, first)
+    return merged
+
+
+def _problems(
+    runs: Runs, group: NDArray[np.int64], places: NDArray[np.int64], place_group: NDArray[np.int64]
+) -> list[Problem]:
+    """What is wrong with runs that were whole by themselves; the others were named before."""
+    expected, after_end = _expected(runs, group)
+    found = []
+    for i in np.flatnonzero(runs["whole"] & ((runs["first_step"] != expected) | after_end)):
+        # Every run but the first of a group has exactly one place, so count from the end.
+        back = np.searchsorted(group, group[i], side="right") - i
+        place = places[np.searchsorted(place_group, group[i], side="right") - back]
+        step, due = int(runs["first_step"][i]), int(expected[i])
+        if after_end[i]:
+            what = f"steps from {step} on come after the episode's end"
+        elif step > due:
+            what = f"steps {due} to {step - 1} are missing"
+        else:
+            what = f"step {step} comes again, where step {due} was due"
+        episode, attempt, shard, row = (int(n) for n in place[:4])
+        found.append(Problem(episode, attempt, shard, row, what))
+    return found
+
+
+def _apply_losses(
+    merged: Runs, losses: Sequence[LossRecord]
+) -> tuple[Array, Array, list[LossRecord]]:
+    """Marks lost episodes; returns phase and reason of each, and the losses without a step."""
+    phase, reason = (np.full(len(merged["episode"]), None, dtype=object) for _ in range(2))
+    rowless: dict[tuple[int, int], LossRecord] = {}
+    for loss in losses:
+        key = (loss["episode"], loss["attempt"])
+        same = (merged["episode"] == key[0]) & (merged["attempt"] == key[1])
+        at = np.flatnonzero(same)
+        if len(at) == 0:
+            rowless[key] = loss
+        else:
+            merged["end"][at] = np.where(merged["end"][at] == 0, _LOST, merged["end"][at])
+            phase[at], reason[at] = loss["phase"], loss["reason"]
+    return phase, reason, list(rowless.values())
+
+
+def _table(runs: Runs, phase: Array, reason: Array, places: NDArray[np.int64]) -> pa.Table:
+    columns: dict[str, Any] = {
+        name: pa.array(runs[name].tolist() if name in TEXTS else runs[name])
+        for name in (*TEXTS, *DTYPES)
+        if name in INDEX_SCHEMA.names
+    }
+    names = np.array(ENDS, dtype=object)
+    columns["end"] = names[runs["end"]].tolist()
+    columns["seconds"] = (runs["ended"] - runs["started"]) / 1e6
+    columns["started"] = pa.array(runs["started"]).cast(INDEX_SCHEMA.field("started").type)
+    columns["phase"], columns["reason"] = phase.tolist(), reason.tolist()
+    columns["pieces"] = _pieces(places)
+    return pa.table([columns[name] for name in INDEX_SCHEMA.names], schema=INDEX_SCHEMA)
+
+
+def _pieces(places: NDArray[np.int64]) -> pa.Array:
+    """Places of sorted episodes as one list per episode, neighbours joined."""
+    kind = INDEX_SCHEMA.field("pieces").type
+    group, first = _groups(places[:, 0], places[:, 1])
+    if len(group) == 0:
+        return pa.array([], kind)
+    shard, row, rows = places[:, 2], places[:, 3], places[:, 4]
+    joins = (group[1:] == group[:-1]) & (shard[1:] == shard[:-1])
+    joins &= row[1:] == row[:-1] + rows[:-1]
+    head = np.flatnonzero(np.concatenate([[True], ~joins]))
+    parts = [shard[head].astype(np.int32), row[head], np.add.reduceat(rows, head)]
+    names = [kind.value_type.field(i).name for i in range(3)]
+    offsets = np.concatenate([np.searchsorted(head, first), [len(head)]]).astype(np.int32)
+    pieces = pa.StructArray.from_arrays([pa.array(p) for p in parts], names=names)
+    return pa.ListArray.from_arrays(pa.array(offsets), pieces, type=kind)
+
+
+def _rowless_table(losses: Sequence[LossRecord]) -> pa.Table:
+    """Episodes that were lost before their first step."""
+    same = ("episode", "attempt", "task", "state", "state_set", "seed", "policy", "instance")
+    rows = [
+        {
+            **{name: loss[name] for name in (*same, "slot", "phase", "reason")},
+            "version_first": -1,
+            "version_last": -1,
+            "length": 0,
+            "total_reward": 0.0,
+            "progress": float("nan"),
+            "outcome": 0,
+            "end": "lost",
+            "seconds": 0.0,
+            "started": round(loss["time"] * 1e6),
+            "pieces": [],
+        }
+        for loss in losses
+    ]
+    return pa.Table.from_pylist(rows, schema=INDEX_SCHEMA)
+
+
+def same_index(one: pa.Table, other: pa.Table) -> bool:
+    """Returns whether two indexes hold the same episodes; NaN equals NaN here."""
+    if one.num_rows != other.num_rows:
+        return False
+    for name in INDEX_SCHEMA.names:
+        a, b = one.column(name), other.column(name)
+        if pa.types.is_floating(a.type):
+            if not np.array_equal(a.to_numpy(), b.to_numpy(), equal_nan=True):
+                return False
+        elif not a.equals(b):
+            return False
+    return True

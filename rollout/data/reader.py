@@ -1,0 +1,288 @@
+"""The reader of a dataset: episodes, windows and tables, also while it is being written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rollout.api import Array, Outcome
+from rollout.api.fragment import End
+from rollout.data.codec import decode
+from rollout.data.layout import Layout
+from rollout.data.manifest import Manifest, read_manifest
+from rollout.data.refs import (
+    Counts,
+    Episode,
+    EpisodeRef,
+    Finished,
+    Window,
+    ordered_starts,
+    part_of_set,
+    random_starts,
+    ref_of,
+)
+from rollout.data.schema import FINAL, Column
+from rollout.data.snapshot import Snapshot, narrow_columns
+from rollout.errors import DatasetError, UnknownNameError
+
+
+class Dataset:
+    """A dataset directory, as it was when it was opened or last refreshed. Reads only.
+
+    Args:
+        path: the directory.
+
+    Raises:
+        DatasetError: there is no dataset, or it is damaged.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.layout = Layout(path)
+        self.manifest: Manifest = read_manifest(self.layout)
+        self._columns = {c.name: c for c in self.manifest.columns}
+        self._snapshot = Snapshot(self.layout)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that can be read step by step."""
+        return tuple(n for n, c in self._columns.items() if not _is_final(c))
+
+    def refresh(self) -> None:
+        """Takes in what was written since.
+
+        Raises:
+            DatasetError: the dataset is damaged.
+        """
+        fresh = Snapshot(self.layout)
+        self._snapshot.close()
+        self._snapshot = fresh
+
+    @property
+    def index(self) -> pa.Table:
+        """Every episode that ended, lost attempts included: one row each, as in ``episodes/``."""
+        return self._snapshot.index
+
+    @property
+    def counts(self) -> Counts:
+        """How many episodes of each kind there are."""
+        ends = self.index.column("end").to_pylist()
+        whole = self._snapshot.open.runs["whole"]
+        steps = sum(self.index.column("length").to_pylist()) + int(
+            self._snapshot.open.runs["length"].sum()
+        )
+        kinds = {kind: ends.count(kind) for kind in ("terminated", "truncated", "lost")}
+        return Counts(
+            **kinds, unfinished=int(whole.sum()), damaged=int((~whole).sum()), steps=steps
+        )
+
+    def finished(self) -> Finished:
+        """Returns which episodes are done, and the highest attempt of every episode."""
+        lost = np.array(self.index.column("end").to_pylist(), object) == "lost"
+        episodes, attempts = (self.index.column(n).to_numpy() for n in ("episode", "attempt"))
+        done = frozenset(episodes[~lost].tolist())
+        highest: dict[int, int] = {}
+        runs = self._snapshot.open.runs
+        for group in ((episodes, attempts), (runs["episode"], runs["attempt"])):
+            for episode, attempt in zip(*(g.tolist() for g in group), strict=True):
+                highest[episode] = max(highest.get(episode, 0), attempt)
+        return Finished(done, highest)
+
+    def episodes(
+        self,
+        *,
+        episode: int | None = None,
+        task: str | None = None,
+        part: str | None = None,
+        state_set: str | None = None,
+        policy: str | None = None,
+        outcome: Outcome | int | None = None,
+        end: End | None = None,
+        include_lost: bool = False,
+    ) -> list[EpisodeRef]:
+        """Returns the episodes that ended, in the order they were recorded.
+
+        Args:
+            episode: this number only.
+            task: of this task only.
+            part: whose state was drawn from this part: ``train``, ``validation``, ``test``, ...
+            state_set: whose state was drawn from this set.
+            policy: of this policy.
+            outcome: with this outcome.
+            end: that ended so; ``"lost"`` implies ``include_lost``.
+            include_lost: whether to return attempts that our machinery lost, which are no result.
+        """
+        table = self.index
+        equal = {"episode": episode, "task": task, "state_set": state_set, "policy": policy}
+        equal |= {"outcome": None if outcome is None else int(outcome), "end": end}
+        keep = np.ones(table.num_rows, bool)
+        for name, value in equal.items():
+            if value is not None:
+                keep &= _to_bools(pc.equal(table.column(name), value))
+        if not include_lost and end != "lost":
+            keep &= _to_bools(pc.not_equal(table.column("end"), "lost"))
+        if part is not None:
+            sets = pc.unique(table.column("state_set")).to_pylist()
+            wanted = pa.array([s for s in sets if part_of_set(s) == part], pa.string())
+            keep &= _to_bools(pc.is_in(table.column("state_set"), value_set=wanted))
+        return [ref_of(row) for row in table.filter(pa.array(keep)).to_pylist()]
+
+    def read(self, ref: EpisodeRef, columns: Sequence[str] | None = None) -> Episode:
+        """Returns the steps of an episode and its final observation.
+
+        Args:
+            ref: the episode.
+            columns: names of the columns wanted; all when None.
+
+        Raises:
+            UnknownNameError: there is no such column.
+            DatasetError: the steps are damaged.
+        """
+        wanted = self._wanted(columns)
+        final, details = self._final(ref)
+        return Episode(ref, self._steps(ref, 0, ref.length, wanted), final, details)
+
+    def stream(
+        self, ref: EpisodeRef, columns: Sequence[str] | None = None, *, length: int = 256
+    ) -> Iterator[Window]:
+        """Yields an episode piece by piece, so that one of any length fits in memory.
+
+        Args:
+            ref: the episode.
+            columns: names of the columns wanted; all when None.
+            length: most steps in a piece; only the last has fewer.
+        """
+        wanted = self._wanted(columns)
+        for start in range(0, ref.length, length):
+            stop = min(start + length, ref.length)
+            yield Window(ref, start, self._steps(ref, start, stop, wanted))
+
+    def windows(
+        self,
+        length: int,
+        *,
+        columns: Sequence[str] | None = None,
+        episodes: Sequence[EpisodeRef] | None = None,
+        stride: int | None = None,
+        seed: int | None = None,
+    ) -> Iterator[Window]:
+        """Yields windows of ``length`` steps, each within one episode.
+
+        Args:
+            length: steps of a window; shorter episodes have none.
+            columns: names of the columns wanted; all when None.
+            episodes: where to take them from, as ``episodes`` returns; all when None.
+            stride: steps between possible starts; when None, ``length`` in order and 1 at random.
+            seed: without it, every window in order, once; with it, windows drawn uniformly and
+                without end, every start in every episode being as likely.
+
+        Raises:
+            DatasetError: no episode is long enough to draw from, or the steps are damaged.
+        """
+        if length < 1 or (stride is not None and stride < 1):
+            raise DatasetError(f"expected length and stride of at least 1, got {length}, {stride}")
+        refs = self.episodes() if episodes is None else list(episodes)
+        wanted = self._wanted(columns)
+        if seed is None:
+            starts = ordered_starts(refs, length, stride or length)
+        else:
+            starts = random_starts(refs, length, stride or 1, seed)
+        for ref, start in starts:
+            yield Window(ref, start, self._steps(ref, start, start + length, wanted))
+
+    def table(
+        self,
+        columns: Sequence[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> pa.Table:
+        """Returns steps as they are stored, those of unfinished and lost episodes included.
+
+        Args:
+            columns: names of the columns wanted; all when None.
+            filter: rows wanted, an expression over columns that are not large values.
+        """
+        names = list(self._columns) if columns is None else list(columns)
+        self._require(names, tuple(self._columns))
+        schema = pa.schema([self.manifest.schema.field(n) for n in names])
+        narrow = narrow_columns(self.manifest.columns) if filter is not None else []
+        tables = [
+            self._snapshot.table(number, names, narrow, filter) for number in self._snapshot.numbers
+        ]
+        return pa.concat_tables([t.cast(schema) for t in (schema.empty_table(), *tables)])
+
+    def close(self) -> None:
+        """Closes the files. Idempotent."""
+        self._snapshot.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _wanted(self, columns: Sequence[str] | None) -> list[Column]:
+        if columns is None:
+            columns = self.columns
+        self._require(columns, self.columns)
+        return [self._columns[name] for name in columns]
+
+    def _require(self, names: Sequence[str], valid: Sequence[str]) -> None:
+        for name in names:
+            if name not in valid:
+                raise UnknownNameError(f"column of {self.layout.root}", name, valid)
+
+    def _steps(
+        self, ref: EpisodeRef, start: int, stop: int, columns: Sequence[Column]
+    ) -> dict[str, Array]:
+        """Decoded columns of steps ``start`` to ``stop`` (exclusive)."""
+        names = [c.name for c in columns]
+        tables: list[pa.Table] = []
+        first = int(np.searchsorted(ref.offsets, start, side="right")) - 1
+        for k in range(first, len(ref.pieces)):
+            offset, piece = int(ref.offsets[k]), ref.pieces[k]
+            if offset >= stop:
+                break
+            low = piece.row_start + max(start - offset, 0)
+            high = piece.row_start + min(stop - offset, piece.rows)
+            tables.append(self._snapshot.read(piece.shard, names, low, high))
+        return {c.name: _decode(c, [t.column(c.name) for t in tables]) for c in columns}
+
+    def _final(self, ref: EpisodeRef) -> tuple[dict[str, Array], Any]:
+        finals = [c for c in self.manifest.columns if _is_final(c)]
+        if not ref.pieces or not finals:
+            return {}, None
+        piece = ref.pieces[-1]
+        last = piece.row_start + piece.rows - 1
+        row = self._snapshot.read(piece.shard, [c.name for c in finals], last, last + 1)
+        found = [(c, _decode(c, [row.column(c.name).drop_null()])) for c in finals]
+        seen = {c.key: values[0] for c, values in found if len(values) and c.role == FINAL}
+        details = [v[0] for c, v in found if len(v) and c.role != FINAL]
+        return seen, details[0] if details else None
+
+
+def _is_final(column: Column) -> bool:
+    return column.role == FINAL or column.name == "final_details"
+
+
+def _decode(column: Column, parts: Sequence[pa.ChunkedArray]) -> Array:
+    """The values of a column, in memory of their own."""
+    chunks = [chunk for part in parts for chunk in part.chunks if len(chunk)]
+    if not chunks:
+        chunks = [pa.array([], column.arrow_type)]
+    arrays = [decode(column.codec, column.dtype, column.shape, chunk) for chunk in chunks]
+    return np.concatenate(arrays)
+
+
+def _to_bools(mask: Any) -> Array:
+    values: Array = mask.to_numpy()
+    return values

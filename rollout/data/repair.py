@@ -1,0 +1,264 @@
+"""``repair``: keeps all that is whole, moves what is not into ``quarantine/``, deletes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from rollout.data.doctor import require_dataset
+from rollout.data.episodes import same_index
+from rollout.data.health import examine, manifest_of_shards
+from rollout.data.journal import JournalReader
+from rollout.data.layout import Layout, WriterLock, full_disk_named, put_in_place
+from rollout.data.manifest import Manifest, read_manifest, write_manifest
+from rollout.data.roll import adopt, derive_index, is_sealed, read_index, write_index
+from rollout.data.rows import LossRecord
+from rollout.data.runs import RUN_COLUMNS, Open, find_runs
+from rollout.data.shard import Seal, ShardReader, ShardWriter
+from rollout.errors import DatasetError
+
+Drops = dict[int, list[tuple[int, int]]]
+"""Rows to leave out: shard number -> (first row, rows)."""
+
+
+@dataclass(frozen=True)
+class Repaired:
+    """What ``repair`` did.
+
+    Attributes:
+        path: the dataset.
+        steps: steps it holds now.
+        episodes: episodes that are whole and ended, lost ones included.
+        damaged: ``(episode, attempt)`` of episodes that miss steps; their other steps were kept.
+        moved: files now in ``quarantine/``, by their names there.
+        done: what was changed, in words.
+    """
+
+    path: Path
+    steps: int
+    episodes: int
+    damaged: tuple[tuple[int, int], ...]
+    moved: tuple[str, ...]
+    done: tuple[str, ...]
+
+
+def repair(path: Path | str) -> Repaired:
+    """Makes a dataset whole again as far as its bytes go. Doing it twice changes nothing more.
+
+    Raises:
+        DatasetLockedError: a live process is writing it.
+        DatasetError: there is no dataset, or nothing of it can be read.
+        DiskFullError: there is no room; nothing was lost.
+    """
+    layout = Layout(path)
+    require_dataset(layout)
+    lock = WriterLock(layout, "repairing")
+    try:
+        with full_disk_named(layout.root, "repairing"):
+            return _Repair(layout).run()
+    finally:
+        lock.release()
+
+
+class _Repair:
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._moved: list[str] = []
+        self._done: list[str] = []
+
+    def run(self) -> Repaired:
+        layout = self._layout
+        layout.create()
+        manifest = self._manifest()
+        for stray in layout.strays():
+            self._move(stray)
+        for number in layout.numbers("data"):
+            self._rescue(manifest, number)
+        self._rebuild()
+        self._adopt(manifest)
+        for number, drops in self._duplicates().items():
+            self._leave_out(manifest, number, drops)
+        episodes, left = self._rebuild()
+        self._orphans()
+        runs = left.runs
+        bad = ~runs["whole"]
+        keys = zip(runs["episode"][bad].tolist(), runs["attempt"][bad].tolist(), strict=True)
+        damaged = tuple(sorted(keys))
+        if damaged != tuple(sorted(manifest.damaged)):
+            write_manifest(layout, replace(manifest, damaged=damaged))
+            self._done.append(f"noted {len(damaged)} episodes that miss steps")
+        steps = sum(ShardReader(layout.data(n)).rows for n in layout.numbers("data"))
+        return Repaired(
+            layout.root, steps, episodes, damaged, tuple(self._moved), tuple(self._done)
+        )
+
+    def _move(self, path: Path) -> None:
+        self._note_moved(path, self._layout.set_aside(path))
+
+    def _note_moved(self, path: Path, target: Path) -> None:
+        names = [str(p.relative_to(self._layout.root)) for p in (path, target)]
+        self._moved.append(names[1])
+        self._done.append(f"moved {names[0]} to {names[1]}")
+
+    def _manifest(self) -> Manifest:
+        try:
+            return read_manifest(self._layout)
+        except DatasetError:
+            manifest = manifest_of_shards(self._layout)
+        if self._layout.manifest.exists():
+            self._move(self._layout.manifest)
+        write_manifest(self._layout, manifest)
+        self._done.append("wrote dataset.json again from a shard")
+        return manifest
+
+    def _rescue(self, manifest: Manifest, number: int) -> None:
+        """Replaces a damaged shard by what can be read of it."""
+        layout = self._layout
+        path = layout.data(number)
+        if layout.journal(number).exists():
+            # The journal holds the same rows; when the shard is not perfect it is rolled again.
+            if not is_sealed(layout, number):
+                self._move(path)
+            return
+        health = examine(layout, manifest, number)
+        if health.whole:
+            if not health.sealed:
+                self._seal(number)
+            return
+        if health.reader is None or health.collector is None or not health.collector.rows:
+            self._move(path)
+            return
+        self._rewrite(manifest, number, health.groups(), health.losses)
+
+    def _rewrite(
+        self,
+        manifest: Manifest,
+        number: int,
+        tables: Iterable[pa.Table],
+        losses: Sequence[LossRecord],
+    ) -> None:
+        """Writes a shard anew; the old one goes to quarantine before it is replaced."""
+        path = self._layout.data(number)
+        writer = ShardWriter(path, manifest)
+        try:
+            for table in tables:
+                for batch in table.combine_chunks().to_batches():
+                    writer.add(batch)
+            writer.finish(losses)
+        except (OSError, DatasetError):
+            writer.abandon()
+            raise
+        self._note_moved(path, self._layout.keep_copy(path))
+        put_in_place(path)
+        self._seal(number)
+        self._done.append(f"kept {writer.rows} rows of {path.relative_to(self._layout.root)}")
+
+    def _seal(self, number: int) -> None:
+        # After the shard: a seal that came first would replace the only footer of a damaged one.
+        Seal.of(self._layout.data(number)).write(self._layout.seal(number), fsync=True)
+        self._done.append(f"sealed shard {number}")
+
+    def _adopt(self, manifest: Manifest) -> None:
+        layout = self._layout
+        for number in layout.numbers("journal"):
+            journal = JournalReader(layout.journal(number))
+            for _ in journal.scan(RUN_COLUMNS):
+                pass
+            fits = journal.schema is not None and journal.schema.equals(manifest.schema)
+            if not fits and journal.rows:
+                self._move(journal.path)
+            elif journal.nbytes > journal.whole and not journal.damaged and journal.rows:
+                copy = layout.keep_copy(journal.path)  # the roll drops a torn tail
+                self._note_moved(journal.path, copy)
+        for number in adopt(layout, manifest):
+            self._done.append(f"adopted journal {number}")
+
+    def _duplicates(self) -> Drops:
+        """Rows of episodes that are there more than once, all but the first whole take."""
+        takes = _takes(self._layout)
+        drops: Drops = {}
+        for runs in takes.values():
+            whole = [take for take in _split(runs) if take[0][2] == 0 and take[-1][4]]
+            if not whole:
+                continue
+            kept = whole[0]
+            for shard, row, _, rows, _ in runs:
+                if not any(shard == k[0] and row == k[1] for k in kept):
+                    drops.setdefault(shard, []).append((row, rows))
+        return drops
+
+    def _leave_out(self, manifest: Manifest, number: int, drops: list[tuple[int, int]]) -> None:
+        reader = ShardReader(self._layout.data(number))
+        gone = np.concatenate([np.arange(row, row + rows) for row, rows in drops])
+        if len(gone) == reader.rows and not reader.losses:
+            self._move(self._layout.data(number))
+            return
+
+        def kept() -> Iterable[pa.Table]:
+            start = 0
+            for table in reader.scan():
+                inside = gone[(gone >= start) & (gone < start + table.num_rows)] - start
+                yield table.take(np.delete(np.arange(table.num_rows), inside))
+                start += table.num_rows
+
+        self._rewrite(manifest, number, kept(), reader.losses)
+
+    def _rebuild(self) -> tuple[int, Open]:
+        """Makes the index of every shard again; returns the number of episodes and what is open."""
+        left, episodes = Open.none(), 0
+        for number in self._layout.numbers("data"):
+            table, left, _ = derive_index(self._layout, number, left)
+            episodes += table.num_rows
+            try:
+                old, old_left = read_index(self._layout, number)
+                same = same_index(old, table) and old_left.to_json() == left.to_json()
+            except DatasetError:
+                same = False
+                if self._layout.episodes(number).exists():
+                    self._move(self._layout.episodes(number))
+            if not same:
+                write_index(self._layout, number, table, left)
+                self._done.append(f"made the index of shard {number} again")
+        return episodes, left
+
+    def _orphans(self) -> None:
+        held = set(self._layout.numbers("data"))
+        for folder, path in (("episodes", self._layout.episodes), ("seals", self._layout.seal)):
+            for number in self._layout.numbers(folder):
+                if number not in held:
+                    self._move(path(number))
+
+
+_Run = tuple[int, int, int, int, bool]
+"""Shard, first row, first step, rows, and whether the episode ends with it."""
+
+
+def _takes(layout: Layout) -> Mapping[tuple[int, int], list[_Run]]:
+    """The runs of every episode, in the order of the rows."""
+    found: dict[tuple[int, int], list[_Run]] = {}
+    for number in layout.numbers("data"):
+        start = 0
+        for rows in ShardReader(layout.data(number)).scan(RUN_COLUMNS):
+            runs, places = find_runs(rows, number, start)
+            start += rows.num_rows
+            columns = (runs["first_step"], runs["length"], runs["end"] != 0)
+            for place, *rest in zip(places.tolist(), *(c.tolist() for c in columns), strict=True):
+                run = (place[2], place[3], rest[0], rest[1], rest[2])
+                found.setdefault((place[0], place[1]), []).append(run)
+    return found
+
+
+def _split(runs: Sequence[_Run]) -> list[list[_Run]]:
+    """Cuts the runs of an episode where one does not go on from the one before."""
+    takes: list[list[_Run]] = []
+    for run in runs:
+        last = takes[-1][-1] if takes else None
+        if last is not None and run[2] == last[2] + last[3] and not last[4]:
+            takes[-1].append(run)
+        else:
+            takes.append([run])
+    return takes

@@ -1,0 +1,138 @@
+"""Episodes for people: as a video where there are images, as text where there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from rollout.api import Array
+from rollout.data.reader import Dataset
+from rollout.data.refs import EpisodeRef
+from rollout.data.schema import ACTION, OBSERVATION, Column, is_image
+from rollout.errors import DatasetError, UnknownNameError
+
+Pixels = NDArray[np.uint8]
+_BAND, _LINE = 44, 18  # pixels: height of the text band, and of a line in it
+_SMALLEST = 256  # pixels; smaller frames are enlarged so that the text can be read
+_PIECE = 64  # steps read at once
+
+
+def images_of(dataset: Dataset) -> tuple[str, ...]:
+    """Returns the columns that hold images one can look at."""
+    return tuple(c.name for c in dataset.manifest.columns if c.role == OBSERVATION and is_image(c))
+
+
+def play_video(
+    dataset: Dataset, ref: EpisodeRef, out: Path, *, column: str | None = None, fps: float = 15.0
+) -> int:
+    """Writes an episode as an MP4 with step, action and reward below each frame.
+
+    Args:
+        dataset: where the episode is.
+        ref: the episode.
+        out: the file to write.
+        column: the image column; the first when None.
+        fps: frames per second.
+
+    Returns:
+        the number of frames written.
+
+    Raises:
+        UnknownNameError: there is no such image column.
+        DatasetError: the episode has no steps, or the video cannot be written.
+    """
+    valid = images_of(dataset)
+    if not valid or (column is not None and column not in valid):
+        raise UnknownNameError("image column", column or "", valid)
+    column = column or valid[0]
+    video, frames = None, 0
+    try:
+        for frame in _frames(dataset, ref, column):
+            if video is None:
+                size = (frame.shape[1], frame.shape[0])
+                video = cv2.VideoWriter(str(out), cv2.VideoWriter.fourcc(*"mp4v"), fps, size)
+                if not video.isOpened():
+                    raise DatasetError(f"cannot write a video to {out}; is the folder there?")
+            video.write(frame)
+            frames += 1
+    finally:
+        if video is not None:
+            video.release()
+    if frames == 0:
+        raise DatasetError(f"episode {ref.episode} has no steps to show")
+    return frames
+
+
+def play_text(dataset: Dataset, ref: EpisodeRef) -> Iterator[str]:
+    """Yields one line per step of an episode: step, action, reward, small observations."""
+    columns = [c for c in dataset.manifest.columns if _is_small(c)]
+    for window in dataset.stream(ref, [*(c.name for c in columns), "reward"], length=_PIECE):
+        for t in range(len(window.columns["reward"])):
+            values = [f"{c.name}={_short(window.columns[c.name][t])}" for c in columns]
+            reward = float(window.columns["reward"][t])
+            yield f"step {window.start + t}: {' '.join(values)} reward={reward:g}"
+
+
+def _is_small(column: Column) -> bool:
+    return column.role in (OBSERVATION, ACTION) and column.codec.name in ("plain", "list")
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return (
+            "["
+            + " ".join(f"{v:g}" for v in value[:8].tolist())
+            + (" ...]" if len(value) > 8 else "]")
+        )
+    return f"{value:g}" if isinstance(value, np.number | float) else str(value)
+
+
+def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
+    """Frames with their captions, BGR; the last is the final observation."""
+    actions = [c.name for c in dataset.manifest.columns if c.role == ACTION and _is_small(c)]
+    total = 0.0
+    for window in dataset.stream(ref, [column, "reward", *actions], length=_PIECE):
+        for t, image in enumerate(window.columns[column]):
+            reward = float(window.columns["reward"][t])
+            total += reward
+            action = " ".join(_short(window.columns[a][t]) for a in actions)
+            step = window.start + t
+            yield _captioned(image, f"step {step}  action {action}", _reward_text(reward, total))
+    key = next(c.key for c in dataset.manifest.columns if c.name == column)
+    final = dataset.read(ref, []).final_observations.get(key)
+    if final is not None:
+        yield _captioned(final, f"end: {ref.end}, {ref.outcome.name.lower()}", f"sum {total:g}")
+
+
+def _reward_text(reward: float, total: float) -> str:
+    return f"reward {reward:g}  sum {total:g}"
+
+
+def _captioned(image: Array, *lines: str) -> Pixels:
+    picture = _to_bgr(image)
+    scale = max(1, -(-_SMALLEST // min(picture.shape[:2])))
+    picture = picture.repeat(scale, axis=0).repeat(scale, axis=1)
+    # The codec wants even sizes.
+    height, width = picture.shape[0] + picture.shape[0] % 2, picture.shape[1] + picture.shape[1] % 2
+    canvas = np.zeros((height + _BAND, width, 3), np.uint8)
+    canvas[: picture.shape[0], : picture.shape[1]] = picture
+    for n, line in enumerate(lines):
+        place = (4, height + _LINE * (n + 1))
+        cv2.putText(
+            canvas, line, place, cv2.FONT_HERSHEY_SIMPLEX, 0.42, (255, 255, 255), 1, cv2.LINE_AA
+        )
+    return canvas
+
+
+def _to_bgr(image: Array) -> Pixels:
+    """The image as OpenCV draws it; of a stack of frames, the newest."""
+    if image.ndim == 2:
+        image = image[:, :, None]
+    if image.shape[2] == 3:
+        return np.ascontiguousarray(image[:, :, ::-1])
+    return np.repeat(image[:, :, -1:], 3, axis=2)

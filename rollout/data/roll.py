@@ -1,0 +1,267 @@
+"""Journals become shards: the roll, what a crash of it leaves, and the episode index beside it.
+
+The order of a roll is what makes it safe: shard under a temporary name, seal, index, the shard's
+own name, and only then is the journal removed. Until the shard has its name the journal counts;
+from then on the journal is a leftover. Both hold the same rows under the same number, so at no
+moment is a row missing or there twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from rollout.data.episodes import INDEX_SCHEMA, Problem, put_together
+from rollout.data.journal import JournalReader
+from rollout.data.layout import Layout, full_disk_named, put_in_place, temporary
+from rollout.data.manifest import Manifest
+from rollout.data.rows import LossRecord
+from rollout.data.runs import RUN_COLUMNS, Open, Runs, find_runs, join_places, join_runs
+from rollout.data.shard import UNREADABLE, Seal, ShardReader, ShardWriter
+from rollout.errors import DatasetError
+
+OPEN_KEY = "gamut.open"
+_ROLL_DEADLINE_S = 600.0  # a shard takes about a second; a disk this slow is a disk that hangs
+
+
+class RunCollector:
+    """Gathers the runs of a shard while its rows pass by.
+
+    Args:
+        shard: number of the shard.
+    """
+
+    def __init__(self, shard: int) -> None:
+        self.rows = 0
+        self._shard = shard
+        self._runs: list[Runs] = []
+        self._places: list[NDArray[np.int64]] = []
+
+    def add(self, rows: pa.RecordBatch | pa.Table) -> None:
+        """Takes the next rows."""
+        runs, places = find_runs(rows, self._shard, self.rows)
+        self.rows += rows.num_rows
+        self._runs.append(runs)
+        self._places.append(places)
+
+    def put_together(
+        self, before: Open, losses: Sequence[LossRecord]
+    ) -> tuple[pa.Table, Open, list[Problem]]:
+        """Returns the index of the shard, the episodes it leaves open, and what is wrong."""
+        return put_together(before, join_runs(self._runs), join_places(self._places), losses)
+
+
+def roll(layout: Layout, manifest: Manifest, number: int, *, fsync: bool = True) -> None:
+    """Makes a journal into a shard of the same number and removes it.
+
+    A journal without rows and losses is removed, a damaged tail is set aside.
+
+    Raises:
+        DiskFullError: there is no room; the journal is as it was.
+        DatasetError: the journal holds other columns than the dataset.
+    """
+    journal = JournalReader(layout.journal(number))
+    collector, writer = RunCollector(number), ShardWriter(layout.data(number), manifest)
+    try:
+        with full_disk_named(layout.data(number), "writing"):
+            for batch in journal.scan():
+                if not batch.schema.equals(manifest.schema):
+                    raise DatasetError(
+                        f"{journal.path} holds other columns than {layout.manifest}; "
+                        f"move it elsewhere, or restore the dataset.json it was written with"
+                    )
+                collector.add(batch)
+                writer.add(batch)
+            if collector.rows or journal.losses:
+                writer.finish(journal.losses)
+                publish(layout, number, collector, journal.losses, fsync=fsync)
+    except (OSError, DatasetError):
+        writer.abandon()
+        raise
+    writer.abandon()
+    _settle(layout, journal)
+
+
+def publish(
+    layout: Layout,
+    number: int,
+    collector: RunCollector,
+    losses: Sequence[LossRecord],
+    *,
+    fsync: bool = True,
+) -> None:
+    """Puts a finished shard in place, its seal and index before it."""
+    table, left, _ = collector.put_together(open_before(layout, number), losses)
+    Seal.of(temporary(layout.data(number))).write(layout.seal(number), fsync=fsync)
+    write_index(layout, number, table, left, fsync=fsync)
+    put_in_place(layout.data(number), fsync=fsync)
+
+
+def _settle(layout: Layout, journal: JournalReader) -> None:
+    """Removes a journal whose whole batches are in a shard."""
+    if journal.damaged:
+        layout.set_aside(journal.path)
+    else:
+        journal.path.unlink()
+
+
+def adopt(layout: Layout, manifest: Manifest) -> list[int]:
+    """Rolls the journals that a crash left and clears half-written files.
+
+    Only for the holder of the lock.
+
+    Returns:
+        the numbers of the journals.
+
+    Raises:
+        DiskFullError: there is no room.
+        DatasetError: a journal holds other columns.
+    """
+    for stray in layout.strays():
+        stray.unlink()
+    numbers = layout.numbers("journal")
+    for number in numbers:
+        if is_sealed(layout, number):
+            journal = JournalReader(layout.journal(number))
+            for _ in journal.scan([]):
+                pass
+            _settle(layout, journal)
+        else:
+            roll(layout, manifest, number)
+    return numbers
+
+
+def is_sealed(layout: Layout, number: int) -> bool:
+    """Returns whether a data shard is there and is what was sealed."""
+    try:
+        return Seal.read(layout.seal(number)).fits(layout.data(number))
+    except (DatasetError, FileNotFoundError):
+        return False
+
+
+def write_index(
+    layout: Layout, number: int, table: pa.Table, left: Open, *, fsync: bool = True
+) -> None:
+    """Puts the index of a shard in place."""
+    path = layout.episodes(number)
+    with pq.ParquetWriter(
+        temporary(path), INDEX_SCHEMA, compression="zstd", write_page_checksum=True
+    ) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({OPEN_KEY: left.to_json()})
+    put_in_place(path, fsync=fsync)
+
+
+def read_index(layout: Layout, number: int) -> tuple[pa.Table, Open]:
+    """Returns the index of a shard and the episodes left open after it.
+
+    Raises:
+        DatasetError: it is missing or damaged.
+    """
+    path = layout.episodes(number)
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read(use_threads=False)
+            left = Open.from_json(file.metadata.metadata[OPEN_KEY.encode()].decode())
+    except (*UNREADABLE, TypeError) as error:
+        raise DatasetError(f"cannot read the index {path}: {error!r}") from error
+    if not table.schema.equals(INDEX_SCHEMA):
+        raise DatasetError(f"the index {path} has other columns: {table.schema.names}")
+    return table.replace_schema_metadata(None), left
+
+
+def derive_index(layout: Layout, number: int, before: Open) -> tuple[pa.Table, Open, list[Problem]]:
+    """Returns the index of a shard, made again from its rows.
+
+    Raises:
+        DatasetError: the shard is damaged.
+        FileNotFoundError: there is no such shard.
+    """
+    reader, collector = ShardReader(layout.data(number)), RunCollector(number)
+    for rows in reader.scan(RUN_COLUMNS):
+        collector.add(rows)
+    return collector.put_together(before, reader.losses)
+
+
+def open_before(layout: Layout, number: int) -> Open:
+    """Returns the episodes that the shards before ``number`` left open.
+
+    Raises:
+        DatasetError: an index is damaged, and so is the shard it could be made from again.
+    """
+    missing = []
+    left = Open.none()
+    for earlier in reversed([n for n in layout.numbers("data") if n < number]):
+        try:
+            left = read_index(layout, earlier)[1]
+            break
+        except DatasetError:
+            missing.append(earlier)
+    for earlier in reversed(missing):
+        left = derive_index(layout, earlier, left)[1]
+    return left
+
+
+class Roller:
+    """Rolls journals on a thread of its own, at most one waiting behind the one at work.
+
+    Args:
+        work: rolls the journal of a number.
+    """
+
+    def __init__(self, work: Callable[[int], None]) -> None:
+        self._work = work
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dataset-roll")
+        self._pending: list[tuple[int, Future[None]]] = []
+
+    @property
+    def numbers(self) -> list[int]:
+        """Journals that are not shards yet."""
+        return [number for number, _ in self._pending]
+
+    def submit(self, number: int) -> None:
+        """Hands a closed journal over; waits while two are on their way.
+
+        Raises:
+            DiskFullError: an earlier roll failed; likewise whatever else it raised.
+        """
+        self.check()
+        if len(self._pending) == 2:
+            self._wait()
+        self._pending.append((number, self._thread.submit(self._work, number)))
+
+    def check(self) -> None:
+        """Raises what a finished roll raised, if one failed."""
+        while self._pending and self._pending[0][1].done():
+            self._wait()
+
+    def finish(self) -> None:
+        """Waits for every roll.
+
+        Raises:
+            DiskFullError: a roll failed; likewise whatever else it raised.
+        """
+        while self._pending:
+            self._wait()
+
+    def close(self) -> None:
+        """Ends the thread; a roll that has not begun is left to the next writer."""
+        self._thread.shutdown(wait=True, cancel_futures=True)
+
+    def _wait(self) -> None:
+        number, future = self._pending[0]
+        try:
+            future.result(timeout=_ROLL_DEADLINE_S)
+        except TimeoutError as error:
+            with suppress(IndexError):
+                self._pending.clear()
+            raise DatasetError(
+                f"journal {number} is not rolled after {_ROLL_DEADLINE_S:.0f} s: the disk hangs"
+            ) from error
+        self._pending.pop(0)

@@ -1,0 +1,283 @@
+"""Data shards: Parquet files of steps, in row groups small enough to read a window from.
+
+A row group ends where a chunk of an episode ends, unless the chunk alone is longer than a group
+should be. Pages carry checksums, and the seal beside a shard its digest and a copy of its footer,
+without which a truncated Parquet file would be lost as a whole.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from rollout.data.layout import temporary, write_text
+from rollout.data.manifest import Manifest
+from rollout.data.rows import LossRecord
+from rollout.data.schema import Column
+from rollout.errors import DatasetError
+
+LOSSES_KEY = "gamut.losses"
+UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError)
+"""What reading a damaged file raises."""
+
+# A window of 64 steps should decompress little; a group costs some 20 us per column to write and
+# 3 KB of footer. 1.5 MiB is 128 steps of 64x64x3 frames and 8,000 steps of 200 bytes.
+_GROUP_BYTES = 3 << 19
+_GROUP_ROWS = (64, 16_384)
+_DICTIONARY_STEP_COLUMNS = ("state", "state_set", "task", "policy")
+
+
+def group_rows(manifest: Manifest) -> int:
+    """Returns the rows a row group should have at least."""
+    fits = _GROUP_BYTES // max(manifest.row_bytes, 1)
+    return max(_GROUP_ROWS[0], min(_GROUP_ROWS[1], fits))
+
+
+class ShardWriter:
+    """Writes one data shard under its temporary name.
+
+    Args:
+        path: the final name.
+        manifest: the dataset.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.rows = 0
+        self._target = group_rows(manifest)
+        self._schema = manifest.schema
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_rows = 0
+        columns = manifest.columns
+        squeeze = manifest.compression
+        self._writer = pq.ParquetWriter(
+            temporary(path),
+            manifest.schema,
+            compression={_leaf(c): "none" if c.codec.is_image else squeeze for c in columns},
+            compression_level=(
+                {_leaf(c): 1 for c in columns if not c.codec.is_image}
+                if squeeze == "zstd"
+                else None
+            ),
+            use_dictionary=list(_DICTIONARY_STEP_COLUMNS),
+            write_statistics=[_leaf(c) for c in columns if _has_statistics(c)],
+            write_page_checksum=True,
+        )
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Adds rows. A row group is written whenever enough have come."""
+        ends = _chunk_ends(batch)
+        start = 0
+        while start < batch.num_rows:
+            need = self._target - self._waiting_rows
+            stop = _cut(ends, start, need, self._target)
+            self._waiting.append(batch.slice(start, stop - start))
+            self._waiting_rows += stop - start
+            start = stop
+            if self._waiting_rows >= self._target:
+                self._write_group()
+
+    def finish(self, losses: Sequence[LossRecord]) -> None:
+        """Writes the footer."""
+        if self._waiting_rows:
+            self._write_group()
+        self._writer.add_key_value_metadata({LOSSES_KEY: json.dumps(list(losses))})
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Gives up and removes the temporary file. Idempotent; nothing to do after a publish."""
+        # Closing writes a footer, which the full disk that made us give up refuses again.
+        with suppress(OSError, pa.ArrowException):
+            self._writer.close()
+        self._writer.is_open = False
+        temporary(self.path).unlink(missing_ok=True)
+
+    def _write_group(self) -> None:
+        table = pa.Table.from_batches(self._waiting, schema=self._schema)
+        self._writer.write_table(table, row_group_size=self._waiting_rows)
+        self.rows += self._waiting_rows
+        self._waiting, self._waiting_rows = [], 0
+
+
+def _leaf(column: Column) -> str:
+    """Path of the column's values in Parquet."""
+    return f"{column.name}.list.element" if column.codec.name == "list" else column.name
+
+
+def _has_statistics(column: Column) -> bool:
+    return column.codec.name == "plain" and not column.nullable
+
+
+def _chunk_ends(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """One past the last row of every stretch of rows of one episode."""
+    episode, attempt = (batch.column(name).to_numpy() for name in ("episode", "attempt"))
+    changes = (episode[1:] != episode[:-1]) | (attempt[1:] != attempt[:-1])
+    return np.concatenate([np.flatnonzero(changes) + 1, [batch.num_rows]])
+
+
+def _cut(ends: NDArray[np.int64], start: int, need: int, target: int) -> int:
+    """Where the row group that wants ``need`` rows from ``start`` on should end."""
+    at = int(np.searchsorted(ends, start + need))
+    if at == len(ends):
+        return int(ends[-1])
+    end = int(ends[at])
+    return end if end - start <= need + target else start + need
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What a data shard must be, and its footer once more.
+
+    Attributes:
+        nbytes: size of the file.
+        sha256: its digest.
+        footer: its last bytes: footer, footer length and magic number.
+    """
+
+    nbytes: int
+    sha256: str
+    footer: bytes
+
+    @classmethod
+    def of(cls, path: Path) -> Seal:
+        """Returns the seal of a whole Parquet file."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            nbytes = file.seek(0, 2)
+            file.seek(-8, 2)
+            length = int.from_bytes(file.read(4), "little")
+            file.seek(-8 - length, 2)
+            return cls(nbytes, digest, file.read())
+
+    def write(self, path: Path, *, fsync: bool) -> None:
+        """Writes the seal to its own file, with a checksum."""
+        packed = pa.Codec("zstd", 1).compress(self.footer, asbytes=True)
+        body = {
+            "bytes": self.nbytes,
+            "sha256": self.sha256,
+            "footer_bytes": len(self.footer),
+            "footer_zstd_base64": base64.b64encode(packed).decode(),
+        }
+        text = json.dumps(body)
+        own = hashlib.sha256(text.encode()).hexdigest()
+        write_text(path, json.dumps({"seal": text, "seal_sha256": own}), fsync=fsync)
+
+    @classmethod
+    def read(cls, path: Path) -> Seal:
+        """Returns the seal in a file.
+
+        Raises:
+            DatasetError: the file is missing or damaged.
+        """
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if hashlib.sha256(data["seal"].encode()).hexdigest() != data["seal_sha256"]:
+                raise ValueError("its checksum differs")
+            body = json.loads(data["seal"])
+            packed = base64.b64decode(body["footer_zstd_base64"])
+            footer = pa.Codec("zstd").decompress(packed, body["footer_bytes"], asbytes=True)
+            return cls(body["bytes"], body["sha256"], footer)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DatasetError(f"cannot read the seal {path}: {error!r}") from error
+
+    def fits(self, path: Path) -> bool:
+        """Returns whether the file is exactly the one that was sealed."""
+        if path.stat().st_size != self.nbytes:
+            return False
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
+
+
+class ShardReader:
+    """Reads rows of a data shard.
+
+    Args:
+        path: the file.
+        source: other bytes to read instead, as when a footer was put back.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        DatasetError: it cannot be read as Parquet.
+    """
+
+    def __init__(self, path: Path, source: pa.Buffer | None = None) -> None:
+        self.path = path
+        try:
+            self._file = pq.ParquetFile(
+                str(path) if source is None else pa.BufferReader(source),
+                pre_buffer=False,
+                page_checksum_verification=True,
+            )
+        except FileNotFoundError:
+            raise
+        except UNREADABLE as error:
+            raise DatasetError(f"cannot read shard {path}: {error}") from error
+        about = self._file.metadata
+        sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
+        self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+        self.schema = self._file.schema_arrow
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return int(self.starts[-1])
+
+    @property
+    def losses(self) -> list[LossRecord]:
+        """Lost episodes."""
+        text = (self._file.metadata.metadata or {}).get(LOSSES_KEY.encode(), b"[]")
+        losses: list[LossRecord] = json.loads(text)
+        return losses
+
+    def read(self, columns: Sequence[str], start: int, stop: int) -> pa.Table:
+        """Returns rows ``start`` to ``stop`` (exclusive), decompressing only their row groups.
+
+        Raises:
+            DatasetError: the rows are damaged.
+        """
+        first = int(np.searchsorted(self.starts, start, side="right")) - 1
+        last = max(int(np.searchsorted(self.starts, stop, side="left")), first + 1)
+        try:
+            table = self._file.read_row_groups(
+                list(range(first, last)), columns=list(columns), use_threads=False
+            )
+        except UNREADABLE as error:
+            raise DatasetError(
+                f"cannot read rows {start} to {stop} of {self.path}: {error}; run: "
+                f"scripts/dataset.py doctor {self.path.parent.parent}"
+            ) from error
+        return table.slice(start - int(self.starts[first]), stop - start).select(list(columns))
+
+    def scan(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Yields every row group as a table.
+
+        Raises:
+            DatasetError: a row group is damaged.
+        """
+        names = list(columns) if columns is not None else list(self.schema.names)
+        for start, stop in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
+            yield self.read(names, start, stop)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+
+def fixed_bytes(path: Path, seal: Seal) -> pa.Buffer:
+    """Returns the bytes of a damaged shard with its own footer put back.
+
+    Row groups before the damage can be read from them; a part that is missing is zeros.
+    """
+    body = seal.nbytes - len(seal.footer)
+    data = path.read_bytes()[:body]
+    return pa.py_buffer(data + bytes(body - len(data)) + seal.footer)

@@ -1,0 +1,161 @@
+"""The files of a dataset at one moment, and rows out of them.
+
+Works beside a live writer: a row has the same number in a journal and in the shard it becomes, so
+a journal that is rolled in between is read from its shard.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from rollout.data.episodes import INDEX_SCHEMA
+from rollout.data.journal import JournalReader
+from rollout.data.layout import Layout
+from rollout.data.roll import RunCollector, derive_index, read_index
+from rollout.data.runs import RUN_COLUMNS, Open
+from rollout.data.schema import Column
+from rollout.data.shard import UNREADABLE, ShardReader
+from rollout.errors import DatasetError
+
+_OPEN_SHARDS = 32  # a footer takes about a megabyte
+_TRIES = 10  # a journal that becomes a shard while we look makes us look again
+
+
+class Snapshot:
+    """The shards, journals and episodes of a dataset at one moment.
+
+    Args:
+        layout: the dataset.
+
+    Attributes:
+        index: episodes that ended (``INDEX_SCHEMA``), each attempt once.
+        open: episodes that have not.
+        numbers: shards and journals, by number.
+
+    Raises:
+        DatasetError: an index is damaged, and so is the shard it could be made from again.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.index: pa.Table = INDEX_SCHEMA.empty_table()
+        self.open = Open.none()
+        self.numbers: list[int] = []
+        self._journals: dict[int, JournalReader] = {}
+        self._shards: OrderedDict[int, ShardReader] = OrderedDict()
+        for _ in range(_TRIES):
+            try:
+                self._take()
+            except FileNotFoundError:
+                continue
+            return
+        raise DatasetError(f"the files of {layout.root} vanish while they are being read")
+
+    def _take(self) -> None:
+        # Journals first: one that is gone when we get to it has become a shard in between.
+        waiting, data = self.layout.numbers("journal"), self.layout.numbers("data")
+        tables, left = [INDEX_SCHEMA.empty_table()], Open.none()
+        self._journals, self.numbers = {}, sorted({*waiting, *data})
+        for number in self.numbers:
+            if number in data:
+                table, left = self._index_of(number, left)
+            else:
+                journal, collector = self._scan(number)
+                table, left, _ = collector.put_together(left, journal.losses)
+                self._journals[number] = journal
+            tables.append(table)
+        self.index, self.open = _first_of_each(pa.concat_tables(tables)), left
+
+    def _index_of(self, number: int, before: Open) -> tuple[pa.Table, Open]:
+        try:
+            return read_index(self.layout, number)
+        except DatasetError:
+            table, left, _ = derive_index(self.layout, number, before)
+            return table, left
+
+    def _scan(self, number: int) -> tuple[JournalReader, RunCollector]:
+        journal, collector = JournalReader(self.layout.journal(number)), RunCollector(number)
+        for batch in journal.scan(RUN_COLUMNS):
+            collector.add(batch)
+        return journal, collector
+
+    def read(self, number: int, columns: Sequence[str], start: int, stop: int) -> pa.Table:
+        """Returns rows ``start`` to ``stop`` (exclusive) of a shard or journal.
+
+        Raises:
+            DatasetError: the rows are damaged, or gone.
+        """
+        journal = self._journals.get(number)
+        if journal is not None:
+            try:
+                return journal.read(columns, start, stop)
+            except FileNotFoundError:
+                del self._journals[number]
+        return self._shard(number).read(columns, start, stop)
+
+    def table(
+        self, number: int, columns: Sequence[str], narrow: Sequence[str], where: pc.Expression
+    ) -> pa.Table:
+        """Returns rows of a shard or journal.
+
+        Args:
+            number: the shard or journal.
+            columns: columns wanted.
+            narrow: columns that ``where`` may speak of.
+            where: which rows, None for all.
+
+        Raises:
+            DatasetError: the rows are damaged, or gone.
+        """
+        journal = self._journals.get(number)
+        if journal is not None:
+            try:
+                read = list(dict.fromkeys([*columns, *narrow]))
+                rows = journal.read(read, 0, journal.rows)
+                return pads.dataset(rows).to_table(columns=list(columns), filter=where)
+            except FileNotFoundError:
+                del self._journals[number]
+        try:
+            source = pads.dataset(str(self.layout.data(number)), format="parquet")
+            return source.to_table(columns=list(columns), filter=where)
+        except UNREADABLE as error:
+            raise DatasetError(f"cannot read {self.layout.data(number)}: {error}") from error
+
+    def _shard(self, number: int) -> ShardReader:
+        if number not in self._shards:
+            try:
+                self._shards[number] = ShardReader(self.layout.data(number))
+            except FileNotFoundError as error:
+                raise DatasetError(
+                    f"{self.layout.data(number)} is gone; if it was not removed on purpose, run: "
+                    f"scripts/dataset.py doctor {self.layout.root}"
+                ) from error
+            if len(self._shards) > _OPEN_SHARDS:
+                self._shards.popitem(last=False)[1].close()
+        self._shards.move_to_end(number)
+        return self._shards[number]
+
+    def close(self) -> None:
+        """Closes the files."""
+        while self._shards:
+            self._shards.popitem()[1].close()
+
+
+def narrow_columns(columns: Sequence[Column]) -> list[str]:
+    """Returns the columns one may filter by without reading large values."""
+    return [c.name for c in columns if c.codec.name == "plain" and not c.nullable]
+
+
+def _first_of_each(index: pa.Table) -> pa.Table:
+    """The index with every attempt of an episode once: a shard may have been copied by hand."""
+    keys = [index.column(name).to_numpy().astype(np.int64) for name in ("episode", "attempt")]
+    _, first = np.unique(np.stack(keys), axis=1, return_index=True)
+    if len(first) == index.num_rows:
+        return index.combine_chunks()
+    return index.take(pa.array(np.sort(first))).combine_chunks()

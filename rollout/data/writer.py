@@ -1,0 +1,247 @@
+"""The writer of a dataset: a recorder that survives being killed at any moment."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import pyarrow as pa
+
+from rollout.api import Fragment, Recorder
+from rollout.data.journal import JournalWriter
+from rollout.data.layout import Layout, WriterLock, full_disk_named, sync_file
+from rollout.data.manifest import Manifest, differences, now, read_manifest, write_manifest
+from rollout.data.roll import Roller, adopt, roll
+from rollout.data.rows import RowEncoder
+from rollout.errors import DatasetError, OutOfTurnError
+
+Fsync = Literal["never", "episode", "shard"]
+SHARD_BYTES = 64 << 20
+_BATCH_BYTES = 256 << 20  # decoded; a larger fragment is journalled in several batches
+
+_log = logging.getLogger(__name__)
+
+
+class DatasetWriter:
+    """Records fragments into one dataset directory, new or begun before.
+
+    Once ``append`` has returned, every step of the fragment survives the death of this process;
+    once ``flush`` has, also that of the machine. A writer that failed refuses to go on, because
+    an episode would miss steps: open the dataset again, and play unfinished episodes anew.
+
+    Args:
+        path: the directory.
+        manifest: what will be recorded, see ``describe_dataset``.
+        fsync: when data is forced onto the disk: ``shard``: when a shard is complete;
+            ``episode``: also whenever an episode ends; ``never``: not before ``flush``.
+        shard_bytes: size of the journal, which is compressed, at which it becomes a shard.
+
+    Raises:
+        DatasetLockedError: another live process is writing it.
+        DatasetError: it holds something else; every difference is named.
+        DiskFullError: there is no room.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        manifest: Manifest,
+        *,
+        fsync: Fsync = "shard",
+        shard_bytes: int = SHARD_BYTES,
+    ) -> None:
+        if fsync not in ("never", "episode", "shard") or shard_bytes < 1:
+            raise DatasetError(
+                f"expected fsync never, episode or shard and shard_bytes of at least 1, "
+                f"got {fsync!r} and {shard_bytes}"
+            )
+        self.layout = Layout(path)
+        self._fsync, self._shard_bytes = fsync, shard_bytes
+        self._journal: JournalWriter | None = None
+        self._number = 0
+        self._failed: BaseException | None = None
+        self._closed = False
+        _require_dataset_or_empty(self.layout)
+        self._lock = WriterLock(self.layout, f"writing, run {manifest.run or 'unnamed'}")
+        try:
+            with full_disk_named(self.layout.root, "opening"):
+                self.manifest = _create_or_resume(self.layout, manifest)
+                adopted = adopt(self.layout, self.manifest)
+        except BaseException:
+            self._lock.release()
+            raise
+        if adopted:
+            _log.info("%s: adopted %d journals of a crash", self.layout.root, len(adopted))
+        self._encoder = RowEncoder(self.manifest, manifest.policy)
+        self._roller = Roller(self._roll_one)
+
+    def append(self, fragment: Fragment) -> None:
+        """Journals the steps of a fragment.
+
+        Raises:
+            DatasetError: its columns are not those of the dataset; nothing was recorded.
+            DiskFullError: there is no room; the fragment was not recorded, all before it is kept.
+            OutOfTurnError: the writer was closed, or has failed before.
+        """
+        self._require_open()
+        batch, losses = self._encoder.encode(fragment), self._encoder.losses(fragment)
+        if batch.num_rows == 0 and not losses:
+            return
+        try:
+            self._roller.check()
+            with full_disk_named(self.layout.root, "journalling into"):
+                journal = self._open_journal()
+                for part, is_last in _parts(batch, self.manifest.row_bytes):
+                    journal.append(part, losses if is_last else ())
+                if self._fsync == "episode" and (len(fragment.final_index) or losses):
+                    journal.sync()
+                if journal.nbytes >= self._shard_bytes:
+                    self._submit()
+        except (OSError, DatasetError) as error:
+            self._fail(error)
+            raise
+
+    def flush(self) -> None:
+        """Forces everything recorded onto the disk.
+
+        Raises:
+            DiskFullError: there is no room.
+            OutOfTurnError: the writer was closed, or has failed before.
+        """
+        self._require_open()
+        try:
+            self._roller.check()
+            with full_disk_named(self.layout.root, "flushing"):
+                for number in self._roller.numbers:
+                    # Rolled in the meantime: then the shard itself was forced onto the disk.
+                    with suppress(FileNotFoundError):
+                        sync_file(self.layout.journal(number))
+                if self._journal is not None:
+                    self._journal.sync()
+                if self._fsync == "never":
+                    self._roller.finish()
+                    for number in self.layout.numbers("data"):
+                        sync_file(self.layout.data(number))
+                for folder in self.layout.folders.values():
+                    sync_file(folder)
+        except (OSError, DatasetError) as error:
+            self._fail(error)
+            raise
+
+    def close(self) -> None:
+        """Rolls the journal, waits for the shards, and gives the dataset free. Idempotent.
+
+        Raises:
+            DiskFullError: there is no room; the journal is kept, the next writer adopts it.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self._failed is None:
+                if self._journal is not None:
+                    self._submit()
+                self._roller.finish()
+        finally:
+            self._roller.close()
+            if self._journal is not None:
+                self._journal.abandon()
+            self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _open_journal(self) -> JournalWriter:
+        if self._journal is None:
+            self._number = self.layout.next_number()
+            self._journal = JournalWriter(self.layout.journal(self._number), self.manifest.schema)
+        return self._journal
+
+    def _submit(self) -> None:
+        """Closes the journal and hands it to the roller."""
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+            self._roller.submit(self._number)
+
+    def _roll_one(self, number: int) -> None:
+        roll(self.layout, self.manifest, number, fsync=self._fsync != "never")
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise OutOfTurnError(f"the writer of {self.layout.root} was closed; open a new one")
+        if self._failed is not None:
+            raise OutOfTurnError(
+                f"the writer of {self.layout.root} failed before ({self._failed}); close it and "
+                f"open a new one, which goes on from what was recorded"
+            ) from self._failed
+
+    def _fail(self, error: BaseException) -> None:
+        self._failed = error
+        if self._journal is not None:
+            self._journal.abandon()
+
+
+def _parts(batch: pa.RecordBatch, row_bytes: int) -> Iterator[tuple[pa.RecordBatch, bool]]:
+    """The batch in parts of bounded size, each with whether it is the last."""
+    step = max(1, _BATCH_BYTES // max(row_bytes, 1))
+    for start in range(0, max(batch.num_rows, 1), step):
+        yield batch.slice(start, step), start + step >= batch.num_rows
+
+
+def _require_dataset_or_empty(layout: Layout) -> None:
+    """Refuses a directory that holds something else, before anything is put into it."""
+    if layout.root.exists() and not layout.root.is_dir():
+        raise DatasetError(f"{layout.root} is a file; a dataset is a directory")
+    known = [layout.manifest, layout.lock, *layout.folders.values(), layout.quarantine]
+    if layout.root.is_dir() and not layout.manifest.exists():
+        others = sorted({p.name for p in layout.root.iterdir()} - {p.name for p in known})
+        others = [name for name in others if not name.startswith(".dataset.json")]
+        if others:
+            raise DatasetError(
+                f"{layout.root} holds something that is no dataset ({', '.join(others[:5])}); "
+                f"choose another directory"
+            )
+
+
+def _create_or_resume(layout: Layout, manifest: Manifest) -> Manifest:
+    """Returns the manifest of the dataset with this session in it, having written it."""
+    session: Mapping[str, Any] = {
+        "run": manifest.run,
+        "opened": now(),
+        "host": socket.gethostname(),
+        "code_version": manifest.code_version,
+        "bridge_version": manifest.bridge_version,
+        "policy": manifest.policy,
+        "policy_options": manifest.policy_options,
+    }
+    layout.create()
+    known = manifest
+    if layout.manifest.exists() or any(layout.numbers(folder) for folder in layout.folders):
+        known = read_manifest(layout)
+        lines = differences(known, manifest)
+        if lines:
+            raise DatasetError(
+                f"dataset {layout.root} holds something else: " + "; ".join(lines) + ". "
+                "Record into another directory, or as the dataset was begun"
+            )
+    known = replace(known, sessions=(*known.sessions, session))
+    write_manifest(layout, known)
+    return known
+
+
+_conforms: type[Recorder] = DatasetWriter

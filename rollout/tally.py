@@ -1,0 +1,122 @@
+"""What a run has come to: counts, running figures, and the results of all its sessions."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from rollout.api import Fragment
+from rollout.data import Dataset
+from rollout.observe.aggregates import Aggregates
+
+
+_Row = tuple[str, str, float, int]  # end, outcome, return, length
+
+
+class Tally:
+    """Counts fragments as they come, and reads the results of the whole run in the end.
+
+    Args:
+        game: name of the game.
+        env_steps: steps recorded in earlier sessions.
+        episodes: episodes finished in earlier sessions.
+    """
+
+    def __init__(self, game: str, *, env_steps: int = 0, episodes: int = 0) -> None:
+        self._game = game
+        self._figures = Aggregates(env_steps=env_steps, episodes=episodes)
+        self._steps_before, self._episodes_before = env_steps, episodes
+        self._began = time.monotonic()
+        self._results: list[_Row] = []
+        self._stored: dict[str, Any] | None = None
+        self.lost: Counter[str] = Counter()
+        self.abandoned: list[int] = []
+        self.hosts_replaced = 0
+
+    @property
+    def env_steps(self) -> int:
+        """Steps of single slots, of all sessions."""
+        return self._figures.env_steps
+
+    @property
+    def episodes(self) -> int:
+        """Episodes with a result, of all sessions."""
+        return self._figures.episodes
+
+    def add(self, fragment: Fragment) -> None:
+        """Counts a fragment in."""
+        self._figures.add_steps(fragment.env_steps)
+        self._figures.add_episodes(fragment.results)
+        self.lost.update(loss.phase for loss in fragment.losses)
+        self._results += [
+            (r.end, r.outcome.name.lower(), r.total_reward, r.length)
+            for r in fragment.results
+            if r.end != "lost"
+        ]
+
+    def metrics(self) -> dict[str, float]:
+        """Returns the running figures for a line of metrics."""
+        return {**self._figures.values(), "lost": float(sum(self.lost.values()))}
+
+    def brief(self) -> dict[str, object]:
+        """Returns the few figures that a progress bar has room for."""
+        figures = self._figures.values()
+        shown: dict[str, object] = {"episodes": self.episodes, "steps": self.env_steps}
+        for name, key in (("steps/s", "rate/steps_per_s"), ("return", "episode/return")):
+            if key in figures:
+                shown[name] = round(figures[key], 2)
+        if self.lost:
+            shown["lost"] = sum(self.lost.values())
+        return shown
+
+    def read_results(self, dataset: Dataset) -> None:
+        """Takes the results of every session from what was recorded."""
+        rows: list[_Row] = [
+            (e.end, e.outcome.name.lower(), e.total_reward, e.length) for e in dataset.episodes()
+        ]
+        self._stored = _results(rows)
+
+    def results(self) -> dict[str, Any]:
+        """Returns what all sessions came to, or this one if nothing was recorded."""
+        return self._stored if self._stored is not None else _results(self._results)
+
+    def session(self) -> dict[str, Any]:
+        """Returns what this session came to, and how fast."""
+        seconds = time.monotonic() - self._began
+        steps = self.env_steps - self._steps_before
+        return {
+            "episodes": self.episodes - self._episodes_before,
+            "env_steps": steps,
+            "seconds": round(seconds, 2),
+            "env_steps_per_second": round(steps / max(seconds, 1e-9), 1),
+            "lost_by_phase": dict(self.lost),
+            "episodes_given_up": self.abandoned,
+            "hosts_replaced": self.hosts_replaced,
+        }
+
+
+def _results(rows: list[_Row]) -> dict[str, Any]:
+    return {
+        "episodes": len(rows),
+        "env_steps": sum(length for *_, length in rows),
+        "ends": dict(Counter(end for end, *_ in rows)),
+        "outcomes": dict(Counter(outcome for _, outcome, *_ in rows)),
+        "return": _spread([total for *_, total, _ in rows]),
+        "length": _spread([float(length) for *_, length in rows]),
+    }
+
+
+def _spread(values: list[float]) -> dict[str, float] | None:
+    if not values:
+        return None
+    array = np.array(values)
+    return {
+        "mean": float(array.mean()),
+        "std": float(array.std()),
+        "min": float(array.min()),
+        "median": float(np.median(array)),
+        "max": float(array.max()),
+    }

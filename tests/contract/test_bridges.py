@@ -1,0 +1,403 @@
+"""The conformance suite of bridges: whole games pass, and each check has a game that fails it."""
+
+import dataclasses
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from gymnasium import spaces
+
+from rollout.api import State, StateSpace
+from rollout.errors import ContractError, GameStartError, InputError, UnknownNameError
+from rollout.registry import PluginImportError, load_plugin
+from rollout.testing import FakeBridge, check_bridge
+from rollout.testing.bridge_checks import BEFORE_LAUNCH, LAUNCHED
+from rollout.testing.fakes import FakeSavingInstance
+
+CHECKS = [name for name, _ in (*BEFORE_LAUNCH, *LAUNCHED)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"side": 4, "max_steps": 9, "with_details": True},
+        {"max_width": 1},
+        {"max_width": 3, "slip": 0.0},
+        {"children": 1},
+        {"offer_snapshots": False},
+    ],
+    ids=str,
+)
+def test_the_fake_passes(options):
+    report = check_bridge(FakeBridge(**options), steps=80)
+    report.raise_if_failed()
+    assert [check.name for check in report.checks] == CHECKS
+    skipped = set(report.names("skipped"))
+    expected = set()
+    if options.get("max_width") == 1:
+        expected = {"reset leaves other slots alone", "width does not matter"}
+    if options.get("offer_snapshots") is False:
+        expected = {"snapshots are exact"}
+    assert skipped - {"over slots are left alone"} == expected
+
+
+@pytest.mark.parametrize("width", [1, 2, 16])
+def test_the_fake_passes_at_any_width(width):
+    check_bridge(FakeBridge(side=4), steps=40, width=width, seed=width).raise_if_failed()
+
+
+def test_a_game_that_does_not_reproduce_may_say_so():
+    report = check_bridge(dataclasses.replace(Flawed(flaw="honest"), unseeded=True))
+    report.raise_if_failed()
+    assert {check.seen for check in report.checks if check.result == "skipped"} == {
+        "the spec says reproducible=False"
+    }
+    assert len(report.names("skipped")) == 7
+
+
+class Lenient(StateSpace):
+    def state(self, index):
+        return State(index, {f.name: f.values[0] for f in self})
+
+
+def _spec_changes(spec):
+    observation = spec.observation_space.spaces
+    return {
+        "honest": {"reproducible": False},
+        "no version": {"version": ""},
+        "text observed": {
+            "observation_space": spaces.Dict({**observation, "chat": spaces.Text(9)})
+        },
+        "nested": {"action_space": spaces.Dict({"a": spaces.Dict({"move": spaces.Discrete(5)})})},
+        "no width": {"max_width": 0},
+        "signal dtype": {"signals": {"x": dataclasses.replace(spec.signals["reward"], dtype="y")}},
+        "narrow observation": {
+            "observation_space": spaces.Dict(
+                {**observation, "position": spaces.Box(0.0, 0.4, (2,), np.float32)}
+            )
+        },
+        "other dtype": {
+            "observation_space": spaces.Dict(
+                {**observation, "position": spaces.Box(0.0, 1.0, (2,), np.float64)}
+            )
+        },
+        "signal missing": {"signals": {**spec.signals, "health": spec.signals["reward"]}},
+        "signal undeclared": {"signals": {"reward": spec.signals["reward"]}},
+        "seed denied": {"uses_seed": False},
+        "lenient space": {"state_space": Lenient(spec.state_space.factors)},
+    }
+
+
+@dataclass(frozen=True)
+class Flawed(FakeBridge):
+    """The fake with one flaw that is not among its options."""
+
+    flaw: str = ""
+    max_steps: int = 12
+
+    @cached_property
+    def spec(self):
+        if self.flaw == "spec starts the game":
+            STRAYS.append(subprocess.Popen([sys.executable, "-c", "input()"], stdin=-1))
+        spec = super().spec
+        return dataclasses.replace(spec, **_spec_changes(spec).get(self.flaw, {}))
+
+    def launch(self, workdir, ports, *, width, timeout_s):
+        if self.flaw == "any width" and width > self.max_width:
+            width = self.max_width
+        if self.flaw == "start error" and not 1 <= width <= self.max_width:
+            raise ValueError("too wide")
+        if not 1 <= width <= self.max_width:
+            raise GameStartError(f"width {width}")
+        return FlawedInstance(self, Path(workdir), width, timeout_s)
+
+
+STRAYS = []
+
+
+@pytest.fixture(autouse=True)
+def _no_strays():
+    yield
+    while STRAYS:
+        stray = STRAYS.pop()
+        stray.kill()
+        stray.communicate()
+
+
+class FlawedInstance(FakeSavingInstance):
+    def __init__(self, bridge, workdir, width, timeout_s):
+        super().__init__(bridge, workdir, width, timeout_s)
+        self.flaw, self.steps = bridge.flaw, 0
+        if self.flaw == "step before reset":
+            self._begun[:] = True
+        self.file = (workdir / "open").open("w") if self.flaw == "file left" else None
+        if self.file:
+            STRAY_FILES.append(self.file)
+
+    def reset(self, slots, starts, *, timeout_s):
+        if self.flaw == "partial resets leak" and len(slots) < self.width:
+            self._salt[list(slots)] += np.uint64(1)
+        frame = super().reset(slots, starts, timeout_s=timeout_s)
+        if self.flaw == "width leaks":
+            self._salt[:] = self.width
+        if self.flaw == "row order" and list(slots) != sorted(slots):
+            return frame.take(range(len(slots))[::-1])
+        if self.flaw == "over on reset":
+            frame.game_over[:] = True
+        if self.flaw == "row missing":
+            return frame.take(range(len(slots) - 1))
+        return frame
+
+    def step(self, actions, *, timeout_s):
+        if self.flaw == "actions changed":
+            actions["move"][:] = 0
+        if self.flaw == "last action" and (actions["move"] == 4).all():
+            raise RuntimeError("no such move")
+        frame = super().step(actions, timeout_s=timeout_s)
+        self.steps += 1
+        if self.flaw == "NaN" and self.steps > 20:
+            self._reward[:] = np.nan
+        if self.flaw == "details":
+            frame.details = [{"when": object()} for _ in range(self.width)]
+        if self.flaw == "details missing":
+            frame.details = [{}]
+        if self.flaw == "tick dtype":
+            frame.tick = frame.tick.astype(np.int32)
+        if self.flaw == "cut differs":
+            frame.game_truncated = frame.game_truncated.astype(np.int8)
+        return frame
+
+    def snapshot(self, slot):
+        data = super().snapshot(slot)
+        if self.flaw == "snapshot not bytes":
+            return json.loads(data)
+        if self.flaw == "snapshot forgets the seed":
+            return json.dumps({**json.loads(data), "_seed": 0}).encode()
+        if self.flaw == "snapshot forgets the place":
+            return json.dumps({**json.loads(data), "_xy": [0, 0], "_target": [3, 3]}).encode()
+        return data
+
+    def close(self):
+        if self.flaw == "close raises twice" and self._closed:
+            raise RuntimeError("already closed")
+        super().close()
+
+
+STRAY_FILES = []
+
+
+@pytest.fixture(autouse=True)
+def _no_stray_files():
+    yield
+    while STRAY_FILES:
+        STRAY_FILES.pop().close()
+
+
+@dataclass
+class Thawed:
+    spec = FakeBridge().spec
+    launch = FakeBridge.launch
+
+
+@dataclass(frozen=True)
+class Unpicklable(FakeBridge):
+    lock: object = field(default_factory=threading.Lock)
+
+
+@dataclass(frozen=True)
+class Changeling(FakeBridge):
+    born: int = 0
+
+    def __reduce__(self):
+        return Changeling, ()
+
+
+FAILURES = [
+    ("spec before launch", Flawed(flaw="no version"), "expected name and version"),
+    ("spec before launch", Flawed(flaw="text observed"), "'chat'.*expected a leaf"),
+    ("spec before launch", Flawed(flaw="nested"), "expected a space of fixed shape"),
+    ("spec before launch", Flawed(flaw="no width"), "max_width: expected at least 1"),
+    ("spec before launch", Flawed(flaw="signal dtype"), "signal 'x'"),
+    ("spec before launch", Flawed(flaw="spec starts the game"), "asking for the spec started"),
+    ("pickles", Thawed(), "is not frozen"),
+    ("pickles", Unpicklable(), "cannot pickle"),
+    ("pickles", Changeling(side=4), "a pickled copy differs"),
+    ("deadlines", FakeBridge(step_deadline_s=0.0), r"deadlines.step_s: expected more than 0"),
+    ("deadlines", FakeBridge(close_deadline_s=float("inf")), "deadlines.close_s"),
+    ("refuses unknown states", Flawed(flaw="lenient space"), "was accepted"),
+    ("launch", FakeBridge(fail_on_start=1), "GameStartError: the fake game refuses"),
+    ("launch", FakeBridge(once_file="/nowhere/file", fail_on_start=1), "expected GameStartError"),
+    ("impossible widths are refused", Flawed(flaw="any width"), "width=4097 was accepted"),
+    ("impossible widths are refused", Flawed(flaw="start error"), "ValueError: too wide"),
+    ("step before reset is refused", Flawed(flaw="step before reset"), "was accepted"),
+    ("reset frame", Flawed(flaw="row order"), "not in the order of the slots"),
+    ("reset frame", Flawed(flaw="over on reset"), "are over on reset"),
+    ("reset frame", Flawed(flaw="row missing"), r"expected uint8\[4, .*got uint8\[3"),
+    ("reset frame", Flawed(flaw="other dtype"), "'position': expected float64"),
+    ("reset frame", Flawed(flaw="narrow observation"), "'position' row . is outside"),
+    ("reset frame", Flawed(flaw="signal missing"), r"missing: \['health'\]"),
+    ("reset frame", Flawed(flaw="signal undeclared"), r"undeclared: \['distance', 'reached'\]"),
+    ("reset frame", FakeBridge(crash_on_reset=1), "GameCrashed"),
+    ("step frame", Flawed(flaw="details"), "must be JSON-able"),
+    ("step frame", Flawed(flaw="details missing"), "expected 4 mappings, got 1"),
+    ("step frame", Flawed(flaw="tick dtype"), "tick: expected int64"),
+    ("step frame", Flawed(flaw="cut differs"), "game_truncated: expected bool"),
+    ("step frame", FakeBridge(crash_on_step=30), "GameCrashed"),
+    ("actions are left as they are", Flawed(flaw="actions changed"), "'move' was changed"),
+    ("every action is accepted", Flawed(flaw="last action"), "RuntimeError: no such move"),
+    ("random agent plays", Flawed(flaw="NaN"), "signal 'reward' holds NaN"),
+    ("over slots are left alone", FakeBridge(moves_when_over=True), "were over and went on"),
+    ("same start, same frames", FakeBridge(unseeded=True), "a second instance"),
+    ("seed", Flawed(flaw="seed denied"), "uses_seed=False, yet"),
+    ("history does not matter", FakeBridge(leak_history=True), "after other episodes"),
+    ("replay gives the same", Flawed(flaw="partial resets leak"), "replay of a random agent"),
+    ("reset leaves other slots alone", FakeBridge(leak_slots=True), "while slot 0 was reset"),
+    ("width does not matter", Flawed(flaw="width leaks"), "width 1 instead of 4"),
+    ("instances do not disturb", FakeBridge(leak_instances=True), "an instance beside another"),
+    ("snapshots are exact", Flawed(flaw="snapshot not bytes"), "expected bytes, got dict"),
+    (
+        "snapshots are exact",
+        Flawed(flaw="snapshot forgets the seed", max_steps=0),
+        "a restored slot",
+    ),
+    ("snapshots are exact", Flawed(flaw="snapshot forgets the place"), "does not show what"),
+    ("close", Flawed(flaw="close raises twice"), "RuntimeError: already closed"),
+    ("close leaves nothing", FakeBridge(children=2, leave_children=True), "left 2 of 2 processes"),
+    ("close leaves nothing", Flawed(flaw="file left"), "close left files open"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "bridge", "seen"), FAILURES, ids=[f"{f[0]}-{k}" for k, f in enumerate(FAILURES)]
+)
+def test_each_check_finds_its_flaw(name, bridge, seen, recwarn):
+    report = check_bridge(bridge, steps=60, only=[name])
+    check = report[name]
+    assert check.result == "failed", report.table()
+    assert re.search(seen, check.seen), report.table()
+    with pytest.raises(ContractError, match=re.escape(check.seen)):
+        report.raise_if_failed()
+
+
+def test_checks_can_be_chosen():
+    report = check_bridge(FakeBridge(), only=["close"])
+    assert [check.name for check in report.checks] == ["spec before launch", "launch", "close"]
+    with pytest.raises(UnknownNameError, match="Nearest: close"):
+        check_bridge(FakeBridge(), only=["closing"])
+
+
+def test_every_check_has_a_flaw_that_fails_it():
+    assert {name for name, _, _ in FAILURES} == set(CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"hang_on_start": 1}, "launch"),
+        ({"hang_on_reset": 1}, "step before reset is refused"),
+        ({"hang_on_step": 3}, "step frame"),
+        ({"hang_on_close": 1}, "step before reset is refused"),
+    ],
+)
+def test_a_game_that_hangs_fails_and_does_not_hang_the_suite(options, name):
+    began = time.monotonic()
+    report = check_bridge(FakeBridge(hang_s=1.0, **options), timeout_s=0.3, steps=20)
+    assert time.monotonic() - began < 3
+    assert report[name].result == "failed"
+    assert "did not come back within 0.3 s; it is in _commit" in report[name].seen
+    assert report.names("failed")
+
+
+def test_processes_that_a_game_leaves_are_ended_by_the_suite():
+    before = set(psutil.Process().children(recursive=True))
+    check_bridge(FakeBridge(children=2, leave_children=True), steps=5)
+    assert set(psutil.Process().children(recursive=True)) == before
+
+
+@pytest.mark.parametrize("options", [{"width": 0}, {"width": 5000}, {"steps": 1}])
+def test_impossible_requests_are_refused(options):
+    with pytest.raises(InputError, match="expected steps >= 2 and a width of 1 to 4096"):
+        check_bridge(FakeBridge(), **options)
+
+
+def test_a_report_can_be_read_by_people_and_programs():
+    report = check_bridge(FakeBridge(moves_when_over=True), steps=60)
+    table = report.table().splitlines()
+    assert table[0].split() == ["check", "result", "seen"]
+    assert table[-1] == f"bridge FakeBridge: {len(CHECKS) - 1} passed, 1 failed, 0 skipped"
+    assert json.loads(json.dumps(report.describe()))["passed"] is False
+    with pytest.raises(KeyError, match="no check 'nothing'"):
+        report["nothing"]
+
+
+INSTALLED = [
+    ("gymnasium", {"id": "CartPole-v1"}, 100),
+    pytest.param("crafter", {}, 12, marks=pytest.mark.slow),
+    pytest.param("atari", {"game": "pong"}, 12, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "steps"), INSTALLED)
+def test_installed_games_pass(name, options, steps):
+    try:
+        bridge = load_plugin("bridges", name)
+    except PluginImportError as error:
+        pytest.skip(str(error))
+    known = {f.name for f in dataclasses.fields(bridge)}
+    options = {key: value for key, value in options.items() if key in known}
+    check_bridge(bridge(**options), steps=steps, width=2).raise_if_failed()
+
+
+@pytest.fixture(scope="module")
+def script():
+    path = Path(__file__).parents[2] / "scripts" / "check_bridge.py"
+    spec = importlib.util.spec_from_file_location("check_bridge_script", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_script_passes_the_fake(script, capsys):
+    assert script.main(["fake", "--set", "side=4", "--set", "bridge.slip=0", "--steps", "30"]) == 0
+    out = capsys.readouterr().out
+    assert "not used, as the spec says" in out
+    assert "0 failed" in out
+
+
+def test_the_script_fails_a_broken_game_in_json(script, capsys):
+    assert script.main(["fake", "--json", "--set", "unseeded=true", "--steps", "30"]) == 3
+    found = json.loads(capsys.readouterr().out)
+    assert found["passed"] is False
+    assert {c["name"]: c["result"] for c in found["checks"]}["same start, same frames"] == "failed"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["faek"], "unknown bridge 'faek'. Nearest: fake"),
+        (["fake", "--set", "sid=4"], "Nearest: bridge.side"),
+        (["fake", "--set", "side=5"], "4"),
+        (["fake", "--set", "side"], "expected KEY=VALUE"),
+        (["fake", "--set", "a.b=1"], "is no option of a bridge"),
+        (["fake", "--set", "side=4", "--set", "bridge.side=8"], "given twice"),
+        (["fake", "--width", "0"], "a width of 1 to 4096"),
+    ],
+)
+def test_the_script_says_what_is_wrong_in_one_line(script, capsys, arguments, message):
+    assert script.main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert not out
+    assert err.startswith("check_bridge: ")
+    assert message in err
+    assert err.count("\n") == 1

@@ -1,0 +1,323 @@
+"""The rules of the house, checked on the syntax trees: who imports whom, how large things are."""
+
+import ast
+import importlib
+import importlib.util
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+INSTALLED = ("rollout", "policies", "bridges")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+MOST_LINES, MOST_FUNCTION_LINES, MOST_METHODS = 400, 60, 6
+
+# Where a library may be imported; a folder stands for all below it.
+RAY = (
+    *(f"rollout/host/{module}.py" for module in ("actors", "fleet", "remote", "session")),
+    "rollout/collect.py",
+    "rollout/vector_env.py",
+    "rollout/train/",
+    "rollout/evaluate/",
+)
+HOMES = {
+    "ray": RAY,
+    "pyarrow": ("rollout/data/",),
+    # rollout.host pickles recipes to send them to a game's own process; the suite checks that a
+    # recipe survives it. Nothing that is stored is ever pickled.
+    "pickle": ("rollout/host/", "rollout/testing/recipe_checks.py"),
+    "cloudpickle": ("rollout/host/",),
+    "dill": (),
+    "shelve": (),
+    "marshal": (),
+}
+# A game's own library is loaded when the game is, never when its bridge is imported.
+GAME_LIBRARIES = ("crafter", "ale_py", "minigrid", "pygame", "ray", "torch")
+
+
+def sources(*folders):
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def name(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree(path):
+    return ast.parse(path.read_text(), str(path))
+
+
+PACKAGED = sources(*INSTALLED)
+EVERYTHING = sources(*INSTALLED, "scripts", "benchmarks", "tests")
+WITHOUT_TESTS = [path for path in EVERYTHING if not name(path).startswith("tests/")]
+
+
+def imports(path):
+    """Every imported module with the line it is imported in."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or "", node.lineno)
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def functions(path):
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def within(path, homes):
+    return any(
+        name(path) == home or (home[-1] == "/" and name(path).startswith(home)) for home in homes
+    )
+
+
+def test_there_is_something_to_check():
+    assert len(PACKAGED) > 20
+
+
+def test_files_are_short():
+    long = {name(path): len(path.read_text().splitlines()) for path in PACKAGED}
+    assert not {path: lines for path, lines in long.items() if lines > MOST_LINES}
+
+
+def test_functions_are_short():
+    long = [
+        f"{name(path)}:{node.lineno} {node.name} has {node.end_lineno - node.lineno + 1} lines"
+        for path in PACKAGED
+        for node in functions(path)
+        if node.end_lineno - node.lineno + 1 > MOST_FUNCTION_LINES
+    ]
+    assert not long
+
+
+def is_protocol(node):
+    names = [base.id for base in node.bases if isinstance(base, ast.Name)]
+    return "Protocol" in names
+
+
+def protocols():
+    return [
+        (path, node)
+        for path in sources("rollout/api")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ClassDef) and is_protocol(node)
+    ]
+
+
+def test_seams_are_narrow():
+    seams = {
+        node.name: [n.name for n in node.body if isinstance(n, ast.FunctionDef)]
+        for _, node in protocols()
+    }
+    assert {"Bridge", "Instance", "Policy", "Evaluator", "Recorder"} <= seams.keys()
+    assert not {seam: methods for seam, methods in seams.items() if len(methods) > MOST_METHODS}
+
+
+def test_import_linter_keeps_its_contracts():
+    code = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    run = subprocess.run(
+        [sys.executable, "-c", code, "--no-cache"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "0 broken" in run.stdout
+
+
+@pytest.mark.parametrize("library", HOMES)
+def test_libraries_stay_at_home(library):
+    strays = [
+        f"{name(path)}:{line} imports {module}"
+        for path in PACKAGED
+        if not within(path, HOMES[library])
+        for module, line in imports(path)
+        if module == library or module.startswith(f"{library}.")
+    ]
+    assert not strays
+
+
+def test_rllib_is_imported_for_training_only():
+    strays = [
+        f"{name(path)}:{line}"
+        for path in WITHOUT_TESTS
+        if not within(path, ("rollout/train/",))
+        for module, line in imports(path)
+        if module.startswith("ray.rllib")
+    ]
+    assert not strays
+
+
+def waits_without_end(path):
+    """Calls of ``ray.get`` and ``ray.wait`` that name no timeout, under whatever name."""
+    direct = {
+        alias.asname or alias.name
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.module == "ray"
+        for alias in node.names
+        if alias.name in ("get", "wait")
+    }
+    modules = {"ray"} | {
+        alias.asname
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name == "ray" and alias.asname
+    }
+    for node in ast.walk(tree(path)):
+        if not isinstance(node, ast.Call):
+            continue
+        called = node.func
+        is_wait = isinstance(called, ast.Name) and called.id in direct
+        if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+            is_wait = called.value.id in modules and called.attr in ("get", "wait")
+        timeouts = [k for k in node.keywords if k.arg == "timeout"]
+        endless = not timeouts or (
+            isinstance(timeouts[0].value, ast.Constant) and timeouts[0].value.value is None
+        )
+        if is_wait and endless:
+            yield f"{name(path)}:{node.lineno} {ast.unparse(called)}"
+
+
+def test_every_wait_for_ray_has_an_end():
+    assert not [call for path in WITHOUT_TESTS for call in waits_without_end(path)]
+
+
+def test_no_handler_catches_everything_in_silence():
+    bare = [
+        f"{name(path)}:{node.lineno}"
+        for path in EVERYTHING
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ExceptHandler) and node.type is None
+    ]
+    assert not bare
+
+
+def exported(path):
+    for node in tree(path).body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
+            return ast.literal_eval(node.value)
+    return None
+
+
+def public_names(path):
+    """What a module binds without an underscore: imports of ours, assignments, definitions."""
+    names = set()
+    for node in tree(path).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in INSTALLED:
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            names.add(node.target.id)
+    return {each for each in names if not each.startswith("_")}
+
+
+PACKAGES = [path for path in PACKAGED if path.name == "__init__.py"]
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=name)
+def test_packages_export_what_they_say(path):
+    listed = exported(path)
+    if listed is None:
+        assert not public_names(path), f"{name(path)} binds public names: list them in __all__"
+        return
+    assert listed == sorted(set(listed)) or len(listed) == len(set(listed)), "a name twice"
+    lazy = any(isinstance(n, ast.FunctionDef) and n.name == "__getattr__" for n in tree(path).body)
+    if not lazy:
+        assert set(listed) == public_names(path)
+    module = importlib.import_module(".".join(path.relative_to(ROOT).parts[:-1]))
+    assert not [each for each in listed if not hasattr(module, each)]
+
+
+ENTRY_POINTS = [
+    (group, entry, target)
+    for group, entries in PROJECT["project"]["entry-points"].items()
+    for entry, target in entries.items()
+]
+
+
+def exists(target):
+    try:
+        return importlib.util.find_spec(target.partition(":")[0]) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("group", sorted({group for group, _, _ in ENTRY_POINTS}))
+def test_importing_plugins_starts_nothing(group):
+    """One process per group: their modules load no game, start no process and no thread."""
+    targets = [t for g, _, t in ENTRY_POINTS if g == group and exists(t)]
+    assert targets
+    code = f"""
+import importlib, sys, threading
+import psutil
+for target in {targets!r}:
+    module, _, attribute = target.partition(":")
+    plugin = importlib.import_module(module)
+    for part in attribute.split("."):
+        plugin = getattr(plugin, part)
+    assert isinstance(plugin, type), target
+loaded = sorted(set({GAME_LIBRARIES!r}) & set(sys.modules))
+assert not loaded, f"importing {{{targets!r}}} loaded {{loaded}}"
+assert threading.active_count() == 1, threading.enumerate()
+assert not psutil.Process().children(recursive=True)
+"""
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_plugins_are_frozen_dataclasses_with_documented_options():
+    undocumented = []
+    for _, entry, target in ENTRY_POINTS:
+        if not exists(target):
+            continue
+        module, _, attribute = target.partition(":")
+        plugin = getattr(importlib.import_module(module), attribute)
+        assert plugin.__dataclass_params__.frozen, f"{entry}: {target} is not frozen"
+        undocumented += [
+            f"{target}.{each.name}"
+            for each in plugin.__dataclass_fields__.values()
+            if each.init and not each.metadata.get("doc")
+        ]
+    assert not undocumented
+
+
+def test_the_rules_find_what_they_look_for(tmp_path, monkeypatch):
+    """Each rule above is shown a file that breaks it."""
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    bad = tmp_path / "bad.py"
+    bad.write_text(
+        "import ray as r\nfrom ray import get as fetch, wait\nimport pyarrow.parquet as pq\n"
+        "r.get(1)\nr.wait([1], timeout=None)\nfetch(2)\nwait([3], timeout=5)\nr.get(1, timeout=2)\n"
+        "class P(Protocol):\n    def a(self): ...\n"
+        "__all__ = ['P', 'missing']\n"
+    )
+    assert [w.split()[1] for w in waits_without_end(bad)] == ["r.get", "r.wait", "fetch"]
+    assert {"ray", "pyarrow.parquet", "ray.get"} <= {module for module, _ in imports(bad)}
+    assert is_protocol(tree(bad).body[-2])
+    assert exported(bad) == ["P", "missing"]
+    assert public_names(bad) == {"P"}
+    assert within(tmp_path / "rollout/data/x.py", HOMES["pyarrow"])
+    assert not within(tmp_path / "rollout/database.py", HOMES["pyarrow"])

@@ -1,0 +1,108 @@
+import contextvars
+import io
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rollout.observe.logs import OURS, about, bound, set_up_logging
+
+logger = logging.getLogger("rollout.test")
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    before, levels = root.handlers[:], {n: logging.getLogger(n).level for n in OURS}
+    yield
+    for handler in root.handlers[:]:
+        if handler not in before:
+            root.removeHandler(handler)
+            handler.close()
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+
+
+def test_a_record_carries_what_it_is_about(capsys, tmp_path: Path) -> None:
+    set_up_logging("info", tmp_path / "run.log")
+    with about(run="r1", instance=3), about(slot=0, instance=4):
+        logger.warning("no answer after %d s", 5)
+    logger.info("done")
+    first, second = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(
+        r"\d\d:\d\d:\d\d WARNING no answer after 5 s \[run=r1 instance=4 slot=0\]", first
+    )
+    assert re.fullmatch(r"\d\d:\d\d:\d\d INFO done", second)
+    first, second = (tmp_path / "run.log").read_text().splitlines()
+    time = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00"
+    tail = r"WARNING rollout\.test no answer after 5 s \| run=r1 instance=4 slot=0"
+    assert re.fullmatch(f"{time} {tail}", first)
+    assert re.fullmatch(f"{time} INFO rollout.test done", second)
+
+
+def test_values_that_would_be_misread_are_quoted(tmp_path: Path) -> None:
+    set_up_logging("info", tmp_path / "run.log")
+    with about(goal='say "hi" = hello', empty="", line="a\nb"):
+        logger.info("x")
+    (line,) = (tmp_path / "run.log").read_text().splitlines()
+    assert line.endswith(r'| goal="say \"hi\" = hello" empty="" line="a\nb"')
+
+
+def test_what_is_bound_ends_with_the_block() -> None:
+    with pytest.raises(ValueError, match="x"), about(slot=1):
+        raise ValueError("x")
+    assert bound() == {}
+
+
+def test_threads_do_not_share_what_is_bound() -> None:
+    seen = []
+    with about(slot=1):
+        context = contextvars.copy_context()
+        threads = [
+            threading.Thread(target=lambda: seen.append(dict(bound()))),
+            threading.Thread(target=lambda: seen.append(context.run(lambda: dict(bound())))),
+        ]
+        for thread in threads:
+            thread.start()
+            thread.join()
+    assert seen == [{}, {"slot": 1}]
+
+
+def test_setting_up_again_replaces(capsys, tmp_path: Path) -> None:
+    set_up_logging("info", tmp_path / "a.log")
+    set_up_logging("debug", tmp_path / "b.log")
+    logger.debug("once")
+    assert capsys.readouterr().err.count("once") == 1
+    assert (tmp_path / "a.log").read_text() == ""
+    assert "once" in (tmp_path / "b.log").read_text()
+
+
+def test_levels_are_for_our_own_packages(capsys) -> None:
+    set_up_logging("info")
+    logging.getLogger("someone.else").info("chatter")
+    logging.getLogger("someone.else").warning("trouble")
+    logger.debug("detail")
+    shown = capsys.readouterr().err
+    assert "trouble" in shown
+    assert "chatter" not in shown
+    assert "detail" not in shown
+
+
+def test_the_terminal_is_whatever_stderr_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_up_logging("info")
+    later = io.StringIO()
+    monkeypatch.setattr("sys.stderr", later)
+    logger.info("moved")
+    assert "moved" in later.getvalue()
+
+
+def test_an_exception_is_kept(tmp_path: Path) -> None:
+    set_up_logging("info", tmp_path / "run.log")
+    try:
+        1 / 0  # noqa: B018 - raises
+    except ZeroDivisionError:
+        logger.exception("oops")
+    assert "ZeroDivisionError" in (tmp_path / "run.log").read_text()

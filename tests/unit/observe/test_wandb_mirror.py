@@ -1,0 +1,256 @@
+import logging
+import os
+import signal
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rollout.config import WandbConfig
+from rollout.errors import DatasetError
+from rollout.observe import wandb_mirror
+from rollout.observe.metrics import Metrics
+from rollout.observe.wandb_mirror import (
+    MirrorSettings,
+    WandbMirror,
+    has_api_key,
+    mirror_file,
+    mirror_settings,
+    shown,
+)
+
+
+def records(path: Path) -> Iterator[bytes]:
+    """The records of a .wandb file: LevelDB's log format behind a header of seven bytes."""
+    data = path.read_bytes()
+    assert data[:4] == b":W&B"
+    position, parts = 7, []
+    while position + 7 <= len(data):
+        left = 32_768 - position % 32_768
+        if left < 7:
+            position += left
+            continue
+        _, length, kind = struct.unpack_from("<IHB", data, position)
+        part = data[position + 7 : position + 7 + length]
+        if kind == 0 or len(part) < length:
+            return
+        position += 7 + length
+        parts.append(part)
+        if kind in (1, 4):  # whole, or the last part
+            yield b"".join(parts)
+            parts = []
+
+
+def steps(directory: Path) -> list[list[dict[str, object]]]:
+    """What each offline run under a run directory would send: its steps, in order."""
+    import json
+
+    from wandb.proto import wandb_internal_pb2
+
+    runs = []
+    for file in sorted(directory.glob("wandb/offline-run-*/run-*.wandb")):
+        rows = []
+        for data in records(file):
+            record = wandb_internal_pb2.Record()
+            record.ParseFromString(data)
+            if record.WhichOneof("record_type") == "history":
+                items = {
+                    "/".join(item.nested_key) or item.key: json.loads(item.value_json)
+                    for item in record.history.item
+                }
+                rows.append({**items, "_step": record.history.step.num})
+        runs.append(rows)
+    return runs
+
+
+def settings(directory: Path, **more: object) -> MirrorSettings:
+    return MirrorSettings(str(directory), "run-1", config={"seed": 3}, **more)  # type: ignore[arg-type]
+
+
+def write(metrics: Metrics, first: int, count: int) -> list[int]:
+    # Not in order, and the same twice: W&B would drop these if they were its steps.
+    numbers = [(7 * (first + i)) % 50 for i in range(count)]
+    for i, number in enumerate(numbers):
+        metrics.write(
+            number,
+            {
+                "episode/return": float(first + i),
+                "episode/length": 5,
+                "rate/steps_per_s": 2.5,
+                "nothing": float("nan"),
+                "mode": "x",
+            },
+        )
+    return numbers
+
+
+def wait_for(condition, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to pass"
+        time.sleep(0.05)
+
+
+def test_every_line_arrives_whatever_its_env_steps(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    numbers = write(metrics, 0, 20)
+    mirror = WandbMirror(metrics.path, settings(tmp_path))
+    numbers += write(metrics, 20, 100)
+    metrics.close()
+    assert mirror.finish(deadline_s=60), (tmp_path / "wandb" / "mirror.log").read_text()
+    assert not mirror.alive
+    (rows,) = steps(tmp_path)
+    assert [row["env_steps"] for row in rows] == numbers
+    assert [row["_step"] for row in rows] == list(range(120))
+    assert [row["charts/episodic_return"] for row in rows] == [float(i) for i in range(120)]
+    assert rows[0]["charts/SPS"] == 2.5
+    assert rows[0]["charts/episodic_length"] == 5
+    assert "nothing" not in rows[0]
+
+
+def test_the_newest_offline_run_of_a_resumed_run_has_all_of_it(tmp_path: Path) -> None:
+    numbers: list[int] = []
+    for session in range(2):
+        with Metrics(tmp_path / "metrics.jsonl", constants={"resume_count": session}) as metrics:
+            numbers += write(metrics, 10 * session, 10)
+        sent = mirror_in_process(metrics.path, settings(tmp_path, resume_count=session))
+        assert sent == 10 * (session + 1)
+        wait_for(lambda: time.time() % 1 < 0.2)  # W&B names the folder after the second
+    newest = max(steps(tmp_path), key=len)
+    assert [row["env_steps"] for row in newest] == numbers
+    assert [row["resume_count"] for row in newest] == [0] * 10 + [1] * 10
+    names = [p.name for p in tmp_path.glob("wandb/offline-run-*/run-*.wandb")]
+    assert names == ["run-run-1.wandb"] * 2
+
+
+def mirror_in_process(path: Path, settings: MirrorSettings) -> int:
+    """Mirrors in a process of its own: W&B leaves threads and open files behind."""
+    import multiprocessing
+
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply_async(mirror_file, (path, settings)).get(60)
+
+
+def test_a_mirror_that_hangs_is_killed_and_said_once(tmp_path, caplog, monkeypatch) -> None:
+    stand_in(tmp_path, monkeypatch, "import signal, time; time.sleep(600)")
+    mirror = WandbMirror(tmp_path / "metrics.jsonl", settings(tmp_path))
+    began = time.monotonic()
+    with caplog.at_level(logging.WARNING):
+        assert not mirror.finish(deadline_s=0.5)
+        assert not mirror.finish(deadline_s=0.5)
+    assert time.monotonic() - began < 5
+    assert not mirror.alive
+    assert [m for m in caplog.messages if "did not finish within 0.5 s" in m] == caplog.messages
+    assert len(caplog.messages) == 1
+    assert "metrics.jsonl has everything" in caplog.text
+
+
+def test_a_mirror_that_fails_is_said_once_and_harms_nothing(tmp_path, caplog, monkeypatch) -> None:
+    stand_in(tmp_path, monkeypatch, "raise SystemExit('no W&B today')")
+    with caplog.at_level(logging.WARNING), Metrics(tmp_path / "metrics.jsonl") as metrics:
+        mirror = WandbMirror(metrics.path, settings(tmp_path))
+        wait_for(lambda: caplog.messages)
+        write(metrics, 0, 5)
+        assert not mirror.finish()
+    assert len(caplog.messages) == 1
+    assert "ended with status 1" in caplog.text
+    assert "no W&B today" in (tmp_path / "wandb" / "mirror.log").read_text()
+
+
+def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Puts another program in the mirror's place."""
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nexec {wandb_mirror.sys.executable} -c "{code}"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(wandb_mirror.sys, "executable", str(program))
+
+
+def test_a_folder_that_cannot_be_made_is_a_warning(tmp_path: Path, caplog) -> None:
+    (tmp_path / "wandb").write_text("in the way")
+    with caplog.at_level(logging.WARNING):
+        mirror = WandbMirror(tmp_path / "metrics.jsonl", settings(tmp_path))
+    assert not mirror.finish()
+    assert len(caplog.messages) == 1
+
+
+def test_a_mirror_whose_run_dies_finishes_by_itself(tmp_path: Path) -> None:
+    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+        mirror = WandbMirror(metrics.path, settings(tmp_path))
+        process = mirror._process
+        assert process is not None
+        assert process.stdin is not None
+        wait_for(lambda: list(tmp_path.glob("wandb/offline-run-*/run-*.wandb")))
+        os.kill(process.pid, signal.SIGTERM)  # as `ray job stop` would: it goes on
+        numbers = write(metrics, 0, 5)
+        process.stdin.close()  # as when the run is killed
+        assert process.wait(30) == 0
+    (rows,) = steps(tmp_path)
+    assert [row["env_steps"] for row in rows] == numbers
+
+
+def test_following_waits_for_half_a_line_and_for_the_file(tmp_path: Path) -> None:
+    path, ended, seen = tmp_path / "m.jsonl", threading.Event(), []
+    thread = threading.Thread(target=lambda: seen.extend(wandb_mirror._follow(path, ended)))
+    thread.start()
+    path.write_bytes(b'{"a": 1}\n{"a"')
+    with path.open("ab") as file:
+        file.write(b': 2}\n{"a": 3')
+    ended.set()
+    thread.join(10)
+    assert seen == [{"a": 1}, {"a": 2}]
+
+
+def test_a_missing_or_damaged_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no metrics file"):
+        mirror_file(tmp_path / "m.jsonl", settings(tmp_path))
+    (tmp_path / "m.jsonl").write_bytes(b"{\n")
+    ended = threading.Event()
+    ended.set()
+    with pytest.raises(DatasetError, match=r"m.jsonl:1"):
+        list(wandb_mirror._follow(tmp_path / "m.jsonl", ended))
+
+
+def test_aliases_stand_beside_our_names() -> None:
+    assert shown({"episode/return": 1.0, "x": None}) == {
+        "episode/return": 1.0,
+        "charts/episodic_return": 1.0,
+    }
+    assert shown({"episode/return": None}) == {}
+
+
+def test_who_asks_for_no_mirror_gets_none(tmp_path: Path, monkeypatch, caplog) -> None:
+    def made(mode: str) -> str | None:
+        config = WandbConfig(mode=mode)  # type: ignore[arg-type]
+        found = mirror_settings(config, tmp_path, "r", job_type="collect", config={})
+        return found and found.mode
+
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.delenv("NETRC", raising=False)
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    assert made("disabled") is None
+    assert made("offline") == "offline"
+    assert made("auto") == "offline"
+    assert not caplog.messages
+    assert made("online") == "offline"
+    assert "no API key" in caplog.text
+    monkeypatch.setenv("WANDB_API_KEY", "x" * 40)
+    assert made("online") == "online"
+    assert made("auto") == "online"
+    monkeypatch.setenv("WANDB_MODE", "disabled")
+    assert made("auto") is None
+    assert made("offline") == "offline"
+
+
+def test_a_key_may_lie_in_netrc(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    assert not has_api_key()
+    (tmp_path / "netrc").write_text("machine api.wandb.ai login user password abc\n")
+    (tmp_path / "netrc").chmod(0o600)
+    assert has_api_key()
+    (tmp_path / "netrc").write_text("machine\n")
+    assert not has_api_key()

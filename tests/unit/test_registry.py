@@ -1,0 +1,88 @@
+import pickle
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from rollout.errors import ContractError, InputError, UnknownNameError
+from rollout.registry import PluginImportError, load_plugin, names
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Puts a distribution on the path, as an installer would."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def install(distribution: str, entry_points: str, **modules: str) -> None:
+        about = tmp_path / f"{distribution}-1.2.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.2\n"
+        )
+        (about / "entry_points.txt").write_text(textwrap.dedent(entry_points))
+        for name, text in modules.items():
+            (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
+
+    return install
+
+
+def test_a_package_adds_a_plugin_by_its_entry_point(install) -> None:
+    install("reg_mine", "[gamut.bridges]\nreg_mine = reg_mine:Mine\n", reg_mine="class Mine: ...")
+    assert "reg_mine" in names("bridges")
+    assert load_plugin("bridges", "reg_mine").__name__ == "Mine"
+    assert "reg_mine" not in names("policies")
+
+
+def test_names_are_sorted_and_import_nothing(install) -> None:
+    install("reg_b", "[gamut.policies]\nzz = reg_b:X\naa = reg_b:Y\n", reg_b="raise SystemError")
+    assert {"aa", "zz"} <= set(names("policies"))
+    assert list(names("policies")) == sorted(names("policies"))
+
+
+def test_an_unknown_name_lists_the_nearest_and_the_valid() -> None:
+    with pytest.raises(UnknownNameError, match=r"unknown bridge 'fakee'. Nearest: fake") as caught:
+        load_plugin("bridges", "fakee")
+    assert "gymnasium" in caught.value.valid
+
+
+def test_an_unknown_group_lists_the_valid() -> None:
+    with pytest.raises(UnknownNameError, match=r"plug-in group 'bridge'.*bridges"):
+        names("bridge")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("body", "cause"),
+    [
+        ("import no_such_library", "ModuleNotFoundError: No module named 'no_such_library'"),
+        ("def (", "SyntaxError"),
+        ("raise RuntimeError('no licence')", "RuntimeError: no licence"),
+        ("x = 1", "AttributeError"),
+    ],
+)
+def test_a_plugin_that_cannot_be_imported_names_its_distribution_and_the_cause(
+    install, body: str, cause: str
+) -> None:
+    name = f"reg_broken{abs(hash(body))}"
+    install("reg_broken", f"[gamut.evaluators]\n{name} = {name}:Bad\n", **{name: body})
+    with pytest.raises(PluginImportError, match=cause) as caught:
+        load_plugin("evaluators", name)
+    assert "reg_broken 1.2" in str(caught.value)
+    assert f"{name}:Bad" in str(caught.value)
+    assert caught.value.__cause__ is not None
+    assert isinstance(caught.value, InputError)
+    assert isinstance(caught.value, ImportError)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_two_claims_on_one_name_are_refused(install) -> None:
+    install("reg_one", "[gamut.bridges]\nreg_same = reg_one:A\n")
+    install("reg_two", "[gamut.bridges]\nreg_same = reg_two:B\n")
+    with pytest.raises(PluginImportError, match=r"(?s)reg_(one|two) 1.2.*reg_(one|two) 1.2"):
+        load_plugin("bridges", "reg_same")
+    assert names("bridges").count("reg_same") == 1
+
+
+def test_an_entry_point_must_name_a_class(install) -> None:
+    install("reg_fn", "[gamut.policies]\nreg_fn = reg_fn:f\n", reg_fn="def f(): ...")
+    with pytest.raises(ContractError, match="expected 'reg_fn:f' to name a class, got function"):
+        load_plugin("policies", "reg_fn")

@@ -1,0 +1,228 @@
+import json
+import platform
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+import yaml
+
+from rollout import run_directory
+from rollout.config import LogConfig, RunConfig, Section, key, load_config, make_config
+from rollout.errors import RunDirectoryError
+from rollout.run_directory import RunDirectory, absolute, versions
+
+
+class Recording(Section):
+    codec: str = key("png", "Codec.")
+    shard_mb: int = key(1, "Size.", gt=0)
+
+
+class Config(RunConfig):
+    may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "actors", "recording.shard_mb")
+    may_grow: ClassVar[tuple[str, ...]] = ("episodes",)
+
+    seed: int = 0
+    actors: int = 1
+    episodes: int | None = 5
+    recording: Recording = key(Recording, "Recording.")
+    log: LogConfig = key(LogConfig, "Log.")
+
+
+class Other(Config):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GAMUT_RUNS_DIR", raising=False)
+    monkeypatch.delenv("RAY_JOB_CONFIG_JSON_ENV_VAR", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+def config(**keys: object) -> Config:
+    return make_config(Config, {"output": "run", **keys})
+
+
+def create(path: Path | str, /, *, resume: bool = False, **keys: object) -> RunDirectory:
+    return RunDirectory.create(path, config(**keys), resume=resume)
+
+
+def test_a_new_run_has_an_id_and_its_resolved_configuration(tmp_path: Path) -> None:
+    run = create("a/run", seed=3)
+    assert run.path == tmp_path / "a" / "run"
+    assert run.resume_count == 0
+    about = json.loads((run.path / "run.json").read_text())
+    assert about["run_id"] == run.run_id
+    assert about["kind"] == "Config"
+    assert about["sessions"][0]["versions"]["python"] == platform.python_version()
+    written = load_config(Config, run.config_file)
+    assert written == config(seed=3, output=str(run.path))
+    assert yaml.safe_load(run.config_file.read_text())["recording"] == {
+        "codec": "png",
+        "shard_mb": 1,
+    }
+
+
+def test_two_runs_have_two_ids() -> None:
+    assert create("a").run_id != create("b").run_id
+
+
+def test_the_paths_lie_in_the_directory(tmp_path: Path) -> None:
+    run = create(tmp_path / "run")
+    for path, name in (
+        (run.dataset, "dataset"),
+        (run.checkpoints, "checkpoints"),
+        (run.videos, "videos"),
+        (run.metrics, "metrics.jsonl"),
+        (run.wandb, "wandb"),
+        (run.log, "run.log"),
+    ):
+        assert path == tmp_path / "run" / name
+
+
+def test_another_run_in_the_way_is_refused() -> None:
+    run = create("run")
+    with pytest.raises(RunDirectoryError, match=f"already holds the run {run.run_id}.*--resume"):
+        create("run")
+
+
+def test_something_else_in_the_way_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("x")
+    for resume in (False, True):
+        with pytest.raises(RunDirectoryError, match=r"holds no run \(found thesis.tex\).*another"):
+            create("run", resume=resume)
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["thesis.tex"]
+
+
+def test_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "run").write_text("x")
+    with pytest.raises(RunDirectoryError, match=r"cannot be used: .*another output"):
+        create("run")
+
+
+def test_an_empty_directory_is_taken_and_so_is_what_a_crash_left(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".run.json.tmp").write_text("{")
+    assert create("run").resume_count == 0
+
+
+def test_resuming_nothing_begins_it() -> None:
+    assert create("run", resume=True).resume_count == 0
+
+
+def test_a_resumed_run_is_the_same_run() -> None:
+    first = create("run")
+    second = create("run", resume=True)
+    third = create("run", resume=True)
+    assert first.run_id == second.run_id == third.run_id
+    assert (second.resume_count, third.resume_count) == (1, 2)
+
+
+def test_harmless_keys_may_change_and_budgets_may_grow() -> None:
+    create("run")
+    run = create(
+        "run", resume=True, actors=4, episodes=9, log={"level": "debug"}, recording={"shard_mb": 2}
+    )
+    changes = json.loads((run.path / "run.json").read_text())["sessions"][1]["changes"]
+    assert changes == [
+        "actors: 1 -> 4",
+        "episodes: 5 -> 9",
+        "recording.shard_mb: 1 -> 2",
+        'log.level: "info" -> "debug"',
+    ]
+    assert load_config(Config, run.config_file).episodes == 9
+    assert create("run", resume=True, actors=1, episodes=None).resume_count == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"seed": 1}, "seed: 0 -> 1"),
+        ({"episodes": 4}, "episodes: 5 -> 4"),
+        ({"recording": {"codec": "raw"}}, 'recording.codec: "png" -> "raw"'),
+    ],
+)
+def test_keys_that_matter_are_listed_and_refused(keys: dict[str, object], message: str) -> None:
+    run = create("run")
+    before = {p: p.read_bytes() for p in run.path.iterdir()}
+    with pytest.raises(RunDirectoryError, match=message) as caught:
+        create("run", resume=True, actors=7, **keys)
+    assert "actors" not in str(caught.value)
+    assert {p: p.read_bytes() for p in run.path.iterdir()} == before
+
+
+def test_no_bound_does_not_shrink_to_a_bound() -> None:
+    create("run", episodes=None)
+    with pytest.raises(RunDirectoryError, match="episodes: null -> 100"):
+        create("run", resume=True, episodes=100)
+
+
+def test_a_run_of_another_kind_is_refused() -> None:
+    create("run")
+    with pytest.raises(RunDirectoryError, match="kind Config, expected Other"):
+        RunDirectory.create("run", Other(output=Path("run")), resume=True)
+
+
+def test_a_run_interrupted_before_its_configuration_was_written_is_resumed() -> None:
+    run = create("run")
+    run.config_file.unlink()
+    assert create("run", resume=True, seed=8).run_id == run.run_id
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"run_id": 3, "sessions": []}'])
+def test_a_damaged_run_json_is_said(text: str) -> None:
+    run = create("run")
+    (run.path / "run.json").write_text(text)
+    with pytest.raises(RunDirectoryError, match=r"run.json (is damaged|does not describe a run)"):
+        create("run", resume=True)
+
+
+def test_a_configuration_of_another_version_is_said() -> None:
+    run = create("run")
+    run.config_file.write_text("output: run\nseeed: 3\n")
+    with pytest.raises(RunDirectoryError, match=r"cannot be resumed: .*seeed"):
+        create("run", resume=True)
+
+
+def test_the_summary_is_written_in_one_step() -> None:
+    run = create("run")
+    run.write_summary({"episodes": 3})
+    run.write_summary({"episodes": 4})
+    assert json.loads(run.summary_file.read_text()) == {"episodes": 4}
+    with pytest.raises(TypeError):
+        run.write_summary({"x": object()})
+    assert json.loads(run.summary_file.read_text()) == {"episodes": 4}
+    assert not [p for p in run.path.iterdir() if p.suffix == ".tmp"]
+
+
+def test_relative_outputs_lie_in_the_runs_directory(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert absolute("a") == tmp_path / "a"
+    assert absolute("~/a") == tmp_path / "home" / "a"
+    monkeypatch.setenv("GAMUT_RUNS_DIR", "~/runs")
+    assert absolute("a") == tmp_path / "home" / "runs" / "a"
+    assert absolute("/x/a") == Path("/x/a")
+    monkeypatch.setenv("GAMUT_RUNS_DIR", "runs")
+    with pytest.raises(RunDirectoryError, match="GAMUT_RUNS_DIR=runs: expected an absolute path"):
+        absolute("a")
+
+
+def test_a_ray_job_needs_an_absolute_output(monkeypatch) -> None:
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    with pytest.raises(RunDirectoryError, match=r"Ray job goes away.*GAMUT_RUNS_DIR"):
+        absolute("a")
+    monkeypatch.setenv("GAMUT_RUNS_DIR", "/shared/runs")
+    assert absolute("a") == Path("/shared/runs/a")
+
+
+def test_versions_name_what_the_run_runs_on(monkeypatch) -> None:
+    found = versions()
+    assert set(found) == {
+        "gamut", "python", "ray", "torch", "numpy", "gymnasium", "pyarrow", "commit", "platform",
+        "cpus",
+    }  # fmt: skip
+    monkeypatch.setattr(run_directory, "_PACKAGES", ("no-such-package",))
+    monkeypatch.setattr(run_directory.shutil, "which", lambda _: None)
+    assert versions()["no-such-package"] is None
+    assert versions()["commit"] is None
