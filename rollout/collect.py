@@ -207,7 +207,7 @@ class _Job:
             with Dataset(self._run.dataset) as dataset:
                 self.tally.read_results(dataset)
         if fleet is not None:
-            self.tally.lost["actor"] += len(fleet.news.losses)
+            self.tally.lost.update(loss.phase for loss in fleet.news.losses)
             self.tally.abandoned += [s.episode for s in fleet.news.abandoned]
             self.tally.hosts_replaced += fleet.news.replaced
         self._run.write_summary(

@@ -52,10 +52,10 @@ class GameRewardEvaluator:
     """Judges ``width`` slots by the game's reward."""
 
     def __init__(self, options: GameReward, width: int) -> None:
-        self._options = options
+        self._options, self._goal = options, options.success_return
+        self._scale = np.float32(options.scale)
         self._total = np.zeros(width, np.float64)
-        self._over = np.zeros(width, np.bool_)
-        self._outcome = np.full(width, Outcome.RUNNING, np.int8)
+        self._decisions = _Decisions(width)
         # Never written: without a goal every verdict says the same.
         self._undefined = np.full(width, np.nan, np.float32)
 
@@ -63,42 +63,36 @@ class GameRewardEvaluator:
         """Forgets the past of some slots."""
         rows = list(slots)
         self._total[rows] = 0.0
-        self._over[rows] = frame.game_over | frame.game_truncated
-        self._outcome = _running(self._outcome, rows)
+        self._decisions.reset(rows, frame)
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
         """Returns the game's reward of the step, and success where a return was asked for."""
-        options, over = self._options, self._over
         gained = frame.signals[REWARD].astype(np.float32)
-        gained[over] = 0.0
-        reward = gained * np.float32(options.scale)
-        if options.clip is not None:
-            np.clip(reward, -options.clip, options.clip, out=reward)
-        if options.success_return is None:
-            self._over = frame.game_over | frame.game_truncated
-            return Verdict(reward, self._undefined, self._outcome)
+        if self._decisions.any_over:
+            gained[self._decisions.over] = 0.0
+        reward, clip = gained * self._scale, self._options.clip
+        if clip is not None:
+            np.maximum(reward, -clip, out=reward)
+            np.minimum(reward, clip, out=reward)
+        if self._goal is None:
+            outcome = self._decisions.judge(frame, None, None)
+            return Verdict(reward, self._undefined, outcome)
         self._total += gained
-        outcome = self._decide(frame, options.success_return)
-        self._over = frame.game_over | frame.game_truncated | (outcome != Outcome.RUNNING)
-        return Verdict(reward, self._progress(options.success_return), outcome)
+        reached = self._total >= self._goal
+        success = reached
+        if not self._options.end_on_success:
+            success = reached & (frame.game_over | frame.game_truncated)
+        outcome = self._decisions.judge(frame, success, frame.game_over)
+        return Verdict(reward, self._progress(self._goal, outcome), outcome)
 
-    def _decide(self, frame: Frame, goal: float) -> NDArray[np.int8]:
-        reached = self._total >= goal
-        when = frame.game_over | frame.game_truncated
-        if self._options.end_on_success:
-            when = np.ones_like(when)
-        outcome = self._outcome.copy()
-        open_ = ~self._over
-        outcome[open_ & reached & when] = Outcome.SUCCESS
-        outcome[open_ & ~reached & frame.game_over] = Outcome.FAILURE
-        self._outcome = outcome
-        return outcome
-
-    def _progress(self, goal: float) -> Floats:
+    def _progress(self, goal: float, outcome: NDArray[np.int8]) -> Floats:
         if goal > 0:
-            return np.clip(self._total / goal, 0.0, 1.0).astype(np.float32)
+            share = np.divide(self._total, goal)
+            np.maximum(share, 0.0, out=share)
+            np.minimum(share, 1.0, out=share)
+            return share.astype(np.float32)
         # A share of a goal that is not above zero means nothing until it is reached.
-        return np.where(self._outcome == Outcome.SUCCESS, 1.0, np.nan).astype(np.float32)
+        return np.where(outcome == Outcome.SUCCESS, 1.0, np.nan).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -139,57 +133,96 @@ class SignalGoalEvaluator:
     """Judges ``width`` slots by one signal.
 
     Values are mirrored for ``<=``, so that more is always better; ``_best`` never falls and never
-    passes the goal. NaN, a signal that was not told, changes nothing.
+    passes the goal. NaN, a signal that was not told, changes nothing; where nothing was told at
+    the reset, the way begins with the first value.
     """
 
     def __init__(self, options: SignalGoal, width: int) -> None:
-        self._options = options
+        self._signal, self._reward = options.signal, options.reward
         self._sign = 1.0 if options.compare == ">=" else -1.0
         self._goal = self._sign * options.target
         self._start = np.zeros(width, np.float64)
         self._best = np.zeros(width, np.float64)
-        self._over: Bools = np.zeros(width, np.bool_)
-        self._outcome = np.full(width, Outcome.RUNNING, np.int8)
+        self._way = np.zeros(width, np.float64)  # from start to goal; 1 where there is none, to divide by
+        self._untold = False  # whether some slot's way has not begun
+        self._decisions = _Decisions(width)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
         """Takes the value at the reset as the beginning of the way."""
         rows = list(slots)
-        self._start[rows] = np.minimum(self._values(frame), self._goal)
-        self._best[rows] = self._start[rows]
-        self._over[rows] = frame.game_over | frame.game_truncated
-        self._outcome = _running(self._outcome, rows)
+        self._start[rows] = self._best[rows] = self._values(frame)
+        self._decisions.reset(rows, frame)
+        self._begin()
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
         """Returns the reward of new units, the share of the way, and success at its end."""
-        open_ = ~self._over
-        values = np.minimum(self._values(frame), self._goal)
-        # fmax takes the other side where one is NaN; a way begins with the first value told.
-        best = np.where(open_, np.fmax(self._best, values), self._best)
-        self._start = np.where(np.isnan(self._start), best, self._start)
-        gained = best - np.fmax(self._best, self._start)
+        best = np.fmax(self._best, self._values(frame))  # fmax: the told one where one is NaN
+        if self._decisions.any_over:
+            best = np.where(self._decisions.over, self._best, best)
+        if self._untold:
+            self._start = np.where(np.isnan(self._start), best, self._start)
+            self._best = np.fmax(self._best, self._start)
+            self._begin()
+        reward = ((best - self._best) * self._reward).astype(np.float32)
+        share = ((best - self._start) / self._way).astype(np.float32)
+        if self._untold:
+            reward[np.isnan(reward)] = 0.0
         self._best = best
-        reward = np.where(np.isnan(gained), 0.0, gained * self._options.reward)
-        outcome = self._outcome.copy()
         reached = best >= self._goal
-        outcome[open_ & reached] = Outcome.SUCCESS
-        outcome[open_ & ~reached & frame.game_over] = Outcome.FAILURE
-        self._outcome = outcome
-        self._over = frame.game_over | frame.game_truncated | (outcome != Outcome.RUNNING)
-        return Verdict(reward.astype(np.float32), self._progress(reached), outcome)
+        if _any(reached):
+            share[reached] = 1.0
+        outcome = self._decisions.judge(frame, reached, frame.game_over)
+        return Verdict(reward, share, outcome)
 
     def _values(self, frame: Frame) -> NDArray[np.float64]:
-        return self._sign * frame.signals[self._options.signal].astype(np.float64)
+        values = np.multiply(frame.signals[self._signal], self._sign, dtype=np.float64)
+        return np.minimum(values, self._goal, out=values)
 
-    def _progress(self, reached: Bools) -> Floats:
+    def _begin(self) -> None:
         way = self._goal - self._start
-        share = np.divide(self._best - self._start, way, out=np.ones_like(way), where=way > 0)
-        share[np.isnan(way)] = np.nan
-        share[reached] = 1.0
-        return share.astype(np.float32)
+        self._way = np.where(way > 0, way, 1.0)
+        self._untold = bool(np.isnan(self._start).any())
 
 
-def _running(outcome: NDArray[np.int8], rows: list[int]) -> NDArray[np.int8]:
-    """Returns a copy with some rows undecided: verdicts that were handed out stay as they were."""
-    outcome = outcome.copy()
-    outcome[rows] = Outcome.RUNNING
-    return outcome
+class _Decisions:
+    """Which slots are over, and how they were decided.
+
+    Arrays that were handed out are never written again, so a verdict stays what it was.
+
+    Attributes:
+        over: slots whose rows repeat, ``(width,)`` bool.
+        any_over: whether there are any.
+    """
+
+    def __init__(self, width: int) -> None:
+        self.over: Bools = np.zeros(width, np.bool_)
+        self.any_over = False
+        self._outcome = np.full(width, Outcome.RUNNING, np.int8)
+
+    def reset(self, rows: list[int], frame: Frame) -> None:
+        """Opens some slots; ``frame`` has one row for each."""
+        self._outcome, self.over = self._outcome.copy(), self.over.copy()
+        self._outcome[rows] = Outcome.RUNNING
+        self.over[rows] = frame.game_over | frame.game_truncated
+        self.any_over = _any(self.over)
+
+    def judge(self, frame: Frame, success: Bools | None, failure: Bools | None) -> NDArray[np.int8]:
+        """Decides open slots, success before failure, and notes which are over from now on."""
+        ended = frame.game_over | frame.game_truncated
+        if success is not None and failure is not None:
+            decided = success | failure
+            if self.any_over:
+                decided &= ~self.over
+            if _any(decided):
+                verdict = np.where(success, np.int8(Outcome.SUCCESS), np.int8(Outcome.FAILURE))
+                self._outcome = np.where(decided, verdict, self._outcome)
+                ended |= decided
+        if self.any_over:
+            ended |= self.over
+        self.over, self.any_over = ended, _any(ended)
+        return self._outcome
+
+
+def _any(mask: Bools) -> bool:
+    # Several times quicker than ``mask.any()`` for the few slots of most games.
+    return 1 in mask.tobytes()

@@ -23,13 +23,11 @@ def info(args: argparse.Namespace) -> int:
         refs = dataset.episodes(include_lost=True)
         print(f"{args.dir}: {manifest.bridge}, task {manifest.task['name']}")
         print(f"  policy {manifest.policy or 'unnamed'}, created {manifest.created}")
-        print(
-            f"  states {manifest.state_space.size}: {', '.join(f.name for f in manifest.state_space)}"
-        )
+        factors = ", ".join(f.name for f in manifest.state_space)
+        print(f"  states {manifest.state_space.size}: {factors}")
         print(f"episodes: {counts.terminated} terminated, {counts.truncated} truncated")
-        print(
-            f"  not results: {counts.lost} lost, {counts.unfinished} unfinished, {counts.damaged} damaged"
-        )
+        print(f"  no results: {counts.lost} lost, {counts.unfinished} unfinished, ", end="")
+        print(f"{counts.damaged} damaged")
         results = [r for r in refs if r.end != "lost"]
         outcomes = Counter(r.outcome.name.lower() for r in results)
         print(f"  outcomes: {', '.join(f'{n} {k}' for k, n in outcomes.items()) or 'none'}")

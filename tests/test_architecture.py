@@ -53,6 +53,14 @@ def tree(path):
     return ast.parse(path.read_text(), str(path))
 
 
+@cache
+def nodes(path, *kinds):
+    """Every node of a file, of these kinds only if any are named."""
+    if not kinds:
+        return tuple(ast.walk(tree(path)))
+    return tuple(node for node in nodes(path) if isinstance(node, kinds))
+
+
 PACKAGED = sources(*INSTALLED)
 EVERYTHING = sources(*INSTALLED, "scripts", "benchmarks", "tests")
 WITHOUT_TESTS = [path for path in EVERYTHING if not name(path).startswith("tests/")]
@@ -60,18 +68,16 @@ WITHOUT_TESTS = [path for path in EVERYTHING if not name(path).startswith("tests
 
 def imports(path):
     """Every imported module with the line it is imported in."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path, ast.Import, ast.ImportFrom):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             yield (node.module or "", node.lineno)
             yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
 
 
 def functions(path):
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+    return nodes(path, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def within(path, homes):
@@ -108,8 +114,8 @@ def protocols():
     return [
         (path, node)
         for path in sources("rollout/api")
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ClassDef) and is_protocol(node)
+        for node in nodes(path, ast.ClassDef)
+        if is_protocol(node)
     ]
 
 
@@ -163,21 +169,18 @@ def waits_without_end(path):
     """Calls of ``ray.get`` and ``ray.wait`` that name no timeout, under whatever name."""
     direct = {
         alias.asname or alias.name
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ImportFrom) and node.module == "ray"
+        for node in nodes(path, ast.ImportFrom)
+        if node.module == "ray"
         for alias in node.names
         if alias.name in ("get", "wait")
     }
     modules = {"ray"} | {
         alias.asname
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Import)
+        for node in nodes(path, ast.Import)
         for alias in node.names
         if alias.name == "ray" and alias.asname
     }
-    for node in ast.walk(tree(path)):
-        if not isinstance(node, ast.Call):
-            continue
+    for node in nodes(path, ast.Call):
         called = node.func
         is_wait = isinstance(called, ast.Name) and called.id in direct
         if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
@@ -198,8 +201,8 @@ def test_no_handler_catches_everything_in_silence():
     bare = [
         f"{name(path)}:{node.lineno}"
         for path in EVERYTHING
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.ExceptHandler) and node.type is None
+        for node in nodes(path, ast.ExceptHandler)
+        if node.type is None
     ]
     assert not bare
 
@@ -258,11 +261,10 @@ def exists(target):
         return False
 
 
-@pytest.mark.parametrize("group", sorted({group for group, _, _ in ENTRY_POINTS}))
-def test_importing_plugins_starts_nothing(group):
-    """One process per group: their modules load no game, start no process and no thread."""
-    targets = [t for g, _, t in ENTRY_POINTS if g == group and exists(t)]
-    assert targets
+def test_importing_plugins_starts_nothing():
+    """Their modules load no game, start no process and no thread."""
+    targets = [target for _, _, target in ENTRY_POINTS if exists(target)]
+    assert len(targets) > 5
     code = f"""
 import importlib, sys, threading
 import psutil

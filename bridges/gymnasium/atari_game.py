@@ -60,7 +60,6 @@ class AtariGame:
         self._lives, self._score = 0, 0.0
         self._held = self._actions[NOOP]
         self._rng = np.random.default_rng(0)
-        self._env.load_game()
         self._loaded = self._ale.cloneState()
 
     def reset(self, *, seed: int) -> tuple[Array, tuple[int, float]]:

@@ -11,7 +11,8 @@ were lost by our machinery, *damaged* ones miss steps: none of the three is ever
 """
 
 from rollout.data.codec import Codec, parse_codec
-from rollout.data.doctor import Finding, Report, doctor
+from rollout.data.doctor import Report, doctor
+from rollout.data.health import Finding
 from rollout.data.layout import DiskFullError, Layout
 from rollout.data.manifest import Manifest, describe_dataset, read_manifest
 from rollout.data.reader import Dataset

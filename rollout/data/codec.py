@@ -101,10 +101,11 @@ def choose_codec(
     if wanted.name not in (*_CHANNELS, "raw"):
         raise DatasetError(f"column {name!r}: codec {wanted} cannot be asked for; valid: {VALID}")
     valid = _image_codecs(dtype, shape)
-    if wanted.name in valid:
+    # The default is for images it can carry: a frame stack of 4 stays raw under jpeg, and so
+    # does a map of a few cells, whose image file would be mostly header.
+    if wanted.name in valid and (own or math.prod(shape) > LONGEST_LIST):
         return wanted
     if wanted.name == "raw" or own is None:
-        # The default is for images it can carry; a frame stack of 4 stays raw under jpeg.
         return fallback
     also = ", ".join(valid) or "none of the image codecs"
     raise DatasetError(
@@ -114,7 +115,7 @@ def choose_codec(
 
 
 def _image_codecs(dtype: str, shape: tuple[int, ...]) -> list[str]:
-    if dtype != "uint8" or len(shape) not in (2, 3) or math.prod(shape) <= LONGEST_LIST:
+    if dtype != "uint8" or len(shape) not in (2, 3):
         return []
     channels = shape[2] if len(shape) == 3 else 1
     return [codec for codec, fits in _CHANNELS.items() if channels in fits]

@@ -22,6 +22,7 @@ from rollout.errors import DatasetError
 LOSSES_KEY = "losses"
 # LZ4 costs a few us per 12 KB frame, and saves that much on writing six times fewer bytes.
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_MESSAGE_MARK = b"\xff\xff\xff\xff"  # every message of a stream begins with it
 _TORN_SLACK = 1 << 20  # bytes; a tail much longer than any batch is damage, not a torn write
 
 
@@ -149,6 +150,8 @@ class JournalReader:
             except (pa.ArrowException, OSError):
                 # A torn write ends with the file; anything else that cannot be read is damage.
                 self.torn = source.tell() >= self.nbytes
+                source.seek(self.whole)
+                self.torn &= _MESSAGE_MARK.startswith(source.read(4))
         tail = self.nbytes - self.whole
         self.torn = self.torn and tail <= 2 * longest + _TORN_SLACK
         self.damaged = tail > 0 and not self.torn

@@ -123,7 +123,7 @@ class Layout:
         return path.rename(self._quarantine_name(path))
 
     def keep_copy(self, path: Path) -> Path:
-        """Puts a file into ``quarantine/`` and leaves it where it is, to be replaced in one step."""
+        """Puts a file into ``quarantine/`` too, and returns its name there."""
         target = self._quarantine_name(path)
         try:
             os.link(path, target)

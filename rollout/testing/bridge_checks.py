@@ -22,6 +22,7 @@ LAUNCHED: tuple[tuple[str, CheckFunction], ...] = (
     ("launch", game_checks.launches),
     ("impossible widths are refused", game_checks.refuses_widths),
     ("step before reset is refused", game_checks.step_before_reset),
+    ("slots never reset are left alone", game_checks.never_reset),
     ("reset frame", game_checks.reset_frame),
     ("step frame", game_checks.step_frame),
     ("actions are left as they are", game_checks.actions_untouched),

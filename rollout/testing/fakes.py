@@ -260,7 +260,7 @@ class FakeInstance:
         self._faults.strike("step")
         self._wait(self.bridge.step_s * self._pace, deadline - time.monotonic(), "step")
         live = self._begun & ~(self._over | self._cut)
-        self._move(np.asarray(actions["move"]), live | self.bridge.moves_when_over)
+        self._move(np.asarray(actions["move"]), live | (self._begun & self.bridge.moves_when_over))
         return self._frame()
 
     def _move(self, move: Array, live: NDArray[np.bool_]) -> None:

@@ -154,7 +154,7 @@ class _Play:
             if start is None and not fresh:
                 self.playing[slot] = None
                 continue
-            # The game wants every slot reset once, so a slot that never plays gets any start.
+            # Reset even a slot that never plays: its rows must hold something, and this is it.
             at = start or Start(self.starts.bridge.spec.state_space.state(0), 0)
             if fresh:
                 self._fill(at)

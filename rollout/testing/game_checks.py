@@ -8,10 +8,11 @@ import numpy as np
 
 from rollout.api import Array, Frame
 from rollout.errors import ContractError, OutOfTurnError
-from rollout.testing.compare import check_finite, check_frame, copy_frame, difference
+from rollout.testing.compare import check_finite, check_frame, check_same, copy_frame, difference
 from rollout.testing.report import Skipped, require
 from rollout.testing.trial import Trial, alive, children, corner_actions, open_files, refuses_width
 
+_IDLE_STEPS = 10
 _TRIES = 5  # trajectories played in the hope that an episode ends
 
 
@@ -32,7 +33,7 @@ def refuses_widths(trial: Trial) -> str:
 
 
 def step_before_reset(trial: Trial) -> str:
-    """A slot that was never reset cannot be stepped, and the refusal breaks nothing."""
+    """An instance that was never reset cannot be stepped, and the refusal breaks nothing."""
     with trial.fresh() as instance:
         actions = trial.actions(1, steps=1)[0]
         try:
@@ -42,6 +43,30 @@ def step_before_reset(trial: Trial) -> str:
             trial.step(instance, actions)
             return str(error)
     raise ContractError("a step before the first reset was accepted; expected OutOfTurnError")
+
+
+def never_reset(trial: Trial) -> str:
+    """Slots that were never reset show zeros and stay out of the way of the one that plays."""
+    if trial.width < 2:
+        raise Skipped("one slot is either reset or not; give a width of 2 or more")
+    idle, playing = np.arange(1, trial.width), np.arange(1)
+    with trial.fresh() as instance:
+        frames = [copy_frame(trial.reset(instance, [0], trial.starts(0)[:1]))]
+        for actions in trial.actions(0)[:_IDLE_STEPS]:
+            frame = trial.step(instance, actions)
+            frames.append(copy_frame(frame, playing))
+            for what in ("observations", "signals"):
+                for key, column in getattr(frame, what).items():
+                    require(
+                        not column[idle].astype(bool).any(),
+                        f"slots 1 to {trial.width - 1} were never reset, yet {what}/{key} "
+                        f"holds something in their rows; expected zeros",
+                    )
+        check_frame(trial.spec, trial.reset(instance, [1], trial.starts(0)[:1]), 1)
+    if trial.spec.reproducible:
+        expected = [frame.take(playing) for frame in trial.reference[: len(frames)]]
+        check_same(expected, frames, "slot 0 beside slots that were never reset")
+    return f"{len(idle)} slots stayed empty for {len(frames) - 1} steps"
 
 
 def reset_frame(trial: Trial) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -57,6 +59,16 @@ def check_recorder(
     ):
         suite.check(name, partial(check, make_recorder, read_back))
     return suite.report()
+
+
+@functools.cache
+def _made(count: int, options: tuple[tuple[str, Any], ...]) -> list[Fragment]:
+    return make_fragments(count, **dict(options))
+
+
+def _fragments(count: int, **options: Any) -> list[Fragment]:
+    """As ``make_fragments``, which is played once only; every recorder gets its own copy."""
+    return copy.deepcopy(_made(count, tuple(options.items())))
 
 
 def rows_of(fragments: Sequence[Fragment]) -> dict[str, Array]:
@@ -118,12 +130,12 @@ def _record(
 
 
 def _keeps(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = make_fragments(3)
+    fragments = _fragments(3)
     return _check_kept(fragments, _record(make_recorder, read_back, fragments))
 
 
 def _several(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    streams = [make_fragments(3, seed=k, instance=k) for k in range(2)]
+    streams = [_fragments(3, seed=k, instance=k) for k in range(2)]
     fragments = [_shift(f, 1000 * k) for pair in zip(*streams, strict=True)
                  for k, f in enumerate(pair)]  # fmt: skip
     return _check_kept(fragments, _record(make_recorder, read_back, fragments))
@@ -144,7 +156,7 @@ def _shift(fragment: Fragment, by: int) -> Fragment:
 
 
 def _ended(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragment = make_fragments(1, length=32)[0]
+    fragment = _fragments(1, length=32)[0]
     recorder = make_recorder()
     recorder.append(fragment)
     have = _episodes(read_back(recorder))
@@ -158,7 +170,7 @@ def _ended(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
 
 
 def _flush(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = make_fragments(2)
+    fragments = _fragments(2)
     recorder = make_recorder()
     for fragment in fragments:
         recorder.append(fragment)
@@ -169,13 +181,13 @@ def _flush(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
 
 
 def _lost(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = make_fragments(3, lost_after=(0,))
+    fragments = _fragments(3, lost_after=(0,))
     seen = _check_kept(fragments, _record(make_recorder, read_back, fragments))
     return f"{seen}, {sum(len(f.losses) for f in fragments)} of them lost"
 
 
 def _idle(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = make_fragments(3, episodes=3)
+    fragments = _fragments(3, episodes=3)
     seen = _check_kept(fragments, _record(make_recorder, read_back, fragments))
     idle = sum(int((~f.valid).sum()) for f in fragments)
     require(idle, "the fragments of the suite have no idle rows")
@@ -183,7 +195,7 @@ def _idle(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
 
 
 def _refuses(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = make_fragments(2)
+    fragments = _fragments(2)
     second = fragments[1]
     changes: dict[str, dict[str, Columns]] = {
         "another observation dtype": {
@@ -211,7 +223,7 @@ def _refuses(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
 
 
 def _close(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = make_fragments(1)
+    fragments = _fragments(1)
     recorder = make_recorder()
     recorder.append(fragments[0])
     recorder.close()
@@ -221,7 +233,7 @@ def _close(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
 
 
 def _after_close(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = make_fragments(2)
+    fragments = _fragments(2)
     recorder = make_recorder()
     recorder.append(fragments[0])
     recorder.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import math
 from collections.abc import Callable, Iterator
@@ -211,9 +212,7 @@ def _nesting(splits: Splits) -> str:
 
 
 def _digests(splits: Splits) -> str:
-    other = Splits(
-        splits.space, splits.seed, splits.validation, splits.test, copy.deepcopy(splits.hold_out)
-    )
+    other = dataclasses.replace(splits, hold_out=copy.deepcopy(splits.hold_out))
     seen: dict[str, str] = {}
     for states in _sets(splits):
         again = other.take(states.part, states.size, order=states.order)

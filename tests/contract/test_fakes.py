@@ -114,7 +114,7 @@ def test_states_that_are_not_of_the_game_are_refused(tmp_path):
     foreign = StateSpace(bridge.spec.state_space.factors[:2]).state(3)
     with pytest.raises(StateError, match=r"missing: \['start', 'target'\]"):
         game.reset([0], [Start(foreign, 0)], timeout_s=5)
-    with pytest.raises(OutOfTurnError, match="were never reset"):
+    with pytest.raises(OutOfTurnError, match="no slot was ever reset"):
         game.step({"move": np.array([0])}, timeout_s=5)
     game.close()
     with pytest.raises(GameCrashed, match="was closed"):

@@ -27,11 +27,11 @@ def judge(recipe, signal, begin, *steps):
     evaluator = recipe.build(len(begin))
     evaluator.reset(range(len(begin)), [START] * len(begin), frame(signal, begin))
     verdicts = [evaluator.judge({}, frame(signal, *step)) for step in steps]
-    return [
-        (v.reward.tolist(), [None if np.isnan(p) else round(float(p), 4) for p in v.progress])
-        + (v.outcome.tolist(),)
-        for v in verdicts
-    ]
+    return [(v.reward.tolist(), rounded(v.progress), v.outcome.tolist()) for v in verdicts]
+
+
+def rounded(progress):
+    return [None if np.isnan(p) else round(float(p), 4) for p in progress]
 
 
 def test_the_reward_of_the_game():

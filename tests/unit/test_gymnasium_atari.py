@@ -55,7 +55,7 @@ def test_frames_are_those_of_gymnasiums_wrappers(game, options):
     frame = reset(bridge, instance, 3)
     picture, _ = env.reset(seed=3)
     rng = np.random.default_rng(0)
-    for number in range(40):
+    for number in range(30):
         assert np.array_equal(frame.observations["observation"][0], picture), number
         action = FIRE if number == 0 else int(rng.integers(env.action_space.n))
         frame = step(instance, action)

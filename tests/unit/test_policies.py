@@ -161,7 +161,7 @@ def test_after_the_script():
     scripts = {"action": [3]}
     assert run(build(ScriptedPolicy(scripts, after="repeat_last")), [start(9)], 2) == [[3], [3]]
     assert run(build(ScriptedPolicy(scripts, after="noop")), [start(9)], 2) == [[3], [2]]
-    with pytest.raises(OutOfTurnError, match="every episode has 1 actions.*set after"):
+    with pytest.raises(OutOfTurnError, match=r"every episode has 1 actions.*set after"):
         run(build(ScriptedPolicy(scripts)), [start(9)], 2)
     with pytest.raises(ConfigError, match=r"no script for episode 9 \(state 0, seed 0\)"):
         build(ScriptedPolicy(SCRIPTS)).initial_memory([start(9)])

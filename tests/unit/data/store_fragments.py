@@ -112,6 +112,7 @@ class Player:
         self._next = instance * 1_000_000 + first
         self._now: list[tuple[Start, int] | None] = [None] * width
         self.ended: list[tuple[int, int]] = []
+        self._steps: dict[tuple[int, int, int], dict[str, Any]] = {}
         self._idle_rng = np.random.default_rng([seed, instance, 77])
 
     def plan(self, episode: int, attempt: int) -> tuple[int, str]:
@@ -129,6 +130,12 @@ class Player:
 
     def step_of(self, episode: int, attempt: int, step: int) -> dict[str, Any]:
         """Every value of one step; step == length gives the final observation."""
+        key = (episode, attempt, step)
+        if key not in self._steps:
+            self._steps[key] = self._make_step(episode, attempt, step)
+        return self._steps[key]
+
+    def _make_step(self, episode: int, attempt: int, step: int) -> dict[str, Any]:
         rng = np.random.default_rng([self.seed, episode, attempt, step])
         return {
             "observation": {
@@ -261,6 +268,25 @@ class Player:
             fragment.observations[key][t, b] = value
         for key, value in values["action"].items():
             fragment.actions[key][t, b] = value
+
+
+def plain_fragment(
+    spec: BridgeSpec, length: int, width: int = 1, *, begin: int = 0, seed: int = 0
+) -> Fragment:
+    """Steps ``begin`` on of one endless episode per slot, with noise for observations."""
+    fragment = Player(spec, width=width)._empty(length)
+    rng = np.random.default_rng(seed)
+    for key, array in fragment.observations.items():
+        noise = rng.integers(0, 2, array.shape)
+        fragment.observations[key] = noise.astype(array.dtype)
+    fragment.starts = tuple(
+        Start(State(7, {}), 0, episode, 0, "train-9-ab12cd34") for episode in range(width)
+    )
+    fragment.start_index[:] = np.arange(width)
+    fragment.step[:] = (begin + np.arange(length))[:, None]
+    fragment.first[:] = fragment.step == 0
+    fragment.check()
+    return fragment
 
 
 def check_episode(

@@ -1,0 +1,59 @@
+"""What every benchmark prints above its table: machine, versions, date, load."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rollout.run_directory import versions
+
+RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def machine() -> str:
+    """Returns one line about the processor, the memory and the load."""
+    model = "unknown processor"
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [x for x in info.read_text().splitlines() if x.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
+    load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
+    return f"{model}, {os.cpu_count()} cores, {platform.system()}, load {load}"
+
+
+def header(title: str, command: str) -> str:
+    """Returns the head of a report."""
+    known = ", ".join(f"{k} {v}" for k, v in versions().items() if k not in ("platform", "cpus"))
+    return "\n".join(
+        [
+            f"# {title}",
+            "",
+            f"- date: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+            f"- machine: {machine()}",
+            f"- versions: {known}",
+            f"- command: `{command}`",
+            "",
+        ]
+    )
+
+
+def spread(values: list[float], digits: int = 0) -> str:
+    """Returns median and range: ``123 (100 to 130)``."""
+    middle, low, high = statistics.median(values), min(values), max(values)
+    return f"{middle:,.{digits}f} ({low:,.{digits}f} to {high:,.{digits}f})"
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Returns a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def save(name: str, text: str) -> None:
+    """Prints a report and writes it to ``benchmarks/results/``."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(text)
+    print(text)

@@ -1,0 +1,93 @@
+"""The command line of datasets."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import cv2
+import pytest
+from gymnasium import spaces
+from store_fragments import Player, frames, make_spec
+from test_round_trip import record
+
+from rollout.data import Dataset, Layout
+
+SCRIPT = Path(__file__).parents[3] / "scripts" / "dataset.py"
+spec = importlib.util.spec_from_file_location("dataset_script", SCRIPT)
+script = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(script)
+
+
+@pytest.fixture
+def images(tmp_path):
+    player = Player(make_spec({"observation": frames(32, 40, 3)}))
+    record(tmp_path / "d", player, 4)
+    return tmp_path / "d"
+
+
+def test_info(images, capsys):
+    assert script.main(["info", str(images)]) == 0
+    text = capsys.readouterr().out
+    for part in (
+        "fake, task hunt",
+        "terminated",
+        "bytes/step",
+        "uint8[32, 40, 3]",
+        "[nats] log-prob",
+    ):
+        assert part in text
+
+
+def test_doctor_and_repair(images, capsys):
+    assert script.main(["doctor", str(images)]) == 0
+    assert "clean; 1 shards, 52 steps" in capsys.readouterr().out
+    os.truncate(Layout(images).data(0), 100)
+    assert script.main(["doctor", str(images)]) == 3
+    assert "error: data/shard-000000.parquet" in capsys.readouterr().out
+    assert script.main(["repair", str(images)]) == 0
+    assert "moved 3 files to quarantine" in capsys.readouterr().out
+    assert script.main(["doctor", str(images)]) == 0
+
+
+def test_play(images, capsys, tmp_path):
+    ref = Dataset(images).episodes()[0]
+    out = tmp_path / "e.mp4"
+    assert script.main(["play", str(images), str(ref.episode), "--out", str(out)]) == 0
+    assert f"{ref.length + 1} frames" in capsys.readouterr().out
+    video = cv2.VideoCapture(str(out))
+    assert int(video.get(cv2.CAP_PROP_FRAME_COUNT)) == ref.length + 1
+    assert video.read()[1].shape[:2] == (256 + 44, 320)
+    video.release()
+
+
+def test_play_without_images_is_text(tmp_path, capsys):
+    player = Player(make_spec({"position": spaces.Box(-1, 1, (2,))}))
+    record(tmp_path / "d", player, 4)
+    ref = Dataset(tmp_path / "d").episodes()[0]
+    assert script.main(["play", str(tmp_path / "d"), str(ref.episode), "--out", "x.mp4"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == ref.length + 1
+    assert lines[0].startswith("step 0: observation/position=[")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "{tmp}/nowhere"], "holds no dataset"),
+        (["doctor", "{tmp}/nowhere"], "holds no dataset"),
+        (["repair", "{tmp}/nowhere"], "holds no dataset"),
+        (["play", "{tmp}/d", "999"], "no episode 999 has ended"),
+        (
+            ["play", "{tmp}/d", "{first}", "--column", "x", "--out", "{tmp}/x.mp4"],
+            "image column 'x'",
+        ),
+        (["play", "{tmp}/d", "{first}", "--out", "{tmp}/no/x.mp4"], "cannot write a video"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(images, capsys, arguments, message):
+    first = Dataset(images).episodes()[0].episode
+    filled = [a.format(tmp=images.parent, first=first) for a in arguments]
+    assert script.main(filled) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
