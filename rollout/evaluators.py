@@ -143,7 +143,7 @@ class SignalGoalEvaluator:
         self._goal = self._sign * options.target
         self._start = np.zeros(width, np.float64)
         self._best = np.zeros(width, np.float64)
-        self._way = np.zeros(width, np.float64)  # from start to goal; 1 where there is none, to divide by
+        self._way = np.ones(width, np.float64)  # from start to goal, 1 where there is none
         self._untold = False  # whether some slot's way has not begun
         self._decisions = _Decisions(width)
 

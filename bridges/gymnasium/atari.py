@@ -21,7 +21,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from bridges.gymnasium.atari_game import AtariGame
+from bridges.gymnasium.atari_game import FIRE, AtariGame
 from bridges.gymnasium.instance import REWARD, GymnasiumInstance
 from bridges.gymnasium.making import (
     REWARD_SPEC,
@@ -36,7 +36,16 @@ from bridges.gymnasium.making import (
     probe,
     seed_space,
 )
-from rollout.api import BridgeSpec, Columns, ColumnSpec, Instance, Resources, flatten_space, option
+from rollout.api import (
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Deadlines,
+    Instance,
+    Resources,
+    flatten_space,
+    option,
+)
 from rollout.errors import ConfigError, UnknownNameError
 
 MAX_WIDTH = 256
@@ -112,6 +121,7 @@ class AtariBridge:
             uses_seed=False,
             process="in_process",
             ticks_per_second=FRAMES_PER_SECOND,
+            deadlines=Deadlines(start_s=180.0, reset_s=60.0, step_s=30.0),  # at the greatest width
             resources=Resources(memory_mb=400),
             tasks=TASKS,
             original_observation_space=observation,
@@ -190,7 +200,10 @@ class AtariBridge:
     def _probe(self) -> Probe:
         build = self._build_console()
         key = f"{self._full_id} {build.args[1]}"
-        return probe(key, find(self._full_id, ()), build)
+        seen = probe(key, find(self._full_id, ()), build)
+        if self.fire_on_reset and seen.actions[FIRE : FIRE + 1] != ("FIRE",):
+            raise ConfigError(f"fire_on_reset: {self.id} has no fire button; set it to false")
+        return seen
 
 
 class _AtariFacts:

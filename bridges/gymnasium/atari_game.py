@@ -9,7 +9,6 @@ import gymnasium
 import numpy as np
 
 from rollout.api import Array
-from rollout.errors import ConfigError
 
 NOOP, FIRE = 0, 1
 
@@ -51,11 +50,6 @@ class AtariGame:
         self._frame_skip, self._noop_max, self._sticky = frame_skip, noop_max, sticky
         self._life_ends, self._clip = terminal_on_life_loss, clip_reward
         self._fire = fire_on_reset
-        if fire_on_reset and "FIRE" not in self._env.get_action_meanings()[:2]:
-            self._env.close()
-            raise ConfigError(
-                f"fire_on_reset: {self._env.spec.id} has no fire button; set it to false"
-            )
         self._screens = _Screens(self._ale, size, grayscale, stack)
         self._lives, self._score = 0, 0.0
         self._held = self._actions[NOOP]

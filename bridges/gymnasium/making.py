@@ -38,12 +38,14 @@ class Probe:
         action: its action space, taken apart.
         fps: game steps per second that its metadata names, or None.
         reproducible: whether its registration claims that seeds reproduce.
+        actions: what its actions are called, where it says so (Atari does).
     """
 
     observation: FlatSpace
     action: FlatSpace
     fps: float | None
     reproducible: bool
+    actions: tuple[str, ...] = ()
 
 
 def check_at_least(name: str, value: object, least: float) -> None:
@@ -186,6 +188,7 @@ def probe(
                 flatten_space(env.action_space, ACTION, text_columns=True),
                 float(fps) if fps else None,
                 not spec.nondeterministic,
+                tuple(getattr(env.unwrapped, "get_action_meanings", tuple)()),
             )
         finally:
             close_games([env])

@@ -234,5 +234,6 @@ class Bridge(Protocol):
 
         Raises:
             GameStartError: it did not come up; the message says why.
+            ConfigError: it cannot have that width.
         """
         ...

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rollout.api.bridge import Start
 from rollout.api.task import Outcome
-from rollout.api.types import Array, Bools, Columns, Details, Floats, Ints
+from rollout.api.types import Bools, Columns, Details, Floats, Ints
 from rollout.errors import ContractError
 
 End = Literal["terminated", "truncated", "lost"]
@@ -175,10 +175,49 @@ class Fragment:
         Raises:
             ContractError: names the column or the row that breaks one.
         """
-        shape = (self.length, self.width)
-        for name, array in self._columns():
-            if array.shape[:2] != shape:
-                raise ContractError(f"{name}: expected (T, B, ...) = {shape}, got {array.shape}")
+        self._check_shapes()
+        self._check_ends()
+        self._check_rows()
+        self._check_finals()
+        self._check_results()
+
+    def _check_shapes(self) -> None:
+        t, b = self.length, self.width
+        self._expect((t, b), {name: getattr(self, name) for name in _ROWS + _MASKS})
+        for name in ("observations", "actions", "extras", "signals"):
+            self._expect((t, b), {f"{name}/{k}": v for k, v in getattr(self, name).items()})
+        for name in ("version", "wall_time", "latency"):
+            self._expect((t,), {name: getattr(self, name)})
+        for name in _MASKS:
+            if getattr(self, name).dtype != bool:
+                raise ContractError(f"{name}: expected bool, got {getattr(self, name).dtype}")
+
+    @staticmethod
+    def _expect(leading: tuple[int, ...], arrays: Columns) -> None:
+        for name, array in arrays.items():
+            if array.shape[: len(leading)] != leading:
+                raise ContractError(f"{name}: expected {leading} and on, got {array.shape}")
+
+    def _check_finals(self) -> None:
+        """What follows the rows: final and next observations, memory, details."""
+        t, b, ends = self.length, self.width, len(self.final_index)
+        for name, leading in (("final_observations", ends), ("next_observations", b)):
+            columns = getattr(self, name)
+            self._expect((leading,), {f"{name}/{k}": v for k, v in columns.items()})
+            if columns.keys() != self.observations.keys():
+                raise ContractError(
+                    f"{name}: expected the keys {sorted(self.observations)}, got {sorted(columns)}"
+                )
+        self._expect((b,), {f"memory/{k}": v for k, v in self.memory.items()})
+        if self.details is not None and (
+            len(self.details) != t
+            or any(len(row) != b for row in self.details)
+            or self.final_details is None
+            or len(self.final_details) != ends
+        ):
+            raise ContractError(f"details: expected {t} rows of {b}, and {ends} final ones")
+
+    def _check_ends(self) -> None:
         ends = self.terminated.astype(np.int8) + self.truncated + self.lost
         if (ends > 1).any():
             raise ContractError("a row is the end of its episode in more than one way")
@@ -190,23 +229,20 @@ class Fragment:
                 f"final_index must list every end in order: expected {where.tolist()}, "
                 f"got {self.final_index.tolist()}"
             )
-        self._check_rows()
-
-    def _columns(self) -> list[tuple[str, Array]]:
-        named: list[tuple[str, Array]] = [
-            (name, getattr(self, name))
-            for name in ("step", "reward", "progress", "outcome", "tick", "first")
-            + ("terminated", "truncated", "lost")
-        ]
-        for group in ("observations", "actions", "extras", "signals"):
-            named += [(f"{group}/{k}", v) for k, v in getattr(self, group).items()]
-        return named
 
     def _check_rows(self) -> None:
         valid, done = self.valid, self.done
+        if self.start_index.max(initial=-1) >= len(self.starts):
+            raise ContractError(
+                f"start_index: expected numbers below {len(self.starts)}, the number of starts, "
+                f"got {self.start_index.max()}"
+            )
         if (self.first != (valid & (self.step == 0))).any():
             raise ContractError("first must mark exactly the rows with step 0")
-        same = valid[1:] & valid[:-1] & ~done[:-1]
+        going_on = valid[:-1] & ~done[:-1]
+        if not valid[1:][going_on].all():
+            raise ContractError("a slot is idle within an episode")
+        same = valid[1:] & going_on
         if not (
             (self.step[1:][same] == self.step[:-1][same] + 1).all()
             and (self.start_index[1:][same] == self.start_index[:-1][same]).all()
@@ -215,3 +251,27 @@ class Fragment:
         after = valid[1:] & done[:-1]
         if not self.first[1:][after].all():
             raise ContractError("the row after an end must be the first of the next episode")
+
+    def _check_results(self) -> None:
+        """Every end has its result, and every loss is told; a loss need not have a row here."""
+        rows = set()
+        for t, b in self.final_index.tolist():
+            start = self.starts[int(self.start_index[t, b])]
+            end = next(n for n in ("terminated", "truncated", "lost") if getattr(self, n)[t, b])
+            rows.add((start.episode, start.attempt, b, end))
+        told = {(r.start.episode, r.start.attempt, r.slot, r.end) for r in self.results}
+        missing = rows - told
+        extra = {r for r in told - rows if r[3] != "lost"}
+        if missing or extra:
+            raise ContractError(
+                f"results must tell of every end, as (episode, attempt, slot, end): "
+                f"missing {sorted(missing)}, without a row {sorted(extra)}"
+            )
+        lost = {r[:3] for r in told | rows if r[3] == "lost"}
+        losses = {(x.start.episode, x.start.attempt, x.slot) for x in self.losses}
+        if not lost <= losses:
+            raise ContractError(f"losses must tell of every lost episode: {sorted(lost - losses)}")
+
+
+_MASKS = ("first", "terminated", "truncated", "lost")
+_ROWS = ("step", "reward", "progress", "outcome", "tick")

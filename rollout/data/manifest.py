@@ -165,17 +165,16 @@ def describe_dataset(
         bridge_options: its options, JSON-able.
         policy: name of the policy.
         policy_options: its options, JSON-able.
-        extras: ``Policy.extras``.
+        extras: ``Policy.extras`` of the policy.
         codec: ``raw``, ``png``, ``webp`` or ``jpeg:QUALITY`` for image observations.
         codecs: the same for single observations, by key.
         details: whether to keep what has no fixed shape, as JSON text.
         compression: of the shards: ``zstd``, ``lz4`` or ``none``.
         code_version: version of the code.
-        run: id of the run.
+        run: its id.
 
     Raises:
         DatasetError: a codec cannot carry its observation, or options are not JSON-able.
-        SpaceError: a space that cannot be carried in columns.
     """
     if compression not in _COMPRESSIONS:
         raise DatasetError(f"compression {compression!r} does not exist; valid: {_COMPRESSIONS}")

@@ -89,7 +89,12 @@ class Flawed(MemoryRecorder):
             fragment.start_index[:, rows] = -1
             fragment.first[:, rows] = fragment.lost[:, rows] = False
             fragment.terminated[:, rows] = fragment.truncated[:, rows] = False
+            kept = ~rows[fragment.final_index[:, 1]]
             fragment.final_index = np.argwhere(fragment.done)
+            for key, column in fragment.final_observations.items():
+                fragment.final_observations[key] = column[kept]
+            fragment.results = tuple(r for r in fragment.results if not rows[r.slot])
+            fragment.losses = ()
         super().append(fragment)
         if self.flaw == "broken by refusal":
             self.closed = len(self.fragments) == 1

@@ -166,3 +166,43 @@ def test_whatever_the_reference_player_plays_is_whole(seed, width, length, episo
             assert result.slot == slot
             assert result.length == fragment.step[t, slot] + 1
             assert result.start == fragment.starts[fragment.start_index[t, slot]]
+
+
+def without_first_key(columns):
+    columns.pop(next(iter(columns)))
+
+
+BREAKS = {
+    "start_index: expected numbers below": lambda f: setattr(f, "starts", f.starts[:1]),
+    "final_observations/.*: expected": lambda f: f.final_observations.update(
+        {k: v[1:] for k, v in f.final_observations.items()}
+    ),
+    "final_observations: expected the keys": lambda f: without_first_key(f.final_observations),
+    "next_observations: expected the keys": lambda f: without_first_key(f.next_observations),
+    "next_observations/.*: expected": lambda f: f.next_observations.update(
+        {k: v[1:] for k, v in f.next_observations.items()}
+    ),
+    "version: expected": lambda f: setattr(f, "version", f.version[1:]),
+    "wall_time: expected": lambda f: setattr(f, "wall_time", f.wall_time[1:]),
+    "memory/.*: expected": lambda f: setattr(f, "memory", {"h": np.zeros((99, 2))}),
+    "details: expected": lambda f: setattr(f, "details", [[None] * 4]),
+    "truncated: expected bool": lambda f: setattr(f, "truncated", f.truncated.astype(np.int8)),
+    "results must tell of every end": lambda f: setattr(f, "results", f.results[1:]),
+    "losses must tell": lambda f: setattr(f, "losses", ()),
+}
+
+
+@pytest.mark.parametrize("message", BREAKS)
+def test_what_lies_beside_the_rows(fragment, message):
+    fragment.check()
+    BREAKS[message](fragment)
+    with pytest.raises(ContractError, match=message):
+        fragment.check()
+
+
+def test_an_idle_row_within_an_episode(fragment):
+    going_on = fragment.valid[1:-1] & ~fragment.done[1:-1] & ~fragment.first[1:-1]
+    t, slot = np.argwhere(going_on & ~fragment.done[:-2])[0] + (1, 0)
+    fragment.start_index[t, slot] = -1
+    with pytest.raises(ContractError, match="idle within an episode"):
+        fragment.check()

@@ -250,8 +250,8 @@ class Player:
             wall_time=1.7e9 + np.arange(t) * 0.25,
             latency=np.full(t, 0.125, np.float32),
             final_index=np.zeros((0, 2), np.int64),
-            final_observations={},
-            next_observations={},
+            final_observations=allocate(self.spec.observation_space, 0),
+            next_observations=allocate(self.spec.observation_space, b),
         )
 
     def _put(
