@@ -59,16 +59,12 @@ class ShardWriter:
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         columns = manifest.columns
-        squeeze = manifest.compression
         self._writer = pq.ParquetWriter(
             temporary(path),
             manifest.schema,
-            compression={_leaf(c): "none" if c.codec.is_image else squeeze for c in columns},
-            compression_level=(
-                {_leaf(c): 1 for c in columns if not c.codec.is_image}
-                if squeeze == "zstd"
-                else None
-            ),
+            # Image files too: their headers and tables repeat from frame to frame.
+            compression=manifest.compression,
+            compression_level=1 if manifest.compression == "zstd" else None,
             use_dictionary=list(_DICTIONARY_STEP_COLUMNS),
             write_statistics=[_leaf(c) for c in columns if _has_statistics(c)],
             write_page_checksum=True,

@@ -228,12 +228,18 @@ def _remote_host(
         max_restarts=0,  # the fleet replaces it, with what it held and within a budget
         max_task_retries=0,  # steps are not idempotent
         concurrency_groups={_WATCH: 1},
-        runtime_env={"env_vars": _one_thread()},
-    )(GameHost)
+    )(_OneThreadHost)
     return actor.remote(plan, number, incarnation)
 
 
-def _one_thread() -> dict[str, str]:
-    """Thread caps: many actors with as many threads each stall one another."""
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    return {name: os.environ.get(name, "1") for name in names}
+class _OneThreadHost(GameHost):
+    """A host that keeps to its processor: many actors with many threads each stall one another.
+
+    Ray caps OpenMP by the processors of the actor; what it does not cap is capped here, before a
+    bridge or a policy imports it.
+    """
+
+    def __init__(self, plan: HostPlan, number: int, incarnation: int) -> None:
+        for name in ("OPENCV_FOR_THREADS_NUM", "NUMBA_NUM_THREADS"):
+            os.environ.setdefault(name, "1")
+        super().__init__(plan, number, incarnation)
