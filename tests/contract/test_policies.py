@@ -59,6 +59,26 @@ def test_the_random_policy_passes(spec):
     assert report.names("skipped") == ["rows are independent"]  # it has no best action
 
 
+def test_the_scripted_policy_passes():
+    moves = np.arange(40) % 5
+    recipe = build_plugin("policies", "scripted", {"actions": {"move": moves}, "after": "repeat_last"})
+    report = check_policy(recipe, SPEC, TASK)
+    report.raise_if_failed()
+    assert report.names("passed") == CHECKS
+
+
+def go_east(observations):
+    """A policy of one line, for the conformance test of callables."""
+    return np.where(observations["position"][:, 0] < 0.5, 4, 3)
+
+
+def test_a_callable_policy_passes():
+    target = f"{__name__}:go_east"
+    report = check_policy(build_plugin("policies", "callable", {"target": target}), SPEC, TASK)
+    report.raise_if_failed()
+    assert report.names("passed") == CHECKS
+
+
 def test_the_fake_policy_refuses_text():
     actions = spaces.Dict({"say": spaces.Text(5)})
     spec = BridgeSpec("talk", "1", SPEC.observation_space, actions, SPEC.state_space)
