@@ -17,6 +17,11 @@ from rollout.data.manifest import Manifest
 from rollout.data.schema import ACTION, DETAILS, EXTRA, FINAL, OBSERVATION, SIGNAL, Column
 from rollout.errors import DatasetError
 
+_FRAGMENT_COLUMNS = (
+    *("step", "reward", "progress", "outcome", "tick"),
+    *("first", "terminated", "truncated", "lost"),
+)
+
 LossRecord = dict[str, Any]
 """One lost episode as JSON-able data: identity, phase, reason, steps and time."""
 
@@ -68,7 +73,7 @@ class RowEncoder:
 
     def __init__(self, manifest: Manifest, policy: str) -> None:
         self.schema = manifest.schema
-        self._columns = manifest.columns
+        self._types = {c.name: c.arrow_type for c in manifest.columns}
         self._task, self._policy = str(manifest.task["name"]), policy
         self._details = manifest.details
         self._by_role: dict[str, dict[str, Column]] = {
@@ -93,19 +98,18 @@ class RowEncoder:
         }
         for role, group in groups.items():
             for key, column in self._by_role[role].items():
-                parts[column.name] = encode(column.codec, column.arrow_type, order.take(group[key]))
-        for name in ("progress", "reward", "outcome", "tick", "first"):
-            parts[name] = pa.array(order.take(getattr(fragment, name)))
-        for name in ("terminated", "truncated", "lost"):
+                kind = self._types[column.name]
+                parts[column.name] = encode(column.codec, kind, order.take(group[key]))
+        for name in _FRAGMENT_COLUMNS:
             parts[name] = pa.array(order.take(getattr(fragment, name)))
         micros = np.rint(order.take_time(fragment.wall_time) * 1e6).astype(np.int64)
-        parts["wall_time"] = pa.array(micros).cast(pa.timestamp("us", tz="UTC"))
+        stamps = [None, pa.py_buffer(micros)]
+        parts["wall_time"] = pa.Array.from_buffers(self._types["wall_time"], len(micros), stamps)
         parts["latency"] = pa.array(order.take_time(fragment.latency))
         parts |= self._ends(fragment, order)
-        arrays = [parts[c.name] for c in self._columns]
         arrays = [
-            a if a.type == f.type else a.cast(f.type)
-            for a, f in zip(arrays, self.schema, strict=True)
+            part if (part := parts[name]).type == kind else part.cast(kind)
+            for name, kind in self._types.items()
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
@@ -134,31 +138,33 @@ class RowEncoder:
         """Columns that say which episode a row belongs to."""
         starts, n = fragment.starts, order.length
         which = order.take(fragment.start_index)
-        picked = pa.array(which)
+        picked = pa.array(which) if len(starts) != 1 else None
         numbers: dict[str, Array] = {
             "episode": np.array([s.episode for s in starts], np.int64),
             "attempt": np.array([s.attempt for s in starts], np.int16),
             "seed": np.array([s.seed for s in starts], np.int64),
         }
         texts = {
-            "state": pa.array([str(s.state.index) for s in starts], pa.string()),
-            "state_set": pa.array([s.state_set for s in starts], pa.string()),
+            "state": [str(s.state.index) for s in starts],
+            "state_set": [s.state_set for s in starts],
+            "task": [self._task] * len(starts),
+            "policy": [self._policy] * len(starts),
         }
         slots = np.zeros(n, np.int32) if order.b is None else order.b.astype(np.int32)
         return {
             **{name: pa.array(values[which]) for name, values in numbers.items()},
-            **{name: values.take(picked) for name, values in texts.items()},
-            "step": pa.array(order.take(fragment.step)),
+            **{name: _repeat(values, picked, n) for name, values in texts.items()},
             "instance": pa.array(np.full(n, fragment.instance, np.int32)),
             "slot": pa.array(slots),
-            "task": pa.repeat(pa.scalar(self._task, pa.string()), n),
-            "policy": pa.repeat(pa.scalar(self._policy, pa.string()), n),
             "version": pa.array(order.take_time(fragment.version)),
         }
 
     def _ends(self, fragment: Fragment, order: _Order) -> dict[str, pa.Array]:
         """Columns that have a value only where an episode ends, and the details."""
         ends = order.find(fragment.final_index, fragment.width)
+        if len(ends) == 0 and not self._details:
+            names = [c.name for c in self._by_role[FINAL].values()]
+            return {name: pa.nulls(order.length, self._types[name]) for name in names}
         # Null indices make ``take`` give null rows: no Python per row, any type.
         where = np.zeros(order.length, np.int64)
         where[ends] = np.arange(len(ends))
@@ -167,11 +173,12 @@ class RowEncoder:
         index = pa.array(where, mask=absent)
         parts = {}
         for key, column in self._by_role[FINAL].items():
+            kind = self._types[column.name]
             if len(ends) == 0:
-                parts[column.name] = pa.nulls(order.length, column.arrow_type)
-                continue
-            values = fragment.final_observations[key]
-            parts[column.name] = encode(column.codec, column.arrow_type, values).take(index)
+                parts[column.name] = pa.nulls(order.length, kind)
+            else:
+                values = fragment.final_observations[key]
+                parts[column.name] = encode(column.codec, kind, values).take(index)
         if self._details:
             rows = _detail_rows(fragment.details, order)
             parts[DETAILS] = _texts(rows if rows is not None else [None] * order.length)
@@ -201,6 +208,13 @@ class RowEncoder:
                 + "; ".join(wrong)
                 + ". Record it into a dataset of its own"
             )
+
+
+def _repeat(values: Sequence[str], picked: pa.Array | None, n: int) -> pa.Array:
+    """The value of each row's start; ``picked`` is None when there is but one start."""
+    if picked is None:
+        return pa.repeat(pa.scalar(values[0], pa.string()), n)
+    return pa.array(values, pa.string()).take(picked)
 
 
 def _misfits(

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 
 from rollout.api import Fragment, Recorder
-from rollout.data.journal import JournalWriter
+from rollout.data.journal import JournalCompression, JournalWriter
 from rollout.data.layout import Layout, WriterLock, full_disk_named, sync_file
 from rollout.data.manifest import Manifest, differences, now, read_manifest, write_manifest
 from rollout.data.roll import Roller, adopt, roll
@@ -23,6 +23,7 @@ from rollout.errors import DatasetError, OutOfTurnError
 
 Fsync = Literal["never", "episode", "shard"]
 SHARD_BYTES = 64 << 20
+_GROWTH = 8  # game frames become 6 to 60 times smaller in a shard
 _BATCH_BYTES = 256 << 20  # decoded; a larger fragment is journalled in several batches
 
 _log = logging.getLogger(__name__)
@@ -40,7 +41,9 @@ class DatasetWriter:
         manifest: what will be recorded, see ``describe_dataset``.
         fsync: when data is forced onto the disk: ``shard``: when a shard is complete;
             ``episode``: also whenever an episode ends; ``never``: not before ``flush``.
-        shard_bytes: size of the journal, which is compressed, at which it becomes a shard.
+        shard_bytes: size of the compressed journal at which it becomes a shard; one that is not
+            compressed may grow eight times larger.
+        journal: ``lz4``, or ``none`` to spend less time and more disk on the collecting thread.
 
     Raises:
         DatasetLockedError: another live process is writing it.
@@ -55,14 +58,17 @@ class DatasetWriter:
         *,
         fsync: Fsync = "shard",
         shard_bytes: int = SHARD_BYTES,
+        journal: JournalCompression = "lz4",
     ) -> None:
-        if fsync not in ("never", "episode", "shard") or shard_bytes < 1:
+        known = fsync in ("never", "episode", "shard") and journal in ("lz4", "none")
+        if not known or shard_bytes < 1:
             raise DatasetError(
-                f"expected fsync never, episode or shard and shard_bytes of at least 1, "
-                f"got {fsync!r} and {shard_bytes}"
+                f"expected fsync never, episode or shard, journal lz4 or none, and shard_bytes of "
+                f"at least 1, got {fsync!r}, {journal!r} and {shard_bytes}"
             )
         self.layout = Layout(path)
-        self._fsync, self._shard_bytes = fsync, shard_bytes
+        self._fsync, self._squeeze = fsync, journal
+        self._journal_bytes = shard_bytes * (1 if journal == "lz4" else _GROWTH)
         self._journal: JournalWriter | None = None
         self._number = 0
         self._failed: BaseException | None = None
@@ -101,7 +107,7 @@ class DatasetWriter:
                     journal.append(part, losses if is_last else ())
                 if self._fsync == "episode" and (len(fragment.final_index) or losses):
                     journal.sync()
-                if journal.nbytes >= self._shard_bytes:
+                if journal.nbytes >= self._journal_bytes:
                     self._submit()
         except (OSError, DatasetError) as error:
             self._fail(error)
@@ -168,7 +174,8 @@ class DatasetWriter:
     def _open_journal(self) -> JournalWriter:
         if self._journal is None:
             self._number = self.layout.next_number()
-            self._journal = JournalWriter(self.layout.journal(self._number), self.manifest.schema)
+            path = self.layout.journal(self._number)
+            self._journal = JournalWriter(path, self.manifest.schema, self._squeeze)
         return self._journal
 
     def _submit(self) -> None:

@@ -59,6 +59,7 @@ class FragmentBuilder:
         self._starts: list[Start] = []
         self._index: dict[tuple[int, int], int] = {}
         self._slot_index = np.full(b, -1, np.int32)
+        self._numbers = np.arange(t, dtype=np.int32)
         self._details: list[list[Details | None]] | None = None
         self._memory: Columns | None = None
         self._results: list[EpisodeResult] = []
@@ -124,7 +125,7 @@ class FragmentBuilder:
         for key, array in self._observation_pairs:
             array[self.row][rows] = frame.observations[key]
         for number, (slot, start) in enumerate(zip(rows, starts, strict=True)):
-            self._occupy(slot, start, 0)
+            self._occupy(slot, start)
             if frame.details is not None:
                 self._set_details(self.row, slot, frame.details[number])
 
@@ -143,14 +144,17 @@ class FragmentBuilder:
         """
         for key, array in self._observation_pairs:
             array[0] = previous._observations[key][previous.row]
-        for slot, start in enumerate(playing):
-            if start is not None:
-                self._occupy(slot, start, int(steps[slot]))
+        self._slot_index[:] = [-1 if s is None else self._register(s) for s in playing]
+        active = self._slot_index >= 0
+        rows = np.arange(self.capacity, dtype=np.int32)[:, None]
+        self._f.start_index[:] = self._slot_index
+        self._f.step[:] = np.where(active, steps + rows, 0)
+        self._f.first[0] = active & (steps == 0)
         if previous._details is not None:
             for slot, details in enumerate(previous._details[previous.row]):
                 self._set_details(0, slot, details)
 
-    def _occupy(self, slot: int, start: Start, steps: int) -> None:
+    def _occupy(self, slot: int, start: Start) -> None:
         """Marks a slot as playing from the current row on, however long it may play.
 
         What follows from the row number alone is written once per episode, not once per step.
@@ -158,9 +162,8 @@ class FragmentBuilder:
         self._slot_index[slot] = index = self._register(start)
         ahead = slice(self.row, self.capacity)
         self._f.start_index[ahead, slot] = index
-        self._f.step[ahead, slot] = np.arange(steps, steps + self.capacity - self.row)
-        if steps == 0 and self.row < self.capacity:
-            self._f.first[self.row, slot] = True
+        self._f.step[ahead, slot] = self._numbers[: self.capacity - self.row]
+        self._f.first[self.row, slot] = True
 
     def _vacate(self, slot: int) -> None:
         """Marks a slot as idle from the current row on."""

@@ -145,6 +145,9 @@ class RayFleet:
         self.news.abandoned += report.abandoned
         results = fragment.results if fragment is not None else ()
         member.ledger.settle(results, report.abandoned)
+        if fragment is None and not member.pending and member.ledger.held:
+            # It has nothing left to play and yet owes episodes: they were dropped on the way.
+            self._take_back(member, schedule, "the host has forgotten it")
         # Short episodes need a longer queue than there are slots, long ones must not hoard.
         member.want = max(self.plan.slots, len(results) + 1)
         return fragment
@@ -187,19 +190,22 @@ class RayFleet:
         member.pending.clear()
         if handle is not None:
             ray.kill(handle)
+        again = self._take_back(member, schedule, reason)
+        log.warning("host %d died: %s; %d episodes are played again", member.number, reason, again)
+        if member.incarnation < self.options.restarts:
+            member.incarnation += 1
+            self.news.replaced += 1
+            self._launch(member)
+
+    def _take_back(self, member: _Member, schedule: Schedule, reason: str) -> int:
+        """Returns how many of the episodes a host holds are played again."""
         held = list(member.ledger.held.values())
         again, abandoned = member.ledger.lose()
         schedule.give_back(again)
         self.news.abandoned += abandoned
         first = member.number * self.plan.instances
         self.news.losses += [Loss(s, first, 0, "actor", reason, 0) for s in held]
-        log.warning(
-            "host %d died: %s; %d episodes are played again", member.number, reason, len(again)
-        )
-        if member.incarnation < self.options.restarts:
-            member.incarnation += 1
-            self.news.replaced += 1
-            self._launch(member)
+        return len(again)
 
     def close(self) -> None:
         """Ends every game, politely while there is time, and every actor."""

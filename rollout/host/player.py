@@ -39,6 +39,7 @@ class _Track:
 
     referee: Referee
     builder: FragmentBuilder
+    free: deque[int]  # slots that play nothing
     memory: Columns = field(default_factory=dict)
     actions: Columns = field(default_factory=dict)
     resetting: list[tuple[int, Start]] = field(default_factory=list)
@@ -94,7 +95,7 @@ class Player:
 
     def _fresh(self, number: int) -> _Track:
         referee = Referee(self.task, self.pool.width, self._first + number)
-        return _Track(referee, self._new_builder(number))
+        return _Track(referee, self._new_builder(number), deque(range(self.pool.width)))
 
     def _new_builder(self, number: int) -> FragmentBuilder:
         return FragmentBuilder(
@@ -161,9 +162,9 @@ class Player:
 
     def _assign(self, number: int) -> None:
         track = self._tracks[number]
-        free = [s for s, start in enumerate(track.referee.starts) if start is None]
-        pairs = [(slot, self.starts.popleft()) for slot in free if self.starts]
-        if len(pairs) == len(free):
+        count = min(len(track.free), len(self.starts))
+        pairs = [(track.free.popleft(), self.starts.popleft()) for _ in range(count)]
+        if not track.free:
             self._idle.discard(number)
         if pairs:
             track.resetting, track.acting = pairs, False
@@ -193,6 +194,7 @@ class Player:
             builder.blank_idle(referee.active)
         for slot in ruling.ended:
             self._idle.add(event.instance)
+            track.free.append(slot)
             end = "terminated" if ruling.terminated[slot] else "truncated"
             result = referee.finish(slot, end, int(ruling.verdict.outcome[slot]))  # type: ignore[arg-type] # a literal, by the line above
             builder.end(slot, result)

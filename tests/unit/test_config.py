@@ -387,7 +387,7 @@ def test_a_wrong_key_or_value_is_said(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        "episodes", "env_steps", "actors", "instances", "width", "fragment.steps",
+        "episodes", "env_steps", "instances", "width", "fragment.steps",
         "fragment.seconds", "host.restarts", "host.start_s", "host.reset_s", "host.step_s",
         "host.close_s", "host.max_in_flight", "recording.shard_mb", "log.every_s",
         "state_set.size",
@@ -397,6 +397,12 @@ def test_a_wrong_key_or_value_is_said(text: str, message: str) -> None:
 def test_budgets_and_deadlines_of_zero_or_less_are_refused(key: str, value: str) -> None:
     with pytest.raises(ConfigError, match=f"{key}: expected a number greater than 0, got {value}"):
         base(f"{key}={value}")
+
+
+def test_no_actors_is_a_run_without_ray_and_fewer_are_refused() -> None:
+    assert base("actors=0").actors == 0
+    with pytest.raises(ConfigError, match="actors: expected a number greater than or equal to 0"):
+        base("actors=-1")
 
 
 def test_a_run_needs_a_bound() -> None:
@@ -518,7 +524,7 @@ SETTINGS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 @given(SETTINGS)
 def test_the_resolved_configuration_loads_as_an_equal_one(tmp_path_factory, given_keys) -> None:
     config = make_config(CollectConfig, {**BASE, "env_steps": 5, **given_keys})

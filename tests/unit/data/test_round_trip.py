@@ -58,12 +58,15 @@ def test_written_is_read(tmp_path, width, shard_bytes):
     idle=st.sampled_from([0.0, 0.3]),
     seed=st.integers(0, 1000),
     shard_bytes=st.sampled_from([1, 60_000]),
+    journal=st.sampled_from(["lz4", "none"]),
 )
 @settings(max_examples=8, deadline=None)
-def test_any_fragments_are_read_back(tmp_path_factory, width, length, idle, seed, shard_bytes):
+def test_any_fragments_are_read_back(
+    tmp_path_factory, width, length, idle, seed, shard_bytes, journal
+):
     path = tmp_path_factory.mktemp("any")
     player = Player(width=width, seed=seed, idle=idle)
-    record(path, player, 4, length, shard_bytes=shard_bytes)
+    record(path, player, 4, length, shard_bytes=shard_bytes, journal=journal)
     check_all(path, player)
     assert doctor(path).clean
 

@@ -88,7 +88,7 @@ def test_details_must_be_json(tmp_path):
 
 
 def test_bad_options_are_refused(tmp_path):
-    with pytest.raises(DatasetError, match="expected fsync never, episode or shard"):
+    with pytest.raises(DatasetError, match="expected fsync never, episode or shard, journal lz4"):
         DatasetWriter(tmp_path, make_manifest(), fsync="often")
     with pytest.raises(DatasetError, match="compression 'gzip' does not exist"):
         make_manifest(compression="gzip")
