@@ -25,10 +25,10 @@ demo: $(READY)  ## collect 50 episodes of Crafter on two actors into runs/demo/
 	$(BIN)/python scripts/dataset.py info runs/demo/dataset
 
 test: lint      ## lint, then all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 unit: $(READY)  ## the tests that need no Ray, in seconds
-	$(BIN)/python -m pytest tests/unit tests/test_architecture.py -m 'not slow and not ray'
+	$(BIN)/python -m pytest -n 2 tests/unit tests/test_architecture.py -m 'not slow and not ray and not process'
 
 lint: $(READY)  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .

@@ -149,6 +149,9 @@ def main(
     Raises:
         Exception: a bug, with its traceback; Python then exits with status 1.
     """
+    # As with `python -m`: what the user named, a policy of theirs say, may lie where they are.
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     try:
         arguments = _parser(description).parse_args(argv)
         overrides = [parse_set(text) for text in arguments.set]

@@ -5,6 +5,7 @@
     GamutError
     ├── InputError (ValueError)            the user's input is wrong; nothing was launched; exit status 2
     │   ├── UnknownNameError (LookupError) a name that does not exist; carries the nearest valid names
+    │   ├── PluginImportError (ImportError) an installed plug-in that cannot be imported
     │   ├── ConfigError                    a key or value of a configuration
     │   ├── StateError                     a state, factor value or state set that does not exist
     │   │   └── TestStateError             a held-out state was about to be trained on

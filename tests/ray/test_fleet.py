@@ -16,7 +16,11 @@ from rollout.host.schedule import Schedule
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
-pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.usefixtures("local_ray"),
+    pytest.mark.xdist_group("ray"),
+]
 
 
 def make_plan(*, instances=1, width=2, retries=3, restarts=5, **options) -> HostPlan:

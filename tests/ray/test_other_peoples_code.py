@@ -13,6 +13,9 @@ from rollout.testing.players import FakeEvaluator
 from rollout.vector_env import RemoteVectorEnv
 
 
+pytestmark = pytest.mark.xdist_group("ray")
+
+
 @pytest.fixture(autouse=True)
 def one_thread():
     """Small networks on a shared machine: more threads only wait for one another."""

@@ -201,6 +201,7 @@ def test_outside_the_main_thread_nothing_is_handled() -> None:
     assert statuses == [0]
 
 
+@pytest.mark.process
 def test_a_real_process_ends_with_the_status(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

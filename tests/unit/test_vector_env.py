@@ -51,6 +51,7 @@ def test_spaces_are_gymnasiums():
     env.close()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("width", "isolation"), [(2, "in_process"), (1, "subprocess")])
 def test_hosting_does_not_show(width, isolation):
     """The same seed and actions give the same rewards however the slots are hosted."""
@@ -128,6 +129,7 @@ def test_a_failing_slot_is_truncated_and_lost(fault, autoreset, width):
     assert len(calls) == 81
 
 
+@pytest.mark.process
 def test_a_game_that_hangs_costs_one_slot(tmp_path):
     bridge = FakeBridge(hang_on_step=5.0, once_file=str(tmp_path / "once"), step_deadline_s=0.5)
     calls = play(make(bridge, num_envs=2, isolation="subprocess"), 20)
@@ -136,6 +138,7 @@ def test_a_game_that_hangs_costs_one_slot(tmp_path):
     assert lost[0].sum() == 1
 
 
+@pytest.mark.process
 def test_a_slot_that_cannot_be_replaced_dies_alone(tmp_path):
     bridge = FakeBridge(exit_on_step=5.0, once_file=str(tmp_path / "once"))
     calls = play(make(bridge, num_envs=2, isolation="subprocess", restarts=0), 20)

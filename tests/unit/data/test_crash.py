@@ -100,6 +100,7 @@ def test_fifty_kills_lose_nothing_that_was_reported(tmp_path, zygote):
     assert doctor(path).findings == ()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("limit", [25_000, 40_000, 90_000])
 def test_a_full_disk_is_named_and_loses_nothing(tmp_path, zygote, limit):
     path = tmp_path / "d"
@@ -244,6 +245,7 @@ def test_a_journal_damaged_in_the_middle_is_set_aside_not_deleted(tmp_path):
     assert Dataset(tmp_path).counts.steps == whole.starts[1]
 
 
+@pytest.mark.process
 def test_a_live_dataset_is_read_while_it_is_written(tmp_path):
     player = Player(width=3)
     with DatasetWriter(tmp_path, make_manifest(player.spec), shard_bytes=60_000) as writer:

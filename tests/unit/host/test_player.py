@@ -67,6 +67,7 @@ def rewards_by_episode(fragments):
 HOSTING = [(1, 1, "in_process"), (1, 8, "in_process"), (3, 1, "subprocess"), (2, 16, "subprocess")]
 
 
+@pytest.mark.process
 def test_the_same_episodes_however_they_are_hosted(tmp_path):
     """One slot or many, in this process or others: the same states, actions and rewards."""
     bridge = FakeBridge()
@@ -167,6 +168,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_failing_game_costs_one_attempt(tmp_path, fault):
     """Whatever fails, and wherever: the episode is tried again, the other games go on."""
@@ -194,6 +196,7 @@ def test_a_failing_game_costs_one_attempt(tmp_path, fault):
     assert rewards_by_episode(fragments) == expected
 
 
+@pytest.mark.process
 def test_lost_rows_are_marked_and_the_death_notice_says_why(tmp_path):
     bridge = FakeBridge(exit_on_step=6.0, once_file=str(tmp_path / "once"))
     player = make_player(tmp_path / "games", bridge, isolation="subprocess", limit=None)
@@ -217,7 +220,9 @@ def test_an_episode_that_always_fails_is_given_up_and_told(tmp_path):
     assert {s.episode for s in player.abandoned} == {0, 1}
 
 
-@pytest.mark.parametrize("isolation", ["in_process", "subprocess"])
+@pytest.mark.parametrize(
+    "isolation", ["in_process", pytest.param("subprocess", marks=pytest.mark.process)]
+)
 def test_a_spent_budget_ends_the_play_after_all_was_given(tmp_path, isolation):
     bridge = FakeBridge(crash_on_step=20.0)  # each fresh instance plays nineteen steps
     player = make_player(
@@ -231,6 +236,7 @@ def test_a_spent_budget_ends_the_play_after_all_was_given(tmp_path, isolation):
     assert sum(f.env_steps for f in fragments) == 3 * 19
 
 
+@pytest.mark.process
 def test_a_slow_instance_slows_only_itself(tmp_path):
     """Ready first, served first: while one game stands still, the other plays all the rest."""
     bridge = FakeBridge(
@@ -243,6 +249,7 @@ def test_a_slow_instance_slows_only_itself(tmp_path):
     assert not any(f.losses for f in fragments)
 
 
+@pytest.mark.process
 def test_nothing_is_left_behind(tmp_path):
     bridge = FakeBridge(children=1, hang_on_close=1.0, close_deadline_s=0.3)
     before = set(psutil.Process().children(recursive=True))

@@ -94,6 +94,7 @@ def wait_for(condition, seconds: float = 20.0) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.process
 def test_every_line_arrives_whatever_its_env_steps(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.jsonl")
     numbers = write(metrics, 0, 20)
@@ -111,6 +112,7 @@ def test_every_line_arrives_whatever_its_env_steps(tmp_path: Path) -> None:
     assert "nothing" not in rows[0]
 
 
+@pytest.mark.process
 def test_the_newest_offline_run_of_a_resumed_run_has_all_of_it(tmp_path: Path) -> None:
     numbers: list[int] = []
     for session in range(2):
@@ -134,6 +136,7 @@ def mirror_in_process(path: Path, settings: MirrorSettings) -> int:
         return pool.apply_async(mirror_file, (path, settings)).get(60)
 
 
+@pytest.mark.process
 def test_a_mirror_that_hangs_is_killed_and_said_once(tmp_path, caplog, monkeypatch) -> None:
     stand_in(tmp_path, monkeypatch, "import signal, time; time.sleep(600)")
     mirror = WandbMirror(tmp_path / "metrics.jsonl", settings(tmp_path))
@@ -148,6 +151,7 @@ def test_a_mirror_that_hangs_is_killed_and_said_once(tmp_path, caplog, monkeypat
     assert "metrics.jsonl has everything" in caplog.text
 
 
+@pytest.mark.process
 def test_a_mirror_that_fails_is_said_once_and_harms_nothing(tmp_path, caplog, monkeypatch) -> None:
     stand_in(tmp_path, monkeypatch, "raise SystemExit('no W&B today')")
     with caplog.at_level(logging.WARNING), Metrics(tmp_path / "metrics.jsonl") as metrics:
@@ -176,6 +180,7 @@ def test_a_folder_that_cannot_be_made_is_a_warning(tmp_path: Path, caplog) -> No
     assert len(caplog.messages) == 1
 
 
+@pytest.mark.process
 def test_a_mirror_whose_run_dies_finishes_by_itself(tmp_path: Path) -> None:
     with Metrics(tmp_path / "metrics.jsonl") as metrics:
         mirror = WandbMirror(metrics.path, settings(tmp_path))
