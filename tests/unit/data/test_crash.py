@@ -81,7 +81,7 @@ def test_fifty_kills_lose_nothing_that_was_reported(tmp_path, zygote):
         reported += finished(zygote.lines())
         killer.join()
         adopted += bool(Layout(path).numbers("journal"))
-        if (path / "dataset.json").exists():
+        if kill % 5 == 4:
             seen = Dataset(path).finished().episodes
             assert seen >= set(reported)
     assert adopted > 10, "the kills hit no writer at work"

@@ -22,10 +22,10 @@ def template(tmp_path_factory):
     """Three shards of several row groups, and the player who made them."""
     path = tmp_path_factory.mktemp("template") / "d"
     spec = make_spec()
-    player = Player(spec, width=2, longest=30, details=True)
+    player = Player(spec, width=2, longest=20, details=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shard_module, "_GROUP_BYTES", 1)  # row groups of 64 steps
-        record(path, player, 3, 300, shard_bytes=1)
+        record(path, player, 3, 130, shard_bytes=1)
     assert Layout(path).numbers("data") == [0, 1, 2]
     return path, player
 
@@ -75,13 +75,13 @@ def test_a_clean_dataset_has_no_findings_and_is_left_alone(made):
     }
     report = doctor(path)
     assert report.clean
-    assert (report.shards, report.steps, report.episodes) == (3, 1800, len(player.ended))
+    assert (report.shards, report.steps, report.episodes) == (3, 780, len(player.ended))
     result = repair(path)
     assert (result.moved, result.done) == ((), ())
     assert files == {p: p.stat().st_mtime_ns for p in files}
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.99])
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.99])
 def test_truncated_shards(made, share):
     path, player = made
     shard = Layout(path).data(1)
@@ -144,7 +144,7 @@ def test_any_flipped_bit_is_found_and_costs_a_row_group_at_most(made):
         assert len(result.damaged) <= 4
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
+@pytest.mark.parametrize("share", [0.1, 0.3])
 @pytest.mark.parametrize("folder", ["episodes", "seals"])
 def test_damaged_indexes_and_seals_are_made_again(made, folder, share):
     path, player = made
@@ -152,8 +152,6 @@ def test_damaged_indexes_and_seals_are_made_again(made, folder, share):
     data = bytearray(victim.read_bytes())
     data[int(len(data) * share)] ^= 4
     victim.write_bytes(data)
-    if folder == "episodes" and doctor(path).clean:
-        pytest.skip("the flipped bit is in padding that nobody reads")
     assert not doctor(path).clean
     assert {r.episode for r in Dataset(path).episodes()}
     result, _ = mended(path, player)
