@@ -12,7 +12,6 @@ from rollout.api import Fragment
 from rollout.data import Dataset
 from rollout.observe.aggregates import Aggregates
 
-
 _Row = tuple[str, str, float, int]  # end, outcome, return, length
 
 

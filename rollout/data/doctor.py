@@ -78,31 +78,29 @@ class _Doctor:
         self._left = Open.none()
         self._seen: set[tuple[int, int]] = set()
         self._damaged: set[tuple[int, int]] = set()
-        self._steps = self._episodes = 0
+        self._shards = self._steps = self._episodes = 0
         # Behind a damaged shard an index may rightly name episodes that cannot be found again.
         self._trusted = True
 
     def report(self) -> Report:
-        numbers = self._layout.numbers("data")
+        # Journals first: one that is gone when we get to it has become a shard in between.
+        waiting, data = (self._layout.numbers(folder) for folder in ("journal", "data"))
         manifest = self._manifest()
         if manifest is not None:
             self._damaged = set(manifest.damaged)
-            for number in numbers:
-                self._shard(manifest, number)
-            for number in self._layout.numbers("journal"):
-                self._journal(number)
+            for number in sorted({*waiting, *data}):
+                if number in data or not self._journal(number):
+                    self._shard(manifest, number)
+                    self._shards += 1
         if self._writer is None:
+            for number in sorted({*waiting} & {*data}):
+                what = "is left over: it has become a shard"
+                self._add(self._layout.journal(number), "warning", what)
             for stray in self._layout.strays():
                 self._add(stray, "warning", "is a half-written file of an interrupted write")
             self._orphans()
-        return Report(
-            self._layout.root,
-            tuple(self._findings),
-            self._writer,
-            len(numbers),
-            self._steps,
-            self._episodes,
-        )
+        counts = (self._shards, self._steps, self._episodes)
+        return Report(self._layout.root, tuple(self._findings), self._writer, *counts)
 
     def _add(self, path: Path, severity: str, what: str, do: str = "run repair") -> None:
         name = str(path.relative_to(self._layout.root))
@@ -166,25 +164,24 @@ class _Doctor:
             )
             self._add(path, "warning", what)
 
-    def _journal(self, number: int) -> None:
+    def _journal(self, number: int) -> bool:
+        """Looks at a journal; returns False when its writer has rolled it in the meantime."""
         journal, collector = JournalReader(self._layout.journal(number)), RunCollector(number)
         try:
             for batch in journal.scan(RUN_COLUMNS):
                 collector.add(batch)
         except FileNotFoundError:
-            return  # its writer has rolled it in the meantime
-        if not self._layout.data(number).exists():
-            self._put_together(collector, journal.losses)
-        if self._writer is not None:
-            return
+            return False
+        self._put_together(collector, journal.losses)
         tail = journal.nbytes - journal.whole
-        if journal.damaged:
+        if self._writer is None and journal.damaged:
             what = f"is damaged after {journal.rows} rows: {tail} bytes cannot be read"
             self._add(journal.path, "error", what)
-        else:
+        elif self._writer is None:
             torn = f", and {tail} bytes of an unfinished write" if tail else ""
             what = f"was left by a writer that was killed: {journal.rows} rows{torn}"
             self._add(journal.path, "warning", what, "run repair, or open it with a writer")
+        return True
 
     def _orphans(self) -> None:
         held = {*self._layout.numbers("data"), *self._layout.numbers("journal")}

@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import psutil
 import pytest
 from gymnasium import spaces
 
 from rollout.api import State, StateSpace
+from rollout.config import build_plugin
 from rollout.errors import ContractError, GameStartError, InputError, UnknownNameError
-from rollout.registry import PluginImportError, load_plugin
 from rollout.testing import FakeBridge, check_bridge
 from rollout.testing.bridge_checks import BEFORE_LAUNCH, LAUNCHED
 from rollout.testing.fakes import FakeSavingInstance
@@ -357,20 +358,41 @@ def test_a_report_can_be_read_by_people_and_programs():
 
 INSTALLED = [
     ("gymnasium", {"id": "CartPole-v1"}, 100),
+    ("gymnasium", {"id": "MiniGrid-Empty-5x5-v0"}, 40),
+    ("gymnasium", {"id": "MiniGrid-FourRooms-v0"}, 40),
     pytest.param("crafter", {}, 12, marks=pytest.mark.slow),
-    pytest.param("atari", {"game": "pong"}, 12, marks=pytest.mark.slow),
+    pytest.param("atari", {"id": "Pong"}, 12, marks=pytest.mark.slow),
 ]
 
 
 @pytest.mark.parametrize(("name", "options", "steps"), INSTALLED)
 def test_installed_games_pass(name, options, steps):
+    bridge = build_plugin("bridges", name, options)
+    check_bridge(bridge, steps=steps, width=2).raise_if_failed()
+
+
+class Unseeded(gymnasium.Env):
+    """Takes a seed and does not use it, as some published games do."""
+
+    observation_space = spaces.Box(0.0, 1.0, (2,))
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.random.default_rng().random(2, np.float32), {}
+
+    def step(self, action):
+        return np.random.default_rng().random(2, np.float32), 0.0, False, False, {}
+
+
+def test_a_gymnasium_game_whose_seed_does_nothing_is_found():
+    gymnasium.register("GamutUnseeded-v0", entry_point=Unseeded, disable_env_checker=True)
     try:
-        bridge = load_plugin("bridges", name)
-    except PluginImportError as error:
-        pytest.skip(str(error))
-    known = {f.name for f in dataclasses.fields(bridge)}
-    options = {key: value for key, value in options.items() if key in known}
-    check_bridge(bridge(**options), steps=steps, width=2).raise_if_failed()
+        bridge = build_plugin("bridges", "gymnasium", {"id": "GamutUnseeded-v0"})
+        report = check_bridge(bridge, steps=20)
+    finally:
+        gymnasium.registry.pop("GamutUnseeded-v0")
+    assert "same start, same frames" in report.names("failed")
 
 
 @pytest.fixture(scope="module")

@@ -61,7 +61,9 @@ def test_the_random_policy_passes(spec):
 
 def test_the_scripted_policy_passes():
     moves = np.arange(40) % 5
-    recipe = build_plugin("policies", "scripted", {"actions": {"move": moves}, "after": "repeat_last"})
+    recipe = build_plugin(
+        "policies", "scripted", {"actions": {"move": moves}, "after": "repeat_last"}
+    )
     report = check_policy(recipe, SPEC, TASK)
     report.raise_if_failed()
     assert report.names("passed") == CHECKS

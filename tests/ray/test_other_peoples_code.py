@@ -12,7 +12,6 @@ from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator
 from rollout.vector_env import RemoteVectorEnv
 
-
 pytestmark = pytest.mark.xdist_group("ray")
 
 
@@ -45,7 +44,16 @@ def test_stable_baselines3_learns_on_it():
 
     options = PoolOptions(isolation="subprocess")
     env = StableBaselinesVecEnv(cart_pole(4, autoreset="same_step", options=options))
-    model = PPO("MlpPolicy", env, n_steps=128, batch_size=128, n_epochs=6, learning_rate=1e-3, seed=1, device="cpu")
+    model = PPO(
+        "MlpPolicy",
+        env,
+        n_steps=128,
+        batch_size=128,
+        n_epochs=6,
+        learning_rate=1e-3,
+        seed=1,
+        device="cpu",
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # SB3 asks for its own Monitor
         before, _ = evaluate_policy(model, env, n_eval_episodes=8)

@@ -250,8 +250,9 @@ def test_a_live_dataset_is_read_while_it_is_written(tmp_path):
     player = Player(width=3)
     with DatasetWriter(tmp_path, make_manifest(player.spec), shard_bytes=60_000) as writer:
         reader = None
-        for _ in range(25):
+        for n in range(25):
             writer.append(player.play(6))
+            assert n % 4 or doctor(tmp_path).findings == (), "rolls are under way meanwhile"
             # The first snapshot is kept: its journals become shards under its hands.
             reader = reader or Dataset(tmp_path)
             live = Dataset(tmp_path)
