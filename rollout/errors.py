@@ -3,23 +3,23 @@
 ::
 
     GamutError
-    ├── InputError (ValueError)            the user's input is wrong; nothing was launched; exit status 2
-    │   ├── UnknownNameError (LookupError) a name that does not exist; carries the nearest valid names
-    │   ├── PluginImportError (ImportError) an installed plug-in that cannot be imported
+    ├── InputError (ValueError)            the user's input is wrong; exit status 2
+    │   ├── UnknownNameError (LookupError) no such name; carries the nearest valid ones
+    │   ├── PluginImportError (ImportError) an installed plug-in cannot be imported
     │   ├── ConfigError                    a key or value of a configuration
-    │   ├── StateError                     a state, factor value or state set that does not exist
+    │   ├── StateError                     a state, factor value or state set does not exist
     │   │   └── TestStateError             a held-out state was about to be trained on
-    │   ├── SpaceError                     a space that cannot be carried in columns, or data outside a space
-    │   ├── RunDirectoryError              an output directory that holds something else
-    │   └── DatasetError                   a dataset of another schema, or one that cannot be opened
+    │   ├── SpaceError                     no columns for a space, or data outside a space
+    │   ├── RunDirectoryError              the output holds another run, or no run at all
+    │   └── DatasetError                   a dataset of another schema, or one that is damaged
     │       └── DatasetLockedError         another process is writing it
-    ├── GameError                          a running game failed; the slot is replaced, the episode is lost
+    ├── GameError                          a game failed: it is replaced, the episode is lost
     │   ├── GameStartError                 it did not come up
     │   ├── GameTimeout (TimeoutError)     it did not answer within its deadline
     │   └── GameCrashed                    its process ended, or it raised
-    ├── BudgetExhausted                    a slot failed more often than its restart budget allows; exit status 3
-    ├── OutOfTurnError (RuntimeError)      methods were called in an order that the contract forbids
-    └── ContractError (AssertionError)     a plug-in breaks the contract of the seam it implements
+    ├── BudgetExhausted                    a slot failed too often; exit status 3
+    ├── OutOfTurnError (RuntimeError)      methods were called in an order that is forbidden
+    └── ContractError (AssertionError)     a plug-in breaks the contract of its seam
 
 Each also inherits the matching builtin, so code that has never heard of Gamut can catch it.
 """

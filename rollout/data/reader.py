@@ -105,7 +105,7 @@ class Dataset:
         end: End | None = None,
         include_lost: bool = False,
     ) -> list[EpisodeRef]:
-        """Returns the episodes that ended, in the order they were recorded.
+        """Returns the episodes that ended, by shard, and by number within a shard.
 
         Args:
             episode: this number only.
