@@ -109,15 +109,24 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._pool = Pool(
             bridge, self._workdir, count, width, options or PoolOptions(), make_handle
         )
-        self._referees = [Referee(task, width, i) for i in range(count)]
+        self._referee = Referee(task, num_envs)  # one for all: the slots step together here
         self._observations = allocate(spec.observation_space, num_envs)
+        self._frame = Frame(
+            self._observations,
+            {k: np.zeros((num_envs, *c.shape), c.dtype) for k, c in spec.signals.items()},
+            np.zeros(num_envs, bool),
+            np.zeros(num_envs, bool),
+            np.zeros(num_envs, np.int64),
+        )
         self._rewards: Array = np.zeros(num_envs, np.float64)
         self._terminated: Array = np.zeros(num_envs, bool)
         self._truncated: Array = np.zeros(num_envs, bool)
-        self._reset_next: Array = np.ones(num_envs, bool)  # slots whose next call is a reset
+        self._due: Array = np.ones(num_envs, bool)  # slots whose turn in the next call is a reset
+        self._now: Array = np.zeros(num_envs, bool)  # slots to be reset within this call
         self._resetting: dict[int, tuple[list[int], list[Start]]] = {}
+        self._shown_resets: list[tuple[list[int], list[Start], Frame]] = []
         self._infos: dict[str, Any] = {}
-        self._pending: set[int] = set()
+        self._stepping: set[int] = set()  # instances whose step is awaited
         self._dead: set[int] = set()
         self._last_reason = ""
         self._begun = False
@@ -141,8 +150,10 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             seed = seed[0]
         if seed is not None:
             self._seed_slots(seed)
-        self._reset_next[:] = True
+        self._due[:] = True
         self._begun = True
+        for row in np.flatnonzero(self._referee.active).tolist():
+            self._referee.finish(row, "truncated", 0)  # cut short by the caller: nobody's result
         self._drive(None)
         return self._shown(), self._infos
 
@@ -187,36 +198,62 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         return slice(instance * self._width, (instance + 1) * self._width)
 
     def _drive(self, actions: Columns | None) -> None:
-        """Brings every instance one step further, whatever that is for each of its slots."""
+        """Brings every slot one step further, or resets it where that is its turn."""
         self._rewards[:], self._terminated[:], self._truncated[:] = 0.0, False, False
         self._infos = {}
+        self._now, self._due = self._due, np.zeros(self.num_envs, bool)
         for instance in range(self._pool.instances):
+            rows = self._rows(instance)
             if instance in self._dead:
                 self._bury(instance, "no replacement is left")
-                continue
-            self._pending.add(instance)
-            if instance in self._launching:
-                continue
-            if actions is None or self._reset_next[self._rows(instance)].all():
+            elif self._now[rows].all():
                 self._ask_reset(instance)
-            else:
-                rows = self._rows(instance)
+            elif actions is not None:
                 self._pool.send(instance, {k: v[rows] for k, v in actions.items()})
-        while self._pending:
-            for event in self._pool.recv():
-                self._handle(event, actions)
+                self._stepping.add(instance)
+        if actions is not None:
+            self._wait(self._stepping)
+            self._judge(actions)
+        self._apply_resets()
+        for instance in sorted({int(r) // self._width for r in np.flatnonzero(self._now)}):
+            if instance not in self._resetting:
+                self._ask_reset(instance)
+        while self._now.any():
+            self._handle_events()
+            self._apply_resets()
         if len(self._dead) == self._pool.instances:
             raise BudgetExhausted(
                 f"all {self._pool.instances} games failed more than "
                 f"{self._pool.options.restarts} times; the last one: {self._last_reason}"
             )
 
+    def _wait(self, instances: set[int]) -> None:
+        while instances:
+            self._handle_events()
+
+    def _handle_events(self) -> None:
+        for event in self._pool.recv():
+            if event.kind == "step":
+                self._on_step(event)
+            elif event.kind == "reset":
+                slots, starts = self._resetting.pop(event.instance)
+                first = event.instance * self._width
+                assert event.frame is not None
+                self._shown_resets.append(([first + s for s in slots], starts, event.frame))
+            elif event.kind == "launched":
+                self._launching.discard(event.instance)
+                self._ask_reset(event.instance)
+            else:
+                self._on_failure(event)
+
     def _ask_reset(self, instance: int) -> None:
+        """Asks for the resets that are due now, unless the game is not up yet."""
         rows = self._rows(instance)
-        slots = np.flatnonzero(self._reset_next[rows]).tolist()
-        starts = [self._next_start(rows.start + slot) for slot in slots]
-        self._resetting[instance] = (slots, starts)
-        self._pool.reset(instance, slots, starts)
+        slots = np.flatnonzero(self._now[rows]).tolist()
+        if slots and instance not in self._launching:
+            starts = [self._next_start(rows.start + slot) for slot in slots]
+            self._resetting[instance] = (slots, starts)
+            self._pool.reset(instance, slots, starts)
 
     def _seed_slots(self, seed: int) -> None:
         """Gives every slot a stream of its own: which game answers first must not show."""
@@ -234,120 +271,99 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         )
         return Start(state, int(rng.integers(0, 2**63)), number, 0, self._states.name)
 
-    def _handle(self, event: Event, actions: Columns | None) -> None:
-        instance = event.instance
-        if event.kind == "launched":
-            self._launching.discard(instance)
-            if instance in self._pending:
-                self._ask_reset(instance)
-        elif event.kind == "step":
-            self._on_step(instance, event.frame, actions)
-        elif event.kind == "reset":
-            self._on_reset(instance, event.frame)
-        else:
-            self._on_failure(event)
-
-    def _on_step(self, instance: int, frame: Frame | None, actions: Columns | None) -> None:
+    def _on_step(self, event: Event) -> None:
+        frame, rows = event.frame, self._rows(event.instance)
         assert frame is not None
-        assert actions is not None
-        rows = self._rows(instance)
-        ruling = self._referees[instance].judge({k: v[rows] for k, v in actions.items()}, frame)
         for key, array in self._observations.items():
             array[rows] = frame.observations[key]
-        due = self._reset_next[rows].copy()
-        self._rewards[rows] = np.where(due, 0.0, ruling.verdict.reward)
-        self._terminated[rows] = ruling.terminated & ~due
-        self._truncated[rows] = ruling.truncated & ~due
-        self._inform("details", rows.start, list(range(self._width)), frame.details)
-        for slot in ruling.ended:
-            end = "terminated" if ruling.terminated[slot] else "truncated"
-            self._referees[instance].finish(slot, end, int(ruling.verdict.outcome[slot]))  # type: ignore[arg-type] # a literal, by the line above
-        ended = ruling.terminated | ruling.truncated
-        if self._same_step and ruling.ended:
-            self._keep_final(rows.start, ruling.ended)
-            self._reset_next[rows] = ended
-            self._ask_reset(instance)
-        elif due.any():
-            self._ask_reset(instance)
-            self._reset_next[rows] = due | ended
-        else:
-            self._pending.discard(instance)
-            self._reset_next[rows] = ended
+        for key, array in self._frame.signals.items():
+            array[rows] = frame.signals[key]
+        self._frame.game_over[rows] = frame.game_over
+        self._frame.game_truncated[rows] = frame.game_truncated
+        self._frame.tick[rows] = frame.tick
+        if frame.details is not None:
+            self._inform("details", range(rows.start, rows.stop), frame.details)
+        self._stepping.discard(event.instance)
 
-    def _on_reset(self, instance: int, frame: Frame | None) -> None:
-        assert frame is not None
-        slots, starts = self._resetting.pop(instance)
-        self._referees[instance].reset(slots, starts, frame)
-        first = instance * self._width
-        rows = [first + slot for slot in slots]
-        for key, array in self._observations.items():
-            array[rows] = frame.observations[key]
-        self._reset_next[rows] = False
-        if not self._same_step:
-            # A slot whose episode ended in this very call is reset in the next one.
-            everyone = self._rows(instance)
-            self._reset_next[everyone] |= (self._terminated | self._truncated)[everyone]
-        self._inform("state", first, slots, [str(s.state.index) for s in starts])
-        self._inform("seed", first, slots, [s.seed for s in starts])
-        self._inform("details", first, slots, frame.details)
-        self._pending.discard(instance)
+    def _judge(self, actions: Columns) -> None:
+        """Judges the slots that have stepped; the others are idle for the referee."""
+        ruling = self._referee.judge(actions, self._frame)
+        np.copyto(self._rewards, ruling.verdict.reward, where=self._referee.active)
+        self._terminated |= ruling.terminated
+        self._truncated |= ruling.truncated
+        for row in ruling.ended:
+            end = "terminated" if ruling.terminated[row] else "truncated"
+            self._referee.finish(row, end, int(ruling.verdict.outcome[row]))  # type: ignore[arg-type] # a literal, by the line above
+        self._end(ruling.ended)
+
+    def _end(self, rows: list[int]) -> None:
+        """Has slots reset when their autoreset mode wants it: in this call, or in the next."""
+        if rows and self._same_step:
+            finals = [{k: v[row].copy() for k, v in self._observations.items()} for row in rows]
+            values = [next(iter(f.values())) if len(f) == 1 else f for f in finals]
+            self._inform("final_obs", rows, values)
+            self._now[rows] = True
+        else:
+            self._due[rows] = True
+
+    def _apply_resets(self) -> None:
+        """Shows the first observations of the episodes that have begun."""
+        for rows, starts, frame in self._shown_resets:
+            self._referee.reset(rows, starts, frame)
+            for key, array in self._observations.items():
+                array[rows] = frame.observations[key]
+            self._frame.game_over[rows] = self._frame.game_truncated[rows] = False
+            self._now[rows] = False
+            self._inform("state", rows, [str(s.state.index) for s in starts])
+            self._inform("seed", rows, [s.seed for s in starts])
+            if frame.details is not None:
+                self._inform("details", rows, frame.details)
+        self._shown_resets.clear()
 
     def _on_failure(self, event: Event) -> None:
+        """Ends the episodes of a game that failed; its slots are reset on its successor."""
         instance, rows = event.instance, self._rows(event.instance)
         self._last_reason = event.reason
+        self._stepping.discard(instance)
         self._resetting.pop(instance, None)
-        playing = [s for s, start in enumerate(self._referees[instance].starts) if start]
-        for slot in playing:
-            self._referees[instance].finish(slot, "lost", 0)
         if not event.replaced:
             self._bury(instance, event.reason)
             return
         self._launching.add(instance)
-        if instance in self._pending and playing and not self._reset_next[rows].all():
-            lost = [s for s in playing if not self._reset_next[rows.start + s]]
-            self._lose(rows.start, lost, event.reason)
-            if self._same_step:
-                self._reset_next[[rows.start + s for s in lost]] = True
-            elif not self._reset_next[rows].any():
-                self._reset_next[rows] = True
-                self._pending.discard(instance)
+        active = np.flatnonzero(self._referee.active[rows]) + rows.start
+        lost = [row for row in active.tolist() if not self._now[row]]
+        self._lose(lost, event.reason)
+        self._end(lost)
 
-    def _lose(self, first: int, slots: list[int], reason: str) -> None:
-        rows = [first + s for s in slots]
+    def _lose(self, rows: list[int], reason: str) -> None:
+        for row in rows:
+            if self._referee.active[row]:
+                self._referee.finish(row, "lost", 0)
         self._truncated[rows] = True
-        if self._same_step:
-            self._keep_final(first, slots)
-        self._inform("lost", first, slots, [True] * len(slots))
-        self._inform("reason", first, slots, [reason] * len(slots))
-
-    def _keep_final(self, first: int, slots: list[int]) -> None:
-        rows = [first + s for s in slots]
-        finals = [{k: v[row].copy() for k, v in self._observations.items()} for row in rows]
-        values = [next(iter(f.values())) if len(f) == 1 else f for f in finals]
-        self._inform("final_obs", first, slots, values)
+        if rows:
+            self._inform("lost", rows, [True] * len(rows))
+            self._inform("reason", rows, [reason] * len(rows))
 
     def _bury(self, instance: int, reason: str) -> None:
         """A game that cannot be replaced: its slots are truncated at every call from now on."""
         self._dead.add(instance)
         self._last_reason = reason
-        everyone = list(range(self._width))
-        first = instance * self._width
-        self._lose(first, everyone, reason)
-        self._inform("dead", first, everyone, [True] * self._width)
-        self._reset_next[self._rows(instance)] = True
-        self._pending.discard(instance)
+        rows = list(range(self.num_envs)[self._rows(instance)])
+        self._lose(rows, reason)
+        self._inform("dead", rows, [True] * len(rows))
+        if self._same_step:
+            self._end(rows)
+        self._now[rows], self._due[rows] = False, True
 
-    def _inform(self, key: str, first: int, slots: Sequence[int], values: Any) -> None:
+    def _inform(self, key: str, rows: Sequence[int], values: Sequence[Any]) -> None:
         """Adds to ``infos``: an array per key, and a mask of the rows that have it."""
-        if values is None:
-            return
         if key not in self._infos:
             dtype = {"lost": bool, "dead": bool, "seed": np.int64}.get(key, object)
             self._infos[key] = np.zeros(self.num_envs, dtype)
             self._infos["_" + key] = np.zeros(self.num_envs, bool)
-        for slot, value in zip(slots, values, strict=True):
-            self._infos[key][first + slot] = value
-            self._infos["_" + key][first + slot] = True
+        for row, value in zip(rows, values, strict=True):
+            self._infos[key][row] = value
+            self._infos["_" + key][row] = True
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends every game and removes their folders."""

@@ -83,12 +83,10 @@ class Channel:
 
     def write_frame(self, frame: Frame, rows: slice | Array) -> None:
         """Puts a frame into the given rows."""
-        for group, source in (
-            (self.observations, frame.observations),
-            (self.signals, frame.signals),
-        ):
-            for key, array in group.items():
-                array[rows] = source[key]
+        for key, array in self.observations.items():
+            array[rows] = frame.observations[key]
+        for key, array in self.signals.items():
+            array[rows] = frame.signals[key]
         self.game_over[rows] = frame.game_over
         self.game_truncated[rows] = frame.game_truncated
         self.tick[rows] = frame.tick

@@ -17,9 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Frame, Instance
+from rollout.api import Columns, Instance
 from rollout.errors import GameError, GameStartError, GameTimeout, InputError
 from rollout.host.channel import Channel
+from rollout.host.handle import FRAME, MESSAGE, STEP
+
+_EVERY_ROW = slice(None)
 
 
 def _watch(lifeline: int) -> None:
@@ -45,41 +48,57 @@ class _Child:
         self._connection, self._memory = connection, memory
         self._instance: Instance | None = None
         self._channel: Channel | None = None
+        self._step_s = 0.0  # deadline of a step; the host says when it changes
 
     def serve(self) -> None:
         """Serves commands until told to end or until the host closes the socket."""
+        socket = self._connection.fileno()
         while True:
+            byte = os.read(socket, 1)
             try:
-                message = self._connection.recv()
+                if byte == STEP:
+                    reply = self._step({})
+                elif byte == MESSAGE:
+                    message = self._connection.recv()
+                    if message[0] == "close":
+                        return
+                    reply = self._serve_one(message)
+                else:
+                    return
             except EOFError:
                 return
-            if message[0] == "close":
-                return
-            try:
-                reply = self._serve_one(message)
             except Exception as error:  # noqa: BLE001 - whatever a game raises is its host's news
                 reply = _answer(error)
-            self._connection.send(reply)
+            if reply is None:
+                os.write(socket, FRAME)
+            else:
+                os.write(socket, MESSAGE)
+                self._connection.send(reply)
 
-    def _serve_one(self, message: tuple[Any, ...]) -> tuple[str, Any]:
+    def _serve_one(self, message: tuple[Any, ...]) -> tuple[str, Any] | None:
+        """Returns the answer to a message; None for a frame that is all in the shared memory."""
         if message[0] == "launch":
             _, bridge, workdir, ports, width, timeout_s = message
             self._channel = Channel(self._memory, bridge.spec, width)
             self._instance = bridge.launch(Path(workdir), ports, width=width, timeout_s=timeout_s)
             return "launched", None
+        if message[0] == "step":
+            _, loose, self._step_s = message
+            return self._step(loose)
         if self._instance is None or self._channel is None:
             raise GameStartError("expected a launch before any other command")
-        frame: Frame
-        if message[0] == "reset":
-            _, slots, starts, timeout_s = message
-            frame = self._instance.reset(slots, starts, timeout_s=timeout_s)
-            self._channel.write_frame(frame, np.asarray(slots, np.int64))
-        else:
-            _, loose, timeout_s = message
-            actions = self._channel.actions | loose if loose else self._channel.actions
-            frame = self._instance.step(actions, timeout_s=timeout_s)
-            self._channel.write_frame(frame, slice(None))
-        return "frame", None if frame.details is None else list(frame.details)
+        _, slots, starts, timeout_s = message
+        frame = self._instance.reset(slots, starts, timeout_s=timeout_s)
+        self._channel.write_frame(frame, np.asarray(slots, np.int64))
+        return None if frame.details is None else ("frame", list(frame.details))
+
+    def _step(self, loose: Columns) -> tuple[str, Any] | None:
+        if self._instance is None or self._channel is None:
+            raise GameStartError("expected a launch before any other command")
+        actions = self._channel.actions | loose if loose else self._channel.actions
+        frame = self._instance.step(actions, timeout_s=self._step_s)
+        self._channel.write_frame(frame, _EVERY_ROW)
+        return None if frame.details is None else ("frame", list(frame.details))
 
     def close(self) -> None:
         """Ends the game."""

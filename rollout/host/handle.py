@@ -19,11 +19,17 @@ from pathlib import Path
 from socket import socketpair
 from typing import Any, Protocol
 
+import numpy as np
+
 from rollout.api import Bridge, Columns, Frame, Instance, Start
 from rollout.errors import GameCrashed, GameError, GameStartError, GameTimeout, InputError
 from rollout.host.channel import Channel, create_memory
 
 _REAP_S = 0.5
+# What crosses the socket: a byte that says what follows. A step whose actions are in the shared
+# memory, and its answer, are that byte alone: this is the hot path of games that step in
+# microseconds, and every pickle and every system call on it shows.
+STEP, FRAME, MESSAGE = b"s", b"f", b"m"
 _STDERR_TAIL = 2000  # characters of a dead game's last words that go into its death notice
 
 
@@ -138,7 +144,10 @@ class SubprocessHandle:
         self._connection: Connection | None = None
         self._lifeline: int | None = None
         self._channel: Channel | None = None
-        self._rows: slice | list[int] = slice(None)
+        self._socket = -1
+        self._whole: Frame | None = None  # views of every row, made once
+        self._rows: list[int] | None = None  # rows of the answer; None for every row
+        self._step_s = 0.0  # deadline the child knows
         self._stderr = workdir / "game.log"
         self._everyone = list(range(width))
 
@@ -170,7 +179,9 @@ class SubprocessHandle:
             theirs.close()
             os.close(line_read)
             os.close(memory)
-        self._connection = Connection(ours.detach())
+        self._whole = self._channel.frame(slice(None), None)
+        self._socket = ours.detach()
+        self._connection = Connection(self._socket)
         self._send(
             ("launch", self._bridge, str(self._workdir), self._ports, self._width, timeout_s)
         )
@@ -178,30 +189,48 @@ class SubprocessHandle:
     def reset(self, slots: Sequence[int], starts: Sequence[Start], timeout_s: float) -> None:
         """See ``Handle``."""
         slots = list(slots)
-        self._rows = slice(None) if slots == self._everyone else slots
+        self._rows = None if slots == self._everyone else slots
         self._send(("reset", slots, list(starts), timeout_s))
 
     def step(self, actions: Columns, timeout_s: float) -> None:
         """See ``Handle``."""
         if self._channel is None:
             raise GameCrashed("the game is not running")
-        self._rows = slice(None)
-        self._send(("step", self._channel.write_actions(actions), timeout_s))
+        self._rows = None
+        loose = self._channel.write_actions(actions)
+        if loose or timeout_s != self._step_s:
+            self._step_s = timeout_s
+            self._send(("step", loose, timeout_s))
+        else:
+            self._write(STEP)
 
     def _send(self, message: tuple[Any, ...]) -> None:
         if self._connection is None:
             raise GameCrashed("the game is not running")
+        self._write(MESSAGE)
         try:
             self._connection.send(message)
         except OSError as error:
             raise GameCrashed(f"the game's process is gone ({error})") from error
 
+    def _write(self, byte: bytes) -> None:
+        try:
+            os.write(self._socket, byte)
+        except OSError as error:
+            raise GameCrashed(f"the game's process is gone ({error})") from error
+
     def result(self) -> Frame | None:
         """See ``Handle``."""
-        if self._connection is None or self._channel is None:
+        if self._connection is None or self._channel is None or self._whole is None:
             raise GameCrashed("the game is not running")
         try:
-            kind, payload = self._connection.recv()
+            byte = os.read(self._socket, 1)
+            if byte == FRAME:
+                kind, payload = "frame", None
+            elif byte == MESSAGE:
+                kind, payload = self._connection.recv()
+            else:
+                raise EOFError
         except (EOFError, OSError) as error:
             if self._process is not None:  # its socket closes a moment before it can be reaped
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -210,8 +239,10 @@ class SubprocessHandle:
         if kind == "launched":
             return None
         if kind == "frame":
-            rows = self._rows
-            return self._channel.frame(rows, payload)  # type: ignore[arg-type] # lists index too
+            if self._rows is not None:
+                return self._channel.frame(np.array(self._rows), payload)
+            self._whole.details = payload
+            return self._whole
         errors = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}
         raise errors.get(kind, GameCrashed)(payload)
 
@@ -254,6 +285,7 @@ def _say_goodbye(
     connection: Connection, process: subprocess.Popen[bytes], timeout_s: float
 ) -> None:
     try:
+        os.write(connection.fileno(), MESSAGE)
         connection.send(("close",))
         process.wait(timeout_s)
     except (OSError, subprocess.TimeoutExpired):

@@ -7,12 +7,13 @@ the others go on; the failure is an event, never an exception.
 
 from __future__ import annotations
 
+import contextlib
+import selectors
 import shutil
 import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Literal
 
@@ -106,6 +107,7 @@ class Pool:
     spec: BridgeSpec = field(init=False)
     deadlines: Deadlines = field(init=False)
     _seats: list[_Seat] = field(init=False)
+    _selector: selectors.BaseSelector = field(init=False)
     _closed: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -123,6 +125,7 @@ class Pool:
             kind = self.spec.process if isolation == "auto" else isolation
             self.make_handle = InProcessHandle if kind == "in_process" else SubprocessHandle
         self._seats = [_Seat() for _ in range(self.instances)]
+        self._selector = selectors.DefaultSelector()
 
     def launch(self) -> None:
         """Asks every instance to start; each answers with a ``launched`` event."""
@@ -138,6 +141,8 @@ class Pool:
         )
         self._begin(number, "start", self.deadlines.start_s)
         self._try(number, lambda h: h.launch(self.deadlines.start_s))
+        if seat.handle.waitable is not None:
+            self._selector.register(seat.handle.waitable, selectors.EVENT_READ, number)
 
     def incarnation(self, instance: int) -> int:
         """Returns how often the instance has been replaced."""
@@ -220,15 +225,12 @@ class Pool:
             pending = [(n, s) for n, s in enumerate(self._seats) if s.phase is not None]
             if not pending:
                 raise OutOfTurnError("recv was called with no command in flight; send one first")
-            remote = {s.handle.waitable: n for n, s in pending if s.handle and s.handle.waitable}
-            local = [n for n, s in pending if s.handle and s.handle.waitable is None]
-            now = time.monotonic()
-            if remote:
+            local = [n for n, s in pending if self._runs_here(s)]
+            if len(local) < len(pending):
                 nearest = min(s.deadline for _, s in pending)
-                pause = 0.0 if local else max(0.0, min(nearest, end) - now)
-                ready = [remote[w] for w in wait(list(remote), pause)]
+                ready = self._ready(0.0 if local else min(nearest, end) - time.monotonic())
                 if ready:
-                    return [self._collect(n) for n in sorted(ready)]
+                    return [self._collect(n) for n in ready]
             if local:
                 # The one that has waited longest, so that none starves.
                 return [self._collect(min(local, key=lambda n: self._seats[n].sent))]
@@ -238,6 +240,17 @@ class Pool:
                 return [self._overdue(n) for n in overdue]
             if now >= end:
                 return []
+
+    def _ready(self, pause_s: float) -> list[int]:
+        """Instances in other processes that have answered, after a wait of at most ``pause_s``."""
+        numbers = []
+        for key, _ in self._selector.select(max(0.0, pause_s)):
+            if self._seats[key.data].phase is not None:
+                numbers.append(key.data)
+            else:
+                # It died while nobody was asking; the next command to it will find that out.
+                self._selector.unregister(key.fileobj)
+        return sorted(numbers)
 
     @staticmethod
     def _runs_here(seat: _Seat) -> bool:
@@ -273,6 +286,7 @@ class Pool:
         assert handle is not None
         took = time.monotonic() - seat.sent
         notice = handle.death_notice()
+        self._let_go(handle)
         handle.close(0.0)
         self._clean(number)
         seat.failures += 1
@@ -281,6 +295,11 @@ class Pool:
         if replaced:
             self._launch(number)
         return Event(number, "failed", None, took, phase, f"{reason} [{notice}]", replaced=replaced)
+
+    def _let_go(self, handle: Handle) -> None:
+        if handle.waitable is not None:
+            with contextlib.suppress(KeyError):  # it may have died before
+                self._selector.unregister(handle.waitable)
 
     def fail(self, instance: int, reason: str) -> Event:
         """Ends an instance that answered with nonsense, as if it had crashed."""
@@ -299,8 +318,10 @@ class Pool:
         for number, seat in enumerate(self._seats):
             handle, seat.handle, seat.phase = seat.handle, None, None
             if handle is not None:
+                self._let_go(handle)
                 handle.close(self.deadlines.close_s)
                 self._clean(number)
+        self._selector.close()
 
 
 def _free_ports(count: int) -> list[int]:
