@@ -12,7 +12,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from rollout.data import Dataset, EpisodeRef, doctor, play_text, play_video, repair
+from rollout.data import (
+    Dataset,
+    EpisodeRef,
+    doctor,
+    export_actions,
+    play_text,
+    play_video,
+    repair,
+)
 from rollout.data.replay import images_of
 from rollout.errors import DatasetError, InputError
 
@@ -81,8 +89,19 @@ def play(args: argparse.Namespace) -> int:
     return 0
 
 
-def _find(dataset: Dataset, episode: int, attempt: int | None) -> EpisodeRef:
+def actions(args: argparse.Namespace) -> int:
+    with Dataset(args.dir) as dataset:
+        count = export_actions(dataset, args.out)
+    print(f"{args.out}: actions of {count} episodes; replay them by")
+    print(f"  --set policy.name=scripted policy.actions={args.out} and the seed and state_set")
+    print("  that they were recorded with")
+    return 0
+
+
+def _find(dataset: Dataset, episode: int | None, attempt: int | None) -> EpisodeRef:
     """The attempt asked for; else the one that was not lost, else the last."""
+    if episode is None and dataset.episodes():
+        return max(dataset.episodes(), key=lambda r: r.total_reward)
     refs = dataset.episodes(episode=episode, include_lost=True)
     refs = [r for r in refs if attempt in (None, r.attempt)]
     if not refs:
@@ -105,18 +124,23 @@ def _parser() -> argparse.ArgumentParser:
         ("doctor", diagnose, "find damage; exit status 3 when there is any"),
         ("repair", mend, "keep all that is whole, move the rest to quarantine"),
         ("play", play, "an episode as an MP4, or as text"),
+        ("actions", actions, "the actions, as a file that the scripted policy replays"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(function=function)
         command.add_argument("dir", type=Path, help="directory of the dataset")
         if function is play:
-            command.add_argument("episode", type=int, help="number of the episode")
+            command.add_argument(
+                "episode", type=int, nargs="?", help="its number; the best one when not given"
+            )
             command.add_argument("--attempt", type=int, help="which attempt, if it was lost before")
             command.add_argument(
                 "--out", type=Path, help="MP4 to write; without it, text is printed"
             )
             command.add_argument("--column", help="image column; the first when not given")
             command.add_argument("--fps", type=float, default=15.0, help="frames per second")
+        if function is actions:
+            command.add_argument("--out", type=Path, required=True, help="file .npz to write")
     return parser
 
 

@@ -18,7 +18,7 @@ from rollout.data.manifest import Manifest, describe_dataset, read_manifest
 from rollout.data.reader import Dataset
 from rollout.data.refs import Counts, Episode, EpisodeRef, Finished, Piece, Window, part_of_set
 from rollout.data.repair import Repaired, repair
-from rollout.data.replay import play_text, play_video
+from rollout.data.replay import export_actions, play_text, play_video
 from rollout.data.schema import Column, arrow_schema, columns_of_schema, spaces_of_schema
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.data.writer import DatasetWriter
@@ -44,6 +44,7 @@ __all__ = [
     "columns_of_schema",
     "describe_dataset",
     "doctor",
+    "export_actions",
     "parse_codec",
     "part_of_set",
     "play_text",

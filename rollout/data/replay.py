@@ -1,4 +1,4 @@
-"""Episodes for people: as a video where there are images, as text where there are none."""
+"""Episodes played again: as a video, as text, and as scripts for a policy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rollout.api import Array
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
-from rollout.data.schema import ACTION, OBSERVATION, Column, is_image
+from rollout.data.schema import ACTION, OBSERVATION, Column, column_name, is_image
 from rollout.errors import DatasetError, UnknownNameError
 
 Pixels = NDArray[np.uint8]
@@ -136,3 +136,38 @@ def _to_bgr(image: Array) -> Pixels:
     if image.shape[2] == 3:
         return np.ascontiguousarray(image[:, :, ::-1])
     return np.repeat(image[:, :, -1:], 3, axis=2)
+
+
+def export_actions(dataset: Dataset, out: Path) -> int:
+    """Writes the actions of every episode with a result, for the ``scripted`` policy to replay.
+
+    The file is a NumPy archive of arrays ``(T, ...)`` named ``STATE:SEED/COLUMN``, after what an
+    episode began from, so that they can only be replayed from the same start.
+
+    Args:
+        dataset: what was recorded.
+        out: the file, ``.npz``.
+
+    Returns:
+        number of episodes written.
+
+    Raises:
+        DatasetError: the file is not called ``.npz``, or there is no episode.
+    """
+    refs = [ref for ref in dataset.episodes() if ref.length]
+    if out.suffix != ".npz" or not refs:
+        raise DatasetError(
+            f"expected a file .npz and at least one episode with a result, got {out} and "
+            f"{len(refs)} episodes"
+        )
+    keys = list(dataset.manifest.action_space.spaces)
+    names = {key: column_name("action", key) for key in keys}
+    arrays: dict[str, Array] = {}
+    for ref in refs:
+        columns = dataset.read(ref, list(names.values())).columns
+        for key, name in names.items():
+            column = columns[name]
+            text = column.astype(str) if column.dtype == object else column
+            arrays[f"{ref.state}:{ref.seed}/{key}"] = text
+    np.savez_compressed(out, **arrays)  # type: ignore[arg-type] # numpy's stub misses the arrays
+    return len(refs)

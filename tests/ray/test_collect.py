@@ -147,6 +147,31 @@ def test_recording_holds_the_true_images(tmp_path):
                 frame = game.step(action, timeout_s=5)
 
 
+def test_recorded_actions_are_replayed_exactly(tmp_path):
+    """Record at random, export the actions, play them by script: the same rewards, step by step."""
+    assert run(tmp_path, "--set", "episodes=6", "seed=5").returncode == 0
+    script, dataset, out = ROOT / "scripts" / "dataset.py", tmp_path / "run" / "dataset", "s.npz"
+    exported = subprocess.run(
+        [sys.executable, str(script), "actions", str(dataset), "--out", str(tmp_path / out)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert exported.returncode == 0, exported.stderr
+    policy = f"policy={{name: scripted, actions: {tmp_path / out}}}"
+    again = run(tmp_path, "--set", "episodes=6", "seed=5", policy, f"output={tmp_path / 'again'}")
+    assert again.returncode == 0, again.stderr
+    rewards = []
+    for folder in ("run", "again"):
+        with Dataset(tmp_path / folder / "dataset") as data:
+            refs = sorted(data.episodes(), key=lambda r: r.episode)
+            rewards.append([data.read(r, ["reward"]).columns["reward"].tolist() for r in refs])
+    assert len(rewards[0]) == 6
+    assert rewards[0] == rewards[1]
+    other = run(tmp_path, "--set", "episodes=6", "seed=6", policy, f"output={tmp_path / 'other'}")
+    assert other.returncode == 2, other.stderr  # no script for these starts
+
+
 def test_a_run_whose_games_keep_dying_ends_short_and_saves(tmp_path):
     done = run(
         tmp_path,
