@@ -163,12 +163,6 @@ class Fragment:
         """Number of rows that hold a step."""
         return int(np.count_nonzero(self.start_index >= 0))
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the numeric columns."""
-        groups = (self.observations, self.actions, self.extras, self.signals)
-        return sum(a.nbytes for g in groups for a in g.values()) + self.reward.nbytes * 5
-
     def check(self) -> None:
         """Checks the invariants of the layout.
 

@@ -272,7 +272,8 @@ class WandbConfig(Section):
     """Mirroring of the metrics to Weights & Biases; metrics.jsonl stays the truth."""
 
     mode: Literal["auto", "online", "offline", "disabled"] = key(
-        "disabled", "auto is online with an API key and offline without."
+        "auto",
+        "auto is online with an API key and offline without (send it later by `wandb sync`).",
     )
     project: str = key("gamut", "Project.")
     entity: str | None = key(None, "User or team; null for the key's own.")

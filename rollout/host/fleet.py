@@ -144,7 +144,8 @@ class RayFleet:
         member.moved = time.monotonic()
         self.news.abandoned += report.abandoned
         results = fragment.results if fragment is not None else ()
-        member.ledger.settle(results, report.abandoned)
+        losses = fragment.losses if fragment is not None else ()
+        member.ledger.settle(results, losses, report.abandoned)
         if fragment is None and not member.pending and member.ledger.held:
             # It has nothing left to play and yet owes episodes: they were dropped on the way.
             self._take_back(member, schedule, "the host has forgotten it")

@@ -175,6 +175,9 @@ class SubprocessHandle:
                     start_new_session=True,
                 )
             self._channel = Channel(memory, self._bridge.spec, self._width)
+        except OSError as error:
+            ours.close()
+            raise GameStartError(f"its process could not be started: {error}") from error
         finally:
             theirs.close()
             os.close(line_read)

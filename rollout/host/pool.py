@@ -301,12 +301,6 @@ class Pool:
             with contextlib.suppress(KeyError):  # it may have died before
                 self._selector.unregister(handle.waitable)
 
-    def fail(self, instance: int, reason: str) -> Event:
-        """Ends an instance that answered with nonsense, as if it had crashed."""
-        if self._seats[instance].phase is None:
-            self._seats[instance].sent = time.monotonic()
-        return self._fail(instance, reason)
-
     def _clean(self, number: int) -> None:
         if not self.options.keep_workdirs:
             folder = f"instance-{number:04d}-{self._seats[number].incarnation:03d}"

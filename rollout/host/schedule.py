@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rollout.api import EpisodeResult, Start, StateSet
+from rollout.api import EpisodeResult, Loss, Start, StateSet
 
 
 def episode_seed(run_seed: int, episode: int) -> int:
@@ -100,15 +100,24 @@ class Ledger:
         """Notes episodes as handed out."""
         self.held.update((s.episode, s) for s in starts)
 
-    def settle(self, results: Iterable[EpisodeResult], abandoned: Iterable[Start]) -> None:
-        """Strikes out the episodes that ended for good; keeps the newest attempt of the lost."""
+    def settle(
+        self,
+        results: Iterable[EpisodeResult],
+        losses: Iterable[Loss] = (),
+        abandoned: Iterable[Start] = (),
+    ) -> None:
+        """Strikes out what ended for good, and follows the attempts of what was lost.
+
+        The player tries a lost episode again by itself, one attempt up, also when it was lost
+        before its first step; if the player dies, the next attempt must be a new one.
+        """
         for result in results:
-            episode = result.start.episode
             if result.end != "lost":
-                self.held.pop(episode, None)
-            elif episode in self.held:
-                attempt = max(self.held[episode].attempt, result.start.attempt + 1)
-                self.held[episode] = replace(self.held[episode], attempt=attempt)
+                self.held.pop(result.start.episode, None)
+        for loss in losses:
+            held = self.held.get(loss.start.episode)
+            if held is not None and held.attempt <= loss.start.attempt:
+                self.held[held.episode] = replace(held, attempt=loss.start.attempt + 1)
         for start in abandoned:
             self.held.pop(start.episode, None)
 

@@ -545,7 +545,7 @@ def test_the_resolved_configuration_spells_every_default_out() -> None:
     }  # fmt: skip
     assert data["host"]["restarts"] == 5
     assert data["fragment"] == {"steps": 64, "seconds": None}
-    assert data["wandb"]["mode"] == "disabled"
+    assert data["wandb"]["mode"] == "auto"
 
 
 def test_nan_in_an_option_is_kept() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollout.api import EpisodeResult, Factor, Outcome, Splits, StateSpace
+from rollout.api import EpisodeResult, Factor, Loss, Outcome, Splits, StateSpace
 from rollout.host.schedule import Ledger, Schedule, episode_seed
 
 STATES = Splits(StateSpace((Factor("n", range(1000)),))).take("train", 30)
@@ -61,14 +61,20 @@ def result(start, end):
     return EpisodeResult(start, 0, 0, end, Outcome.RUNNING, 1, 0.0, 0.0, 0.0)
 
 
+def loss(start, steps):
+    return Loss(start, 0, 0, "step", "crashed", steps)
+
+
 def test_the_ledger_keeps_what_is_unfinished_and_its_newest_attempt():
     ledger = Ledger(retries=2)
     a, b, c, d = Schedule(STATES, seed=0, episodes=4).take(4)
     ledger.give([a, b, c, d])
-    ledger.settle([result(a, "terminated"), result(b, "lost")], abandoned=[d])
+    ledger.settle([result(a, "terminated"), result(b, "lost")], [loss(b, 3)], abandoned=[d])
     assert {e: s.attempt for e, s in ledger.held.items()} == {1: 1, 2: 0}
-    ledger.settle([result(replace(b, attempt=1), "lost")], abandoned=[])
+    ledger.settle([], [loss(c, 0)])  # lost before its first step: there is no result
+    ledger.settle([result(replace(b, attempt=1), "lost")], [loss(replace(b, attempt=1), 9)])
+    assert {e: s.attempt for e, s in ledger.held.items()} == {1: 2, 2: 1}
     again, given_up = ledger.lose()
-    assert [(s.episode, s.attempt) for s in again] == [(2, 1)]
+    assert [(s.episode, s.attempt) for s in again] == [(2, 2)]
     assert [s.episode for s in given_up] == [1]
     assert not ledger.held
