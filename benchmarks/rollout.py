@@ -92,7 +92,11 @@ def plan_of(game: str) -> HostPlan:
 
 
 def fleet_run(plan: HostPlan, seconds: float, record: bool) -> tuple[float, float, float]:
-    """Steps per second of two actors, CPU us per step of this process, and bytes per step."""
+    """Steps per second of two actors, CPU us per step of this process, and bytes per step.
+
+    The CPU is that of the whole recording: it is read after the last shard has been rolled, and
+    shards are small enough for most of them to be rolled while the games play.
+    """
     from rollout.host.fleet import FleetOptions, RayFleet
 
     states = Splits(plan.task.state_space).take("train", 1000)
@@ -102,7 +106,7 @@ def fleet_run(plan: HostPlan, seconds: float, record: bool) -> tuple[float, floa
     writer = None
     if record:
         manifest = describe_dataset(plan.bridge.spec, plan.task, policy="random")
-        writer = DatasetWriter(folder / "dataset", manifest, shard_bytes=16 << 20)
+        writer = DatasetWriter(folder / "dataset", manifest, shard_bytes=2 << 20)
     seen, steps, began, cpu = set(), 0, 0.0, 0.0
     for fragment in fleet.play(schedule):
         if writer is not None:
@@ -116,10 +120,10 @@ def fleet_run(plan: HostPlan, seconds: float, record: bool) -> tuple[float, floa
             if len(seen) == CORES:  # both are up: from here on it counts
                 began, cpu = time.perf_counter(), _cpu()
     took = time.perf_counter() - began
-    rate, own = steps / took, (_cpu() - cpu) / steps * 1e6
-    fleet.close()
     if writer is not None:
         writer.close()
+    rate, own = steps / took, (_cpu() - cpu) / steps * 1e6
+    fleet.close()
     size = sum(p.stat().st_size for p in folder.rglob("*.parquet")) / max(1, steps)
     shutil.rmtree(folder)
     return rate, own, size
@@ -207,7 +211,7 @@ def main() -> None:
     text = header("Rollout: fragments, recording, vector envs", command)
     with ray_session(num_cpus=CORES):
         rows = [compare_loops(g, options.rounds, options.seconds) for g in ("crafter", "pong")]
-    text += "## Steps per second, two cores, random policy: median (range) over rounds\n\n"
+    text += "\n## Steps per second, two cores, random policy: median (range) over rounds\n\n"
     text += table(
         [
             "game",
@@ -231,7 +235,7 @@ def main() -> None:
 How to read it: the plain loop is the game's own package, played at random by two processes that
 do nothing else, with Gymnasium's AtariPreprocessing and FrameStackObservation for Pong.
 "Lost to recording" compares rounds with and without a recorder; "CPU of recording" is what the
-recording process burns beyond receiving fragments, as a share of both cores. Subprocesses, the
+recording process burns beyond receiving fragments, shards included, as a share of both cores. Subprocesses, the
 driver and the actors share the two cores.
 """
     save("rollout", text)
