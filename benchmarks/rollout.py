@@ -235,8 +235,8 @@ def main() -> None:
 How to read it: the plain loop is the game's own package, played at random by two processes that
 do nothing else, with Gymnasium's AtariPreprocessing and FrameStackObservation for Pong.
 "Lost to recording" compares rounds with and without a recorder; "CPU of recording" is what the
-recording process burns beyond receiving fragments, shards included, as a share of both cores. Subprocesses, the
-driver and the actors share the two cores.
+recording process burns beyond receiving fragments, shards included, as a share of both cores.
+Subprocesses, the driver and the actors share the two cores.
 """
     save("rollout", text)
 

@@ -24,6 +24,7 @@ _WATCH = "watch"  # concurrency group that answers while a game is being played
 _POLL_S = 2.0  # how often hosts that are silent are looked after
 _FETCH_S = 120.0  # most time to fetch a fragment that is ready
 _STALL_MARGIN_S = 30.0  # beyond the longest deadline of a game, before its host counts as hung
+_ARRIVAL_S = 900.0  # most time for an actor to appear: a cluster may have to start a machine first
 
 
 @dataclass
@@ -79,6 +80,7 @@ class RayFleet:
         # More actors than processors share them: asking for more than there is would wait forever.
         self._cpus = min(needs.cpus, total / options.actors)
         self._gpus = needs.gpus
+        self._looked = time.monotonic()
         for member in self._members:
             self._launch(member)
 
@@ -141,7 +143,7 @@ class RayFleet:
             self._replace(member, schedule, _first_line(error))
             return None
         member.waiting = report.waiting
-        member.moved = time.monotonic()
+        member.moved, member.progress = time.monotonic(), max(0, member.progress)
         self.news.abandoned += report.abandoned
         results = fragment.results if fragment is not None else ()
         losses = fragment.losses if fragment is not None else ()
@@ -164,7 +166,10 @@ class RayFleet:
     def _look_after(self, schedule: Schedule) -> None:
         """Finds actors that have hung, however deep: nothing in them moves any more."""
         now = time.monotonic()
+        away, self._looked = now - self._looked, now
         for member in self._members:
+            if away > 2 * _POLL_S:
+                member.moved += away  # the consumer kept us: that is not the actors' doing
             if member.handle is None or not member.pending:
                 member.moved = now
                 continue
@@ -173,8 +178,11 @@ class RayFleet:
                     member.pulse = member.handle.progress.options(concurrency_group=_WATCH).remote()
             elif ray.wait([member.pulse], timeout=0)[0]:
                 self._read_pulse(member, now)
-            if now - member.moved > self._stall_s:
-                self._replace(member, schedule, f"nothing moved for {self._stall_s:.0f} s")
+            arrived = member.progress >= 0
+            limit = self._stall_s if arrived else max(self._stall_s, _ARRIVAL_S)
+            if now - member.moved > limit:
+                what = "nothing moved" if arrived else "its actor did not appear"
+                self._replace(member, schedule, f"{what} for {limit:.0f} s")
 
     def _read_pulse(self, member: _Member, now: float) -> None:
         pulse, member.pulse = member.pulse, None

@@ -18,7 +18,7 @@ def test_a_game_in_its_own_process_passes():
 
 def launched(tmp_path, **options):
     bridge = FakeBridge(**options)
-    instance = IsolatedBridge(bridge).launch(tmp_path, [], width=1, timeout_s=20)
+    instance = IsolatedBridge(bridge).launch(tmp_path, [], width=1, timeout_s=30)
     start = Start(bridge.spec.state_space.state(0), 0)
     instance.reset([0], [start], timeout_s=10)
     return instance
@@ -36,7 +36,7 @@ def test_its_death_is_told_and_final(tmp_path, fault, error, said):
     instance = launched(tmp_path, **{fault: 1.0})
     actions = {"move": np.zeros(1, np.int64)}
     with pytest.raises(error, match=said):
-        instance.step(actions, timeout_s=0.5)
+        instance.step(actions, timeout_s=1.5)
     with pytest.raises(OutOfTurnError, match="launch another"):
         instance.step(actions, timeout_s=0.5)
     instance.close()

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections import Counter
 
 import pytest
@@ -109,7 +110,7 @@ def test_a_hung_actor_is_found_and_replaced(tmp_path):
         step_deadline_s=1.0,
     )
     fleet = RayFleet(plan, FleetOptions(actors=2))
-    fleet._stall_s = 4.0  # instead of the deadline and a generous margin
+    fleet._stall_s = 6.0  # instead of the deadline and a generous margin
     fragments = list(fleet.play(make_schedule(plan, 16)))
     fleet.close()
     assert (tmp_path / "once").exists()
@@ -147,6 +148,20 @@ def test_a_slow_consumer_slows_the_games():
     assert held < 40, "episodes are hoarded"
     assert taken
     fleet.close()
+
+
+def test_a_consumer_that_was_away_finds_the_actors_alive():
+    """What stands still because nobody took its fragments has not hung."""
+    plan = make_plan(width=1)
+    fleet = RayFleet(plan, FleetOptions(actors=2))
+    fleet._stall_s = 5.0
+    stream = fleet.play(make_schedule(plan, 30))
+    fragments = [next(stream)]
+    time.sleep(7.0)
+    fragments += list(stream)
+    fleet.close()
+    assert ended(fragments) == Counter(range(30))
+    assert fleet.news.replaced == 0
 
 
 def test_a_broken_policy_is_told_with_its_own_error():

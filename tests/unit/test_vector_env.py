@@ -131,7 +131,7 @@ def test_a_failing_slot_is_truncated_and_lost(fault, autoreset, width):
 
 @pytest.mark.process
 def test_a_game_that_hangs_costs_one_slot(tmp_path):
-    bridge = FakeBridge(hang_on_step=5.0, once_file=str(tmp_path / "once"), step_deadline_s=0.5)
+    bridge = FakeBridge(hang_on_step=5.0, once_file=str(tmp_path / "once"), step_deadline_s=1.5)
     calls = play(make(bridge, num_envs=2, isolation="subprocess"), 20)
     lost = [c[4]["lost"] for c in calls[1:] if "lost" in c[4]]
     assert len(lost) == 1

@@ -174,9 +174,9 @@ def test_a_failing_game_costs_one_attempt(tmp_path, fault):
     """Whatever fails, and wherever: the episode is tried again, the other games go on."""
     bridge = FakeBridge(
         once_file=str(tmp_path / "once"),
-        step_deadline_s=0.5,
-        reset_deadline_s=0.5,
-        start_deadline_s=6.0 if "start" not in fault else 1.5,
+        step_deadline_s=1.5,  # a hang costs a test this long; less, and a busy machine is a hang
+        reset_deadline_s=1.5,
+        start_deadline_s=30.0 if "start" not in fault else 4.0,
         **{fault: 4.0 if "step" in fault else 1.0},
     )
     player = make_player(tmp_path / "games", bridge, instances=2, isolation="subprocess")
