@@ -28,7 +28,7 @@ test: lint      ## lint, then all tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 unit: $(READY)  ## the tests that need no Ray, in seconds
-	$(BIN)/python -m pytest -n 2 tests/unit tests/test_architecture.py -m 'not slow and not ray and not process'
+	$(BIN)/python -m pytest -n 2 tests/unit tests/test_architecture.py -m 'not slow and not ray and not process and not heavy'
 
 lint: $(READY)  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .

@@ -14,6 +14,8 @@ from bridges.gymnasium import AtariBridge
 from rollout.api import Start
 from rollout.errors import ConfigError, UnknownNameError
 
+pytestmark = pytest.mark.heavy
+
 gymnasium.register_envs(ale_py)
 
 NOOP, FIRE, RIGHT, LEFT = 0, 1, 2, 3

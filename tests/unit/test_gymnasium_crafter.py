@@ -10,6 +10,8 @@ from bridges.gymnasium import CrafterBridge
 from rollout.api import Start
 from rollout.errors import ConfigError
 
+pytestmark = pytest.mark.heavy
+
 NOOP, DO, PLACE_PLANT = 0, 5, 10
 SMALL = CrafterBridge(area=24)  # a world that is quick to make
 

@@ -16,6 +16,8 @@ import rollout.data.shard as shard_module
 from rollout.data import Dataset, DatasetWriter, Layout, doctor, repair
 from rollout.errors import DatasetError, DatasetLockedError
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
