@@ -18,6 +18,8 @@ from rollout.data import Dataset, DatasetWriter, DiskFullError, Layout, doctor
 from rollout.data.journal import JournalReader
 from rollout.errors import DatasetError, DatasetLockedError, OutOfTurnError
 
+pytestmark = pytest.mark.heavy
+
 
 class Zygote:
     """Talks to ``store_child``."""

@@ -22,6 +22,8 @@ from rollout.api import Loss, Outcome
 from rollout.data import Dataset, DatasetWriter, doctor, part_of_set
 from rollout.errors import DatasetError, UnknownNameError
 
+pytestmark = pytest.mark.heavy
+
 
 def record(path, player, fragments, length=13, *, manifest=None, close=True, **options):
     manifest = manifest or make_manifest(player.spec, details=player.details)
