@@ -26,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _parser().parse_args(arguments)
     try:
         bridge = build_plugin("bridges", asked.name, options(asked.set))
+        _ = bridge.spec  # where many options show whether the game exists
         report = check_bridge(
             bridge,
             steps=asked.steps,

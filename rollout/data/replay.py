@@ -24,7 +24,15 @@ _PIECE = 64  # steps read at once
 
 def images_of(dataset: Dataset) -> tuple[str, ...]:
     """Returns the columns that hold images one can look at."""
-    return tuple(c.name for c in dataset.manifest.columns if c.role == OBSERVATION and is_image(c))
+    columns = (c for c in dataset.manifest.columns if c.role == OBSERVATION)
+    return tuple(c.name for c in columns if is_image(c) or _is_stack(c))
+
+
+def _is_stack(column: Column) -> bool:
+    """Whether a value is a stack of images, the newest last: S x H x W, maybe with channels."""
+    shape = column.shape
+    ranks = len(shape) == 3 or (len(shape) == 4 and shape[3] <= 4)
+    return column.dtype == "uint8" and ranks and shape[0] <= 16 and min(shape[1:3]) >= 8
 
 
 def play_video(
@@ -95,17 +103,20 @@ def _short(value: Any) -> str:
 def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
     """Frames with their captions, BGR; the last is the final observation."""
     actions = [c.name for c in dataset.manifest.columns if c.role == ACTION and _is_small(c)]
+    about = next(c for c in dataset.manifest.columns if c.name == column)
+    newest = _is_stack(about) and not is_image(about)
     total = 0.0
     for window in dataset.stream(ref, [column, "reward", *actions], length=_PIECE):
-        for t, image in enumerate(window.columns[column]):
+        for t, shown in enumerate(window.columns[column]):
+            image = shown[-1] if newest else shown
             reward = float(window.columns["reward"][t])
             total += reward
             action = " ".join(_short(window.columns[a][t]) for a in actions)
             step = window.start + t
             yield _captioned(image, f"step {step}  action {action}", _reward_text(reward, total))
-    key = next(c.key for c in dataset.manifest.columns if c.name == column)
-    final = dataset.read(ref, []).final_observations.get(key)
+    final = dataset.read(ref, []).final_observations.get(about.key)
     if final is not None:
+        final = final[-1] if newest else final
         yield _captioned(final, f"end: {ref.end}, {ref.outcome.name.lower()}", f"sum {total:g}")
 
 

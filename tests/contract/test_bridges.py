@@ -421,6 +421,7 @@ def test_the_script_fails_a_broken_game_in_json(script, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["gymnasium", "--set", "id=CartPole-v7"], "Nearest: CartPole-v1"),
         (["faek"], "unknown bridge 'faek'. Nearest: fake"),
         (["fake", "--set", "sid=4"], "Nearest: bridge.side"),
         (["fake", "--set", "side=5"], "4"),
