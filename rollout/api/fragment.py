@@ -101,7 +101,8 @@ class Fragment:
         final_index: ``(K, 2)`` int64, ``(t, b)`` of every episode end, in the order of ``t``.
         final_observations: ``{key: (K, ...)}`` after the last action of each.
         final_details: likewise for details.
-        next_observations: ``{key: (B, ...)}`` that the next fragment begins with.
+        next_observations: ``{key: (B, ...)}`` after the last row: what the next fragment begins
+            with, and the final observation where the last row ended an episode.
         memory: the policy's memory before the first row, ``{key: (B, ...)}``.
         results: every episode that ended here, lost ones included.
         losses: every episode that was lost here, also those without a single row.

@@ -65,6 +65,8 @@ class Referee:
             self.starts[slot] = start
         self.steps[rows] = 0
         self._total[rows] = 0.0
+        # The last verdict's array is the evaluator's own: it may still be reading it.
+        self._progress = self._progress.copy()
         self._progress[rows] = np.nan
         self._begun[rows] = time.monotonic()
         self.active[rows] = True
