@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rollout.api import Columns, Frame, Outcome, Start, Verdict, option
 from rollout.api.types import Bools, Floats
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, StateError
 
 REWARD = "reward"
 
@@ -102,10 +102,15 @@ class SignalGoal:
     Progress is the share of the way from the value at the reset to ``target`` that was covered at
     best. ``reward`` is paid for each unit of it, once: what is lost and gained again pays nothing,
     and units beyond the target pay nothing. A game that is over before is a failure.
+
+    The target may be a factor of the state (``target_factor: number``), so that each state asks
+    for as much as there is of it. With ``relative`` it is counted from the value at the reset.
     """
 
     signal: str = option("", "name of the signal")
     target: float = option(1.0, "value it should reach")
+    target_factor: str = option("", "factor of the state that is the target instead; '' for none")
+    relative: bool = option(False, "count the target from the value at the reset")
     reward: float = option(1.0, "reward for each unit gained on the way")
     compare: str = option(">=", "which side of the target is success", choices=(">=", "<="))
 
@@ -124,6 +129,11 @@ class SignalGoal:
         """The signal."""
         return frozenset({self.signal})
 
+    @property
+    def factors(self) -> frozenset[str]:
+        """The factor that is the target, if one is."""
+        return frozenset({self.target_factor} - {""})
+
     def build(self, width: int) -> SignalGoalEvaluator:
         """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
         return SignalGoalEvaluator(self, width)
@@ -140,7 +150,9 @@ class SignalGoalEvaluator:
     def __init__(self, options: SignalGoal, width: int) -> None:
         self._signal, self._reward = options.signal, options.reward
         self._sign = 1.0 if options.compare == ">=" else -1.0
-        self._goal = self._sign * options.target
+        self._factor, self._relative = options.target_factor, options.relative
+        self._target = options.target
+        self._goal = np.full(width, self._sign * options.target, np.float64)
         self._start = np.zeros(width, np.float64)
         self._best = np.zeros(width, np.float64)
         self._way = np.ones(width, np.float64)  # from start to goal, 1 where there is none
@@ -150,9 +162,27 @@ class SignalGoalEvaluator:
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
         """Takes the value at the reset as the beginning of the way."""
         rows = list(slots)
-        self._start[rows] = self._best[rows] = self._values(frame)
+        told = np.multiply(frame.signals[self._signal], self._sign, dtype=np.float64)
+        if self._factor or self._relative:
+            goal = np.array([self._sign * self._asked(start) for start in starts], np.float64)
+            # Where nothing was told at the reset, the way is counted from zero.
+            goal += np.nan_to_num(told) if self._relative else 0.0
+            self._goal = self._goal.copy()
+            self._goal[rows] = goal
+        self._start[rows] = self._best[rows] = np.minimum(told, self._goal[rows])
         self._decisions.reset(rows, frame)
         self._begin()
+
+    def _asked(self, start: Start) -> float:
+        if not self._factor:
+            return self._target
+        value = start.state.values.get(self._factor)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise StateError(
+                f"target_factor {self._factor!r}: expected a factor whose values are numbers, got "
+                f"{value!r} in the state {dict(start.state.values)}"
+            )
+        return float(value)
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
         """Returns the reward of new units, the share of the way, and success at its end."""

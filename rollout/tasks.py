@@ -14,6 +14,9 @@
     limits: {steps: 1000}
     difficulty: simple
     metadata: {source: MCU}
+
+Within the ``parts`` of a composed evaluator (``rollout.composition``), ``{task: NAME}`` stands for
+the evaluator of another task of the same bridge.
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ from typing import Any, ClassVar
 
 from rollout.api import Bridge, BridgeSpec, Factor, Limits, StateSpace, Task
 from rollout.api.state import Value
-from rollout.config import BridgeConfig, PluginConfig, Section, build_plugin, key, load_config
+from rollout.config import BridgeConfig, PluginConfig, Section, build_plugin, key
+from rollout.configuration import document
+from rollout.configuration.load import from_document
 from rollout.configuration.plugins import REQUIRED, options_of
 from rollout.configuration.sections import Values
 from rollout.errors import ConfigError, StateError, UnknownNameError
@@ -97,7 +102,7 @@ def load_task(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Task:
         task.check(spec)
         return task
     path = _find(spec, bridge_name, name_or_path)
-    file = load_config(_TaskFile, path)
+    file = _read(spec, bridge_name, path)
     if file.bridge not in ("", bridge_name):
         raise ConfigError(
             f"{path}: bridge: the task is made for bridge {file.bridge!r}, and it was to be "
@@ -145,7 +150,7 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
     if not name_or_path:
         return config, bridge, load_task(bridge.spec, config.name, "")
     path = _find(bridge.spec, config.name, name_or_path)
-    needed = load_config(_TaskFile, path).options
+    needed = _read(bridge.spec, config.name, path).options
     if not needed:
         return config, bridge, load_task(bridge.spec, config.name, str(path))
     try:
@@ -163,6 +168,40 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
                 f"{asked!r}; leave the key out, or choose another task"
             )
     return wanted, bridge, load_task(bridge.spec, config.name, str(path))
+
+
+def _read(spec: BridgeSpec, bridge_name: str, path: Path) -> _TaskFile:
+    """What a task file says, the tasks within its evaluator replaced by their evaluators."""
+    source = document.read(path)
+    if isinstance(source.data, dict) and isinstance(source.data.get("evaluator"), dict):
+        evaluator = _expanded(spec, bridge_name, source.data["evaluator"], (path.resolve(),))
+        source = replace(source, data={**source.data, "evaluator": evaluator})
+    return from_document(_TaskFile, source)
+
+
+def _expanded(
+    spec: BridgeSpec, bridge_name: str, evaluator: dict[str, Any], within: tuple[Path, ...]
+) -> dict[str, Any]:
+    parts = evaluator.get("parts")
+    if not isinstance(parts, list):
+        return evaluator
+    whole = []
+    for number, part in enumerate(parts):
+        if not isinstance(part, dict) or "task" not in part:
+            inner = isinstance(part, dict)
+            whole.append(_expanded(spec, bridge_name, part, within) if inner else part)
+            continue
+        place = f"{within[-1]}: evaluator.parts[{number}]"
+        if len(part) > 1 or not isinstance(part["task"], str):
+            raise ConfigError(f"{place}: expected the name of a task alone, got {part}")
+        path = _find(spec, bridge_name, part["task"])
+        if path.resolve() in within:
+            raise ConfigError(f"{place}: task {part['task']!r} is composed of itself")
+        other = document.read(path).data
+        other = other.get("evaluator") if isinstance(other, dict) else None
+        other = {"name": other or DEFAULT_EVALUATOR} if not isinstance(other, dict) else other
+        whole.append(_expanded(spec, bridge_name, other, (*within, path.resolve())))
+    return {**evaluator, "parts": whole}
 
 
 def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Path:

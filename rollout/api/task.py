@@ -55,7 +55,10 @@ class Evaluator(Protocol):
 
 
 class EvaluatorRecipe(Protocol):
-    """A frozen dataclass of options; the entry point in ``gamut.evaluators`` names its class."""
+    """A frozen dataclass of options; the entry point in ``gamut.evaluators`` names its class.
+
+    It may also have a property ``factors``: names of the factors of the state that it reads.
+    """
 
     @property
     def requires(self) -> frozenset[str]:
@@ -113,5 +116,7 @@ class Task:
         for signal in sorted(self.evaluator.requires):
             if signal not in spec.signals:
                 raise UnknownNameError(f"signal of {spec.name}", signal, spec.signals)
+        for name in sorted(getattr(self.evaluator, "factors", ())):
+            self.state_space.factor(name)
         for factor in self.state_space:
             spec.state_space.restrict({factor.name: factor.values})

@@ -33,7 +33,7 @@ def load_config(
             message says all that is wrong, with file, line and dotted key.
     """
     source = Document({}) if path is None else document.read(Path(path).expanduser())
-    return _make(model, source.override(overrides))
+    return from_document(model, source.override(overrides))
 
 
 def make_config(model: type[M], data: Mapping[str, Any], *, source: str = "") -> M:
@@ -47,10 +47,15 @@ def make_config(model: type[M], data: Mapping[str, Any], *, source: str = "") ->
     Raises:
         ConfigError: a key or a value is wrong.
     """
-    return _make(model, Document(dict(data), source))
+    return from_document(model, Document(dict(data), source))
 
 
-def _make(model: type[M], source: Document) -> M:
+def from_document(model: type[M], source: Document) -> M:
+    """Returns the configuration that a YAML document describes.
+
+    Raises:
+        ConfigError: a key or a value is wrong.
+    """
     try:
         return model.model_validate(source.data)
     except ValidationError as error:

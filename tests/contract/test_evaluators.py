@@ -13,6 +13,8 @@ from rollout.testing import FakeBridge, FakeEvaluator, check_evaluator
 from rollout.testing.players import FakeJudge
 
 SPEC = FakeBridge().spec
+NEAR = {"name": "signal_goal", "signal": "distance", "target": 4.0, "compare": "<="}
+FAR = {"name": "signal_goal", "signal": "distance", "target": 7.0}
 CHECKS = [
     "requires",
     "verdicts",
@@ -41,6 +43,12 @@ def test_the_fake_evaluator_passes(seed):
         ("signal_goal", {"signal": "distance", "target": 8.0}),
         ("signal_goal", {"signal": "distance", "target": 0.5, "compare": "<="}),
         ("signal_goal", {"signal": "reached"}),
+        ("signal_goal", {"signal": "distance", "target": 3.0, "relative": True}),
+        ("signal_goal", {"signal": "distance", "target_factor": "map"}),
+        ("and", {"parts": [NEAR, FAR]}),
+        ("or", {"parts": [FAR, NEAR, {"name": "signal_goal", "signal": "reached"}]}),
+        ("then", {"parts": [NEAR, FAR]}),
+        ("then", {"parts": [NEAR, {"name": "or", "parts": [FAR, {"name": "game_reward"}]}]}),
     ],
     ids=str,
 )

@@ -62,14 +62,21 @@ class Count:
         return frozenset({self.signal})
 
 
+@dataclass(frozen=True)
+class Both:
+    parts: tuple[dict[str, object], ...]
+    requires = frozenset()
+    factors = frozenset({"day"})
+
+
 @pytest.fixture(autouse=True, scope="module")
 def plugins() -> Iterator[None]:
     module = ModuleType("tasks_test_plugins")
-    for cls in (Farm, GameReward, Count):
+    for cls in (Farm, GameReward, Count, Both):
         setattr(module, cls.__name__, cls)
     plugins = {
         "bridges": {"farm": "Farm"},
-        "evaluators": {"game_reward": "GameReward", "count": "Count"},
+        "evaluators": {"game_reward": "GameReward", "count": "Count", "both": "Both"},
     }
 
     def entry_points(*, group: str) -> EntryPoints:
@@ -125,6 +132,36 @@ def test_a_task_says_goal_states_judge_and_limits(spec: BridgeSpec) -> None:
         ("biome", ("forest", "plains")),
         ("day", (2,)),
     ]
+
+
+def test_a_task_is_composed_of_others(spec: BridgeSpec, tmp_path: Path) -> None:
+    part = "{name: both, parts: [{task: stone}, {name: count, signal: wood}]}"
+    text = f"evaluator: {{name: both, parts: [{{task: wood}}, {part}]}}\n"
+    wood = {"name": "count", "signal": "wood", "at_least": 10}
+    inner = {
+        "name": "both",
+        "parts": [{"name": "game_reward"}, {"name": "count", "signal": "wood"}],
+    }
+    assert load(spec, tmp_path, text).evaluator == Both((wood, inner))
+
+
+def test_an_evaluator_asks_for_factors_that_the_task_has(spec: BridgeSpec, tmp_path: Path) -> None:
+    few = replace(spec, state_space=StateSpace((Factor("seed", range(3)),)))
+    with pytest.raises(UnknownNameError, match=r"unknown factor.* 'day'"):
+        load(few, tmp_path, "evaluator: {name: both, parts: []}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{name: both, parts: [{task: wod}]}", "unknown task .*Nearest: wood"),
+        ("{name: both, parts: [{task: wood, at_least: 2}]}", r"parts\[0\]: expected .* alone"),
+        ("{name: both, parts: [{task: other}]}", "composed of itself"),
+    ],
+)
+def test_a_wrong_composition_is_said(spec, tmp_path, text, message) -> None:
+    with pytest.raises(InputError, match=message):
+        load(spec, tmp_path, f"evaluator: {text}\n")
 
 
 def test_what_a_task_does_not_say_is_the_bridges_own(spec: BridgeSpec) -> None:

@@ -1,0 +1,231 @@
+"""Tasks made of tasks: ``and``, ``or``, ``then`` (MCU, section 2.3).
+
+::
+
+    evaluator:
+      name: then
+      parts:
+        - {name: signal_goal, signal: mined/log, target: 3}
+        - name: or
+          parts:
+            - {task: craft_crafting_table}      # the evaluator of another task of the bridge
+            - {name: signal_goal, signal: kills/sheep}
+
+Progress follows MCU's rule for composed tasks (appendix G.5): the mean of what is joined by
+``and``, the best of what is joined by ``or``; of a sequence, the mean over its parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollout.api import Columns, Evaluator, EvaluatorRecipe, Frame, Outcome, Start, Verdict, option
+from rollout.api.types import Floats
+from rollout.configuration.plugins import build_plugin
+from rollout.errors import ConfigError
+
+_RUNNING, _SUCCESS, _FAILURE = (np.int8(o) for o in Outcome)
+
+_PARTS = "evaluators, each a mapping with `name` and options, or with `task`"
+
+
+@dataclass(frozen=True)
+class _Composed:
+    """Base of the three: evaluators within an evaluator."""
+
+    parts: tuple[dict[str, Any], ...] = option((), _PARTS)
+
+    def __post_init__(self) -> None:
+        if len(self.parts) < 2:
+            raise ConfigError(
+                f"parts must list at least two evaluators to compose, got {len(self.parts)}"
+            )
+        _ = self._recipes  # refuses a wrong part now, not when the game runs
+
+    @cached_property
+    def _recipes(self) -> tuple[EvaluatorRecipe, ...]:
+        return tuple(_build(number, part) for number, part in enumerate(self.parts))
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """The signals of all parts."""
+        return frozenset().union(*(recipe.requires for recipe in self._recipes))
+
+    @property
+    def factors(self) -> frozenset[str]:
+        """The factors that parts read."""
+        empty: frozenset[str] = frozenset()
+        return empty.union(*(getattr(recipe, "factors", empty) for recipe in self._recipes))
+
+    def _evaluators(self, width: int) -> list[Evaluator]:
+        return [recipe.build(width) for recipe in self._recipes]
+
+
+@dataclass(frozen=True)
+class All(_Composed):
+    """Success once every part has succeeded, in whatever order; failure once one has failed.
+
+    Reward is the sum of the parts', progress their mean. A part that has succeeded stays so.
+    """
+
+    def build(self, width: int) -> Evaluator:
+        """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
+        return _Parallel(self._evaluators(width), width, _mean, every=True)
+
+
+@dataclass(frozen=True)
+class Any_(_Composed):  # noqa: N801 - Any is taken
+    """Success once one part has succeeded; failure once every part has failed.
+
+    Reward is the sum of the parts', progress that of the part that is farthest.
+    """
+
+    def build(self, width: int) -> Evaluator:
+        """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
+        return _Parallel(self._evaluators(width), width, _best, every=False)
+
+
+@dataclass(frozen=True)
+class Then(_Composed):
+    """Success once the parts have succeeded one after another; failure once one has failed.
+
+    A part begins when the one before it has succeeded, as if the episode were reset there: a
+    ``signal_goal`` with ``relative`` counts from that moment. Only the part at hand pays reward.
+    """
+
+    def build(self, width: int) -> Evaluator:
+        """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
+        return _Sequence(self._evaluators(width), width)
+
+
+def _build(number: int, part: Mapping[str, Any]) -> EvaluatorRecipe:
+    options = dict(part)
+    name = options.pop("name", None)
+    if not isinstance(name, str):
+        instead = (
+            "`task` is understood in task files only" if "task" in part else f"got {sorted(part)}"
+        )
+        raise ConfigError(f"parts[{number}]: expected the `name` of an evaluator; {instead}")
+    try:
+        recipe: EvaluatorRecipe = build_plugin("evaluators", name, options)
+    except ConfigError as error:
+        raise ConfigError(f"parts[{number}]: {error}") from error
+    return recipe
+
+
+class _Parallel:
+    """Parts that are judged side by side."""
+
+    def __init__(
+        self,
+        parts: list[Evaluator],
+        width: int,
+        progress: Callable[[list[Floats]], Floats],
+        *,
+        every: bool,
+    ) -> None:
+        self._parts, self._progress, self._every = parts, progress, every
+        self._outcome = np.full((len(parts), width), _RUNNING, np.int8)
+        self._shares = [np.zeros(width, np.float32) for _ in parts]
+        self._verdict = np.full(width, _RUNNING, np.int8)
+        self._over = np.zeros(width, bool)
+
+    def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
+        """Forgets the past of some slots."""
+        rows = list(slots)
+        for part in self._parts:
+            part.reset(slots, starts, frame)
+        self._outcome[:, rows] = _RUNNING
+        self._verdict = self._verdict.copy()
+        self._verdict[rows] = _RUNNING
+        self._over[rows] = frame.game_over | frame.game_truncated
+
+    def judge(self, actions: Columns, frame: Frame) -> Verdict:
+        """Returns the sum of rewards, the joint progress and the joint outcome."""
+        reward = np.zeros(len(self._over), np.float32)
+        for number, part in enumerate(self._parts):
+            said = part.judge(actions, frame)
+            open_ = ~self._over & (self._outcome[number] == _RUNNING)
+            reward += np.where(open_, said.reward, np.float32(0))
+            self._outcome[number] = np.where(open_, said.outcome, self._outcome[number])
+            self._shares[number] = np.where(open_, said.progress, self._shares[number])
+        done, lost = self._outcome == _SUCCESS, self._outcome == _FAILURE
+        success = done.all(0) if self._every else done.any(0)
+        failure = lost.any(0) if self._every else lost.all(0)
+        verdict = np.where(success, _SUCCESS, np.where(failure, _FAILURE, _RUNNING))
+        self._verdict = np.where(self._over, self._verdict, verdict).astype(np.int8)
+        self._over |= frame.game_over | frame.game_truncated | (self._verdict != _RUNNING)
+        return Verdict(reward, self._progress(self._shares), self._verdict)
+
+
+class _Sequence:
+    """Parts that are judged one after another."""
+
+    def __init__(self, parts: list[Evaluator], width: int) -> None:
+        self._parts = parts
+        self._at: NDArray[np.int64] = np.zeros(width, np.int64)  # part at hand
+        self._share = np.zeros(width, np.float32)  # progress of the part at hand
+        self._verdict = np.full(width, _RUNNING, np.int8)
+        self._over = np.zeros(width, bool)
+        self._starts: list[Start | None] = [None] * width
+
+    def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
+        """Forgets the past of some slots, and begins their first parts."""
+        rows = list(slots)
+        for slot, start in zip(rows, starts, strict=True):
+            self._starts[slot] = start
+        self._parts[0].reset(slots, starts, frame)
+        self._at[rows], self._share[rows] = 0, 0.0
+        self._verdict = self._verdict.copy()
+        self._verdict[rows] = _RUNNING
+        self._over[rows] = frame.game_over | frame.game_truncated
+
+    def judge(self, actions: Columns, frame: Frame) -> Verdict:
+        """Returns the reward of the part at hand, the progress over all, the joint outcome."""
+        width, last = len(self._over), len(self._parts) - 1
+        reward = np.zeros(width, np.float32)
+        verdict = self._verdict.copy()
+        before = self._at.copy()
+        for number, part in enumerate(self._parts):
+            mine = ~self._over & (before == number)
+            if not mine.any():
+                continue
+            said = part.judge(actions, frame)
+            reward = np.where(mine, said.reward, reward)
+            self._share = np.where(mine, said.progress, self._share)
+            done = mine & (said.outcome == _SUCCESS)
+            verdict[mine & (said.outcome == _FAILURE)] = _FAILURE
+            if number == last:
+                verdict[done] = _SUCCESS
+                continue
+            ended = frame.game_over | frame.game_truncated
+            self._begin(np.flatnonzero(done & ~ended), number + 1, frame)
+            verdict[done & ended] = _FAILURE  # the game is over, and parts are left
+        whole = np.where(verdict == _SUCCESS, last + 1.0, self._at + self._share)
+        self._verdict = verdict
+        self._over |= frame.game_over | frame.game_truncated | (verdict != _RUNNING)
+        return Verdict(reward, (whole / (last + 1)).astype(np.float32), verdict)
+
+    def _begin(self, rows: NDArray[np.int64], number: int, frame: Frame) -> None:
+        """Begins a part in the slots that have done the one before it."""
+        if not len(rows):
+            return
+        starts = [start for row in rows if (start := self._starts[int(row)]) is not None]
+        self._parts[number].reset(rows.tolist(), starts, frame.take(rows))
+        self._at[rows] = number
+        self._share[rows] = 0.0
+
+
+def _mean(shares: list[Floats]) -> Floats:
+    return (np.sum(shares, axis=0) / len(shares)).astype(np.float32)  # type: ignore[no-any-return]
+
+
+def _best(shares: list[Floats]) -> Floats:
+    best: Floats = np.fmax.reduce(shares).astype(np.float32)
+    return best
