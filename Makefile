@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test unit lint format setup clean help
+.PHONY: demo test unit lint format setup xvfb clean help
 
 help:           ## say what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -24,11 +24,20 @@ demo: $(READY)  ## collect 50 episodes of Crafter on two actors into runs/demo/
 	$(BIN)/python scripts/collect.py --config configs/collect_crafter_demo.yaml --resume
 	$(BIN)/python scripts/dataset.py info runs/demo/dataset
 
-test: lint      ## lint, then all tests
+test: lint xvfb ## lint, then all tests
+	@# Once, before the workers of pytest ask for the same.
+	$(BIN)/python -m bridges.blockworld.warm
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 unit: $(READY)  ## the tests that need no Ray, in seconds
 	$(BIN)/python -m pytest -n 2 tests/unit tests/test_architecture.py -m 'not slow and not ray and not process and not heavy'
+
+xvfb:           ## an X server without a screen, for the tests of the window
+	@command -v Xvfb >/dev/null && command -v xdotool >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ]; then root=; else root="sudo -n"; fi; \
+	command -v apt-get >/dev/null && $$root apt-get update -qq >/dev/null 2>&1; \
+	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends xvfb xdotool >/dev/null 2>&1 \
+	  || echo "The tests of the window will skip: install the packages xvfb and xdotool (Debian: sudo apt-get install xvfb xdotool)."
 
 lint: $(READY)  ## ruff, mypy strict, import contracts
 	$(BIN)/ruff check .

@@ -15,10 +15,10 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rollout.api import Bridge, ColumnSpec, Loss, PolicyRecipe, StateSet, Task
+from rollout.api import Bridge, ColumnSpec, Fragment, Loss, PolicyRecipe, StateSet, Task
 from rollout.cli import Session
 from rollout.config import CollectConfig, resolved
 from rollout.data import Dataset, DatasetWriter, describe_dataset
@@ -88,8 +88,15 @@ class Plan:
         )
 
 
-def collect(config: CollectConfig, session: Session) -> str | None:
+def collect(
+    config: CollectConfig, session: Session, *, watch: Callable[[Fragment], None] | None = None
+) -> str | None:
     """Plays and records what the configuration says.
+
+    Args:
+        config: what to play.
+        session: how the script was called.
+        watch: told of every fragment once it is recorded.
 
     Returns:
         None when all was done; else a sentence that says what is missing.
@@ -116,7 +123,7 @@ def collect(config: CollectConfig, session: Session) -> str | None:
         progress = stack.enter_context(show_progress("collect", every_s=config.log.every_s))
         fleet = stack.enter_context(_fleet(plan))
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place
-        return job.work(fleet, session, metrics, progress)
+        return job.work(fleet, session, metrics, progress, watch)
 
 
 class _Job:
@@ -157,6 +164,7 @@ class _Job:
         session: Session,
         metrics: Metrics,
         progress: Progress,
+        watch: Callable[[Fragment], None] | None = None,
     ) -> str | None:
         """Plays until a budget is used up, a signal comes, or no game is left."""
         missing: str | None = None
@@ -168,6 +176,8 @@ class _Job:
                     self.tally.add(fragment)
                     self._tell(fragment.losses)
                     self._show(metrics, progress)
+                    if watch is not None:
+                        watch(fragment)
                     if self.done or session.stop.requested:
                         break
         except KeyboardInterrupt:

@@ -6,3 +6,5 @@ import os
 # imports Ray, which reads it once.
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 os.environ.setdefault("WANDB_MODE", "disabled")
+# Tests call the parts of blockworld's compiled code, not only its entry points.
+os.environ.setdefault("GAMUT_CALL_INNER", "1")

@@ -93,6 +93,7 @@ class CrafterBridge:
             tasks=TASKS,
             original_observation_space=observation,
             original_action_space=action,
+            action_labels={ACTION: tuple(_tables().actions)},
         )
 
     def launch(

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from gymnasium import spaces
 
+from rollout.api.labels import Labels, check_labels
 from rollout.api.state import State, StateSpace
 from rollout.api.types import Array, Bools, Columns, Details, Ints
 
@@ -74,6 +75,7 @@ class BridgeSpec:
         tasks: folder of the task files that come with the bridge.
         original_observation_space: the nested space, when the flat one was made from it.
         original_action_space: likewise.
+        action_labels: what the actions are called, for people; see ``rollout.api.labels``.
     """
 
     name: str
@@ -93,6 +95,10 @@ class BridgeSpec:
     tasks: Path | None = None
     original_observation_space: spaces.Space[Any] | None = None
     original_action_space: spaces.Space[Any] | None = None
+    action_labels: Labels = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_labels(self.action_space, self.action_labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ be written again from any of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,6 +18,7 @@ import pyarrow as pa
 from gymnasium import spaces
 
 from rollout.api import BridgeSpec, ColumnSpec, StateSpace, Task, factor_from_data
+from rollout.api.labels import check_labels
 from rollout.data.layout import Layout, write_text
 from rollout.data.schema import Column, arrow_schema, data_columns
 from rollout.data.space_json import space_from_json, space_to_json
@@ -40,6 +41,7 @@ class Manifest:
         observation_space: flat ``Dict``.
         action_space: flat ``Dict``.
         factors: the task's state space as ``StateSpace.describe`` gives it; ``state`` counts in it.
+        action_labels: what actions are called, by column; see ``rollout.api.labels``.
         signals: what the game reports, by key.
         extras: what the policy adds, by key.
         policy: name of the policy.
@@ -62,6 +64,7 @@ class Manifest:
     factors: tuple[Mapping[str, Any], ...]
     task: Mapping[str, Any]
     bridge_options: Mapping[str, Any] = field(default_factory=dict)
+    action_labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     signals: Mapping[str, ColumnSpec] = field(default_factory=dict)
     extras: Mapping[str, ColumnSpec] = field(default_factory=dict)
     policy: str = ""
@@ -131,9 +134,12 @@ class Manifest:
                 data[key] = space_from_json(data[key])
             for key in ("signals", "extras"):
                 data[key] = {k: _column_spec(s) for k, s in data[key].items()}
+            labels = data.get("action_labels", {})  # datasets of 0.1 have none
+            data["action_labels"] = {k: tuple(names) for k, names in labels.items()}
             data["factors"], data["sessions"] = tuple(data["factors"]), tuple(data["sessions"])
             data["damaged"] = tuple((int(e), int(a)) for e, a in data["damaged"])
             manifest = cls(**data)
+            check_labels(manifest.action_space, manifest.action_labels)
             _ = manifest.schema
         except (ValueError, TypeError, KeyError, AttributeError, GamutError) as error:
             raise DatasetError(f"no description of a dataset: {error!r}") from error
@@ -186,6 +192,7 @@ def describe_dataset(
         observation_space=spec.observation_space,
         action_space=spec.action_space,
         factors=tuple(task.state_space.describe()),
+        action_labels={k: tuple(names) for k, names in spec.action_labels.items()},
         signals=dict(spec.signals),
         extras=dict(extras or {}),
         policy=policy,
@@ -198,7 +205,12 @@ def describe_dataset(
         run=run,
         created=now(),
     )
-    _ = manifest.schema  # refuses what cannot be stored before anything is written
+    return _storable(manifest)
+
+
+def _storable(manifest: Manifest) -> Manifest:
+    """Returns the manifest; what cannot be stored is refused before anything is written."""
+    _ = manifest.schema
     return manifest
 
 

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import Array
+from rollout.api import Array, Columns
+from rollout.api.labels import describe_action
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import ACTION, OBSERVATION, Column, column_name, is_image
 from rollout.errors import DatasetError, UnknownNameError
 
 Pixels = NDArray[np.uint8]
-_BAND, _LINE = 44, 18  # pixels: height of the text band, and of a line in it
+Colour: TypeAlias = tuple[int, int, int]
+_LINE, _MARGIN, _LEFT = 18, 8, 4  # pixels: of a line of text, below all, and before each
+_FONT, _SIZE = cv2.FONT_HERSHEY_SIMPLEX, 0.42
+_WHITE, _GREY, _GREEN, _RED = (255, 255, 255), (190, 190, 190), (90, 230, 90), (90, 90, 255)  # BGR
 _SMALLEST = 256  # pixels; smaller frames are enlarged so that the text can be read
 _PIECE = 64  # steps read at once
 
@@ -38,7 +43,10 @@ def _is_stack(column: Column) -> bool:
 def play_video(
     dataset: Dataset, ref: EpisodeRef, out: Path, *, column: str | None = None, fps: float = 15.0
 ) -> int:
-    """Writes an episode as an MP4 with step, action and reward below each frame.
+    """Writes an episode as an MP4; below each frame are the goal, the action and the reward.
+
+    Frames smaller than 256 pixels are enlarged. An action is in words where the bridge names its
+    actions (``BridgeSpec.action_labels``); the last frame shows how the episode ended.
 
     Args:
         dataset: where the episode is.
@@ -77,11 +85,13 @@ def play_video(
 
 
 def play_text(dataset: Dataset, ref: EpisodeRef) -> Iterator[str]:
-    """Yields one line per step of an episode: step, action, reward, small observations."""
-    columns = [c for c in dataset.manifest.columns if _is_small(c)]
-    for window in dataset.stream(ref, [*(c.name for c in columns), "reward"], length=_PIECE):
+    """Yields one line per step of an episode: step, small observations, action, reward."""
+    columns = [c for c in dataset.manifest.columns if c.role == OBSERVATION and _is_small(c)]
+    names = [*(c.name for c in columns), *_action_names(dataset), "reward"]
+    for window in dataset.stream(ref, names, length=_PIECE):
         for t in range(len(window.columns["reward"])):
             values = [f"{c.name}={_short(window.columns[c.name][t])}" for c in columns]
+            values.append(f"action={_action_text(dataset, window.columns, t)}")
             reward = float(window.columns["reward"][t])
             yield f"step {window.start + t}: {' '.join(values)} reward={reward:g}"
 
@@ -100,44 +110,84 @@ def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, np.number | float) else str(value)
 
 
+def _action_names(dataset: Dataset) -> dict[str, str]:
+    """The columns of actions that can be shown, and what each is called in the action space."""
+    return {c.name: c.key for c in dataset.manifest.columns if c.role == ACTION and _is_small(c)}
+
+
+def _action_text(dataset: Dataset, columns: Columns, row: int) -> str:
+    manifest = dataset.manifest
+    action = {key: columns[name][row] for name, key in _action_names(dataset).items()}
+    return describe_action(manifest.action_space, manifest.action_labels, action)
+
+
 def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
     """Frames with their captions, BGR; the last is the final observation."""
-    actions = [c.name for c in dataset.manifest.columns if c.role == ACTION and _is_small(c)]
     about = next(c for c in dataset.manifest.columns if c.name == column)
     newest = _is_stack(about) and not is_image(about)
+    goal = str(dataset.manifest.task.get("goal", ""))
     total = 0.0
-    for window in dataset.stream(ref, [column, "reward", *actions], length=_PIECE):
+    for window in dataset.stream(ref, [column, "reward", *_action_names(dataset)], length=_PIECE):
         for t, shown in enumerate(window.columns[column]):
             image = shown[-1] if newest else shown
             reward = float(window.columns["reward"][t])
             total += reward
-            action = " ".join(_short(window.columns[a][t]) for a in actions)
-            step = window.start + t
-            yield _captioned(image, f"step {step}  action {action}", _reward_text(reward, total))
+            action = _action_text(dataset, window.columns, t)
+            told = f"step {window.start + t}  reward {reward:g}  sum {total:g}"
+            yield _captioned(image, goal, (action, _WHITE), (told, _colour(reward)))
     final = dataset.read(ref, []).final_observations.get(about.key)
     if final is not None:
         final = final[-1] if newest else final
-        yield _captioned(final, f"end: {ref.end}, {ref.outcome.name.lower()}", f"sum {total:g}")
+        end = f"end: {ref.end}, {ref.outcome.name.lower()}"
+        yield _captioned(final, goal, (end, _WHITE), (f"sum {total:g}", _WHITE))
 
 
-def _reward_text(reward: float, total: float) -> str:
-    return f"reward {reward:g}  sum {total:g}"
+def _colour(reward: float) -> Colour:
+    return _WHITE if reward == 0 else _GREEN if reward > 0 else _RED
 
 
-def _captioned(image: Array, *lines: str) -> Pixels:
+def _captioned(image: Array, goal: str, *lines: tuple[str, Colour]) -> Pixels:
+    """The picture, and below it the goal, as long as it is, and the lines, cut to the width."""
     picture = _to_bgr(image)
     scale = max(1, -(-_SMALLEST // min(picture.shape[:2])))
     picture = picture.repeat(scale, axis=0).repeat(scale, axis=1)
     # The codec wants even sizes.
     height, width = picture.shape[0] + picture.shape[0] % 2, picture.shape[1] + picture.shape[1] % 2
-    canvas = np.zeros((height + _BAND, width, 3), np.uint8)
+    texts = [(line, _GREY) for line in _wrapped(goal, width)]
+    texts += [(_cut(text, width), colour) for text, colour in lines]
+    canvas = np.zeros((height + _LINE * len(texts) + _MARGIN, width, 3), np.uint8)
     canvas[: picture.shape[0], : picture.shape[1]] = picture
-    for n, line in enumerate(lines):
-        place = (4, height + _LINE * (n + 1))
-        cv2.putText(
-            canvas, line, place, cv2.FONT_HERSHEY_SIMPLEX, 0.42, (255, 255, 255), 1, cv2.LINE_AA
-        )
+    for n, (text, colour) in enumerate(texts):
+        place = (_LEFT, height + _LINE * (n + 1))
+        cv2.putText(canvas, text, place, _FONT, _SIZE, colour, 1, cv2.LINE_AA)
     return canvas
+
+
+@lru_cache(maxsize=64)
+def _wrapped(text: str, width: int) -> tuple[str, ...]:
+    """The words of a text in lines that fit."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and _fits(longer, width):
+            lines[-1] = longer
+        else:
+            lines.append(_cut(word, width))
+    return tuple(lines)
+
+
+@lru_cache(maxsize=1024)
+def _cut(text: str, width: int) -> str:
+    """The text, or as much of it as fits."""
+    if _fits(text, width):
+        return text
+    while text and not _fits(f"{text}...", width):
+        text = text[:-1]
+    return f"{text}..."
+
+
+def _fits(text: str, width: int) -> bool:
+    return bool(cv2.getTextSize(text, _FONT, _SIZE, 1)[0][0] <= width - 2 * _LEFT)
 
 
 def _to_bgr(image: Array) -> Pixels:

@@ -56,7 +56,7 @@ def test_play(images, capsys, tmp_path):
     assert f"{ref.length + 1} frames" in capsys.readouterr().out
     video = cv2.VideoCapture(str(out))
     assert int(video.get(cv2.CAP_PROP_FRAME_COUNT)) == ref.length + 1
-    assert video.read()[1].shape[:2] == (256 + 44, 320)
+    assert video.read()[1].shape[:2] == (256 + 62, 320)  # goal, action, reward
     video.release()
 
 

@@ -1,0 +1,63 @@
+"""Memory by its address: what the picture's inner loops read and write.
+
+An array that goes through a dozen functions of compiled code costs a count of its users at each of
+them, several times what the work there takes. An address is a number. Nothing is checked: whoever
+uses it keeps the array alive, and stays inside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped] # it ships no types
+from numba.core import types
+from numba.extending import intrinsic
+
+_FLOAT, _BYTE = ir.FloatType(), ir.IntType(8)
+
+
+@intrinsic  # type: ignore[untyped-decorator] # numba has no types
+def get_float(context: Any, address: Any, index: Any) -> Any:
+    """Returns the 32-bit float at a place of an array."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        first = builder.inttoptr(values[0], _FLOAT.as_pointer())
+        return builder.load(builder.gep(first, [values[1]]))
+
+    return types.float32(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator] # numba has no types
+def set_float(context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Writes a 32-bit float to a place of an array."""
+
+    def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        first = builder.inttoptr(values[0], _FLOAT.as_pointer())
+        builder.store(values[2], builder.gep(first, [values[1]]))
+        return linked.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.float32), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator] # numba has no types
+def get_byte(context: Any, address: Any, index: Any) -> Any:
+    """Returns the byte at a place of an array."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        first = builder.inttoptr(values[0], _BYTE.as_pointer())
+        return builder.load(builder.gep(first, [values[1]]))
+
+    return types.uint8(types.int64, types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator] # numba has no types
+def set_byte(context: Any, address: Any, index: Any, value: Any) -> Any:
+    """Writes a number from 0 to 255 to a place of an array of bytes."""
+
+    def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
+        first = builder.inttoptr(values[0], _BYTE.as_pointer())
+        byte = builder.trunc(values[2], _BYTE)
+        builder.store(byte, builder.gep(first, [values[1]]))
+        return linked.get_dummy_value()
+
+    return types.none(types.int64, types.int64, types.int64), generate

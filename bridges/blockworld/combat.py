@@ -1,0 +1,250 @@
+"""Blows and what they cost: health, armour, shields, knocks, deaths. Numbers of Minecraft 1.16."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bridges.blockworld.blocks import NO_TOOL, SWORD
+from bridges.blockworld.collision import heading
+from bridges.blockworld.compiled import World, inner
+from bridges.blockworld.drops import spawn_drop
+from bridges.blockworld.inventory import wear_out
+from bridges.blockworld.items import (
+    ARMOUR_PIECES,
+    BLOW_TICKS,
+    DAMAGE,
+    DURABILITY,
+    NOTHING,
+    NUMBER,
+    PROTECTION,
+    TOOL,
+)
+from bridges.blockworld.species import DROPS, HOSTILE, NOBODY
+from bridges.blockworld.whole import whole
+from bridges.blockworld.world import ARMOUR, CHASE, FLEE, below, chance, cosine, sine
+
+# Arrays, for numba would compile a function anew for each literal that it is called with.
+_CAUSES: Any = np.arange(9)
+_ANSWERS: Any = np.array((True, False))
+BLOW, ARROW_HIT, FALL, FIRE, LAVA, DROWNING, HUNGER, CACTUS, VOID = _CAUSES
+"""What costs health."""
+BY_PLAYER, NOT_BY_PLAYER = _ANSWERS
+"""Who hurt a creature; see ``hurt_creature``."""
+
+_STRIKES = np.isin(_CAUSES, (BLOW, ARROW_HIT))
+_ARMOUR_HELPS = np.isin(_CAUSES, (BLOW, ARROW_HIT, LAVA, CACTUS))
+
+NO_EFFECT, COST, PARRIED = range(3)
+"""What became of a blow at the player: nothing, it cost health, the shield took it."""
+
+SAFE_TICKS = 10
+"""Nobody can be hurt again for half a second."""
+KNOCK = 0.4
+"""Speed that a blow gives its victim, in blocks per tick, along the ground and upwards."""
+FLEE_TICKS = 100
+"""Animals run for five seconds when they are hurt."""
+CHASE_TICKS = 60
+"""Hostile creatures go on for three seconds when they do not see the player."""
+
+_SHIELD = NUMBER["shield"]
+_FIRST_DIAMOND = NUMBER[f"diamond_{ARMOUR_PIECES[0]}"]
+_LAST_DIAMOND = NUMBER[f"diamond_{ARMOUR_PIECES[-1]}"]
+_SHIELD_LEAST = 3.0  # a weaker blow does not wear a shield
+
+
+@inner
+def _parries(w: World, from_x: float, from_z: float) -> bool:
+    if not w.blocking:
+        return False
+    yaw = np.float64(w.yaw)
+    return bool((from_x - w.x) * -sine(yaw) + (from_z - w.z) * cosine(yaw) > 0.0)
+
+
+@inner
+def _wear_shield(w: World, amount: float) -> None:
+    if amount < _SHIELD_LEAST:
+        return
+    wear = 1 + int(amount)
+    if whole(w.off_item) == _SHIELD:
+        w.off_wear += wear
+        if w.off_wear >= DURABILITY[_SHIELD]:
+            w.off_item, w.off_count, w.off_wear, w.blocking = NOTHING, 0, 0, 0
+        return
+    wear_out(w, whole(w.selected), wear)
+    if whole(w.item[whole(w.selected)]) == NOTHING:
+        w.blocking = 0
+
+
+@inner
+def armoured(w: World, amount: float) -> float:
+    """Returns what a blow costs after the armour that the player wears."""
+    points, toughness = 0.0, 0.0
+    for piece in range(ARMOUR):
+        item = whole(w.armour[piece])
+        points += np.float64(PROTECTION[item])
+        if _FIRST_DIAMOND <= item <= _LAST_DIAMOND:
+            toughness += 2.0
+    helps = min(max(points - amount / (2.0 + toughness / 4.0), points * 0.2), 20.0)
+    return amount * (1.0 - helps / 25.0)
+
+
+@inner
+def _wear_armour(w: World, amount: float) -> None:
+    wear = max(1, int(amount / 4.0))
+    for piece in range(ARMOUR):
+        item = whole(w.armour[piece])
+        if item == NOTHING:
+            continue
+        w.armour_wear[piece] += wear
+        if w.armour_wear[piece] >= DURABILITY[item]:
+            w.armour[piece], w.armour_wear[piece] = NOTHING, 0
+
+
+@inner
+def hurt_player(w: World, amount: float, from_x: float, from_z: float, cause: int) -> int:
+    """Hurts the player, unless it was hurt within half a second or its shield is in the way.
+
+    Armour does not help against a fall, burning, drowning, hunger and the void. Only blows and
+    arrows knock the player back and are stopped by a shield.
+
+    Args:
+        w: the world.
+        amount: health, in half hearts.
+        from_x: where the blow came from; of no meaning for other causes.
+        from_z: the same.
+        cause: one of ``BLOW`` to ``VOID``.
+
+    Returns:
+        ``NO_EFFECT``, ``COST`` or ``PARRIED``.
+    """
+    if w.dead or amount <= 0.0 or w.hurt_ticks > 0:
+        return NO_EFFECT
+    if _STRIKES[cause] and _parries(w, from_x, from_z):
+        _wear_shield(w, amount)
+        return PARRIED
+    cost = amount
+    if _ARMOUR_HELPS[cause]:
+        cost = armoured(w, amount)
+        _wear_armour(w, amount)
+        w.exhaustion += 0.1
+    w.hurt_ticks = SAFE_TICKS
+    w.sleep_ticks = 0
+    before = np.float64(w.health)
+    w.health = max(before - cost, 0.0)
+    w.hurt += before - np.float64(w.health)
+    if w.health <= 0.0:
+        w.dead = 1
+    if _STRIKES[cause]:
+        w.vx, w.vy, w.vz = knocked(w.vx, w.vy, w.vz, w.on_ground, w.x - from_x, w.z - from_z, KNOCK)
+    return COST
+
+
+@inner
+def knocked(
+    vx: float, vy: float, vz: float, ground: int, dx: float, dz: float, strength: float
+) -> tuple[float, float, float]:
+    """Returns a velocity after a knock along ``(dx, dz)``, in blocks per tick."""
+    length = math.sqrt(dx * dx + dz * dz)
+    if length < 1e-4:
+        return vx, vy, vz
+    if ground:
+        vy = min(KNOCK, vy * 0.5 + strength)
+    push = strength / length
+    return vx * 0.5 + dx * push, vy, vz * 0.5 + dz * push
+
+
+@inner
+def knock_creature(w: World, n: int, dx: float, dz: float, strength: float) -> None:
+    """Knocks a creature along ``(dx, dz)``."""
+    vx, vy, vz = knocked(
+        np.float64(w.c_vx[n]),
+        np.float64(w.c_vy[n]),
+        np.float64(w.c_vz[n]),
+        whole(w.c_ground[n]),
+        dx,
+        dz,
+        strength,
+    )
+    w.c_vx[n], w.c_vy[n], w.c_vz[n] = vx, vy, vz
+
+
+@inner
+def _die(w: World, n: int, by_player: bool) -> None:
+    kind = whole(w.c_kind[n])
+    x, y, z = np.float64(w.c_x[n]), np.float64(w.c_y[n]), np.float64(w.c_z[n])
+    w.c_kind[n] = NOBODY
+    if by_player:
+        w.kills[kind] += 1
+    for row in range(DROPS.shape[1]):
+        item = whole(DROPS[kind, row, 0])
+        least, most = whole(DROPS[kind, row, 1]), whole(DROPS[kind, row, 2])
+        if item == NOTHING:
+            continue
+        count = least + below(w, most - least + 1)
+        if count > 0:
+            spawn_drop(w, item, count, 0, x, y + 0.25, z)
+
+
+@inner
+def hurt_creature(
+    w: World, n: int, amount: float, from_x: float, from_z: float, by_player: bool
+) -> bool:
+    """Hurts a creature, unless it was hurt within half a second.
+
+    Animals flee from the player's blows, hostile creatures answer them. A creature without health
+    dies: its place is free, what it leaves lies about, and it counts as a kill only if the player
+    did it. What comes from where the creature stands does not knock it.
+
+    Returns:
+        Whether it cost the creature health.
+    """
+    if w.c_kind[n] == NOBODY or w.c_hurt[n] > 0 or amount <= 0.0:
+        return False
+    before = np.float64(w.c_health[n])
+    after = max(before - amount, 0.0)
+    w.c_health[n] = after
+    w.c_hurt[n] = SAFE_TICKS
+    dx, dz = np.float64(w.c_x[n]) - from_x, np.float64(w.c_z[n]) - from_z
+    if by_player:
+        w.dealt += before - after
+        if HOSTILE[whole(w.c_kind[n])]:
+            w.c_mode[n], w.c_timer[n] = CHASE, CHASE_TICKS
+        else:
+            w.c_mode[n], w.c_timer[n] = FLEE, FLEE_TICKS
+            w.c_yaw[n] = heading(dx, dz) + 60.0 * chance(w) - 30.0
+    if after <= 0.0:
+        _die(w, n, by_player)
+    else:
+        knock_creature(w, n, dx, dz, KNOCK)
+    return True
+
+
+@inner
+def strike(w: World, n: int) -> None:
+    """Strikes creature ``n`` with what the player holds.
+
+    The blow has its full strength only after the weapon's time since the last one, half as much
+    again when the player is falling, and knocks further when it sprints.
+    """
+    slot = whole(w.selected)
+    item = whole(w.item[slot])
+    strength = min((np.float64(w.blow_ticks) + 0.5) / np.float64(BLOW_TICKS[item]), 1.0)
+    amount = np.float64(DAMAGE[item]) * (0.2 + strength * strength * 0.8)
+    w.blow_ticks = 0.0
+    strong = strength > 0.9
+    if strong and w.fall > 0.0 and not w.on_ground and not w.in_water and not w.sprinting:
+        amount *= 1.5
+    if not hurt_creature(w, n, amount, w.x, w.z, BY_PLAYER):
+        return
+    if strong and w.sprinting:
+        yaw = np.float64(w.yaw)
+        knock_creature(w, n, -sine(yaw), cosine(yaw), 0.5)
+        w.vx *= 0.6
+        w.vz *= 0.6
+        w.sprinting = 0
+    if TOOL[item] != NO_TOOL:
+        wear_out(w, slot, 1 if TOOL[item] == SWORD else 2)
+    w.exhaustion += 0.1

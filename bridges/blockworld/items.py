@@ -1,0 +1,185 @@
+"""The items: their numbers, and what each is good for.
+
+An item whose number is below ``MAX_BLOCKS`` is the block of that number; tools, armour, food and
+materials follow. Attack damage, mining speed, durability, protection and nourishment are those of
+Minecraft 1.16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridges.blockworld.blocks import AXE, BLOCKS, MAX_BLOCKS, NO_TOOL, PICKAXE, SHOVEL, SWORD
+
+TIERS = ("wooden", "stone", "iron", "golden", "diamond")
+TOOLS = ("sword", "pickaxe", "axe", "shovel")
+ARMOUR_TIERS = ("leather", "golden", "chainmail", "iron", "diamond")
+ARMOUR_PIECES = ("helmet", "chestplate", "leggings", "boots")
+
+_KINDS = {"sword": SWORD, "pickaxe": PICKAXE, "axe": AXE, "shovel": SHOVEL}
+# Tier that a block asks for; gold mines fast and yields as little as wood.
+_MINING_TIER = {"wooden": 1, "stone": 2, "iron": 3, "golden": 1, "diamond": 4}
+_SPEED = {"wooden": 2.0, "stone": 4.0, "iron": 6.0, "golden": 12.0, "diamond": 8.0}
+_DURABILITY = {"wooden": 59, "stone": 131, "iron": 250, "golden": 32, "diamond": 1561}
+# Damage of a full blow, and seconds between two of them.
+_DAMAGE = {
+    "sword": {"wooden": 4.0, "stone": 5.0, "iron": 6.0, "golden": 4.0, "diamond": 7.0},
+    "axe": {"wooden": 7.0, "stone": 9.0, "iron": 9.0, "golden": 7.0, "diamond": 9.0},
+    "pickaxe": {"wooden": 2.0, "stone": 3.0, "iron": 4.0, "golden": 2.0, "diamond": 5.0},
+    "shovel": {"wooden": 2.5, "stone": 3.5, "iron": 4.5, "golden": 2.5, "diamond": 5.5},
+}
+_BLOWS_PER_SECOND = {
+    "sword": dict.fromkeys(TIERS, 1.6),
+    "axe": {"wooden": 0.8, "stone": 0.8, "iron": 0.9, "golden": 1.0, "diamond": 1.0},
+    "pickaxe": dict.fromkeys(TIERS, 1.2),
+    "shovel": dict.fromkeys(TIERS, 1.0),
+}
+_PROTECTION = {
+    "leather": (1, 3, 2, 1),
+    "golden": (2, 5, 3, 1),
+    "chainmail": (2, 5, 4, 1),
+    "iron": (2, 6, 5, 2),
+    "diamond": (3, 8, 6, 3),
+}
+_ARMOUR_DURABILITY = {"leather": 5, "golden": 7, "chainmail": 15, "iron": 15, "diamond": 33}
+_PIECE_DURABILITY = (11, 16, 15, 13)
+
+
+@dataclass(frozen=True)
+class Item:
+    """What an item is good for.
+
+    Attributes:
+        name: as in Minecraft 1.16, without its prefix.
+        stack: most of them in one slot.
+        tool: what it works as.
+        tier: mining tier, 1 wood to 4 diamond.
+        speed: how much faster it mines what it is made for.
+        damage: health that a full blow takes, in half hearts.
+        blows_per_s: full blows in a second.
+        durability: uses until it breaks; 0 for never.
+        armour: slot it is worn in, 0 helmet to 3 boots; -1 for none.
+        protection: armour points.
+        food: hunger it stills, in half drumsticks; 0 for what cannot be eaten.
+        saturation: saturation it gives.
+        fuel: ticks it burns in a furnace.
+    """
+
+    name: str
+    stack: int = 64
+    tool: int = NO_TOOL
+    tier: int = 0
+    speed: float = 1.0
+    damage: float = 1.0
+    blows_per_s: float = 4.0
+    durability: int = 0
+    armour: int = -1
+    protection: int = 0
+    food: int = 0
+    saturation: float = 0.0
+    fuel: int = 0
+
+
+_BLOCK_FUEL = {
+    "oak_planks": 300,
+    "oak_log": 300,
+    "birch_log": 300,
+    "spruce_log": 300,
+    "acacia_log": 300,
+    "crafting_table": 300,
+    "chest": 300,
+    "bookshelf": 300,
+}
+
+
+def _items() -> tuple[Item, ...]:
+    items = [
+        Item(b.name, 1 if b.name == "bed" else 64, fuel=_BLOCK_FUEL.get(b.name, 0)) for b in BLOCKS
+    ]
+    items += [Item("") for _ in range(MAX_BLOCKS - len(items))]  # room for more blocks
+    items += [
+        Item("stick", fuel=100),
+        Item("coal", fuel=1600),
+        Item("charcoal", fuel=1600),
+        *(Item(n) for n in ("iron_ingot", "gold_ingot", "diamond", "leather", "feather")),
+        *(Item(n) for n in ("string", "bone", "arrow", "wheat", "flint")),
+        Item("apple", food=4, saturation=2.4),
+        Item("bread", food=5, saturation=6.0),
+        Item("beef", food=3, saturation=1.8),
+        Item("cooked_beef", food=8, saturation=12.8),
+        Item("porkchop", food=3, saturation=1.8),
+        Item("cooked_porkchop", food=8, saturation=12.8),
+        Item("mutton", food=2, saturation=1.2),
+        Item("cooked_mutton", food=6, saturation=9.6),
+        Item("chicken", food=2, saturation=1.2),
+        Item("cooked_chicken", food=6, saturation=7.2),
+        Item("rotten_flesh", food=4, saturation=0.8),
+        Item("spider_eye", food=2, saturation=3.2),
+        Item("shield", 1, durability=336),
+    ]
+    for tool in TOOLS:
+        items += [
+            Item(
+                f"{tier}_{tool}",
+                1,
+                tool=_KINDS[tool],
+                tier=_MINING_TIER[tier],
+                speed=1.5 if tool == "sword" else _SPEED[tier],
+                damage=_DAMAGE[tool][tier],
+                blows_per_s=_BLOWS_PER_SECOND[tool][tier],
+                durability=_DURABILITY[tier],
+                fuel=200 if tier == "wooden" else 0,
+            )
+            for tier in TIERS
+        ]
+    for tier in ARMOUR_TIERS:
+        items += [
+            Item(
+                f"{tier}_{piece}",
+                1,
+                armour=slot,
+                protection=_PROTECTION[tier][slot],
+                durability=_ARMOUR_DURABILITY[tier] * _PIECE_DURABILITY[slot],
+            )
+            for slot, piece in enumerate(ARMOUR_PIECES)
+        ]
+    return tuple(items)
+
+
+ITEMS = _items()
+NUMBER = {item.name: number for number, item in enumerate(ITEMS) if item.name}
+"""Number of each item by its name."""
+
+MAX_ITEMS = 160
+"""Room in the tables and counters."""
+
+NOTHING = 0
+"""The item of an empty slot: the air block."""
+
+
+def _table(dtype: type[np.generic], values: list[float]) -> NDArray[Any]:
+    table = np.zeros(MAX_ITEMS, dtype)
+    table[: len(values)] = values
+    table.flags.writeable = False
+    return table
+
+
+# Tables for compiled code, by number of the item.
+STACK = _table(np.uint8, [i.stack for i in ITEMS])
+TOOL = _table(np.uint8, [i.tool for i in ITEMS])
+TIER = _table(np.uint8, [i.tier for i in ITEMS])
+SPEED = _table(np.float32, [i.speed for i in ITEMS])
+DAMAGE = _table(np.float32, [i.damage for i in ITEMS])
+BLOW_TICKS = _table(np.float32, [20.0 / i.blows_per_s for i in ITEMS])
+DURABILITY = _table(np.int16, [i.durability for i in ITEMS])
+WORN_IN = _table(np.int8, [i.armour for i in ITEMS])
+PROTECTION = _table(np.uint8, [i.protection for i in ITEMS])
+FOOD = _table(np.uint8, [i.food for i in ITEMS])
+SATURATION = _table(np.float32, [i.saturation for i in ITEMS])
+FUEL = _table(np.int16, [i.fuel for i in ITEMS])
+DROP = _table(np.uint8, [NUMBER.get(b.yields, NOTHING) if b.yields else NOTHING for b in BLOCKS])
+"""Item that each block yields, by number of the block; ``NOTHING`` for none."""

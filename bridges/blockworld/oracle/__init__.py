@@ -1,0 +1,6 @@
+"""The expert: what to do now, as a function of a world's record; see ``expert.Oracle``."""
+
+from bridges.blockworld.oracle.expert import Oracle, skill
+from bridges.blockworld.oracle.skills import SKILLS
+
+__all__ = ["SKILLS", "Oracle", "skill"]

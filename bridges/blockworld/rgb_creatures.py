@@ -1,0 +1,222 @@
+"""Creatures, arrows and items that lie about, against the depth of the ground.
+
+A creature is some boxes that turn about an upright axis. As in the ground's walk, each column of
+pixels cuts a box in one strip: an upright face where its ray comes in, and the top or the bottom
+from there to where it goes out.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from bridges.blockworld.bare import get_float, set_byte, set_float
+from bridges.blockworld.compiled import World, fast_inner
+from bridges.blockworld.icons import icon_texel
+from bridges.blockworld.rgb_columns import face_column, tint_water
+from bridges.blockworld.rgb_view import NEAR, light_cell
+from bridges.blockworld.skins import (
+    ARROW,
+    BOX_FIRST,
+    BOX_LOOKS,
+    BOX_REACH,
+    BOX_SIZES,
+    COAT_COLOURS,
+    SKINS,
+)
+from bridges.blockworld.species import SHEEP
+from bridges.blockworld.world import HEIGHT, MAX_ARROWS, MAX_CREATURES, MAX_DROPS, SIZE
+
+_DROP_SIZE = 0.34
+"""Width of an item that lies about, in blocks."""
+
+
+@fast_inner
+def put_pixel(
+    s: Any, row: int, texel: int, away: float, red: float, green: float, blue: float
+) -> None:
+    """Gives a pixel of the column in hand a colour, if nothing nearer is there."""
+    place = s.column * s.tall + row
+    if get_float(s.depth, place) <= away:
+        return
+    set_float(s.depth, place, away)
+    pixel = (row * s.wide + s.column) * 3
+    set_byte(s.picture, pixel, int(min(((texel >> 16) & 255) * red + s.haze_red, 255.0)))
+    set_byte(s.picture, pixel + 1, int(min(((texel >> 8) & 255) * green + s.haze_green, 255.0)))
+    set_byte(s.picture, pixel + 2, int(min((texel & 255) * blue + s.haze_blue, 255.0)))
+    surface = get_float(s.film, place)
+    if surface < away:
+        tint_water(s, row, surface, min(0.5 + 0.11 * (away - surface) * s.stretch, 0.92))
+
+
+@fast_inner
+def light_body(w: World, s: Any, x: float, y: float, z: float, away: float) -> None:
+    """Notes in ``s`` the light where a body is; see ``light_cell``."""
+    cell_x, cell_z = min(max(int(x), 1), SIZE - 2), min(max(int(z), 1), SIZE - 2)
+    cell_y = min(max(int(y + 0.3), 0), HEIGHT - 1)
+    light_cell(w, s, cell_x * SIZE + cell_z, cell_y, away, 1.0)
+
+
+@fast_inner
+def clipped(row: float, s: Any) -> int:
+    """Returns a row of the picture: the first whose middle is below a height."""
+    return math.ceil(min(max(row - 0.5, 0.0), float(s.tall)))
+
+
+@fast_inner
+def column_span(s: Any, ahead: float, aside: float, reach: float) -> tuple[int, int]:
+    """Returns the columns of pixels that something of a width can be in: first, and end."""
+    if ahead < -reach:
+        return 0, 0
+    if ahead - reach < 0.1:
+        return 0, int(s.wide)
+    left, right = aside - reach, aside + reach
+    first = left / (ahead - reach if left < 0 else ahead + reach) * s.focal + s.wide * 0.5
+    end = right / (ahead - reach if right > 0 else ahead + reach) * s.focal + s.wide * 0.5 + 1.0
+    wide = float(s.wide)
+    return int(min(max(first, 0.0), wide)), int(min(max(end, 0.0), wide))
+
+
+@fast_inner
+def draw_strip(
+    s: Any, box: int, bottom: float, near: float, far: float, u: float, skin: int, share: float,
+    red: float, green: float, blue: float,
+) -> None:  # fmt: skip
+    """Draws what the column in hand shows of a box that its ray is in from ``near`` to ``far``."""
+    low, high = bottom + BOX_SIZES[box, 1], bottom + BOX_SIZES[box, 4]
+    scale, deep = s.focal / near, s.focal / far
+    first = clipped(s.horizon + (s.eye_y - high) * scale, s)
+    end = clipped(s.horizon + (s.eye_y - low) * scale, s)
+    base = skin * 64 + min(max(int(u * 8.0), 0), 7)
+    per_row = 8.0 / ((high - low) * scale)
+    v = (first + 0.5 - s.horizon - (s.eye_y - high) * scale) * per_row
+    for row in range(first, end):
+        texel = SKINS[base + min(max(int(v), 0), 7) * 8]
+        put_pixel(s, row, texel, near, red * share, green * share, blue * share)
+        v += per_row
+    if high < s.eye_y or low > s.eye_y:
+        level = high if high < s.eye_y else low
+        one = clipped(s.horizon + (s.eye_y - level) * deep, s)
+        other = clipped(s.horizon + (s.eye_y - level) * scale, s)
+        flat = 1.0 if high < s.eye_y else 0.52
+        base = BOX_LOOKS[box, 0] * 64 + min(max(int(u * 8.0), 0), 7)
+        ratio = s.focal * (s.eye_y - level)
+        for row in range(min(one, other), max(one, other)):
+            away = ratio / (row + 0.5 - s.horizon)
+            texel = SKINS[base + (int(away * 12.0) & 7) * 8]
+            put_pixel(s, row, texel, away, red * flat, green * flat, blue * flat)
+
+
+@fast_inner
+def draw_box(
+    s: Any, box: int, x: float, y: float, z: float, yaw: float, push: float, first: int, end: int,
+    red: float, green: float, blue: float,
+) -> None:  # fmt: skip
+    """Draws one box of a body that stands at ``(x, y, z)`` and looks along ``yaw``."""
+    sine, cosine = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
+    eye_x, eye_z = s.eye_x - x, s.eye_z - z
+    local_x, local_z = -cosine * eye_x - sine * eye_z, -sine * eye_x + cosine * eye_z - push
+    x0, z0, x1, z1 = BOX_SIZES[box, 0], BOX_SIZES[box, 2], BOX_SIZES[box, 3], BOX_SIZES[box, 5]
+    for column in range(first, end):
+        face_column(s, column)
+        ray_x = -cosine * s.ray_x - sine * s.ray_z
+        ray_z = -sine * s.ray_x + cosine * s.ray_z
+        ray_x = ray_x if abs(ray_x) > 1e-6 else 1e-6
+        ray_z = ray_z if abs(ray_z) > 1e-6 else 1e-6
+        from_x, to_x = (x0 - local_x) / ray_x, (x1 - local_x) / ray_x
+        from_z, to_z = (z0 - local_z) / ray_z, (z1 - local_z) / ray_z
+        in_x, in_z = min(from_x, to_x), min(from_z, to_z)
+        far = min(max(from_x, to_x), max(from_z, to_z))
+        near = max(in_x, in_z)
+        if near >= far or far <= NEAR:
+            continue
+        near = max(near, NEAR)
+        if in_x > in_z:
+            u = (local_z + ray_z * near - z0) / (z1 - z0)
+            draw_strip(s, box, y, near, far, u, BOX_LOOKS[box, 0], 0.7, red, green, blue)
+        else:
+            u = (local_x + ray_x * near - x0) / (x1 - x0)
+            skin = BOX_LOOKS[box, 1] if ray_z < 0 else BOX_LOOKS[box, 0]
+            draw_strip(s, box, y, near, far, u, skin, 0.86, red, green, blue)
+
+
+@fast_inner
+def draw_body(
+    w: World, s: Any, kind: int, coat: int, x: float, y: float, z: float, yaw: float, pace: float,
+    hurt: int, burns: int,
+) -> None:  # fmt: skip
+    """Draws a creature or an arrow, if it is before the eye and not too far."""
+    eye_x, eye_z = x - s.eye_x, z - s.eye_z
+    ahead = eye_x * s.ahead_x + eye_z * s.ahead_z
+    aside = eye_x * s.right_x + eye_z * s.right_z
+    away = math.sqrt(ahead * ahead + aside * aside)
+    first, end = column_span(s, ahead, aside, BOX_REACH[kind])
+    if first >= end or away > s.limit:
+        return
+    light_body(w, s, x, y, z, away)
+    red, green, blue = s.red, s.green, s.blue
+    if hurt > 0:
+        red, green, blue = red * 1.1 + 0.15, green * 0.45, blue * 0.45
+    if burns > 0:
+        red, green, blue = red + 0.5, green * 0.9 + 0.2, blue * 0.6
+    for box in range(BOX_FIRST[kind], BOX_FIRST[kind + 1]):
+        push = pace * BOX_LOOKS[box, 2]
+        if BOX_LOOKS[box, 3]:
+            draw_box(
+                s, box, x, y, z, yaw, push, first, end, red * COAT_COLOURS[coat, 0],
+                green * COAT_COLOURS[coat, 1], blue * COAT_COLOURS[coat, 2],
+            )  # fmt: skip
+        else:
+            draw_box(s, box, x, y, z, yaw, push, first, end, red, green, blue)
+
+
+@fast_inner
+def draw_drop(w: World, s: Any, item: int, x: float, y: float, z: float, age: int) -> None:
+    """Draws an item that lies about: its icon, upright, towards the eye, up and down a little."""
+    eye_x, eye_z = x - s.eye_x, z - s.eye_z
+    ahead = eye_x * s.ahead_x + eye_z * s.ahead_z
+    aside = eye_x * s.right_x + eye_z * s.right_z
+    if ahead < 0.1 or ahead > s.limit:
+        return
+    scale = s.focal / ahead
+    size = _DROP_SIZE * scale
+    left = s.wide * 0.5 + aside * scale - size * 0.5
+    top = s.horizon + (s.eye_y - y - 0.06 * math.sin(age * 0.1) - 0.08) * scale - size
+    first, end = column_span(s, ahead, aside, _DROP_SIZE)
+    upper, lower = clipped(top, s), clipped(top + size, s)
+    if first >= end or upper >= lower:
+        return
+    light_body(w, s, x, y, z, ahead)
+    for column in range(first, end):
+        u = (column + 0.5 - left) / size
+        if 0.0 <= u < 1.0:
+            face_column(s, column)
+            for row in range(upper, lower):
+                texel = icon_texel(item, u, min(max((row + 0.5 - top) / size, 0.0), 0.999))
+                if texel >> 24:
+                    put_pixel(s, row, texel, ahead, s.red, s.green, s.blue)
+
+
+@fast_inner
+def draw_bodies(w: World, s: Any) -> None:
+    """Draws all creatures, arrows and lying items of a world."""
+    for n in range(MAX_CREATURES):
+        kind = w.c_kind[n]
+        if kind > 0:
+            speed = math.sqrt(w.c_vx[n] * w.c_vx[n] + w.c_vz[n] * w.c_vz[n])
+            pace = math.sin(w.tick * 0.7 + n) * min(speed * 1.6, 0.2)
+            coat = min(int(w.c_coat[n]), 7) if kind == SHEEP else 0
+            x, y, z = np.float64(w.c_x[n]), np.float64(w.c_y[n]), np.float64(w.c_z[n])
+            yaw, hurt, burns = np.float64(w.c_yaw[n]), int(w.c_hurt[n]), int(w.c_burn[n])
+            draw_body(w, s, kind, coat, x, y, z, yaw, pace, hurt, burns)
+    for n in range(MAX_ARROWS):
+        if w.a_age[n] > 0:
+            x, y, z = np.float64(w.a_x[n]), np.float64(w.a_y[n]), np.float64(w.a_z[n])
+            yaw = np.float64(math.degrees(math.atan2(-w.a_vx[n], w.a_vz[n])))
+            draw_body(w, s, ARROW, 0, x, y, z, yaw, 0.0, 0, 0)
+    for n in range(MAX_DROPS):
+        if w.d_item[n] > 0:
+            x, y, z = np.float64(w.d_x[n]), np.float64(w.d_y[n]), np.float64(w.d_z[n])
+            draw_drop(w, s, int(w.d_item[n]), x, y, z, int(w.d_age[n]))

@@ -1,0 +1,112 @@
+"""Every place a stack can lie in, by one number: bags, what is worn, the off hand, a furnace.
+
+0 to 35 are the bags, 36 to 39 helmet to boots, 40 the off hand; 41 to 43 are input, fuel and output
+of the furnace whose screen is open.
+"""
+
+from __future__ import annotations
+
+from bridges.blockworld.compiled import World, inner
+from bridges.blockworld.items import FUEL, NOTHING, STACK, WORN_IN
+from bridges.blockworld.recipes import COOKED
+from bridges.blockworld.whole import whole
+from bridges.blockworld.world import ARMOUR, MAX_FURNACES, SLOTS
+
+FIRST_WORN = SLOTS
+OFF_HAND = FIRST_WORN + ARMOUR
+FURNACE_IN, FURNACE_FUEL, FURNACE_OUT = OFF_HAND + 1, OFF_HAND + 2, OFF_HAND + 3
+
+
+@inner
+def furnace_of(w: World) -> int:
+    """Returns the place in the list of the furnace whose screen is open; -1 for none."""
+    for n in range(MAX_FURNACES):
+        if w.furnaces[n] >= 0 and w.furnaces[n] == w.screen_at:
+            return n
+    return -1
+
+
+@inner
+def slot_item(w: World, slot: int) -> int:
+    """Returns the item in a slot; ``NOTHING`` if it is empty."""
+    if slot < SLOTS:
+        return whole(w.item[slot])
+    if slot < OFF_HAND:
+        return whole(w.armour[slot - FIRST_WORN])
+    if slot == OFF_HAND:
+        return whole(w.off_item)
+    n = furnace_of(w)
+    if slot == FURNACE_IN:
+        return whole(w.furnace_in[n])
+    return whole(w.furnace_fuel[n]) if slot == FURNACE_FUEL else whole(w.furnace_out[n])
+
+
+@inner
+def slot_count(w: World, slot: int) -> int:
+    """Returns how many items are in a slot."""
+    if slot < SLOTS:
+        return whole(w.count[slot])
+    if slot < OFF_HAND:
+        return 1 if whole(w.armour[slot - FIRST_WORN]) != NOTHING else 0
+    if slot == OFF_HAND:
+        return whole(w.off_count)
+    n = furnace_of(w)
+    if slot == FURNACE_IN:
+        return whole(w.furnace_in_count[n])
+    return whole(w.furnace_fuel_count[n]) if slot == FURNACE_FUEL else whole(w.furnace_out_count[n])
+
+
+@inner
+def slot_wear(w: World, slot: int) -> int:
+    """Returns how worn the item in a slot is, in uses."""
+    if slot < SLOTS:
+        return whole(w.wear[slot])
+    if slot < OFF_HAND:
+        return whole(w.armour_wear[slot - FIRST_WORN])
+    return whole(w.off_wear) if slot == OFF_HAND else 0
+
+
+@inner
+def write_slot(w: World, slot: int, item: int, count: int, wear: int) -> None:
+    """Puts a stack into a slot in place of what is there; a count of 0 empties it."""
+    if count == 0:
+        item, wear = NOTHING, 0
+    if slot < SLOTS:
+        w.item[slot], w.count[slot], w.wear[slot] = item, count, wear
+    elif slot < OFF_HAND:
+        w.armour[slot - FIRST_WORN], w.armour_wear[slot - FIRST_WORN] = item, wear
+    elif slot == OFF_HAND:
+        w.off_item, w.off_count, w.off_wear = item, count, wear
+    else:
+        n = furnace_of(w)
+        if slot == FURNACE_IN:
+            w.furnace_in[n], w.furnace_in_count[n] = item, count
+        elif slot == FURNACE_FUEL:
+            w.furnace_fuel[n], w.furnace_fuel_count[n] = item, count
+        else:
+            w.furnace_out[n], w.furnace_out_count[n] = item, count
+
+
+@inner
+def fits(slot: int, item: int, wear: int) -> int:
+    """Returns how many items of a kind a slot can hold, were it empty.
+
+    Armour goes into its own place. A furnace takes what can be cooked and what burns, and nothing
+    that is worn: it would come out as new. Nothing can be put into its output.
+    """
+    if slot < SLOTS or slot == OFF_HAND:
+        return whole(STACK[item])
+    if slot < OFF_HAND:
+        return 1 if whole(WORN_IN[item]) == slot - FIRST_WORN else 0
+    if wear > 0 or slot == FURNACE_OUT:
+        return 0
+    if slot == FURNACE_IN:
+        return whole(STACK[item]) if COOKED[item] >= 0 else 0
+    return whole(STACK[item]) if FUEL[item] > 0 else 0
+
+
+@inner
+def note_taken(w: World, slot: int, item: int, count: int) -> None:
+    """Counts what is taken out of a furnace's output as made by the player."""
+    if slot == FURNACE_OUT:
+        w.made[item] = whole(w.made[item]) + count

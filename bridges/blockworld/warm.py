@@ -1,0 +1,95 @@
+"""Compiles what is not compiled yet, several kernels at a time.
+
+Numba compiles one function after another in one process, and half of that is Python. So each large
+kernel is compiled by a process of its own, as many at a time as there are cores; the caller then
+loads what they left in the cache.
+
+    python -m bridges.blockworld.warm             # every large kernel
+    python -m bridges.blockworld.warm NAME        # one of them: how those processes are started
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from bridges.blockworld.compiled import cache_folder, one_at_a_time
+from bridges.blockworld.world import CONTROLS, WORLD
+
+
+def _generate() -> None:
+    from bridges.blockworld.factors import ORDER  # noqa: PLC0415 - each process imports its own
+    from bridges.blockworld.generate import generate  # noqa: PLC0415
+
+    generate(np.zeros(1, WORLD), np.zeros(0, ORDER), 0, 0)
+
+
+def _advance() -> None:
+    from bridges.blockworld.tick import advance  # noqa: PLC0415
+
+    advance(np.zeros(1, WORLD), np.zeros(1, CONTROLS), np.zeros(1, np.uint8), 1, 0, 0)
+
+
+def _rgb() -> None:
+    from bridges.blockworld.rgb import draw  # noqa: PLC0415
+
+    draw(np.zeros(1, WORLD), np.zeros((1, 8, 8, 3), np.uint8), 70.0, 1, 0, 0)
+
+
+LARGE: Mapping[str, Callable[[], None]] = {"advance": _advance, "generate": _generate, "rgb": _rgb}
+"""Kernels that take more than a few seconds to compile, by name; the longest first."""
+
+
+def compile_missing(names: Iterable[str]) -> None:
+    """Makes sure that large kernels are in the cache of this machine; returns when they are.
+
+    Processes that ask at the same time wait for the first. What fails to compile here says why
+    where it is called next.
+    """
+    with one_at_a_time():
+        missing = [name for name in LARGE if name in set(names) and not _marker(name).exists()]
+        if len(missing) < 2:
+            for name in missing:
+                LARGE[name]()
+                _marker(name).touch()
+            return
+        paths = os.pathsep.join(path for path in sys.path if path)
+        environment = {**os.environ, "PYTHONPATH": paths}
+        at_once = max(1, len(os.sched_getaffinity(0)))
+        while missing:
+            batch, missing = missing[:at_once], missing[at_once:]
+            _wait([_start(name, environment) for name in batch])
+
+
+def _start(name: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "bridges.blockworld.warm", name]
+    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
+
+
+def _wait(processes: list[subprocess.Popen[bytes]]) -> None:
+    try:
+        for process in processes:
+            process.wait()
+    finally:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            process.wait()
+
+
+def _marker(name: str) -> Path:
+    return cache_folder() / f"{name}.compiled"
+
+
+if __name__ == "__main__":
+    if not sys.argv[1:]:
+        compile_missing(LARGE)
+    for name in sys.argv[1:]:
+        LARGE[name]()
+        _marker(name).touch()

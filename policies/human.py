@@ -1,0 +1,155 @@
+"""A person as a policy: sees the observation in a window, acts by keys and mouse.
+
+Slots share nothing and a person has two hands, so it plays one slot of one game, in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from policies.human_keys import controls_for
+from policies.human_window import Picture, Seat, Window, picture, window
+from rollout.api import (
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Decision,
+    Details,
+    Start,
+    Task,
+    option,
+)
+from rollout.errors import ConfigError, UnknownNameError
+
+_SMALLEST = 8  # pixels; less is a table of numbers
+_DEEPEST = 16  # frames in a stack
+
+
+@dataclass(frozen=True)
+class HumanPolicy:
+    """Lets a person play: ``scripts/play.py`` is the way to it.
+
+    A game that says how fast its clock runs is played at that speed, never faster; any other waits
+    for a key before each step.
+    """
+
+    column: str = option("", "image observation that is shown; empty for the first")
+    steps_per_second: float | None = option(
+        None, "most steps in a second; null for the speed of the game's clock", unit="steps/s"
+    )
+    scale: int = option(0, "side of a pixel of the picture on the screen; 0 fits", unit="pixels")
+    sensitivity: float = option(0.15, "turn for a pixel that the mouse moves", unit="degrees")
+    pause_between: bool = option(True, "whether to show each result until Enter is pressed")
+    keys: Mapping[str, tuple[str, ...]] = option(
+        dict, "keys by action, e.g. {attack: [j, mouse left]}; w+j is both together"
+    )
+
+    def __post_init__(self) -> None:
+        if self.steps_per_second is not None and not self.steps_per_second > 0:
+            raise ConfigError(f"steps_per_second must be above 0, got {self.steps_per_second}")
+        if self.scale < 0:
+            raise ConfigError(f"scale must be at least 0, got {self.scale}")
+        if not self.sensitivity > 0:
+            raise ConfigError(f"sensitivity must be above 0, got {self.sensitivity}")
+
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Human:
+        """Returns the policy; see ``rollout.api.PolicyRecipe``. The window opens at the first step.
+
+        Raises:
+            ConfigError: the game shows no picture, a person has no keys for its actions, or there
+                is no screen.
+            UnknownNameError: there is no such picture, action or key.
+        """
+        column = _picture_column(spec, self.column)
+        controls = controls_for(spec, self.keys, sensitivity=self.sensitivity)
+        screen = window()
+        for chords in self.keys.values():
+            screen.check_inputs({part for chord in chords for part in chord.split("+")})
+        leaf = spec.observation_space[column]
+        stack = _is_stack(leaf.shape or ())
+
+        def show(observations: Columns) -> Picture:
+            return picture(observations[column], stack=stack)
+
+        rate = self.steps_per_second
+        seat = Seat(spec, task, controls, show, rate, self.scale, self.pause_between)
+        return Human(seat, screen)
+
+
+def _picture_column(spec: BridgeSpec, wanted: str) -> str:
+    leaves = spec.observation_space.spaces
+    valid = [key for key, leaf in leaves.items() if _is_picture(leaf)]
+    if not valid:
+        raise ConfigError(
+            f"a person needs a picture to play by, and {spec.name} shows "
+            f"{', '.join(leaves) or 'none'}; ask the bridge for one, e.g. bridge.observe=[rgb]"
+        )
+    if wanted and wanted not in valid:
+        raise UnknownNameError("image observation", wanted, valid)
+    return wanted or valid[0]
+
+
+def _is_picture(leaf: spaces.Space[Any]) -> bool:
+    """Whether a value is an image, H x W maybe with channels, or a stack of them."""
+    if not isinstance(leaf, spaces.Box) or leaf.dtype != np.uint8:
+        return False
+    shape = leaf.shape
+    image = len(shape) == 2 or (len(shape) == 3 and shape[2] <= 4)
+    return (image and min(shape[:2]) >= _SMALLEST) or _is_stack(shape)
+
+
+def _is_stack(shape: tuple[int, ...]) -> bool:
+    deep = (len(shape) == 3 and shape[2] > 4) or (len(shape) == 4 and shape[3] <= 4)
+    return deep and shape[0] <= _DEEPEST and min(shape[1:3]) >= _SMALLEST
+
+
+@dataclass
+class Human:
+    """The person at the window."""
+
+    seat: Seat
+    screen: Window
+    version: int = 0
+    extras: Mapping[str, ColumnSpec] = field(default_factory=dict)
+
+    def initial_memory(self, starts: Sequence[Start]) -> Columns:
+        """Tells the window that an episode begins; a person remembers without our help.
+
+        Raises:
+            ConfigError: there is more than one slot.
+        """
+        if len(starts) != 1:
+            raise _too_many(len(starts))
+        self.screen.begin(self.seat, starts[0])
+        return {}
+
+    def act(
+        self,
+        observations: Columns,
+        memory: Columns,
+        *,
+        details: Sequence[Details] | None,
+        explore: bool,
+    ) -> Decision:
+        """Shows the observation, waits for the time of the next step, returns what is pressed.
+
+        Raises:
+            BudgetExhausted: the person has closed the window or given the episode up.
+        """
+        slots = len(next(iter(observations.values())))
+        if slots != 1:
+            raise _too_many(slots)
+        inputs = self.screen.step({key: column[0] for key, column in observations.items()})
+        return Decision(self.seat.controls.action(inputs))
+
+
+def _too_many(slots: int) -> ConfigError:
+    return ConfigError(
+        f"a person plays one slot, got {slots}; set actors=0 instances=1 width=1, or use "
+        f"scripts/play.py"
+    )

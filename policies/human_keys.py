@@ -1,0 +1,316 @@
+"""From keys and mouse to actions: which key means what, and the nearest action there is.
+
+Inputs have the names that the window gives them: ``w``, ``left shift``, ``space``, ``mouse left``.
+A *chord* is inputs that are held together, joined by ``+``: ``w+j``.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import spaces
+
+from rollout.api import BridgeSpec, Columns
+from rollout.api.labels import Labels
+from rollout.errors import ConfigError, UnknownNameError
+
+Chords = Mapping[str, Sequence[str]]
+
+KNOWN: Chords = {
+    "forward": ("w",),
+    "back": ("s",),
+    "left": ("a",),
+    "right": ("d",),
+    "jump": ("space",),
+    "sneak": ("left shift",),
+    "sprint": ("left ctrl",),
+    "attack": ("mouse left", "j"),
+    "use": ("mouse right", "k"),
+    "drop": ("q",),
+    "inventory": ("e",),
+    **{f"hotbar.{n}": (str(n),) for n in range(1, 10)},
+    "jump_forward": ("w+space",),
+    "forward_attack": ("w+mouse left", "w+j"),
+    "turn_left": ("left",),
+    "turn_right": ("right",),
+    "look_up": ("up",),
+    "look_down": ("down",),
+    "next_item": ("]",),
+    "previous_item": ("[",),
+    "noop": ("n",),
+    "move_left": ("left", "a"),
+    "move_right": ("right", "d"),
+    "move_up": ("up", "w"),
+    "move_down": ("down", "s"),
+    "up": ("up", "w"),
+    "down": ("down", "s"),
+    "do": ("space",),
+    "fire": ("space",),
+}
+"""Chords of names that are usual for actions."""
+_SPARE: Chords = {"left": ("left",), "right": ("right",)}  # if nothing else wants them
+ARROWS = ("up", "down", "left", "right")
+RESERVED = ("escape", "f1", "f10", "return", "enter")  # the window's own
+_IDLE = ("noop", "nothing", "stay")
+_ARROW_DEGREES = 5.8  # in one step
+
+# VPT's camera (Baker et al. 2022, appendix C.2) as MineStudio has it: 11 bins to 10 degrees.
+_MU, _MOST = 10.0, 10.0
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What hands did since the last step.
+
+    Attributes:
+        held: inputs that are or were down, the one pressed last at the end.
+        right: pixels that the mouse moved to the right.
+        down: pixels that it moved down.
+    """
+
+    held: tuple[str, ...] = ()
+    right: float = 0.0
+    down: float = 0.0
+
+
+class Controls(Protocol):
+    """Turns inputs into actions."""
+
+    @property
+    def chords(self) -> Chords:
+        """Chords of each action, for the help; the first matters most."""
+        ...
+
+    @property
+    def uses_mouse(self) -> bool:
+        """Whether the movement of the mouse means something."""
+        ...
+
+    def means(self, inputs: Inputs) -> bool:
+        """Returns whether the inputs ask for an action."""
+        ...
+
+    def action(self, inputs: Inputs) -> Columns:
+        """Returns one row of the action space."""
+        ...
+
+
+def controls_for(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Controls:
+    """Returns the controls for a game.
+
+    Args:
+        spec: the game: one ``Discrete`` column; or a ``MultiBinary`` one whose bits have names,
+            and if it likes a ``MultiDiscrete`` one with the places ``pitch`` and ``yaw``.
+        given: chords of actions, in place of the usual ones.
+        sensitivity: degrees that a pixel of the mouse turns.
+
+    Raises:
+        ConfigError: a person has no keys for such actions.
+        UnknownNameError: there is no action of a name in ``given``.
+    """
+    leaves = spec.action_space.spaces
+    kinds = {key: type(leaf) for key, leaf in leaves.items()}
+    columns = list(leaves)
+    if list(kinds.values()) == [spaces.Discrete]:
+        return OneOfMany(columns[0], leaves[columns[0]], spec.action_labels, given)
+    bits = [k for k, leaf in leaves.items() if isinstance(leaf, spaces.MultiBinary)]
+    turns = [k for k, leaf in leaves.items() if isinstance(leaf, spaces.MultiDiscrete)]
+    named = len(bits) == 1 and bits[0] in spec.action_labels
+    turning = all(tuple(spec.action_labels.get(k, ())) == ("pitch", "yaw") for k in turns)
+    if named and turning and len(turns) <= 1 and len(leaves) == 1 + len(turns):
+        camera = Camera.make(turns[0], leaves[turns[0]], spec.action_labels) if turns else None
+        return KeysAndCamera(bits[0], spec.action_labels[bits[0]], camera, given, sensitivity)
+    raise ConfigError(
+        f"a person can play a game with one Discrete action, or with named keys and a camera; "
+        f"{spec.name} has {', '.join(f'{k} ({leaf})' for k, leaf in leaves.items())}; choose other "
+        f"actions, e.g. bridge.actions=human if the bridge has that option"
+    )
+
+
+def bind(labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: bool) -> Chords:
+    """Returns the chords of every label.
+
+    Args:
+        labels: names of the actions.
+        given: chords in place of the usual ones.
+        taken: inputs that mean something else.
+        all_of: whether what has no chord gets the next free digit or letter.
+
+    Raises:
+        UnknownNameError: ``given`` names no label.
+        ConfigError: a chord is given twice, or is taken.
+    """
+    for label in given:
+        if label not in labels:
+            raise UnknownNameError("action in policy.keys", label, labels)
+    used = dict.fromkeys([*taken, *RESERVED], "the window")
+    bound: dict[str, list[str]] = {label: [] for label in labels}
+
+    def add(label: str, chord: str) -> bool:
+        chord = _ordered(chord)
+        if chord in used:
+            return False
+        used[chord] = label
+        bound[label].append(chord)
+        return True
+
+    for label, chords in given.items():
+        for chord in chords:
+            if not add(label, chord):
+                raise ConfigError(
+                    f"policy.keys: {chord!r} is for {used[_ordered(chord)]} already, and was to be "
+                    f"for {label}; choose another"
+                )
+    for table in (KNOWN, _SPARE):
+        for label in (name for name in labels if name not in given):
+            for chord in table.get(label.lower(), ()):
+                add(label, chord)
+    for label in (name for name in labels if all_of and not bound[name]):
+        any(add(label, key) for key in string.digits + string.ascii_lowercase)
+    return bound
+
+
+def _ordered(chord: str) -> str:
+    return "+".join(sorted(chord.split("+")))
+
+
+def _down(chord: str, held: Sequence[str]) -> bool:
+    return set(chord.split("+")) <= set(held)
+
+
+class OneOfMany:
+    """A ``Discrete`` column: the action with the longest chord; of equals, the one pressed last."""
+
+    uses_mouse = False
+
+    def __init__(self, column: str, leaf: Any, labels: Labels, given: Chords) -> None:
+        self._column, self._leaf = column, leaf
+        first, count = int(leaf.start), int(leaf.n)
+        self._labels = list(labels.get(column, [str(first + n) for n in range(count)]))
+        self.chords = bind(self._labels, given, (), all_of=True)
+        idle = [n for n, label in enumerate(self._labels) if label.lower() in _IDLE]
+        self._idle = idle[0] if idle else 0
+
+    def means(self, inputs: Inputs) -> bool:
+        """See ``Controls``."""
+        return self._chosen(inputs) is not None
+
+    def action(self, inputs: Inputs) -> Columns:
+        """See ``Controls``."""
+        chosen = self._chosen(inputs)
+        number = self._idle if chosen is None else chosen
+        return {self._column: np.array([int(self._leaf.start) + number], self._leaf.dtype)}
+
+    def _chosen(self, inputs: Inputs) -> int | None:
+        best, chosen = (0, -1), None
+        for number, label in enumerate(self._labels):
+            for chord in self.chords[label]:
+                if _down(chord, inputs.held):
+                    parts = chord.split("+")
+                    rank = (len(parts), max(inputs.held.index(part) for part in parts))
+                    if rank > best:
+                        best, chosen = rank, number
+        return chosen
+
+
+@dataclass(frozen=True)
+class Camera:
+    """A ``MultiDiscrete`` column of pitch and yaw.
+
+    Attributes:
+        column: its name.
+        degrees: angle of each bin, per place.
+    """
+
+    column: str
+    degrees: tuple[tuple[float, ...], tuple[float, ...]]
+
+    @classmethod
+    def make(cls, column: str, leaf: Any, labels: Labels) -> Camera:
+        """Returns the camera of a column: angles from the labels of its values, else VPT's.
+
+        Raises:
+            ConfigError: the labels are no angles.
+        """
+        angles = []
+        for place, count in zip(("pitch", "yaw"), leaf.nvec.tolist(), strict=True):
+            names = labels.get(f"{column}/{place}")
+            try:
+                own = mu_law(count) if names is None else tuple(float(name) for name in names)
+            except ValueError as error:
+                raise ConfigError(
+                    f"action_labels of {column}/{place}: expected degrees, got {names}"
+                ) from error
+            angles.append(own)
+        return cls(column, (angles[0], angles[1]))
+
+    def bins(self, pitch: float, yaw: float) -> tuple[int, int]:
+        """Returns the bins whose angles are nearest."""
+        first, second = (
+            int(np.abs(np.array(own) - wanted).argmin())
+            for own, wanted in zip(self.degrees, (pitch, yaw), strict=True)
+        )
+        return first, second
+
+
+def mu_law(count: int) -> tuple[float, ...]:
+    """Returns the angles of a camera's bins in degrees: -10, -5.8095, ..., 10 for eleven."""
+    steps = np.linspace(-1.0, 1.0, count)
+    angles = np.sign(steps) * _MOST / _MU * ((1.0 + _MU) ** np.abs(steps) - 1.0)
+    return tuple(float(a) for a in angles)
+
+
+class KeysAndCamera:
+    """A ``MultiBinary`` column of named keys, and a camera that follows mouse and arrow keys.
+
+    A bin stands for one angle only, so what the mouse did beyond it is kept for the next step: over
+    a few steps the view turns as far as the hand did.
+    """
+
+    def __init__(
+        self,
+        column: str,
+        labels: Sequence[str],
+        camera: Camera | None,
+        given: Chords,
+        sensitivity: float,
+    ) -> None:
+        self._column, self._labels = column, list(labels)
+        self._camera, self._sensitivity = camera, sensitivity
+        self.chords = bind(self._labels, given, () if camera is None else ARROWS, all_of=False)
+        self.uses_mouse = camera is not None
+        self._left = np.zeros(2)  # degrees of pitch and yaw that are still to be turned
+
+    def means(self, inputs: Inputs) -> bool:
+        """See ``Controls``."""
+        pressed = any(_down(c, inputs.held) for chords in self.chords.values() for c in chords)
+        turned = self._camera is not None and (
+            bool(inputs.right or inputs.down) or any(a in inputs.held for a in ARROWS)
+        )
+        return pressed or turned
+
+    def action(self, inputs: Inputs) -> Columns:
+        """See ``Controls``."""
+        bits = [any(_down(c, inputs.held) for c in self.chords[name]) for name in self._labels]
+        row: Columns = {self._column: np.array([bits], np.int8)}
+        if self._camera is not None:
+            row[self._camera.column] = np.array([self._turn(self._camera, inputs)], np.int64)
+        return row
+
+    def _turn(self, camera: Camera, inputs: Inputs) -> tuple[int, int]:
+        up, down, left, right = (arrow in inputs.held for arrow in ARROWS)
+        arrows = _ARROW_DEGREES * np.array([down - up, right - left], np.float64)
+        mouse = self._sensitivity * np.array([inputs.down, inputs.right])
+        wanted = self._left + mouse + arrows
+        chosen = camera.bins(*wanted.tolist())
+        turned = [own[n] for own, n in zip(camera.degrees, chosen, strict=True)]
+        # Of a sweep that is faster than the game allows, a little follows the hand, not seconds.
+        most = 2.0 * np.array([max(own) for own in camera.degrees])
+        rest = np.clip(self._left + mouse + arrows - turned, -most, most)
+        # What the arrows ask for is a speed, not a distance: nothing of it is left over.
+        self._left = np.where(arrows != 0, 0.0, rest)
+        return chosen

@@ -1,0 +1,134 @@
+"""What the window says beside the picture: the state of the episode, and the help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from gymnasium import spaces
+
+from policies.human_keys import Chords, Controls
+from rollout.api import BridgeSpec, EpisodeResult, Fragment, Start, Task
+from rollout.api.labels import Labels, describe_action
+
+Line = tuple[str, str]
+"""What is on the left, and on the right behind a tab stop."""
+
+HINT = "Esc: pause and keys    F10: quit"
+_MOST_KEYS = 24  # lines of the help; games with more actions show the first
+
+
+@dataclass
+class Account:
+    """What has happened in the episode.
+
+    Attributes:
+        task: name of the task.
+        goal: its instruction.
+        limit: steps after which the episode is cut; None for no limit.
+        ticks_per_second: speed of the game's clock; None if it has none.
+        ticks_per_step: game time of a step.
+        episode: its number in the run.
+        attempt: how often it was begun before.
+        step: steps made.
+        reward: of the last step.
+        total: of all steps.
+        action: the last one, in words.
+    """
+
+    task: str = ""
+    goal: str = ""
+    limit: int | None = None
+    ticks_per_second: float | None = None
+    ticks_per_step: int = 1
+    episode: int = 0
+    attempt: int = 0
+    step: int = 0
+    reward: float = 0.0
+    total: float = 0.0
+    action: str = ""
+    _space: spaces.Dict = field(default_factory=spaces.Dict)
+    _labels: Labels = field(default_factory=dict)
+    _tick: int = 0
+
+    def begin(self, spec: BridgeSpec, task: Task, start: Start) -> None:
+        """An episode begins."""
+        self.task, self.goal, self.limit = task.name, task.goal or task.name, task.limits.steps
+        self.ticks_per_second = spec.ticks_per_second
+        self._space, self._labels = spec.action_space, spec.action_labels
+        self.episode, self.attempt = start.episode, start.attempt
+        self.step, self.reward, self.total, self.action, self._tick = 0, 0.0, 0.0, "", 0
+
+    def add(self, fragment: Fragment) -> None:
+        """Takes note of the steps of the only slot."""
+        for t in np.flatnonzero(fragment.valid[:, 0]).tolist():
+            if fragment.first[t, 0]:
+                self.total, self._tick = 0.0, 0
+            self.step = int(fragment.step[t, 0]) + 1
+            self.reward = float(fragment.reward[t, 0])
+            self.total += self.reward
+            tick = int(fragment.tick[t, 0])
+            self.ticks_per_step, self._tick = max(1, tick - self._tick), tick
+            row = {key: column[t, 0] for key, column in fragment.actions.items()}
+            self.action = describe_action(self._space, self._labels, row)
+
+    @property
+    def rate(self) -> float | None:
+        """Steps in a second of the game's clock; None if it has none."""
+        per_second = self.ticks_per_second
+        return None if per_second is None else per_second / self.ticks_per_step
+
+    @property
+    def title(self) -> str:
+        """Title of the window."""
+        return f"{self.task}: episode {self.episode}, step {self.step}"
+
+    def line(self, rate: float | None) -> str:
+        """Returns how far the episode is, at ``rate`` steps per second."""
+        again = f" (attempt {self.attempt + 1})" if self.attempt else ""
+        of = f" of {self.limit}" if self.limit is not None else ""
+        parts = [f"episode {self.episode}{again}", f"step {self.step}{of}"]
+        parts += [f"reward {self.reward:+g}", f"sum {self.total:g}"]
+        if self.limit is not None and rate is not None:
+            parts.append(f"{(self.limit - self.step) / rate:.0f} s left")
+        return "    ".join(parts)
+
+
+def result_lines(result: EpisodeResult) -> list[Line]:
+    """Returns how an episode ended, in words."""
+    how = result.outcome.name.lower() if result.outcome else result.end
+    return [
+        (f"Episode {result.start.episode}: {how}", ""),
+        (f"{result.length} steps, sum of rewards {result.total_reward:g}", ""),
+        ("", ""),
+        ("Enter", "go on"),
+        ("F10", "quit"),
+    ]
+
+
+def help_lines(controls: Controls) -> list[Line]:
+    """Returns what every key does."""
+    lines: list[Line] = [("Paused", ""), ("", "")]
+    lines += _rows(controls.chords)[:_MOST_KEYS]
+    if controls.uses_mouse:
+        lines.append(("turn, look", "mouse, or the arrow keys"))
+    return [
+        *lines,
+        ("", ""),
+        ("go on", "Esc or F1"),
+        ("begin again", "R: this episode from its start"),
+        ("quit", "F10: what has ended is saved"),
+    ]
+
+
+def _rows(chords: Chords) -> list[Line]:
+    """The chords by label; labels that are numbered, as ``hotbar.1``, together in one line."""
+    rows: dict[str, str] = {}
+    for label, own in chords.items():
+        stem, _, number = label.rpartition(".")
+        if own and stem and number.isdigit():
+            first = rows[stem].split(" to ")[0] if stem in rows else ""
+            rows[stem] = f"{first} to {own[0]}" if first else own[0]
+        elif own:
+            rows[label] = " or ".join(own)
+    return list(rows.items())

@@ -1,0 +1,346 @@
+"""The window in which a person plays: draws, keeps the time, gathers what is pressed.
+
+There is one screen, one keyboard and one mouse, and SDL has one display in a process: so there is
+one ``Window`` in a process. Nothing is opened, nor is pygame loaded, before it is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from policies.human_keys import Controls, Inputs
+from policies.human_text import HINT, Account, Line, help_lines, result_lines
+from rollout.api import BridgeSpec, Columns, Fragment, Start, Task
+from rollout.errors import BudgetExhausted, ConfigError, UnknownNameError
+
+Picture = NDArray[np.uint8]
+
+CLASS = "gamut"
+"""Class of the window under X11, by which programs find it."""
+MOUSE = {1: "mouse left", 2: "mouse middle", 3: "mouse right"}
+_FREE = 60  # redraws a second while the game waits for the person
+_REPEAT_MS = 125  # a key that is held while the game waits for it steps this often
+_TALL, _LINE, _MARGIN = 22, 24, 8  # pixels: of the font, of a line, around the text
+_TAB = 170  # pixels
+_LEAST_WIDTH = 640
+_SHARE = 0.85  # of the screen that the window may cover
+_BACK, _TEXT, _DIM, _SHADE = (24, 26, 30), (235, 235, 235), (150, 155, 165), (0, 0, 0, 150)
+_BLIND = ("offscreen", "dummy")  # what SDL takes when there is no screen
+
+
+@dataclass(frozen=True)
+class Seat:
+    """What the window must know of the game that is played.
+
+    Attributes:
+        spec: the game.
+        task: what is played in it.
+        controls: what the keys mean.
+        show: what is shown of an observation of one slot, H x W x 3.
+        rate: most steps in a second; None for the speed of the game's clock.
+        scale: side of a pixel of the picture on the screen; 0 fits.
+        pause_between: whether to show each result until Enter is pressed.
+    """
+
+    spec: BridgeSpec
+    task: Task
+    controls: Controls
+    show: Callable[[Columns], Picture]
+    rate: float | None
+    scale: int
+    pause_between: bool
+
+
+@functools.cache
+def window() -> Window:
+    """Returns the window of this process; shows nothing yet.
+
+    Raises:
+        ConfigError: there is no screen, or no pygame.
+    """
+    return Window()
+
+
+class Window:
+    """See the module.
+
+    Attributes:
+        closed: the person has closed it: play no more.
+        gave_up: the person wants to begin the episode again.
+        stopping: asked now and then; when it returns True, nobody waits any longer for the person.
+        account: what is told of the episode below the picture.
+    """
+
+    def __init__(self) -> None:
+        self._pygame = _load_pygame()
+        self._surface: Any = None
+        self._font: Any = None
+        self._clock = self._pygame.time.Clock()
+        self._down: dict[str, None] = {}  # in the order in which they were pressed
+        self._tapped: dict[str, None] = {}  # pressed since the last step, maybe up again
+        self._moved = (0.0, 0.0)
+        self._stepped_ms = 0
+        self._seat: Seat | None = None
+        self._picture: Picture = np.zeros((64, 64, 3), np.uint8)
+        self.account = Account()
+        self.closed = False
+        self.gave_up = False
+        self.stopping: Callable[[], bool] = lambda: False
+
+    def check_inputs(self, names: Iterable[str]) -> None:
+        """Checks that there are such keys.
+
+        Raises:
+            UnknownNameError: there are not.
+        """
+        pygame = self._pygame
+        codes = [getattr(pygame, name) for name in dir(pygame) if name.startswith("K_")]
+        valid = {pygame.key.name(code) for code in codes} | set(MOUSE.values())
+        for name in sorted(set(names) - valid):
+            raise UnknownNameError("key", name, valid - {""})
+
+    def begin(self, seat: Seat, start: Start) -> None:
+        """An episode begins."""
+        self._seat = seat
+        self.account.begin(seat.spec, seat.task, start)
+        self._release()
+        if self._surface is not None:
+            self._capture(True)
+
+    def step(self, observations: Columns) -> Inputs:
+        """Shows an observation until it is time for the next step.
+
+        Returns:
+            what was pressed meanwhile.
+
+        Raises:
+            BudgetExhausted: the window was closed, or the episode given up.
+        """
+        self._require_open()
+        assert self._seat is not None  # an episode has begun
+        self._picture = self._seat.show(observations)
+        rate = self._rate()
+        self._draw()
+        self._clock.tick(_FREE if rate is None else rate)
+        self._gather()
+        while rate is None and not self._due() and not self.closed and not self.stopping():
+            self._clock.tick(_FREE)
+            self._gather()
+        self._require_open()
+        self._stepped_ms = self._pygame.time.get_ticks()
+        inputs = self._inputs()
+        self._tapped, self._moved = {}, (0.0, 0.0)
+        return inputs
+
+    def watch(self, fragment: Fragment) -> None:
+        """Takes note of what came of the actions; shows each result until Enter is pressed."""
+        self.account.add(fragment)
+        seat = self._seat
+        for k, (t, b) in enumerate(fragment.final_index.tolist()):
+            if seat is None or fragment.lost[t, b]:
+                continue
+            final = {key: column[k] for key, column in fragment.final_observations.items()}
+            self._picture = seat.show(final)
+            self._draw()
+            start = fragment.starts[int(fragment.start_index[t, b])]
+            ended = [r for r in fragment.results if r.start.episode == start.episode]
+            if seat.pause_between and ended:
+                self._hold(result_lines(ended[-1]), {"return", "enter"})
+
+    def close(self) -> None:
+        """Takes the window off the screen. Idempotent; ``window()`` makes another."""
+        self._surface = None
+        self._pygame.display.quit()
+        window.cache_clear()
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise BudgetExhausted("the window was closed")
+        if self.gave_up:
+            raise BudgetExhausted("the person gave the episode up")
+
+    def _rate(self) -> float | None:
+        assert self._seat is not None
+        return self.account.rate if self._seat.rate is None else self._seat.rate
+
+    def _due(self) -> bool:
+        """Whether the person has said what to do, in a game that waits for it."""
+        assert self._seat is not None
+        if not self._seat.controls.means(self._inputs()):
+            return self.gave_up
+        waited = self._pygame.time.get_ticks() - self._stepped_ms
+        return bool(self._tapped) or waited >= _REPEAT_MS
+
+    def _inputs(self) -> Inputs:
+        up_again = tuple(key for key in self._tapped if key not in self._down)
+        return Inputs(up_again + tuple(self._down), self._moved[0], self._moved[1])
+
+    def _gather(self) -> None:
+        """Takes in the events of the window."""
+        pygame = self._pygame
+        for event in pygame.event.get():
+            if event.type == pygame.QUIT:
+                self.closed = True
+            elif event.type == pygame.WINDOWFOCUSLOST:
+                self._pause()
+            elif event.type == pygame.KEYDOWN:
+                self._press(pygame.key.name(event.key))
+            elif event.type == pygame.KEYUP:
+                self._down.pop(pygame.key.name(event.key), None)
+            elif event.type == pygame.MOUSEBUTTONDOWN and event.button in MOUSE:
+                self._press(MOUSE[event.button])
+            elif event.type == pygame.MOUSEBUTTONUP:
+                self._down.pop(MOUSE.get(event.button, ""), None)
+            elif event.type == pygame.MOUSEMOTION:
+                self._moved = (self._moved[0] + event.rel[0], self._moved[1] + event.rel[1])
+
+    def _press(self, name: str) -> None:
+        if name == "f10":
+            self.closed = True
+        elif name in ("escape", "f1"):
+            self._pause()
+        else:
+            self._down[name] = self._tapped[name] = None
+
+    def _pause(self) -> None:
+        assert self._seat is not None
+        if self._hold(help_lines(self._seat.controls), {"escape", "f1", "r"}) == "r":
+            self.gave_up = True
+        self._capture(True)
+        self._clock.tick()  # the pause is no step's time
+
+    def _hold(self, lines: Sequence[Line], keys: set[str]) -> str:
+        """Shows text over the picture until one of the keys is pressed; returns which."""
+        pygame = self._pygame
+        self._capture(False)
+        pressed = ""
+        while not pressed and not self.closed and not self.stopping():
+            self._draw(lines)
+            self._clock.tick(_FREE)
+            for event in pygame.event.get():
+                name = pygame.key.name(event.key) if event.type == pygame.KEYDOWN else ""
+                self.closed = self.closed or event.type == pygame.QUIT or name == "f10"
+                pressed = name if name in keys else pressed
+        self._release()
+        return pressed
+
+    def _release(self) -> None:
+        """Forgets what is held: whoever holds a key over a pause presses it again."""
+        self._down, self._tapped, self._moved = {}, {}, (0.0, 0.0)
+
+    def _capture(self, captured: bool) -> None:
+        """Keeps the mouse in the window, so that its movement has no end; or lets it go."""
+        captured = captured and self._seat is not None and self._seat.controls.uses_mouse
+        self._pygame.event.set_grab(captured)
+        self._pygame.mouse.set_visible(not captured)
+        self._pygame.event.clear(self._pygame.MOUSEMOTION)  # it was moved to the window's middle
+
+    def _draw(self, over: Sequence[Line] = ()) -> None:
+        surface, pygame = self._open(), self._pygame
+        height, width = self._picture.shape[:2]
+        scale = self._scale(width, height)
+        image = pygame.image.frombuffer(self._picture.tobytes(), (width, height), "RGB")
+        image = pygame.transform.scale(image, (width * scale, height * scale))
+        surface.fill(_BACK)
+        surface.blit(image, ((surface.get_width() - image.get_width()) // 2, 0))
+        lines = [*self._wrapped(self.account.goal), self.account.line(self._rate())]
+        self._write([(line, "") for line in lines], _TEXT, image.get_height() + _MARGIN)
+        below = image.get_height() + _MARGIN + _LINE * len(lines)
+        self._write([(self.account.action, ""), (HINT, "")], _DIM, below)
+        if over:
+            shade = pygame.Surface(surface.get_size(), pygame.SRCALPHA)
+            shade.fill(_SHADE)
+            surface.blit(shade, (0, 0))
+            self._write(over, _TEXT, 2 * _MARGIN)
+        pygame.display.set_caption(self.account.title)
+        pygame.display.flip()
+
+    def _write(self, lines: Sequence[Line], colour: Sequence[int], top: int) -> None:
+        for n, columns in enumerate(lines):
+            for text, left in zip(columns, (_MARGIN, _TAB), strict=True):
+                drawn = self._font.render(text, True, colour)
+                self._surface.blit(drawn, (left, top + _LINE * n))
+
+    def _wrapped(self, text: str) -> list[str]:
+        lines: list[str] = []
+        room = self._surface.get_width() - 2 * _MARGIN
+        for word in text.split():
+            longer = f"{lines[-1]} {word}" if lines else word
+            if lines and self._font.size(longer)[0] <= room:
+                lines[-1] = longer
+            else:
+                lines.append(word)
+        return lines
+
+    def _scale(self, width: int, height: int) -> int:
+        """Side of a pixel of the picture on the screen."""
+        assert self._seat is not None
+        if self._seat.scale:
+            return self._seat.scale
+        wide, high = self._pygame.display.get_desktop_sizes()[0]
+        text = 6 * _LINE
+        return max(1, min(int(wide * _SHARE) // width, (int(high * _SHARE) - text) // height))
+
+    def _open(self) -> Any:
+        """Returns the surface to draw on; opens the window if it is not."""
+        height, width = self._picture.shape[:2]
+        scale = self._scale(width, height)
+        wide = max(_LEAST_WIDTH, width * scale)
+        if self._surface is None or self._surface.get_width() != wide:
+            pygame = self._pygame
+            self._font = pygame.font.Font(None, _TALL)
+            size = (wide, height * scale + 2 * _MARGIN + 6 * _LINE)
+            self._surface = pygame.display.set_mode(size)
+            self._capture(True)
+        return self._surface
+
+
+def picture(value: Picture, *, stack: bool) -> Picture:
+    """Returns what is shown of an image, H x W x 3; of a stack of images, the newest."""
+    if stack:
+        value = value[-1]
+    if value.ndim == 2:
+        value = value[:, :, None]
+    shown = value[:, :, :3] if value.shape[2] >= 3 else np.repeat(value[:, :, -1:], 3, axis=2)
+    return np.ascontiguousarray(shown)
+
+
+def _load_pygame() -> Any:
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    os.environ.setdefault("SDL_VIDEO_X11_WMCLASS", CLASS)
+    if sys.platform == "linux" and not os.environ.get("WAYLAND_DISPLAY"):
+        # SDL would try everything there is, and say in several lines of its own what failed.
+        if not os.environ.get("DISPLAY") and not os.environ.get("SDL_VIDEODRIVER"):
+            raise _no_screen("DISPLAY is not set")
+        os.environ.setdefault("SDL_VIDEODRIVER", "x11")
+    try:
+        import pygame  # noqa: PLC0415
+    except ImportError as error:
+        raise ConfigError(
+            f"a person plays in a window of pygame: {error}; install pygame-ce"
+        ) from error
+    try:
+        pygame.display.init()
+        pygame.font.init()
+    except pygame.error as error:
+        raise _no_screen(str(error)) from error
+    driver = pygame.display.get_driver()
+    if driver in _BLIND and os.environ.get("SDL_VIDEODRIVER") != driver:
+        pygame.display.quit()
+        raise _no_screen(f"SDL offers {driver} only")
+    return pygame
+
+
+def _no_screen(why: str) -> ConfigError:
+    return ConfigError(
+        f"a person needs a screen, and no window can be opened here ({why}); play on a desktop, or "
+        f"set DISPLAY to one; to try it without, start it under xvfb-run"
+    )
