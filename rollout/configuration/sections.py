@@ -10,10 +10,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from pydantic_core import PydanticCustomError
 
 from rollout.api import Deadlines, Splits, StateSet, StateSpace
+from rollout.api.chosen import choose
 from rollout.api.state import Value
 from rollout.configuration.plugins import build_plugin, check_options, options_of
 from rollout.configuration.problems import Problem
-from rollout.errors import InputError
+from rollout.errors import InputError, StateError
 from rollout.registry import Group, load_plugin
 
 
@@ -167,6 +168,9 @@ class StateSetConfig(Section):
         "train", "Part: train, validation, test, all, extrapolation or extrapolation/<factor>."
     )
     size: int | None = key(None, "Number of states; null for the whole part.", unit="states", gt=0)
+    states: tuple[int, ...] | None = key(
+        None, "Exactly the states with these indices, instead of a part.", strict=False
+    )
     seed: int = key(0, "Chooses which states fall into which part.", ge=0)
     validation: float = key(
         0.1, "Size of the validation part: a fraction below 1, or a number.", unit="states", ge=0
@@ -194,7 +198,13 @@ class StateSetConfig(Section):
             StateError: the part has fewer states, or the space cannot be divided so.
             UnknownNameError: there is no such part.
         """
-        return self.splits(space).take(self.split, self.size, order=self.order)
+        if self.states is None:
+            return self.splits(space).take(self.split, self.size, order=self.order)
+        if self.size not in (None, len(self.states)):
+            raise StateError(
+                f"state_set: {len(self.states)} states are listed and size is {self.size}; drop one"
+            )
+        return choose(self.splits(space), self.states)
 
 
 class FragmentConfig(Section):

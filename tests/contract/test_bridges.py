@@ -362,6 +362,23 @@ INSTALLED = [
     ("gymnasium", {"id": "MiniGrid-FourRooms-v0"}, 40),
     pytest.param("crafter", {}, 12, marks=pytest.mark.slow),
     pytest.param("atari", {"id": "Pong"}, 12, marks=pytest.mark.slow),
+    pytest.param("blockworld", {}, 60, marks=pytest.mark.heavy),
+    pytest.param(
+        "blockworld",
+        {
+            "observe": [
+                *("semantic_rays", "semantic_grid", "entities", "vitals", "inventory", "compass"),
+                *("privileged_grid", "privileged_entities", "privileged_compass"),
+            ],
+            "actions": "compact",
+            "ticks_per_step": 4,
+            "threads": 2,
+            "oracle": "hunt_sheep",
+        },
+        60,
+        marks=pytest.mark.heavy,
+    ),
+    pytest.param("blockworld", {"actions": "human_flat"}, 30, marks=pytest.mark.heavy),
 ]
 
 

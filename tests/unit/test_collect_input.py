@@ -1,5 +1,7 @@
 """What ``scripts/collect.py`` says to wrong input, and what its help holds."""
 
+import re
+
 import pytest
 import yaml
 
@@ -41,6 +43,10 @@ BAD = {
     "episodes=lots": "episodes",
     "state_set.split=tset": "test",
     "state_set.size=999999999": "a 'train' set of 999999999 states",
+    "state_set.states=[5, 9999999]": "state index 9999999 is out of range: this space has 524288",
+    "state_set.states=[5, -1]": "0 to 524287",
+    "state_set.states=[5, 5]": "different indices",
+    "state_set.states=[5, 6] state_set.size=3": "drop one",
     "state_set.hold_out={colour: [pink]}": "pink",
     "width=5000": "1 to 4096",
     "actors=-1": "actors",
@@ -52,7 +58,7 @@ BAD = {
 
 @pytest.mark.parametrize("setting", BAD)
 def test_bad_input_is_one_clear_line_and_launches_nothing(call, tmp_path, setting):
-    status, _, said = call("--set", setting)
+    status, _, said = call("--set", *re.split(r" (?=state_set)", setting))
     assert status == 2, said
     assert BAD[setting] in said
     assert len(said.strip().splitlines()) == 1, said

@@ -40,6 +40,8 @@ _TAKE_OFF = 4.0
 """Ticks before a step, as fast as the legs still carry, at which one jumps."""
 _SETTLED = 8.0
 """Degrees off within which a look counts as there."""
+_NEAR_ENOUGH = 2.2
+"""Blocks from the eyes within which one does not go nearer."""
 _CLICK = 0.3
 """Cells from the middle of a cell within which the cursor is there."""
 
@@ -201,7 +203,16 @@ def dig(v: View, at: int) -> Move:
         return Move(keys | v.press(ATTACK), pitch, yaw)
     if aimed == at:
         return Move(keys | ATTACK)
-    return Move(keys | _brush(v, aimed), pitch, yaw)
+    return Move(keys | _brush(v, aimed) | _nearer(pitch, yaw, away), pitch, yaw)
+
+
+def _nearer(pitch: float, yaw: float, away: float) -> int:
+    """The key that goes towards what one all but looks at: it looks larger from nearby.
+
+    A layout with coarse turns may not come closer to it by turning.
+    """
+    settled = abs(pitch) < _SETTLED and abs(yaw) < _SETTLED
+    return FORWARD if settled and away > _NEAR_ENOUGH else 0
 
 
 def _brush(v: View, aimed: int) -> int:
@@ -226,12 +237,12 @@ def use(v: View, at: int) -> Move:
     if aimed == at:
         return Move(v.press(USE))
     settled = abs(pitch) < _SETTLED and abs(yaw) < _SETTLED
-    return Move(_brush(v, aimed) if settled else 0, pitch, yaw)
+    return Move((_brush(v, aimed) if settled else 0) | _nearer(pitch, yaw, away), pitch, yaw)
 
 
 def work_at(v: View, blocks: list[int], *, below: float = 3.0, above: float = 2.0) -> int | Move:
     """Returns the first of some blocks that is in reach, or the move towards one of them."""
-    for at in blocks:
+    for at in blocks if v.on_ground or v.in_water else ():
         if in_sight(v, at) and -above <= at % HEIGHT + 0.5 - v.y <= below + 1.0:
             return at
     step = walk(v, any_of(*(before_block(at, below=below, above=above) for at in blocks)))

@@ -64,6 +64,8 @@ CLIMB = 8.0
 PILLAR = 5
 """Blocks that the pillar is to have."""
 _PLANKS_FOR_TABLE = 4
+_CLEAR = 0.999
+"""Blocks above the ground from which on a block fits below the feet."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,8 @@ def _build_pillar(v: View) -> Move:
     pitch = 90.0 - v.pitch
     if pitch > 8.0:
         return Move(key, pitch, 0.0)
-    return Move(key | USE | JUMP)
+    above = v.y - float(v.w["heights"][column])
+    return Move(key | (USE if above > _CLEAR else JUMP))
 
 
 def _built(v: View) -> bool:
