@@ -20,9 +20,10 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-demo: $(READY)  ## collect 50 episodes of Crafter on two actors into runs/demo/
-	$(BIN)/python scripts/collect.py --config configs/collect_crafter_demo.yaml --resume
-	$(BIN)/python scripts/dataset.py info runs/demo/dataset
+demo: $(READY)  ## record an expert that hunts sheep on two actors into runs/hunt_sheep/, and film it
+	$(BIN)/python scripts/collect.py --config configs/collect_hunt_sheep.yaml --resume
+	$(BIN)/python scripts/dataset.py info runs/hunt_sheep/dataset
+	$(BIN)/python scripts/dataset.py play runs/hunt_sheep/dataset --out runs/hunt_sheep/best.mp4 --fps 20
 
 test: lint xvfb ## lint, then all tests
 	@# Once, before the workers of pytest ask for the same.

@@ -249,7 +249,7 @@ def test_recipes_can_be_taken_away():
 @pytest.mark.process
 def test_a_run_records_the_expert(tmp_path):
     config = Path(__file__).parents[2] / "configs" / "collect_hunt_sheep.yaml"
-    changes = [f"output={tmp_path / 'run'}", "episodes=4", "state_set.size=4", "width=4"]
+    changes = [f"output={tmp_path / 'run'}", "episodes=4", "state_set.size=4", "actors=0"]
     command = [sys.executable, "scripts/collect.py", "--config", str(config), "--set", *changes]
     environment = {**os.environ, "GAMUT_CALL_INNER": ""}
     subprocess.run(command, check=True, capture_output=True, env=environment)
