@@ -149,8 +149,7 @@ hard form: oracle at least {100 * LEAST:.0f} %, random at most {100 * MOST:.0f} 
 
 What the oracle fails at: bare-handed hunts of several sheep run out of time, two skeletons shoot it
 when it wears nothing, and a victim that a blow sends over a cliff may die of the fall, which is
-nobody's kill. Its constants were set while looking at the first 400 states of this part, and for
-bare hands at some more; on states 2000 to 2199, never looked at, it did no worse.
+nobody's kill. Its constants were set while looking at states of this part, these among them.
 """
 
 

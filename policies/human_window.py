@@ -327,6 +327,8 @@ def _load_pygame() -> Any:
         raise ConfigError(
             f"a person plays in a window of pygame: {error}; install pygame-ce"
         ) from error
+    if pygame.display.get_init() and pygame.display.get_driver() in _BLIND:
+        pygame.display.quit()  # a game that draws in memory took it before
     try:
         pygame.display.init()
         pygame.font.init()

@@ -50,6 +50,7 @@ def test_each_task_has_a_simple_and_a_hard_form(name):
         assert allowed.size >= factor.size
 
 
+@pytest.mark.heavy
 def test_every_task_loads():
     assert {p.stem for p in TASKS.glob("*.yaml")} == set(NAMES)
     assert len(NAMES) == 27

@@ -45,6 +45,7 @@ def bands(video, height):
         found.append(frame[height:].astype(int).mean(2))
 
 
+@pytest.mark.heavy
 def test_labels_travel_with_the_dataset(dataset):
     assert dataset.manifest.action_labels == LABELS
     assert Manifest.from_json(dataset.manifest.to_json()).action_labels == LABELS
@@ -68,6 +69,7 @@ def test_labels_that_do_not_fit_are_no_dataset():
         Manifest.from_json(json.dumps(data))
 
 
+@pytest.mark.heavy
 def test_text_has_the_action_in_words(dataset):
     ref = dataset.episodes()[0]
     bits = dataset.read(ref).columns["action/keys"][0]
@@ -76,6 +78,7 @@ def test_text_has_the_action_in_words(dataset):
     assert f"action={held}  pitch " in first
 
 
+@pytest.mark.heavy
 def test_captions_follow_the_steps(dataset, tmp_path):
     ref = dataset.episodes()[0]
     out = tmp_path / "e.mp4"
