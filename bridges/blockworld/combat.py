@@ -40,6 +40,8 @@ _ARMOUR_HELPS = np.isin(_CAUSES, (BLOW, ARROW_HIT, LAVA, CACTUS))
 NO_EFFECT, COST, PARRIED = range(3)
 """What became of a blow at the player: nothing, it cost health, the shield took it."""
 
+BLAME_TICKS = 100
+"""Ticks after its blow for which the player is to blame for a creature's death."""
 SAFE_TICKS = 10
 """Nobody can be hurt again for half a second."""
 KNOCK = 0.4
@@ -195,8 +197,8 @@ def hurt_creature(
     """Hurts a creature, unless it was hurt within half a second.
 
     Animals flee from the player's blows, hostile creatures answer them. A creature without health
-    dies: its place is free, what it leaves lies about, and it counts as a kill only if the player
-    did it. What comes from where the creature stands does not knock it.
+    dies: its place is free, what it leaves lies about, and it counts as a kill if the player hurt
+    it within the last five seconds, whatever it died of (Minecraft's rule). What comes from where the creature stands does not knock it.
 
     Returns:
         Whether it cost the creature health.
@@ -210,13 +212,14 @@ def hurt_creature(
     dx, dz = np.float64(w.c_x[n]) - from_x, np.float64(w.c_z[n]) - from_z
     if by_player:
         w.dealt += before - after
+        w.c_blame[n] = BLAME_TICKS
         if HOSTILE[whole(w.c_kind[n])]:
             w.c_mode[n], w.c_timer[n] = CHASE, CHASE_TICKS
         else:
             w.c_mode[n], w.c_timer[n] = FLEE, FLEE_TICKS
             w.c_yaw[n] = heading(dx, dz) + 60.0 * chance(w) - 30.0
     if after <= 0.0:
-        _die(w, n, by_player)
+        _die(w, n, by_player or w.c_blame[n] > 0)
     else:
         knock_creature(w, n, dx, dz, KNOCK)
     return True

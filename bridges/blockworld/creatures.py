@@ -76,6 +76,7 @@ def add_creature(w: World, kind: int, x: float, y: float, z: float) -> int:
             w.c_vx[n], w.c_vy[n], w.c_vz[n] = 0.0, 0.0, 0.0
             w.c_yaw[n], w.c_health[n], w.c_fall[n] = 0.0, HEALTH[kind], 0.0
             w.c_timer[n], w.c_hurt[n], w.c_attack[n], w.c_burn[n] = 20 + 7 * n, 0, 0, 0
+            w.c_blame[n] = 0
             return n
     return -1
 
@@ -251,6 +252,8 @@ def _tick_creature(w: World, n: int, kind: int) -> None:
     turn = whole(w.tick) + n
     if w.c_hurt[n] > 0:
         w.c_hurt[n] -= 1
+    if w.c_blame[n] > 0:
+        w.c_blame[n] -= 1
     if w.c_attack[n] > 0:
         w.c_attack[n] -= 1
     if HOSTILE[kind] and turn & 7 == 0:

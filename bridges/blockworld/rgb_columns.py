@@ -36,6 +36,8 @@ from bridges.blockworld.tiles import LEVEL_AT, TILE
 from bridges.blockworld.world import HEIGHT, SIZE
 
 TOP, SIDE, BOTTOM = range(3)
+# For shifts and masks: Python's division rounds down, which costs more than what it is used for.
+_LAYER, _LAYER_BITS, _ROW_BITS = HEIGHT - 1, HEIGHT.bit_length() - 1, SIZE.bit_length() - 1
 OPAQUE = ((FORM == CUBE) & ~np.isin(np.arange(MAX_BLOCKS), (GLASS, BED))).astype(np.uint8)
 """Blocks that hide whatever is behind them."""
 TOPS = np.ones(MAX_BLOCKS)
@@ -94,7 +96,7 @@ def paint_upright(
             at = int(v) & 15
             texel = TILES[base + ((at >> level) << (4 - level))]
             if texel >> 24:
-                if crack > CRACKS[at * 16 + u]:
+                if crack > 0 and crack > CRACKS[at * 16 + u]:
                     texel = (texel >> 1) & 0x7F7F7F
                 set_byte(picture, pixel, int(((texel >> 16) & 255) * red + haze_red))
                 set_byte(picture, pixel + 1, int(((texel >> 8) & 255) * green + haze_green))
@@ -126,7 +128,7 @@ def paint_level(
             u, v = int(x + ray_x * away) & 15, int(z + ray_z * away) & 15
             texel = TILES[base + ((v >> level) << (4 - level)) + (u >> level)]
             if texel >> 24:
-                if crack > CRACKS[v * 16 + u]:
+                if crack > 0 and crack > CRACKS[v * 16 + u]:
                     texel = (texel >> 1) & 0x7F7F7F
                 set_byte(picture, pixel, int(((texel >> 16) & 255) * red + haze_red))
                 set_byte(picture, pixel + 1, int(((texel >> 8) & 255) * green + haze_green))
@@ -151,7 +153,7 @@ def draw_water(w: World, s: Any, at: int, before: int, near: float, far: float) 
     """Notes where the surface of a block of water is seen, unless the eye is under water."""
     if s.drowned:
         return
-    y = at % HEIGHT
+    y = at & _LAYER
     height = y + (1.0 if w.blocks[at + 1] == WATER else TOPS[WATER])
     if before >= 0 and w.blocks[before] != WATER:
         scale = s.focal / near
@@ -164,8 +166,8 @@ def draw_water(w: World, s: Any, at: int, before: int, near: float, far: float) 
 @fast_inner
 def draw_plant(w: World, s: Any, at: int, near: float, far: float) -> None:
     """Draws the two crossed planes of a plant, the nearer one first."""
-    y, column = at % HEIGHT, at // HEIGHT
-    x, z = s.eye_x - column // SIZE, s.eye_z - column % SIZE
+    y, column = at & _LAYER, at >> _LAYER_BITS
+    x, z = s.eye_x - (column >> _ROW_BITS), s.eye_z - (column & (SIZE - 1))
     rising = (z - x) / (s.ray_x - s.ray_z) if abs(s.ray_x - s.ray_z) > 1e-6 else -1.0
     falling = (1.0 - x - z) / (s.ray_x + s.ray_z) if abs(s.ray_x + s.ray_z) > 1e-6 else -1.0
     block = w.blocks[at]
@@ -200,13 +202,13 @@ def light_face(
 @fast_inner
 def draw_side(w: World, s: Any, at: int, before: int, along_x: bool, near: float) -> None:
     """Draws the side of a block that a ray comes to from the block ``before``."""
-    block, y = w.blocks[at], at % HEIGHT
+    block, y = w.blocks[at], at & _LAYER
     scale = s.focal / near
     first, end = row_of(s, y + TOPS[block], scale), row_of(s, y, scale)
     if first >= end or not any_open(s, first, end):
         return
     share = 0.62 if along_x else 0.8
-    light_face(w, s, block, before // HEIGHT, y, near * s.stretch, share)
+    light_face(w, s, block, before >> _LAYER_BITS, y, near * s.stretch, share)
     across = s.eye_z + s.ray_z * near if along_x else s.eye_x + s.ray_x * near
     crack = s.crack if at == s.dig_at else 0
     tile = FACES[(s.biome * MAX_BLOCKS + block) * 3 + SIDE]
@@ -216,7 +218,7 @@ def draw_side(w: World, s: Any, at: int, before: int, along_x: bool, near: float
 @fast_inner
 def draw_lid(w: World, s: Any, at: int, face: int, near: float, far: float) -> None:
     """Draws the top of a block below the eye, or the bottom of one above it."""
-    block, y = w.blocks[at], at % HEIGHT
+    block, y = w.blocks[at], at & _LAYER
     height = y + TOPS[block] if face == TOP else float(y)
     one, other = row_of(s, height, s.focal / far), row_of(s, height, s.focal / near)
     first, end = min(one, other), max(one, other)
@@ -224,7 +226,7 @@ def draw_lid(w: World, s: Any, at: int, face: int, near: float, far: float) -> N
         return
     beside = y - 1 if face == BOTTOM else int(height)
     share = 1.0 if face == TOP else 0.52
-    light_face(w, s, block, at // HEIGHT, beside, near * s.stretch, share)
+    light_face(w, s, block, at >> _LAYER_BITS, beside, near * s.stretch, share)
     crack = s.crack if at == s.dig_at else 0
     tile = FACES[(s.biome * MAX_BLOCKS + block) * 3 + face]
     paint_level(s, tile, crack, height, first, end, near)
@@ -314,13 +316,15 @@ def walk(w: World, s: Any) -> None:
 @fast_inner
 def finish(s: Any) -> None:
     """Fills what is open in a column of pixels with sky, and lays the water over what is not."""
-    place = s.column * s.tall
+    picture, depth, sky = s.picture, s.depth + s.column * s.tall * 4, s.sky
+    stride = s.wide * 3
+    pixel = s.top_row * stride + s.column * 3
     for row in range(s.top_row, s.end_row):
-        if get_float(s.depth, place + row) == FAR:
-            pixel = (row * s.wide + s.column) * 3
-            set_byte(s.picture, pixel, int(get_float(s.sky, row * 3)))
-            set_byte(s.picture, pixel + 1, int(get_float(s.sky, row * 3 + 1)))
-            set_byte(s.picture, pixel + 2, int(get_float(s.sky, row * 3 + 2)))
+        if get_float(depth, row) == FAR:
+            set_byte(picture, pixel, int(get_float(sky, row * 3)))
+            set_byte(picture, pixel + 1, int(get_float(sky, row * 3 + 1)))
+            set_byte(picture, pixel + 2, int(get_float(sky, row * 3 + 2)))
+        pixel += stride
     if s.watery:
         lay_water(s)
 
@@ -356,9 +360,11 @@ def tint_water(s: Any, row: int, away: float, share: float) -> None:
 def draw_ground(w: World, s: Any) -> None:
     """Draws ground and sky of one world; fills ``depth`` and ``film``."""
     inside = 1.0 <= s.eye_x < SIZE - 1.0 and 1.0 <= s.eye_z < SIZE - 1.0
+    depth, film = s.depth, s.film
     for n in range(s.wide * s.tall):
-        set_float(s.depth, n, FAR)
-        set_float(s.film, n, FAR)
+        set_float(depth, n, FAR)
+    for n in range(s.wide * s.tall):
+        set_float(film, n, FAR)
     for column in range(s.wide):
         face_column(s, column)
         s.top_row, s.end_row, s.watery = 0, s.tall, 0

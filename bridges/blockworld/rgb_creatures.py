@@ -35,18 +35,20 @@ _DROP_SIZE = 0.34
 
 @fast_inner
 def put_pixel(
-    s: Any, row: int, texel: int, away: float, red: float, green: float, blue: float
-) -> None:
-    """Gives a pixel of the column in hand a colour, if nothing nearer is there."""
-    place = s.column * s.tall + row
-    if get_float(s.depth, place) <= away:
+    s: Any, depth: int, pixel: int, row: int, texel: int, away: float,
+    red: float, green: float, blue: float,
+) -> None:  # fmt: skip
+    """Gives a pixel of the column in hand a colour, if nothing nearer is there.
+
+    ``depth`` is the address of the column's depths, ``pixel`` that of the pixel.
+    """
+    if get_float(depth, row) <= away:
         return
-    set_float(s.depth, place, away)
-    pixel = (row * s.wide + s.column) * 3
-    set_byte(s.picture, pixel, int(min(((texel >> 16) & 255) * red + s.haze_red, 255.0)))
-    set_byte(s.picture, pixel + 1, int(min(((texel >> 8) & 255) * green + s.haze_green, 255.0)))
-    set_byte(s.picture, pixel + 2, int(min((texel & 255) * blue + s.haze_blue, 255.0)))
-    surface = get_float(s.film, place)
+    set_float(depth, row, away)
+    set_byte(pixel, 0, int(min(((texel >> 16) & 255) * red + s.haze_red, 255.0)))
+    set_byte(pixel, 1, int(min(((texel >> 8) & 255) * green + s.haze_green, 255.0)))
+    set_byte(pixel, 2, int(min((texel & 255) * blue + s.haze_blue, 255.0)))
+    surface = get_float(s.film, s.column * s.tall + row)
     if surface < away:
         tint_water(s, row, surface, min(0.5 + 0.11 * (away - surface) * s.stretch, 0.92))
 
@@ -89,12 +91,15 @@ def draw_strip(
     scale, deep = s.focal / near, s.focal / far
     first = clipped(s.horizon + (s.eye_y - high) * scale, s)
     end = clipped(s.horizon + (s.eye_y - low) * scale, s)
+    depth, stride = s.depth + s.column * s.tall * 4, s.wide * 3
+    picture = s.picture + s.column * 3
     base = skin * 64 + min(max(int(u * 8.0), 0), 7)
     per_row = 8.0 / ((high - low) * scale)
     v = (first + 0.5 - s.horizon - (s.eye_y - high) * scale) * per_row
     for row in range(first, end):
         texel = SKINS[base + min(max(int(v), 0), 7) * 8]
-        put_pixel(s, row, texel, near, red * share, green * share, blue * share)
+        pixel = picture + row * stride
+        put_pixel(s, depth, pixel, row, texel, near, red * share, green * share, blue * share)
         v += per_row
     if high < s.eye_y or low > s.eye_y:
         level = high if high < s.eye_y else low
@@ -106,19 +111,47 @@ def draw_strip(
         for row in range(min(one, other), max(one, other)):
             away = ratio / (row + 0.5 - s.horizon)
             texel = SKINS[base + (int(away * 12.0) & 7) * 8]
-            put_pixel(s, row, texel, away, red * flat, green * flat, blue * flat)
+            pixel = picture + row * stride
+            put_pixel(s, depth, pixel, row, texel, away, red * flat, green * flat, blue * flat)
+
+
+@fast_inner
+def box_span(
+    s: Any, box: int, local_x: float, local_z: float, sine: float, cosine: float,
+    first: int, end: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Returns which of the columns ``first`` to ``end`` may show a box: first, and end.
+
+    ``local_x`` and ``local_z`` are where the eye is, in the body's own axes, whose yaw has the
+    sine and cosine.
+    """
+    ahead_x = -cosine * s.ahead_x - sine * s.ahead_z
+    ahead_z = -sine * s.ahead_x + cosine * s.ahead_z
+    right_x = -cosine * s.right_x - sine * s.right_z
+    right_z = -sine * s.right_x + cosine * s.right_z
+    left, right = float(end), float(first)
+    for corner in range(4):
+        x = BOX_SIZES[box, 3 if corner & 1 else 0] - local_x
+        z = BOX_SIZES[box, 5 if corner & 2 else 2] - local_z
+        ahead = x * ahead_x + z * ahead_z
+        if ahead < 0.1:
+            return first, end
+        at = (x * right_x + z * right_z) / ahead * s.focal + s.wide * 0.5
+        left, right = min(left, at), max(right, at)
+    # a pixel more on either side: a rounding error must not cost a column
+    return max(first, int(max(left, 2.0)) - 2), min(end, int(min(right, float(end))) + 2)
 
 
 @fast_inner
 def draw_box(
-    s: Any, box: int, x: float, y: float, z: float, yaw: float, push: float, first: int, end: int,
-    red: float, green: float, blue: float,
+    s: Any, box: int, x: float, y: float, z: float, sine: float, cosine: float, push: float,
+    first: int, end: int, red: float, green: float, blue: float,
 ) -> None:  # fmt: skip
-    """Draws one box of a body that stands at ``(x, y, z)`` and looks along ``yaw``."""
-    sine, cosine = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
+    """Draws one box of a body that stands at ``(x, y, z)`` turned by a yaw."""
     eye_x, eye_z = s.eye_x - x, s.eye_z - z
     local_x, local_z = -cosine * eye_x - sine * eye_z, -sine * eye_x + cosine * eye_z - push
     x0, z0, x1, z1 = BOX_SIZES[box, 0], BOX_SIZES[box, 2], BOX_SIZES[box, 3], BOX_SIZES[box, 5]
+    first, end = box_span(s, box, local_x, local_z, sine, cosine, first, end)
     for column in range(first, end):
         face_column(s, column)
         ray_x = -cosine * s.ray_x - sine * s.ray_z
@@ -161,15 +194,16 @@ def draw_body(
         red, green, blue = red * 1.1 + 0.15, green * 0.45, blue * 0.45
     if burns > 0:
         red, green, blue = red + 0.5, green * 0.9 + 0.2, blue * 0.6
+    sine, cosine = math.sin(math.radians(yaw)), math.cos(math.radians(yaw))
     for box in range(BOX_FIRST[kind], BOX_FIRST[kind + 1]):
         push = pace * BOX_LOOKS[box, 2]
         if BOX_LOOKS[box, 3]:
             draw_box(
-                s, box, x, y, z, yaw, push, first, end, red * COAT_COLOURS[coat, 0],
+                s, box, x, y, z, sine, cosine, push, first, end, red * COAT_COLOURS[coat, 0],
                 green * COAT_COLOURS[coat, 1], blue * COAT_COLOURS[coat, 2],
             )  # fmt: skip
         else:
-            draw_box(s, box, x, y, z, yaw, push, first, end, red, green, blue)
+            draw_box(s, box, x, y, z, sine, cosine, push, first, end, red, green, blue)
 
 
 @fast_inner
@@ -196,7 +230,9 @@ def draw_drop(w: World, s: Any, item: int, x: float, y: float, z: float, age: in
             for row in range(upper, lower):
                 texel = icon_texel(item, u, min(max((row + 0.5 - top) / size, 0.0), 0.999))
                 if texel >> 24:
-                    put_pixel(s, row, texel, ahead, s.red, s.green, s.blue)
+                    depth = s.depth + column * s.tall * 4
+                    pixel = s.picture + (row * s.wide + column) * 3
+                    put_pixel(s, depth, pixel, row, texel, ahead, s.red, s.green, s.blue)
 
 
 @fast_inner

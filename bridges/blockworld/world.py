@@ -162,6 +162,7 @@ WORLD = np.dtype(
         ("c_fall", "f4", (MAX_CREATURES,)),
         ("c_timer", "i2", (MAX_CREATURES,)),  # ticks until it thinks of something else
         ("c_hurt", "i2", (MAX_CREATURES,)),  # cannot be hurt again for so long; drawn red
+        ("c_blame", "i2", (MAX_CREATURES,)),  # its death counts as the player's for so long
         ("c_attack", "i2", (MAX_CREATURES,)),  # ticks until it can strike or shoot again
         ("c_burn", "i2", (MAX_CREATURES,)),  # burning yet
         # arrows; age 0 is a free place

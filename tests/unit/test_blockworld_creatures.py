@@ -196,6 +196,17 @@ def test_blows_count_once_in_half_a_second():
     assert worlds[0]["dealt"] == 2
 
 
+@pytest.mark.parametrize(("ticks", "kills"), [(90, 1), (110, 0)])
+def test_whoever_struck_it_last_is_to_blame_for_five_seconds(ticks, kills):
+    worlds = night()
+    n = animal(worlds, COW)
+    assert wound(worlds, n, 1.0, True)
+    run(worlds, ticks)
+    assert wound(worlds, n, 50.0, False)  # a fall, say
+    assert worlds[0]["c_kind"][n] == NOBODY
+    assert worlds[0]["kills"].sum() == kills
+
+
 def test_a_blow_knocks_away_and_sprinting_further():
     ways = []
     for sprints in (0, 1):
