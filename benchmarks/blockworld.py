@@ -22,11 +22,11 @@ from typing import Any
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 import numpy as np
-from bridges.blockworld.generate import generate
 
 from benchmarks.report import header, save, spread, table
 from bridges.blockworld import BlockworldBridge
 from bridges.blockworld.factors import orders
+from bridges.blockworld.generate import generate
 from bridges.blockworld.species import HEALTH
 from rollout.api import Splits, Start, sample
 from rollout.tasks import load_task

@@ -147,8 +147,8 @@ the random policy presses every key half of the time, the inventory's among them
 before a screen half of the time; chance is better off in `--actions compact`. Asked for on every
 hard form: oracle at least {100 * LEAST:.0f} %, random at most {100 * MOST:.0f} %.
 
-What the oracle fails at: bare-handed hunts of several sheep run out of time, and two skeletons shoot
-it when it wears nothing. Its constants were set on states of other sets, not on these.
+What the oracle fails at: bare-handed hunts of several sheep run out of time, and two skeletons
+shoot it when it wears nothing. Its constants were set on states of other sets, not on these.
 """
 
 

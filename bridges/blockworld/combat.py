@@ -198,7 +198,8 @@ def hurt_creature(
 
     Animals flee from the player's blows, hostile creatures answer them. A creature without health
     dies: its place is free, what it leaves lies about, and it counts as a kill if the player hurt
-    it within the last five seconds, whatever it died of (Minecraft's rule). What comes from where the creature stands does not knock it.
+    it within the last five seconds, whatever it died of (Minecraft's rule). What comes from where
+    the creature stands does not knock it.
 
     Returns:
         Whether it cost the creature health.
