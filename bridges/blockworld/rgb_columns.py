@@ -154,11 +154,11 @@ def draw_water(w: World, s: Any, at: int, before: int, near: float, far: float) 
     if s.drowned:
         return
     y = at & _LAYER
-    height = y + (1.0 if w.blocks[at + 1] == WATER else TOPS[WATER])
-    if before >= 0 and w.blocks[before] != WATER:
+    height = y + (1.0 if get_byte(s.blocks, at + 1) == WATER else TOPS[WATER])
+    if before >= 0 and get_byte(s.blocks, before) != WATER:
         scale = s.focal / near
         lay_film(s, row_of(s, height, scale), row_of(s, y, scale), near, 0.0)
-    if height < s.eye_y and w.blocks[at + 1] != WATER:
+    if height < s.eye_y and get_byte(s.blocks, at + 1) != WATER:
         first, end = row_of(s, height, s.focal / far), row_of(s, height, s.focal / near)
         lay_film(s, first, end, 0.0, s.focal * (s.eye_y - height))
 
@@ -170,7 +170,7 @@ def draw_plant(w: World, s: Any, at: int, near: float, far: float) -> None:
     x, z = s.eye_x - (column >> _ROW_BITS), s.eye_z - (column & (SIZE - 1))
     rising = (z - x) / (s.ray_x - s.ray_z) if abs(s.ray_x - s.ray_z) > 1e-6 else -1.0
     falling = (1.0 - x - z) / (s.ray_x + s.ray_z) if abs(s.ray_x + s.ray_z) > 1e-6 else -1.0
-    block = w.blocks[at]
+    block = get_byte(s.blocks, at)
     tile = FACES[(s.biome * MAX_BLOCKS + block) * 3 + SIDE]
     crack = s.crack if at == s.dig_at else 0
     for n in range(2):
@@ -202,7 +202,7 @@ def light_face(
 @fast_inner
 def draw_side(w: World, s: Any, at: int, before: int, along_x: bool, near: float) -> None:
     """Draws the side of a block that a ray comes to from the block ``before``."""
-    block, y = w.blocks[at], at & _LAYER
+    block, y = get_byte(s.blocks, at), at & _LAYER
     scale = s.focal / near
     first, end = row_of(s, y + TOPS[block], scale), row_of(s, y, scale)
     if first >= end or not any_open(s, first, end):
@@ -218,7 +218,7 @@ def draw_side(w: World, s: Any, at: int, before: int, along_x: bool, near: float
 @fast_inner
 def draw_lid(w: World, s: Any, at: int, face: int, near: float, far: float) -> None:
     """Draws the top of a block below the eye, or the bottom of one above it."""
-    block, y = w.blocks[at], at & _LAYER
+    block, y = get_byte(s.blocks, at), at & _LAYER
     height = y + TOPS[block] if face == TOP else float(y)
     one, other = row_of(s, height, s.focal / far), row_of(s, height, s.focal / near)
     first, end = min(one, other), max(one, other)
@@ -245,7 +245,7 @@ def draw_cell(
     down_from = min(high, level - 1)
     for n in range(ups + max(down_from + 1 - low, 0)):
         y = up_from + n if n < ups else down_from - (n - ups)
-        block, at = w.blocks[base + y], base + y
+        block, at = get_byte(s.blocks, base + y), base + y
         if block == AIR:
             continue
         came = before * HEIGHT + y if before >= 0 else -1
@@ -254,11 +254,11 @@ def draw_cell(
         elif block == WATER:
             draw_water(w, s, at, came, near, far)
         else:
-            if came >= 0 and not OPAQUE[w.blocks[came]]:
+            if came >= 0 and not OPAQUE[get_byte(s.blocks, came)]:
                 draw_side(w, s, at, came, along_x, near)
-            if y + TOPS[block] < s.eye_y and not OPAQUE[w.blocks[at + 1]]:
+            if y + TOPS[block] < s.eye_y and not OPAQUE[get_byte(s.blocks, at + 1)]:
                 draw_lid(w, s, at, TOP, near, far)
-            elif y > s.eye_y and not OPAQUE[w.blocks[at - 1]]:
+            elif y > s.eye_y and not OPAQUE[get_byte(s.blocks, at - 1)]:
                 draw_lid(w, s, at, BOTTOM, near, far)
 
 
@@ -290,7 +290,7 @@ def walk(w: World, s: Any) -> None:
     falling = (horizon - s.end_row + 0.5) * per_row
     near, before, along_x = 0.0, -1, False
     while near < limit:
-        height = int(w.heights[column])
+        height = int(get_byte(s.heights, column))
         if height == HEIGHT:
             return
         far = min(next_x, next_z)

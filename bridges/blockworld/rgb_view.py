@@ -72,6 +72,9 @@ SIGHT = np.dtype(
         ("depth", "i8"),
         ("film", "i8"),
         ("sky", "i8"),
+        # the world: addresses again, for an index of an array may count from its end and is checked
+        ("blocks", "i8"),
+        ("heights", "i8"),
         # the column of pixels in hand
         ("column", "i8"),
         ("top_row", "i8"),  # all rows above it are taken
@@ -104,6 +107,7 @@ def aim_camera(w: World, s: Any, fov: float) -> None:
     s.right_x, s.right_z = -math.cos(yaw), -math.sin(yaw)
     s.focal = focal * math.cos(pitch)
     s.horizon = s.tall * 0.5 - focal * math.sin(pitch)
+    s.blocks, s.heights = w.blocks.ctypes.data, w.heights.ctypes.data
     s.biome = min(int(w.biome), 7)
     s.dig_at = w.dig_at
     s.crack = 24 + int(w.dig_share * 130.0) if w.dig_at >= 0 else 0

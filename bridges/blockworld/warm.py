@@ -56,8 +56,7 @@ def compile_missing(names: Iterable[str]) -> None:
         missing = [name for name in LARGE if name in set(names) and not _marker(name).exists()]
         if len(missing) < 2:
             for name in missing:
-                LARGE[name]()
-                _marker(name).touch()
+                _compile(name)
             return
         paths = os.pathsep.join(path for path in sys.path if path)
         environment = {**os.environ, "PYTHONPATH": paths}
@@ -65,6 +64,13 @@ def compile_missing(names: Iterable[str]) -> None:
         while missing:
             batch, missing = missing[:at_once], missing[at_once:]
             _wait([_start(name, environment) for name in batch])
+
+
+def _compile(name: str) -> None:
+    LARGE[name]()
+    marker = _marker(name)
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.touch()
 
 
 def _start(name: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -91,5 +97,4 @@ if __name__ == "__main__":
     if not sys.argv[1:]:
         compile_missing(LARGE)
     for name in sys.argv[1:]:
-        LARGE[name]()
-        _marker(name).touch()
+        _compile(name)
