@@ -13,6 +13,7 @@ import fcntl
 import functools
 import hashlib
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -47,22 +48,32 @@ def _digest(folders: tuple[Path, ...]) -> str:
     return text.hexdigest()[:16]
 
 
+def _root() -> Path:
+    given = os.environ.get("GAMUT_CACHE")
+    if given:
+        return Path(given)
+    home = os.environ.get("XDG_CACHE_HOME")
+    root = (Path(home) if home else Path.home() / ".cache") / "gamut"
+    with contextlib.suppress(OSError):  # a home that cannot be written, in a container say
+        root.mkdir(parents=True, exist_ok=True)
+    if os.access(root, os.W_OK):
+        return root
+    return Path(tempfile.gettempdir()) / f"gamut-{os.getuid()}"
+
+
 @functools.cache
 def cache_folder(part: str = "") -> Path:
     """Returns the folder of the compiled code of this version of the sources.
 
-    It lies under ``$GAMUT_CACHE``, else ``$XDG_CACHE_HOME/gamut``, else ``~/.cache/gamut``.
+    It lies under ``$GAMUT_CACHE``, else ``$XDG_CACHE_HOME/gamut``, else ``~/.cache/gamut``; where
+    that cannot be written, in the machine's folder for temporary files.
 
     Args:
         part: name of a package within this one, whose code is kept apart: its sources may use
             those of this package, not the other way round.
     """
-    root = os.environ.get("GAMUT_CACHE")
-    if root is None:
-        home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        root = str(Path(home) / "gamut")
     folders = (_HERE, _HERE / part) if part else (_HERE,)
-    return Path(root) / f"blockworld-{part or 'game'}-{_digest(folders)}"
+    return _root() / f"blockworld-{part or 'game'}-{_digest(folders)}"
 
 
 @contextlib.contextmanager

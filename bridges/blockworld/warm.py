@@ -11,6 +11,7 @@ loads what they left in the cache.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import subprocess
 import sys
@@ -21,6 +22,8 @@ import numpy as np
 
 from bridges.blockworld.compiled import cache_folder, one_at_a_time
 from bridges.blockworld.world import CONTROLS, WORLD
+
+_log = logging.getLogger(__name__)
 
 
 def _generate() -> None:
@@ -54,6 +57,12 @@ def compile_missing(names: Iterable[str]) -> None:
     """
     with one_at_a_time():
         missing = [name for name in LARGE if name in set(names) and not _marker(name).exists()]
+        if missing:
+            _log.info(
+                "compiling blockworld (%s) for this machine, about a minute; it is kept in %s",
+                ", ".join(missing),
+                cache_folder(),
+            )
         if len(missing) < 2:
             for name in missing:
                 _compile(name)
