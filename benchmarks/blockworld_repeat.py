@@ -37,7 +37,7 @@ def trace(
 ) -> list[str]:
     """Plays in the last slots of an instance; returns a digest per world of all that was seen."""
     bridge = BlockworldBridge(
-        observe=OBSERVE, actions=layout, threads=threads, rgb_width=24, rgb_height=16
+        observe=OBSERVE, actions=layout, threads=threads, rgb_width=12, rgb_height=8
     )
     instance = bridge.launch(Path(), (), width=width, timeout_s=600)
     others = starts_of("hunt_sheep", width, 5000)
