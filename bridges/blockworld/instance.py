@@ -18,7 +18,7 @@ from bridges.blockworld.generate import generate
 from bridges.blockworld.recipes import RECIPES
 from bridges.blockworld.signals import SIGNALS, report
 from bridges.blockworld.tick import advance
-from bridges.blockworld.warm import compile_missing
+from bridges.blockworld.warm import SENSES, compile_missing
 from bridges.blockworld.world import CONTROLS, WORLD
 from rollout.api import Columns, Frame, Start, allocate
 from rollout.errors import InputError, OutOfTurnError, SpaceError
@@ -69,7 +69,7 @@ class BlockworldInstance:
         if self._threads > 1:
             self._workers = ThreadPoolExecutor(self._threads, "blockworld")
         self._closed = False
-        compile_missing(["advance", "generate", *(o.name for o, _ in self._senses)])
+        compile_missing(["advance", "generate", SENSES, *(o.name for o, _ in self._senses)])
         with one_at_a_time():
             self._compile()
 

@@ -10,12 +10,12 @@ loads what they left in the cache.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -45,8 +45,28 @@ def _rgb() -> None:
     draw(np.zeros(1, WORLD), np.zeros((1, 8, 8, 3), np.uint8), 70.0, 1, 0, 0)
 
 
-LARGE: Mapping[str, Callable[[], None]] = {"advance": _advance, "generate": _generate, "rgb": _rgb}
-"""Kernels that take more than a few seconds to compile, by name; the longest first."""
+def _senses() -> None:
+    from gymnasium import spaces  # noqa: PLC0415
+
+    from bridges.blockworld.senses import OBSERVATIONS, SenseOptions  # noqa: PLC0415
+    from rollout.api import allocate  # noqa: PLC0415
+
+    options, worlds = SenseOptions(), np.zeros(1, WORLD)
+    for name, observation in OBSERVATIONS.items():
+        if name not in LARGE:
+            buffers = allocate(spaces.Dict(observation.space(options)), 1)
+            observation.fill(worlds, buffers, options, 0, 0)
+
+
+SENSES = "senses"
+LARGE: Mapping[str, Callable[[], None]] = {
+    "advance": _advance,
+    "generate": _generate,
+    "rgb": _rgb,
+    SENSES: _senses,
+}
+"""What takes more than a few seconds to compile, by name, the longest first: large kernels, and all
+observations but pictures."""
 
 
 def compile_missing(names: Iterable[str]) -> None:
@@ -67,12 +87,26 @@ def compile_missing(names: Iterable[str]) -> None:
             for name in missing:
                 _compile(name)
             return
-        paths = os.pathsep.join(path for path in sys.path if path)
-        environment = {**os.environ, "PYTHONPATH": paths}
-        at_once = max(1, len(os.sched_getaffinity(0)))
-        while missing:
-            batch, missing = missing[:at_once], missing[at_once:]
-            _wait([_start(name, environment) for name in batch])
+        _compile_apart(missing)
+
+
+def _compile_apart(names: list[str]) -> None:
+    """Compiles each in a process of its own, as many at once as there are cores."""
+    paths = os.pathsep.join(path for path in sys.path if path)
+    environment = {**os.environ, "PYTHONPATH": paths}
+    cores = len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(min(cores, len(names))) as waiting:
+        for failed in waiting.map(lambda name: _run(name, environment), names):
+            # The caller will compile it again, and show what is wrong.
+            if failed:
+                _log.warning("compiling blockworld: a process ended with status %d", failed)
+
+
+def _run(name: str, environment: Mapping[str, str]) -> int:
+    command = [sys.executable, "-m", "bridges.blockworld.warm", name]
+    return subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, check=False
+    ).returncode
 
 
 def _compile(name: str) -> None:
@@ -80,22 +114,6 @@ def _compile(name: str) -> None:
     marker = _marker(name)
     marker.parent.mkdir(parents=True, exist_ok=True)
     marker.touch()
-
-
-def _start(name: str, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "bridges.blockworld.warm", name]
-    return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
-
-
-def _wait(processes: list[subprocess.Popen[bytes]]) -> None:
-    try:
-        for process in processes:
-            process.wait()
-    finally:
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            process.wait()
 
 
 def _marker(name: str) -> Path:
