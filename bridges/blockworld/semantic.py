@@ -139,34 +139,38 @@ def first_block(
     """
     blocks, heights = w.blocks, w.heights
     dx, dy, dz = ray
-    column, cell = int(np.floor(eye[0])) * SIZE + int(np.floor(eye[2])), int(np.floor(eye[1]))
+    column, own = int(np.floor(eye[0])) * SIZE + int(np.floor(eye[2])), int(np.floor(eye[1]))
     next_x, each_x = crossing(eye[0], dx)
     next_z, each_z = crossing(eye[2], dz)
-    next_y, each_y = crossing(eye[1], dy)
     step_x = SIZE if dx > 0.0 else -SIZE
     step_z = 1 if dz > 0.0 else -1
-    step_y = 1 if dy > 0.0 else -1
-    entered = 0.0
+    entered, y = 0.0, eye[1]
     first = True
-    while entered < reach:
+    while True:
         height = int(heights[column])
-        if height == HEIGHT or (dy >= 0.0 and cell >= HEIGHT - 1):
+        if height == HEIGHT or (dy >= 0.0 and y >= HEIGHT - 1):
             break
         left = min(next_x, next_z, reach)
-        while True:
-            if cell < height and not first:
-                block = int(blocks[column * HEIGHT + cell])
-                if stops[block] and block != through:
-                    return block, entered
-            first = False
-            if next_y >= left:
-                break
-            entered = next_y
-            next_y += each_y
-            cell += step_y
-            if cell < 0:
-                return 0, reach
-        entered = left
+        end = eye[1] + dy * left
+        if min(y, end) < height:
+            cell, last = int(np.floor(y)), int(np.floor(end))
+            step = 1 if last > cell else -1
+            inside = cell
+            while True:
+                if 0 <= inside < height and not (first and inside == own):
+                    block = int(blocks[column * HEIGHT + inside])
+                    if stops[block] and block != through:
+                        if inside == cell:
+                            return block, entered
+                        border = float(inside if step > 0 else inside + 1)
+                        return block, min(max((border - eye[1]) / dy, entered), left)
+                if inside == last:
+                    break
+                inside += step
+        if left >= reach:
+            break
+        first = False
+        entered, y = left, end
         if next_x <= next_z:
             column += step_x
             next_x += each_x
