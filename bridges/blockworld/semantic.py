@@ -125,27 +125,24 @@ def first_block(
 ) -> tuple[int, float]:
     """Returns the first block along a ray and how far it is; ``(AIR, reach)`` for none.
 
-    The block that the eye is in is not looked at. The walk goes from column to column, and down
-    into one only where the ray passes below its highest block: heights of the whole neighbourhood
-    fit into a few lines of cache, blocks do not. The edge of the world ends it.
+    The block that the eye is in is not looked at. The walk goes from column to column, and into one
+    only where the ray passes below its top: heights fit into the cache, blocks do not.
 
     Args:
-        w: the world.
-        eye: where the ray begins; must be inside the world's edge.
+        w: the world, whose edge ends the ray.
+        eye: where the ray begins; must be inside the edge.
         ray: its direction; distances are counted in its length.
         reach: how far it goes.
         stops: by block, whether it ends the ray.
         through: a block that does not: the liquid that the eye is in.
     """
-    blocks, heights = w.blocks, w.heights
-    dx, dy, dz = ray
+    blocks, heights, (dx, dy, dz) = w.blocks, w.heights, ray
     column, own = int(np.floor(eye[0])) * SIZE + int(np.floor(eye[2])), int(np.floor(eye[1]))
     next_x, each_x = crossing(eye[0], dx)
     next_z, each_z = crossing(eye[2], dz)
     step_x = SIZE if dx > 0.0 else -SIZE
     step_z = 1 if dz > 0.0 else -1
-    entered, y = 0.0, eye[1]
-    first = True
+    entered, y, first = 0.0, eye[1], True
     while True:
         height = int(heights[column])
         if height == HEIGHT or (dy >= 0.0 and y >= HEIGHT - 1):
@@ -160,10 +157,8 @@ def first_block(
                 if 0 <= inside < height and not (first and inside == own):
                     block = int(blocks[column * HEIGHT + inside])
                     if stops[block] and block != through:
-                        if inside == cell:
-                            return block, entered
                         border = float(inside if step > 0 else inside + 1)
-                        return block, min(max((border - eye[1]) / dy, entered), left)
+                        return block, entered if inside == cell else (border - eye[1]) / dy
                 if inside == last:
                     break
                 inside += step
