@@ -44,6 +44,9 @@ class HumanPolicy:
     )
     scale: int = option(0, "side of a pixel of the picture on the screen; 0 fits", unit="pixels")
     sensitivity: float = option(0.15, "turn for a pixel that the mouse moves", unit="degrees")
+    repeat_after: float = option(
+        0.5, "a key held this long, while the game waits, steps again and again; 0 never", unit="s"
+    )
     pause_between: bool = option(True, "whether to show each result until Enter is pressed")
     keys: Mapping[str, tuple[str, ...]] = option(
         dict, "keys by action, e.g. {attack: [j, mouse left]}; w+j is both together"
@@ -56,6 +59,8 @@ class HumanPolicy:
             raise ConfigError(f"scale must be at least 0, got {self.scale}")
         if not self.sensitivity > 0:
             raise ConfigError(f"sensitivity must be above 0, got {self.sensitivity}")
+        if not self.repeat_after >= 0:
+            raise ConfigError(f"repeat_after must be at least 0, got {self.repeat_after}")
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Human:
         """Returns the policy; see ``rollout.api.PolicyRecipe``. The window opens at the first step.
@@ -77,7 +82,9 @@ class HumanPolicy:
             return picture(observations[column], stack=stack)
 
         rate = self.steps_per_second
-        seat = Seat(spec, task, controls, show, rate, self.scale, self.pause_between)
+        seat = Seat(
+            spec, task, controls, show, rate, self.scale, self.repeat_after, self.pause_between
+        )
         return Human(seat, screen)
 
 

@@ -27,7 +27,7 @@ CLASS = "gamut"
 """Class of the window under X11, by which programs find it."""
 MOUSE = {1: "mouse left", 2: "mouse middle", 3: "mouse right"}
 _FREE = 60  # redraws a second while the game waits for the person
-_REPEAT_MS = 125  # a key that is held while the game waits for it steps this often
+_REPEAT_MS = 125  # a key that is held while the game waits steps this often, once it repeats
 _TALL, _LINE, _MARGIN = 22, 24, 8  # pixels: of the font, of a line, around the text
 _TAB = 170  # pixels
 _LEAST_WIDTH = 640
@@ -47,6 +47,7 @@ class Seat:
         show: what is shown of an observation of one slot, H x W x 3.
         rate: most steps in a second; None for the speed of the game's clock.
         scale: side of a pixel of the picture on the screen; 0 fits.
+        repeat_after: seconds after which a key that is held while the game waits repeats; 0 never.
         pause_between: whether to show each result until Enter is pressed.
     """
 
@@ -56,6 +57,7 @@ class Seat:
     show: Callable[[Columns], Picture]
     rate: float | None
     scale: int
+    repeat_after: float
     pause_between: bool
 
 
@@ -88,6 +90,7 @@ class Window:
         self._tapped: dict[str, None] = {}  # pressed since the last step, maybe up again
         self._moved = (0.0, 0.0)
         self._stepped_ms = 0
+        self._pressed_ms = 0  # the last time that a key went down
         self._seat: Seat | None = None
         self._picture: Picture = np.zeros((64, 64, 3), np.uint8)
         self.account = Account()
@@ -176,8 +179,9 @@ class Window:
         assert self._seat is not None
         if not self._seat.controls.means(self._inputs()):
             return self.gave_up
-        waited = self._pygame.time.get_ticks() - self._stepped_ms
-        return bool(self._tapped) or waited >= _REPEAT_MS
+        now, after = self._pygame.time.get_ticks(), 1000 * self._seat.repeat_after
+        repeats = 0 < after <= now - self._pressed_ms and now - self._stepped_ms >= _REPEAT_MS
+        return bool(self._tapped) or repeats
 
     def _inputs(self) -> Inputs:
         up_again = tuple(key for key in self._tapped if key not in self._down)
@@ -209,6 +213,7 @@ class Window:
             self._pause()
         else:
             self._down[name] = self._tapped[name] = None
+            self._pressed_ms = self._pygame.time.get_ticks()
 
     def _pause(self) -> None:
         assert self._seat is not None

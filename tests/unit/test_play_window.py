@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.skipif(bool(missing()), reason=WHY_NOT),
 ]
 SMALL_GAME = ("bridge.name=fake", "bridge.slip=0", "bridge.max_steps=6")
+ONCE = "policy.repeat_after=0"  # however late the machine tells that a key is up again
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def press(desk, program, *keys, episode=0, first=0):
 
 def test_a_game_without_a_clock_waits_for_keys_and_records_them(desk, tmp_path):
     run = tmp_path / "run"
-    program = desk.play(*SMALL_GAME, f"output={run}", "episodes=2")
+    program = desk.play(*SMALL_GAME, ONCE, f"output={run}", "episodes=2")
     press(desk, program, *"123412")
     desk.wait_for(at_step(6), program=program)
     desk.do("key", "Return")
@@ -78,7 +79,8 @@ def test_a_game_without_a_clock_waits_for_keys_and_records_them(desk, tmp_path):
 
 def test_quitting_keeps_what_has_ended_and_resume_goes_on(desk, tmp_path):
     run = tmp_path / "run"
-    program = desk.play(*SMALL_GAME, f"output={run}", "episodes=2", "policy.pause_between=false")
+    settings = (*SMALL_GAME, ONCE, f"output={run}", "episodes=2", "policy.pause_between=false")
+    program = desk.play(*settings)
     press(desk, program, *"123412")
     press(desk, program, *"11", episode=1)
     desk.wait_for(at_step(2, 1), program=program)
@@ -90,7 +92,6 @@ def test_quitting_keeps_what_has_ended_and_resume_goes_on(desk, tmp_path):
     assert (len(episodes), counts.unfinished) == (1, 1)
     assert summary(run)["status"] == "ended short"
 
-    settings = (*SMALL_GAME, f"output={run}", "episodes=2", "policy.pause_between=false")
     program = desk.play(*settings, resume=True)
     press(desk, program, *"222222", episode=1)
     status, said = finish(program)
@@ -100,7 +101,7 @@ def test_quitting_keeps_what_has_ended_and_resume_goes_on(desk, tmp_path):
     assert episodes[1][1].columns["action/move"].tolist() == [2] * 6
 
 
-def test_the_menu_pauses_and_begins_an_episode_again(desk, tmp_path):
+def test_the_menu_begins_an_episode_again_and_a_held_key_repeats(desk, tmp_path):
     run = tmp_path / "run"
     program = desk.play(*SMALL_GAME, f"output={run}")
     press(desk, program, *"33")
@@ -109,9 +110,9 @@ def test_the_menu_pauses_and_begins_an_episode_again(desk, tmp_path):
     desk.do("key", "4", "key", "4")  # keys mean nothing in the menu
     desk.do("key", "r")
     desk.wait_for(lambda title: title.endswith("step 0"), program=program)
-    press(desk, program, *"111111")
+    desk.do("keydown", "1")  # and holds it: it repeats
     desk.wait_for(at_step(6), program=program)
-    desk.do("key", "F10")  # all that was asked for is done
+    desk.do("keyup", "1", "key", "F10")  # all that was asked for is done
     status, said = finish(program)
     assert status == 0, said
     counts, episodes = read(run)
@@ -122,7 +123,7 @@ def test_the_menu_pauses_and_begins_an_episode_again(desk, tmp_path):
 
 
 def test_a_signal_ends_it_even_while_the_game_waits(desk, tmp_path):
-    program = desk.play(*SMALL_GAME, f"output={tmp_path / 'run'}")
+    program = desk.play(*SMALL_GAME, ONCE, f"output={tmp_path / 'run'}")
     press(desk, program, "1")
     desk.wait_for(at_step(1), program=program)
     program.terminate()
