@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,6 +113,9 @@ class SignalGoal:
     relative: bool = option(False, "count the target from the value at the reset")
     reward: float = option(1.0, "reward for each unit gained on the way")
     compare: str = option(">=", "which side of the target is success", choices=(">=", "<="))
+    shaping: Mapping[str, float] = option(
+        dict, "reward for each unit by which other signals rise, e.g. {dealt: 0.1}"
+    )
 
     def __post_init__(self) -> None:
         if not self.signal:
@@ -126,8 +129,8 @@ class SignalGoal:
 
     @property
     def requires(self) -> frozenset[str]:
-        """The signal."""
-        return frozenset({self.signal})
+        """The signal, and those that shape the reward."""
+        return frozenset({self.signal, *self.shaping})
 
     @property
     def factors(self) -> frozenset[str]:
@@ -157,6 +160,10 @@ class SignalGoalEvaluator:
         self._best = np.zeros(width, np.float64)
         self._way = np.ones(width, np.float64)  # from start to goal, 1 where there is none
         self._untold = False  # whether some slot's way has not begun
+        self._shaping = [
+            (name, np.float32(reward), np.zeros(width, np.float32))
+            for name, reward in options.shaping.items()
+        ]
         self._decisions = _Decisions(width)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
@@ -170,6 +177,8 @@ class SignalGoalEvaluator:
             self._goal = self._goal.copy()
             self._goal[rows] = goal
         self._start[rows] = self._best[rows] = np.minimum(told, self._goal[rows])
+        for name, _, before in self._shaping:
+            before[rows] = frame.signals[name]
         self._decisions.reset(rows, frame)
         self._begin()
 
@@ -197,12 +206,23 @@ class SignalGoalEvaluator:
         share = ((best - self._start) / self._way).astype(np.float32)
         if self._untold:
             reward[np.isnan(reward)] = 0.0
+        self._shape(reward, frame)
         self._best = best
         reached = best >= self._goal
         if _any(reached):
             share[reached] = 1.0
         outcome = self._decisions.judge(frame, reached, frame.game_over)
         return Verdict(reward, share, outcome)
+
+    def _shape(self, reward: Floats, frame: Frame) -> None:
+        """Adds what rises of other signals are worth; falls and untold values change nothing."""
+        for name, worth, before in self._shaping:
+            now = frame.signals[name]
+            rise = np.fmax(now - before, 0.0) * worth
+            if self._decisions.any_over:
+                rise = np.where(self._decisions.over, 0.0, rise)
+            reward += rise
+            before[:] = np.where(np.isnan(now), before, now)
 
     def _values(self, frame: Frame) -> NDArray[np.float64]:
         values = np.multiply(frame.signals[self._signal], self._sign, dtype=np.float64)

@@ -53,6 +53,9 @@ class BlockworldBridge:
         (RGB,), f"what is observed, some of: {', '.join(OBSERVATIONS)}"
     )
     actions: str = option("human", "how one acts: keys and mouse, or one of 20", choices=ACTIONS)
+    compact_actions: tuple[str, ...] = option(
+        (), "actions of compact there are, in this order; none listed means all twenty"
+    )
     rgb_width: int = option(64, "width of the picture", unit="pixels")
     rgb_height: int = option(64, "height of the picture", unit="pixels")
     rgb_fov: float = option(70.0, "vertical field of view of the picture", unit="degrees")
@@ -66,11 +69,14 @@ class BlockworldBridge:
     entity_slots: int = option(9, "creatures that entities list at most")
     recipes: tuple[str, ...] = option((), "recipes there are; none listed means all")
     oracle: str = option("", f"skill that plays in {ORACLE}; '' for none")
+    start_pitch: float = option(
+        0.0, "where one looks at the start, down from the horizon", unit="degrees"
+    )
     ticks_per_step: int = option(1, "ticks of 50 ms for which a step holds its keys", unit="ticks")
     threads: int = option(1, "threads that share the worlds of an instance")
 
     def __post_init__(self) -> None:
-        for name in ("observe", "recipes"):
+        for name in ("observe", "recipes", "compact_actions"):
             value = getattr(self, name)
             if isinstance(value, str) or len(set(value)) != len(tuple(value)):
                 raise ConfigError(f"{name} must be a list of different names, got {value!r}")
@@ -90,6 +96,7 @@ class BlockworldBridge:
         self._check_range("ticks_per_step", 1, 1200)
         self._check_range("threads", 1, 256)
         self._check_range("rgb_fov", 10.0, 120.0)
+        self._check_range("start_pitch", -90.0, 90.0)
         self._check_range("ray_fov", 1.0, 170.0)
         self._check_range("ray_rise", 1.0, 170.0)
         self._check_range("ray_reach", 1.0, 64.0)
@@ -105,18 +112,26 @@ class BlockworldBridge:
 
         for name in self.recipes:
             recipe(name)
+        if self.compact_actions:
+            from bridges.blockworld.layouts import layout_of  # noqa: PLC0415 - likewise
+
+            layout_of(self.actions, self.compact_actions)
         if self.oracle:
             from bridges.blockworld.oracle import skill  # noqa: PLC0415 - likewise
 
             skill(self.oracle)
+        if self.oracle and self.compact_actions:
+            raise ConfigError(
+                "the oracle needs every action; leave compact_actions empty, or the oracle"
+            )
 
     @property
     def spec(self) -> BridgeSpec:
         """What is known before anything is launched; compiles nothing."""
-        from bridges.blockworld.actions import LAYOUTS  # noqa: PLC0415 - imports numba
+        from bridges.blockworld.layouts import layout_of  # noqa: PLC0415 - imports numba
         from bridges.blockworld.signals import SIGNALS  # noqa: PLC0415 - likewise
 
-        layout = LAYOUTS[self.actions]
+        layout = layout_of(self.actions, self.compact_actions)
         observed: dict[str, spaces.Space[object]] = {}
         for observation in self.observations():
             observed.update(observation.space(self.sense_options()))

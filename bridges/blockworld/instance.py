@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.blockworld.actions import LAYOUTS
 from bridges.blockworld.compiled import one_at_a_time
 from bridges.blockworld.factors import ORDER, orders
 from bridges.blockworld.generate import generate
+from bridges.blockworld.layouts import layout_of
 from bridges.blockworld.recipes import RECIPES
 from bridges.blockworld.signals import SIGNALS, report
 from bridges.blockworld.tick import advance
@@ -41,9 +41,9 @@ class BlockworldInstance:
 
     def __init__(self, bridge: BlockworldBridge, width: int) -> None:
         self._width, self._threads = width, min(bridge.threads, -(-width // _FEWEST))
-        self._ticks = bridge.ticks_per_step
+        self._ticks, self._pitch = bridge.ticks_per_step, bridge.start_pitch
         self._recipes = sum(1 << n for n, r in enumerate(RECIPES) if r.name in bridge.recipes)
-        self._layout = LAYOUTS[bridge.actions]
+        self._layout = layout_of(bridge.actions, bridge.compact_actions)
         self._worlds = np.zeros(width, WORLD)
         self._controls = np.zeros(width, CONTROLS)
         self._playing = np.zeros(width, np.uint8)
@@ -81,6 +81,7 @@ class BlockworldInstance:
         made = orders(rows, starts)
         generate(self._worlds, made, 0, len(made))
         self._worlds["recipes"][rows] = self._recipes or _EVERYTHING
+        self._worlds["pitch"][rows] = self._pitch
         self._playing[rows] = 1
         self._ready[rows] = True
         self._show(rows)

@@ -13,6 +13,10 @@ hundred bytes, and whether a state belongs to it is answered by the inverse perm
 a held-out value form sets of their own: ``extrapolation/<factor>`` (that factor at held-out
 values, the others at ordinary ones) and ``extrapolation`` (all of them at held-out values).
 
+*Only*: ``only`` leaves factors nothing but the listed values, before anything is divided, for
+training and testing alike; what it leaves out is in no set and belongs to the part ``outside``.
+A state keeps its index in the whole space, so that results of different divisions can be joined.
+
 Sources: OpenAI's Procgen and MCU, Appendix D, for sweeps over the number of training states;
 Kirk et al. (2021), "A Survey of Zero-shot Generalisation", for interpolation and extrapolation.
 """
@@ -30,84 +34,13 @@ from typing import Any
 import numpy as np
 
 from rollout.api.permutation import Permutation
-from rollout.api.state import State, StateSpace, Value, describe_values, digest, length
+from rollout.api.region import Region
+from rollout.api.state import Factor, State, StateSpace, Value, describe_values, digest, length
 from rollout.errors import StateError, TestStateError, UnknownNameError
 
 TRAIN, VALIDATION, TEST, ALL, EXTRAPOLATION = "train", "validation", "test", "all", "extrapolation"
-
-
-@dataclass(frozen=True)
-class _Region:
-    """A sub-product of a space: for each factor, the digits left to it.
-
-    ``digits[i]`` is ``None`` for all of factor ``i``; otherwise ``(digits, keep)``: the digits in
-    ascending order, a range if they are evenly spaced, which are kept or taken away.
-    """
-
-    space: StateSpace
-    digits: tuple[tuple[Sequence[int], bool] | None, ...]
-
-    @cached_property
-    def sizes(self) -> tuple[int, ...]:
-        sizes = [factor.size for factor in self.space.factors]
-        for i, choice in enumerate(self.digits):
-            if choice is not None:
-                sizes[i] = length(choice[0]) if choice[1] else sizes[i] - length(choice[0])
-        return tuple(sizes)
-
-    @cached_property
-    def size(self) -> int:
-        return math.prod(self.sizes)
-
-    def index(self, local: int) -> int:
-        """The index, in the whole space, of the region's state number ``local``."""
-        digits = []
-        for size, choice in zip(reversed(self.sizes), reversed(self.digits), strict=True):
-            local, digit = divmod(local, size)
-            if choice is not None:
-                digit = choice[0][digit] if choice[1] else _skip(choice[0], digit)
-            digits.append(digit)
-        return self.space.index_of_digits(digits[::-1])
-
-    def local(self, index: int) -> int | None:
-        """The number, within the region, of a state of the space; None if it is outside."""
-        number = 0
-        for digit, size, choice in zip(
-            self.space.digits(index), self.sizes, self.digits, strict=True
-        ):
-            own = digit
-            if choice is not None:
-                at = _rank(choice[0], digit)
-                listed = at < length(choice[0]) and choice[0][at] == digit
-                if listed != choice[1]:
-                    return None
-                own = at if choice[1] else digit - at
-            number = number * size + own
-        return number
-
-
-def _rank(ascending: Sequence[int], digit: int) -> int:
-    """How many are smaller than ``digit``; as ``bisect``, for ranges of any length."""
-    low, high = 0, length(ascending)
-    while low < high:
-        middle = (low + high) // 2
-        if ascending[middle] < digit:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-def _skip(removed: Sequence[int], rank: int) -> int:
-    """The ``rank``-th of 0, 1, 2, ... once the ascending ``removed`` are left out."""
-    low, high = 0, length(removed)
-    while low < high:
-        middle = (low + high) // 2
-        if removed[middle] - middle <= rank:
-            low = middle + 1
-        else:
-            high = middle
-    return rank + low
+OUTSIDE = "outside"
+"""Part of the states that ``only`` leaves out; no set can be drawn from it."""
 
 
 @dataclass(frozen=True)
@@ -120,6 +53,7 @@ class Splits:
         validation: size of the validation part: a fraction below 1, or a number of states.
         test: size of the test part, likewise.
         hold_out: values taken away from train, validation and test, by factor.
+        only: the only values that factors may take, by factor, in every part.
 
     Raises:
         StateError: the parts are larger than the space, or a held-out value does not exist.
@@ -130,10 +64,14 @@ class Splits:
     validation: float = 0.1
     test: float = 0.1
     hold_out: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+    only: Mapping[str, Sequence[Value]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name, values in self.only.items():
+            if not length(self.space.factor(name).digits(values)):
+                raise StateError(f"only.{name} lists no value; give at least one, or drop it")
         for name, values in self.hold_out.items():
-            factor = self.space.factor(name)
+            factor = self._inner.factor(name)
             taken = length(factor.digits(values))
             if not 0 < taken < factor.size:
                 raise StateError(
@@ -147,20 +85,45 @@ class Splits:
             )
 
     @cached_property
-    def _ordinary(self) -> _Region:
+    def _only(self) -> dict[str, Sequence[int]]:
+        """Digits left by factor; a factor that keeps all its values is as if it were not named."""
+        digits = {f.name: f.digits(self.only[f.name]) for f in self.space if f.name in self.only}
+        return {n: d for n, d in digits.items() if length(d) < self.space.factor(n).size}
+
+    @cached_property
+    def _outer(self) -> Region | None:
+        if not self._only:
+            return None
+        left = [self._only.get(factor.name) for factor in self.space]
+        return Region(self.space, tuple(None if d is None else (d, True) for d in left))
+
+    @cached_property
+    def _inner(self) -> StateSpace:
+        """The space that is divided: with the values that ``only`` leaves, in their old order."""
+        return StateSpace(
+            tuple(
+                Factor(f.name, _at(f.values, self._only[f.name]), f.unit, f.doc)
+                if f.name in self._only
+                else f
+                for f in self.space
+            )
+        )
+
+    @cached_property
+    def _ordinary(self) -> Region:
         return self._region(dict.fromkeys(self.hold_out, False))
 
-    def _region(self, held: Mapping[str, bool]) -> _Region:
+    def _region(self, held: Mapping[str, bool]) -> Region:
         """The region where factor ``f`` takes only held-out (True) or ordinary (False) values."""
         names = [factor.name for factor in self.space]
         digits = [(self._held[n], held[n]) if n in held else None for n in names]
-        return _Region(self.space, tuple(digits))
+        return Region(self._inner, tuple(digits), self._outer)
 
     @cached_property
     def _held(self) -> dict[str, Sequence[int]]:
         """Held-out digits by factor, in the order of the factors: equal divisions, equal data."""
         return {
-            f.name: f.digits(self.hold_out[f.name]) for f in self.space if f.name in self.hold_out
+            f.name: f.digits(self.hold_out[f.name]) for f in self._inner if f.name in self.hold_out
         }
 
     @cached_property
@@ -185,7 +148,10 @@ class Splits:
 
     def _key(self, *parts: object) -> bytes:
         held = {name: describe_values(digits) for name, digits in self._held.items()}
-        return digest([self.space.digest, self.seed, held, [str(p) for p in parts]]).encode()
+        data: list[object] = [self.space.digest, self.seed, held, [str(p) for p in parts]]
+        if self._only:  # nothing is added without it: the digests of published sets must stay
+            data.append({name: describe_values(digits) for name, digits in self._only.items()})
+        return digest(data).encode()
 
     @cached_property
     def _permutation(self) -> Permutation:
@@ -204,7 +170,7 @@ class Splits:
             return high - low
         return self._extrapolation(part).size
 
-    def _extrapolation(self, part: str) -> _Region:
+    def _extrapolation(self, part: str) -> Region:
         factor = part.partition("/")[2]
         return self._region({n: factor in ("", n) for n in self.hold_out})
 
@@ -226,7 +192,7 @@ class Splits:
         if not 1 <= size <= available:
             raise StateError(
                 f"a {part!r} set of {size} states was asked for, and the {part!r} part has "
-                f"{available} (of {self.space.size} in the space); ask for 1 to {available}"
+                f"{available} (of {self._inner.size} in the space); ask for 1 to {available}"
             )
         return StateSet(self, part, size, order)
 
@@ -234,8 +200,11 @@ class Splits:
         """Returns the part a state belongs to: train, validation, test, or an extrapolation part.
 
         States that mix held-out values of some factors with ordinary ones of others, and so
-        belong to no set, answer ``"extrapolation"`` too: they are held out all the same.
+        belong to no set, answer ``"extrapolation"`` too: they are held out all the same. States
+        that ``only`` leaves out answer ``"outside"``.
         """
+        if self._outer is not None and self._outer.local(index) is None:
+            return OUTSIDE
         local = self._ordinary.local(index)
         if local is not None:
             position = self._permutation.position(local)
@@ -271,6 +240,7 @@ class Splits:
             "validation": self.validation,
             "test": self.test,
             "hold_out": {k: describe_values(v) for k, v in self.hold_out.items()},
+            "only": {k: describe_values(v) for k, v in self.only.items()},
         }
 
 
@@ -288,7 +258,7 @@ class StateSet:
     order: int = 0
 
     @cached_property
-    def _base(self) -> tuple[_Region, Permutation, int, int]:
+    def _base(self) -> tuple[Region, Permutation, int, int]:
         """Region, its permutation, and the first position and length of the part in it."""
         if self.part in self.splits.bounds:
             low, high = self.splits.bounds[self.part]
@@ -380,6 +350,13 @@ class StateSet:
             "order": self.order,
             "splits": self.splits.describe(),
         }
+
+
+def _at(values: Sequence[Value], digits: Sequence[int]) -> Sequence[Value]:
+    """The values with these ascending digits; a range of a range stays one, at any length."""
+    if isinstance(values, range) and isinstance(digits, range):
+        return values[digits.start : digits.stop : digits.step]
+    return tuple(values[digit] for digit in digits)
 
 
 def _count(amount: float, total: int, name: str) -> int:

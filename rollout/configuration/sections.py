@@ -11,6 +11,8 @@ from pydantic_core import PydanticCustomError
 
 from rollout.api import Deadlines, Splits, StateSet, StateSpace
 from rollout.api.chosen import choose
+from rollout.api.prefix import PREFIX, take_prefix
+from rollout.api.sets import TRAIN
 from rollout.api.state import Value
 from rollout.configuration.plugins import build_plugin, check_options, options_of
 from rollout.configuration.problems import Problem
@@ -168,6 +170,16 @@ class StateSetConfig(Section):
         "train", "Part: train, validation, test, all, extrapolation or extrapolation/<factor>."
     )
     size: int | None = key(None, "Number of states; null for the whole part.", unit="states", gt=0)
+    subset: Literal["random", "prefix"] = key(
+        "random",
+        "How the training states are drawn: random nested sets, or from the first values of every "
+        "factor, as MCU's experiment does.",
+    )
+    prefix: dict[str, Annotated[int, Field(gt=0)]] = key(
+        dict,
+        "With subset=prefix: how many values some factors keep; the others grow with size.",
+        unit="values",
+    )
     states: tuple[int, ...] | None = key(
         None, "Exactly the states with these indices, instead of a part.", strict=False
     )
@@ -181,6 +193,11 @@ class StateSetConfig(Section):
     hold_out: dict[str, Values] = key(
         dict, "Values kept for extrapolation, by factor: a list or {range: [first, end]}."
     )
+    only: dict[str, Values] = key(
+        dict,
+        "The only values that factors may take, by factor, in training and testing alike: a list "
+        "or {range: [first, end]}.",
+    )
     order: int = key(0, "Another order of the same part, e.g. one for each training seed.", ge=0)
 
     def splits(self, space: StateSpace) -> Splits:
@@ -189,7 +206,7 @@ class StateSetConfig(Section):
         Raises:
             StateError: the space cannot be divided so.
         """
-        return Splits(space, self.seed, self.validation, self.test, self.hold_out)
+        return Splits(space, self.seed, self.validation, self.test, self.hold_out, self.only)
 
     def take(self, space: StateSpace) -> StateSet:
         """Returns the chosen states of a space.
@@ -198,6 +215,8 @@ class StateSetConfig(Section):
             StateError: the part has fewer states, or the space cannot be divided so.
             UnknownNameError: there is no such part.
         """
+        if self.subset == PREFIX or self.prefix:
+            return self._take_prefix(space)
         if self.states is None:
             return self.splits(space).take(self.split, self.size, order=self.order)
         if self.size not in (None, len(self.states)):
@@ -205,6 +224,25 @@ class StateSetConfig(Section):
                 f"state_set: {len(self.states)} states are listed and size is {self.size}; drop one"
             )
         return choose(self.splits(space), self.states)
+
+    def _take_prefix(self, space: StateSpace) -> StateSet:
+        if self.subset != PREFIX:
+            raise StateError(
+                f"state_set.prefix is given and state_set.subset is {self.subset}; set "
+                f"state_set.subset={PREFIX}, or drop state_set.prefix"
+            )
+        if self.split != TRAIN or self.states is not None:
+            other = "state_set.states" if self.states is not None else f"split={self.split}"
+            raise StateError(
+                f"state_set.subset={PREFIX} draws training states, and {other} is given; the "
+                f"other parts are what they are without it: drop one of the two"
+            )
+        if self.size is None:
+            raise StateError(
+                f"state_set.subset={PREFIX} needs state_set.size: it decides how many values "
+                f"each factor keeps"
+            )
+        return take_prefix(self.splits(space), self.size, self.prefix, order=self.order)
 
 
 class FragmentConfig(Section):

@@ -1,8 +1,9 @@
 """Metrics: a file of JSON lines is the truth, and whatever shows them mirrors it.
 
 One line is one moment: ``time`` (Unix, s), ``wall_s`` (since this session of the run began, s),
-``env_steps``, and any number of values under slash-joined names. Lines are only ever appended,
-each in one write, so a crash costs at most the line that was being written.
+``env_steps``, any number of values under slash-joined names, and under ``media`` the files that
+show something of this moment (see ``rollout.observe.media``). Lines are only ever appended, each
+in one write, so a crash costs at most the line that was being written.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from rollout.errors import DatasetError, OutOfTurnError
+from rollout.observe.media import Media, media_as_json, media_from_json
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +29,25 @@ Scalar: TypeAlias = bool | int | float | str | None
 OWN = ("time", "wall_s", "env_steps")
 """Names that every line has; ``Metrics`` fills them in itself."""
 
+MEDIA = "media"
+"""Name under which a line has its media; no value may have it."""
+
 _BLOCK = 65536
+
+
+class Line(dict[str, Scalar]):
+    """One line as it is read: its values by name, and its media apart.
+
+    Args:
+        values: the values by name.
+        media: the media by name, with paths that begin with the folder of the metrics file.
+    """
+
+    def __init__(
+        self, values: Mapping[str, Scalar], media: Mapping[str, Media] | None = None
+    ) -> None:
+        super().__init__(values)
+        self.media: dict[str, Media] = dict(media or {})
 
 
 class Metrics:
@@ -63,7 +83,13 @@ class Metrics:
         # Unbuffered, so that a line is in the hands of the kernel once write() has returned.
         self._file = path.open("ab", buffering=0)
 
-    def write(self, env_steps: int, values: Mapping[str, object]) -> None:
+    def write(
+        self,
+        env_steps: int,
+        values: Mapping[str, object],
+        *,
+        media: Mapping[str, Media] | None = None,
+    ) -> None:
         """Appends a line.
 
         Args:
@@ -71,24 +97,41 @@ class Metrics:
             values: numbers, texts, true, false and None, under slash-joined names; mappings are
                 flattened with slashes; numpy and torch scalars will do. NaN and infinity are
                 written as null.
+            media: files that show something of this moment, under slash-joined names of their
+                own. They lie below the folder of the metrics file, and are whole by now; one that
+                is not there is a warning.
 
         Raises:
             TypeError: a value is something else.
-            ValueError: a name is empty, or one of those that every line has.
+            ValueError: a name is empty, given twice, or one of those that every line has; or a
+                file of the media lies elsewhere.
             OutOfTurnError: it was closed.
             OSError: the disk refuses; no part of the line stays.
         """
         flat = flatten(values)
-        taken = sorted(set(OWN) & set(flat))
+        taken = sorted({*OWN, MEDIA} & set(flat))
         if taken:
-            raise ValueError(f"every line has {', '.join(taken)} already; use another name")
+            raise ValueError(f"{', '.join(taken)}: a line has its own; use another name")
+        described = self._describe(media or {}, flat)
         with self._lock:
             if self._file.closed:
                 raise OutOfTurnError(f"{self.path} was closed; metrics were written too late")
             now = self._clock()
             line: dict[str, Scalar] = {"time": now, "wall_s": now - self._began}
             line |= {"env_steps": int(env_steps), **self._constants, **flat}
-            self._append(json.dumps(line, allow_nan=False).encode() + b"\n")
+            self._append(json.dumps({**line, **described}, allow_nan=False).encode() + b"\n")
+
+    def _describe(
+        self, media: Mapping[str, Media], values: Mapping[str, Scalar]
+    ) -> dict[str, dict[str, dict[str, object]]]:
+        described = media_as_json(media, self.path.parent)
+        twice = sorted(described.keys() & {*OWN, *self._constants, *values})
+        if twice:
+            raise ValueError(f"{', '.join(twice)}: a value has this name; the media need another")
+        for name, item in media.items():
+            if not item.path.is_file():
+                logger.warning("%s: media %r: there is no file %s", self.path, name, item.path)
+        return {MEDIA: described} if described else {}
 
     def _append(self, data: bytes) -> None:
         end = self._file.seek(0, os.SEEK_END)
@@ -163,8 +206,10 @@ def _cut_torn_line(path: Path) -> int:
     return size - end
 
 
-def read_metrics(path: Path) -> Iterator[dict[str, Scalar]]:
+def read_metrics(path: Path) -> Iterator[Line]:
     """Yields the lines of a metrics file, oldest first; an unfinished last one is left out.
+
+    A line is a dictionary of its values, and ``line.media`` are its media.
 
     Raises:
         FileNotFoundError: there is none.
@@ -174,11 +219,18 @@ def read_metrics(path: Path) -> Iterator[dict[str, Scalar]]:
         for number, raw in enumerate(file, start=1):
             if not raw.endswith(b"\n"):
                 return
-            yield parse_line(raw, f"{path}:{number}")
+            yield parse_line(raw, f"{path}:{number}", path.parent)
 
 
-def parse_line(raw: bytes, place: str) -> dict[str, Scalar]:
-    """Returns one line as values by name.
+def parse_line(raw: bytes, place: str, folder: Path) -> Line:
+    """Returns one line.
+
+    Media that cannot be understood are left out with a warning.
+
+    Args:
+        raw: the line.
+        place: the file and the number of the line, for messages.
+        folder: the folder of the file, where the paths of media begin.
 
     Raises:
         DatasetError: it is not a JSON object; the message begins with ``place``.
@@ -189,4 +241,8 @@ def parse_line(raw: bytes, place: str) -> dict[str, Scalar]:
         raise DatasetError(f"{place}: expected a JSON object, got {raw[:40]!r}: {error}") from error
     if not isinstance(line, dict):
         raise DatasetError(f"{place}: expected a JSON object, got {raw[:40]!r}")
-    return line
+    described = line.get(MEDIA)
+    if not isinstance(described, dict):  # there are none, or it is a value of an older line
+        return Line(line)
+    del line[MEDIA]
+    return Line(line, media_from_json(described, folder, place))

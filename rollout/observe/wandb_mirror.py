@@ -9,6 +9,9 @@ other and the default horizontal axis. After ``init``, W&B says how many steps i
 and the mirror goes on with that line: an online run goes on where it stopped, also when its last
 lines never arrived; an offline run begins at line 0 each time, so that the newest offline folder
 holds all of the run and is the only one that needs ``wandb sync``.
+
+Media of a line (videos, images, tables) go into the same step. W&B keeps copies of the files in
+its own folder. A file that is missing or that W&B refuses costs a warning and nothing else.
 """
 
 from __future__ import annotations
@@ -23,14 +26,15 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlparse
 
 from rollout.config import WandbConfig
-from rollout.observe.metrics import Scalar, parse_line
+from rollout.observe.metrics import Line, Scalar, parse_line
+from rollout.observe.wandb_media import add_media
 
 logger = logging.getLogger(__name__)
 
@@ -38,12 +42,24 @@ ALIASES: Mapping[str, str] = {
     "episode/return": "charts/episodic_return",
     "episode/length": "charts/episodic_length",
     "rate/steps_per_s": "charts/SPS",
+    "train/learning_rate": "charts/learning_rate",
+    "train/value_loss": "losses/value_loss",
+    "train/policy_loss": "losses/policy_loss",
+    "train/entropy": "losses/entropy",
+    "train/approx_kl": "losses/approx_kl",
+    "train/old_approx_kl": "losses/old_approx_kl",
+    "train/clip_fraction": "losses/clipfrac",
+    "train/explained_variance": "losses/explained_variance",
 }
 """Names of CleanRL under which the same values appear again, for dashboards made for them."""
 
-AXES = ("env_steps", "episodes", "update", "wall_s", "time")
-"""Values that charts can be drawn over."""
+AXES = ("env_steps", "episodes", "train/update", "wall_s", "time", "sweep/n")
+"""Values that charts can be drawn over: ``sweep/...`` over ``sweep/n``, all else over the first."""
 
+JobType: TypeAlias = Literal["collect", "train", "evaluate", "sweep"]
+"""What a run does. A sweep's own run and the runs that it starts have one group."""
+
+_SWEEP, _SWEEP_AXIS = "sweep/", "sweep/n"
 _POLL_S = 0.5  # between looks at the file
 _ORPHAN_S = 60.0  # that a mirror whose run has died may take to finish
 _FINISH = b"finish\n"
@@ -62,8 +78,8 @@ class MirrorSettings:
         group: runs that belong together.
         name: name shown for the run.
         tags: labels.
-        job_type: ``collect``, ``train`` or ``evaluate``.
-        config: the resolved configuration.
+        job_type: what the run does.
+        config: the resolved configuration, and what else tells runs apart (digests of sets).
         resume_count: how often the run was taken up again.
     """
 
@@ -75,7 +91,7 @@ class MirrorSettings:
     group: str | None = None
     name: str | None = None
     tags: tuple[str, ...] = ()
-    job_type: str = ""
+    job_type: JobType | None = None
     config: Mapping[str, Any] = field(default_factory=dict)
     resume_count: int = 0
 
@@ -85,7 +101,7 @@ def mirror_settings(
     directory: Path,
     run_id: str,
     *,
-    job_type: str,
+    job_type: JobType,
     config: Mapping[str, Any],
     resume_count: int = 0,
 ) -> MirrorSettings | None:
@@ -257,7 +273,7 @@ def _mirror(path: Path, settings: MirrorSettings, ended: threading.Event) -> int
         group=settings.group,
         name=settings.name,
         tags=settings.tags,
-        job_type=settings.job_type or None,
+        job_type=settings.job_type,
         config=dict(settings.config),
         # Offline there is nothing to resume from: the file is sent from its first line.
         resume="allow" if settings.mode == "online" else None,
@@ -270,13 +286,28 @@ def _mirror(path: Path, settings: MirrorSettings, ended: threading.Event) -> int
     run.define_metric("*", step_metric="env_steps")
     run.summary["resume_count"] = settings.resume_count
     held, sent = run.step, 0
+    defined = set(AXES)
     for number, line in enumerate(_follow(path, ended)):
         if number >= held:
+            _define_sweep(run, line, defined)
+            for name, media in line.media.items():
+                add_media(run, name, media)
             # Never step=: W&B drops what is not the newest step.
             run.log(shown(line))
             sent += 1
     run.finish()
     return sent
+
+
+def _define_sweep(run: Any, names: Iterable[str], defined: set[str]) -> None:
+    """Has new names of a sweep drawn over its own axis.
+
+    By their full names: where "sweep/*" and "*" both fit, W&B takes either, by chance.
+    """
+    for name in names:
+        if name.startswith(_SWEEP) and name not in defined:
+            run.define_metric(name, step_metric=_SWEEP_AXIS)
+            defined.add(name)
 
 
 def shown(line: Mapping[str, Scalar]) -> dict[str, Scalar]:
@@ -285,7 +316,7 @@ def shown(line: Mapping[str, Scalar]) -> dict[str, Scalar]:
     return {name: value for name, value in {**line, **aliases}.items() if value is not None}
 
 
-def _follow(path: Path, ended: threading.Event) -> Iterator[dict[str, Scalar]]:
+def _follow(path: Path, ended: threading.Event) -> Iterator[Line]:
     """Yields the lines of a file as they are appended, until ``ended`` and the file is read."""
     number = 0
     while not path.exists():
@@ -300,7 +331,7 @@ def _follow(path: Path, ended: threading.Event) -> Iterator[dict[str, Scalar]]:
             raw = file.readline()
             if raw.endswith(b"\n"):
                 number += 1
-                yield parse_line(raw, f"{path}:{number}")
+                yield parse_line(raw, f"{path}:{number}", path.parent)
                 continue
             file.seek(position)  # half a line: its writer is not done with it
             if last:

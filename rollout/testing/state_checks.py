@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from rollout.api import Splits, StateSet, StateSpace, factor_from_data
-from rollout.api.sets import ALL, EXTRAPOLATION, TRAIN
+from rollout.api.sets import ALL, EXTRAPOLATION, OUTSIDE, TRAIN
 from rollout.errors import ContractError, GamutError, StateError, TestStateError, UnknownNameError
 from rollout.testing.report import Report, Skipped, Suite, require
 
@@ -170,7 +170,8 @@ def _enumerate(splits: Splits) -> None:
             of[index] = part
     for index in set(range(splits.space.size)) - of.keys():
         part = splits.part_of(index)
-        require(part == EXTRAPOLATION, f"state {index} is in no set, yet part_of says {part}")
+        in_none = part in (EXTRAPOLATION, OUTSIDE)
+        require(in_none, f"state {index} is in no set, yet part_of says {part}")
 
 
 def _sets(splits: Splits) -> Iterator[StateSet]:

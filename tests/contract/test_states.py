@@ -30,6 +30,7 @@ def test_whole_spaces_pass(space):
         Splits(SMALL, hold_out={"a": [0], "b": ["x"], "c": [True]}),
         Splits(HUGE, hold_out={"seed": range(5 * 10**19, 10**20)}),
         Splits(FAKE, test=0.5),
+        Splits(SMALL, hold_out={"a": [2]}, only={"a": [2, 3, 5], "b": ["x", "z"]}),
         Splits(ONE, validation=0, test=0),
     ],
     ids=lambda splits: f"{splits.space.size}-{len(splits.hold_out)}-{splits.test}",

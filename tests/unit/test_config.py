@@ -374,6 +374,9 @@ def test_the_short_form_of_a_plugin_can_be_added_to() -> None:
         ("output=", r"output: expected a directory, got an empty text"),
         ("output=3", r"output: expected a path, got 3"),
         ("state_set.split=trian", r"state_set.split: expected train, validation"),
+        ("state_set.subset=first", r"state_set.subset: expected 'random' or 'prefix', got 'first'"),
+        ("state_set.prefix={a: 0}", r"state_set.prefix.a: "),
+        ("state_set.only={a: {range: [1]}}", r"state_set.only.a: expected \{range:"),
         ("state_set.hold_out={a: {range: [1]}}", r"state_set.hold_out.a: expected \{range:"),
         ("host.step_s=.inf", r"host.step_s: expected a finite number"),
         ("recording.codec=gif", r"recording.codec: expected 'auto', 'raw'"),
@@ -511,6 +514,9 @@ SETTINGS = st.fixed_dictionaries(
                 "split": st.sampled_from(["train", "extrapolation/a"]),
                 "size": st.none() | st.integers(1),
                 "test": st.floats(0, 1e9),
+                "subset": st.sampled_from(["random", "prefix"]),
+                "prefix": st.dictionaries(st.text(), st.integers(1), max_size=2),
+                "only": st.dictionaries(st.text(), st.just(range(4)), max_size=1),
                 "hold_out": st.dictionaries(
                     st.text(),
                     st.just(range(2, 9, 3))
@@ -570,6 +576,35 @@ def test_a_state_set_is_taken_from_a_space() -> None:
     assert all(s["biome"] != "c" and s["seed"] < 90 for s in states)
     with pytest.raises(UnknownNameError, match="unknown split"):
         StateSetConfig(split="extrapolation/biome").take(space)
+
+
+def test_a_state_set_may_be_a_prefix_of_what_is_left_of_the_factors() -> None:
+    space = StateSpace((Factor("biome", ("a", "b", "c")), Factor("seed", range(100))))
+    data = {"subset": "prefix", "size": 5, "prefix": {"seed": 20}, "only": {"biome": ["b", "c"]}}
+    config = make_config(StateSetConfig, data)
+    states = config.take(space)
+    assert all(s["biome"] == "b" and s["seed"] < 20 for s in states)
+    assert states.name.startswith("train-prefix-5-")
+    test = config.splits(space).take("test")
+    assert {s["biome"] for s in test} == {"b", "c"}
+    assert not {s.index for s in states} & {s.index for s in test}
+    assert config.model_copy(update={"order": 1}).take(space).digest != states.digest
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"subset": "prefix", "size": 5, "split": "test"}, "draws training states, and split=test"),
+        ({"subset": "prefix", "states": [1]}, r"and state_set\.states is given"),
+        ({"subset": "prefix"}, r"needs state_set\.size"),
+        ({"prefix": {"seed": 5}}, r"state_set\.subset is random; set state_set\.subset=prefix"),
+        ({"subset": "prefix", "size": 5, "prefix": {"seed": 101}}, "expected 1 to 100"),
+    ],
+)
+def test_a_prefix_that_makes_no_sense_is_refused(data: dict[str, Any], message: str) -> None:
+    space = StateSpace((Factor("biome", ("a", "b", "c")), Factor("seed", range(100))))
+    with pytest.raises(StateError, match=message):
+        make_config(StateSetConfig, data).take(space)
 
 
 # --- help ---------------------------------------------------------------------------------------

@@ -369,3 +369,100 @@ def test_sets_are_values():
     splits = Splits(SPACE)
     assert splits.take("train", 4) == StateSet(splits, "train", 4)
     assert splits.take("train", 4) != splits.take("train", 5)
+
+
+# --- only: factors held to some of their values -------------------------------------------------
+
+
+@given(splits=splits(), data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_only_divides_what_is_left_and_keeps_the_index_of_a_state(splits, data):
+    only = {}
+    for factor in splits.space:
+        if data.draw(st.booleans()):
+            digits = st.sets(st.integers(0, factor.size - 1), min_size=1)
+            only[factor.name] = [factor.values[digit] for digit in data.draw(digits)]
+    try:
+        some = dataclasses.replace(splits, only=only)
+    except StateError:
+        assume(False)
+    inside = splits.space.restrict(only)
+    parts = {part: whole(some, part) for part in some.names}
+    ordinary = [
+        splits.space.index(state.values)
+        for state in map(inside.state, range(inside.size))
+        if not any(state[name] in held for name, held in splits.hold_out.items())
+    ]
+    assert parts["all"] == set(ordinary)
+    assert parts["all"] == set().union(*(parts[part] for part in PARTS))
+    assert len(parts["all"]) == sum(len(parts[part]) for part in PARTS)
+    for index in range(splits.space.size):
+        values = splits.space.state(index).values
+        left = all(values[name] in allowed for name, allowed in only.items())
+        assert (some.part_of(index) == "outside") == (not left)
+        if not left:
+            with pytest.raises(TestStateError, match="belongs to the 'outside' part"):
+                some.require_trainable(index)
+    for part in some.names:
+        if parts[part]:
+            states = some.take(part)
+            held = {index for index in range(splits.space.size) if index in states}
+            assert held == parts[part]
+            assert states[0] == splits.space.state(states[0].index)
+
+
+def test_only_is_part_of_the_digest_unless_it_leaves_everything():
+    base = Splits(SPACE)
+    whole_factor = dataclasses.replace(base, only={"b": list("zwyx"), "a": range(6)})
+    assert whole_factor.take("train").digest == base.take("train").digest
+    assert indices(whole_factor.take("train")) == indices(base.take("train"))
+    one = dataclasses.replace(base, only={"b": ["x", "w"]})
+    two = dataclasses.replace(base, only={"b": ("w", "x")})
+    other = dataclasses.replace(base, only={"b": ["w", "z"]})
+    assert one.take("train").digest == two.take("train").digest
+    assert indices(one.take("train")) == indices(two.take("train"))
+    assert len({s.take("train", 5).digest for s in (base, one, other)}) == 3
+    data = json.loads(json.dumps(one.describe()))
+    assert data["only"] == {"b": ["x", "w"]}
+    again = Splits(
+        SPACE, data["seed"], data["validation"], data["test"], data["hold_out"], data["only"]
+    )
+    assert indices(again.take("test")) == indices(one.take("test"))
+    assert pickle.loads(pickle.dumps(one)).take("test").digest == one.take("test").digest
+
+
+def test_a_huge_factor_can_be_restricted_and_held_out_at_once():
+    space = StateSpace((Factor("map", range(3)), Factor("seed", range(0, 10**30, 3))))
+    splits = Splits(
+        space,
+        hold_out={"seed": range(6 * 10**12, 6 * 10**20, 6)},
+        only={"seed": range(0, 10**29, 6), "map": [2]},
+    )
+    assert splits.part_size("extrapolation/seed") == 10**20 - 10**12
+    for part in ("train", "test", "extrapolation/seed"):
+        for k in (0, 1, splits.part_size(part) - 1):
+            state = splits.take(part)[k]
+            assert state["seed"] % 6 == 0
+            assert state["seed"] < 10**29
+            assert state["map"] == 2
+            assert state == space.state(state.index)
+            assert state.index in splits.take(part)
+            assert splits.part_of(state.index) == part
+    json.dumps(splits.describe())
+    assert len(pickle.dumps(splits.take("train"))) < 5000
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"only": {"b": []}}, "only.b lists no value"),
+        ({"only": {"b": ["q"]}}, "no value 'q'"),
+        ({"only": {"q": [1]}}, "unknown factor 'q'"),
+        ({"only": {"b": ["w"]}, "hold_out": {"b": ["x"]}}, "no value 'x'"),
+        ({"only": {"b": ["w"]}, "hold_out": {"b": ["w"]}}, "takes 1 of 1"),
+        ({"only": {"a": [1], "b": ["w"]}, "test": 6}, "only 5 ordinary states"),
+    ],
+)
+def test_impossible_restrictions_are_refused(options, message):
+    with pytest.raises(StateError if "unknown" not in message else UnknownNameError, match=message):
+        Splits(SPACE, **options)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollout.errors import DatasetError, OutOfTurnError
-from rollout.observe.metrics import Metrics, flatten, read_metrics
+from rollout.observe.media import Image, Table, Video
+from rollout.observe.metrics import Metrics, flatten, parse_line, read_metrics
 
 
 def test_a_line_has_time_steps_and_values(tmp_path: Path) -> None:
@@ -65,8 +66,9 @@ def test_scalars_of_numpy_become_numbers() -> None:
         ({"a": {"b": np.zeros(2)}}, TypeError, "metric 'a/b'.*got ndarray"),
         ({"": 1}, ValueError, "expected a name"),
         ({3: 1}, ValueError, "expected a name"),
-        ({"env_steps": 1}, ValueError, "env_steps already"),
-        ({"time": 1}, ValueError, "time already"),
+        ({"env_steps": 1}, ValueError, "env_steps: a line has its own"),
+        ({"time": 1}, ValueError, "time: a line has its own"),
+        ({"media": 1}, ValueError, "media: a line has its own"),
     ],
 )
 def test_wrong_values_are_refused_and_leave_no_line(tmp_path, values, error, message) -> None:
@@ -165,3 +167,79 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch) -> None:
     metrics.close()
     assert [line["env_steps"] for line in read_metrics(metrics.path)] == [1, 3]
     assert all(json.loads(line) for line in metrics.path.read_text().splitlines())
+
+
+def put(folder: Path, *names: str) -> list[Path]:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"x")
+    return [folder / name for name in names]
+
+
+def test_a_line_names_its_media_and_the_folder_can_be_moved(tmp_path: Path, monkeypatch) -> None:
+    video, image, table = put(tmp_path / "run", "videos/7.mp4", "gap.png", "rows.parquet")
+    monkeypatch.chdir(tmp_path)  # paths are as the caller's process understands them
+    with Metrics(tmp_path / "run" / "metrics.jsonl") as metrics:
+        media = {
+            "videos/best": Video(video.relative_to(tmp_path), fps=20, caption="best"),
+            "figures/gap": Image(image),
+            "tables/rows": Table(table),
+        }
+        metrics.write(7, {"a": 1}, media=media)
+        metrics.write(8, {"a": 2})
+    first, second = (json.loads(line) for line in metrics.path.read_text().splitlines())
+    assert first["media"] == {
+        "videos/best": {"kind": "video", "path": "videos/7.mp4", "fps": 20, "caption": "best"},
+        "figures/gap": {"kind": "image", "path": "gap.png"},
+        "tables/rows": {"kind": "table", "path": "rows.parquet"},
+    }
+    assert "media" not in second
+
+    moved = (tmp_path / "run").rename(tmp_path / "elsewhere")
+    lines = list(read_metrics(moved / "metrics.jsonl"))
+    assert lines[0].media == {
+        "videos/best": Video(moved / "videos/7.mp4", 20, "best"),
+        "figures/gap": Image(moved / "gap.png"),
+        "tables/rows": Table(moved / "rows.parquet"),
+    }
+    assert all(item.path.is_file() for item in lines[0].media.values())
+    assert [line["a"] for line in lines] == [1, 2]
+    assert not lines[1].media
+    assert all(set(line) == {"time", "wall_s", "env_steps", "a"} for line in lines)
+
+
+def test_a_value_called_media_in_an_older_line_is_a_value(tmp_path: Path) -> None:
+    line = parse_line(b'{"media": 3, "b": 1}', "m:1", tmp_path)
+    assert line == {"media": 3, "b": 1}
+    assert line.media == {}
+
+
+@pytest.mark.parametrize(
+    ("media", "error", "message"),
+    [
+        ({"v": "a.mp4"}, TypeError, "media 'v': expected a Video, an Image or a Table, got str"),
+        ({"": Image(Path("a.png"))}, ValueError, "expected a name for the media"),
+        ({"a": Image(Path("a.png"))}, ValueError, "a: a value has this name"),
+        ({"resume_count": Image(Path("a.png"))}, ValueError, "resume_count: a value has this name"),
+        ({"v": Image(Path("../a.png"))}, ValueError, "'v': expected a file in .*/run, .*/a.png"),
+    ],
+)
+def test_wrong_media_are_refused_and_leave_no_line(
+    tmp_path, monkeypatch, media, error, message
+) -> None:
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    with (
+        Metrics(tmp_path / "run" / "m.jsonl", constants={"resume_count": 0}) as metrics,
+        pytest.raises(error, match=message),
+    ):
+        metrics.write(0, {"a": 1}, media=media)
+    assert metrics.path.read_bytes() == b""
+
+
+def test_media_that_are_not_there_are_a_warning(tmp_path: Path, caplog) -> None:
+    with caplog.at_level(logging.WARNING), Metrics(tmp_path / "m.jsonl") as metrics:
+        metrics.write(1, {}, media={"v": Video(tmp_path / "v.mp4")})
+    assert f"media 'v': there is no file {tmp_path / 'v.mp4'}" in caplog.text
+    (line,) = read_metrics(metrics.path)
+    assert line.media == {"v": Video(tmp_path / "v.mp4")}

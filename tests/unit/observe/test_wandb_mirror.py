@@ -1,19 +1,26 @@
+import json
 import logging
 import os
 import signal
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+import cv2
+import numpy as np
 import pytest
 
 from rollout.config import WandbConfig
+from rollout.data.tables import write_table
 from rollout.errors import DatasetError
 from rollout.observe import wandb_mirror
+from rollout.observe.media import Image, Table, Video
 from rollout.observe.metrics import Metrics
 from rollout.observe.wandb_mirror import (
+    ALIASES,
     MirrorSettings,
     WandbMirror,
     has_api_key,
@@ -44,26 +51,27 @@ def records(path: Path) -> Iterator[bytes]:
             parts = []
 
 
-def steps(directory: Path) -> list[list[dict[str, object]]]:
-    """What each offline run under a run directory would send: its steps, in order."""
-    import json
-
+def parsed(file: Path, kind: str) -> Iterator[Any]:
+    """The records of one kind in a .wandb file."""
     from wandb.proto import wandb_internal_pb2
 
-    runs = []
-    for file in sorted(directory.glob("wandb/offline-run-*/run-*.wandb")):
-        rows = []
-        for data in records(file):
-            record = wandb_internal_pb2.Record()
-            record.ParseFromString(data)
-            if record.WhichOneof("record_type") == "history":
-                items = {
-                    "/".join(item.nested_key) or item.key: json.loads(item.value_json)
-                    for item in record.history.item
-                }
-                rows.append({**items, "_step": record.history.step.num})
-        runs.append(rows)
-    return runs
+    for data in records(file):
+        record = wandb_internal_pb2.Record()
+        record.ParseFromString(data)
+        if record.WhichOneof("record_type") == kind:
+            yield getattr(record, kind)
+
+
+def values(items: Iterable[Any]) -> dict[str, Any]:
+    return {"/".join(item.nested_key) or item.key: json.loads(item.value_json) for item in items}
+
+
+def steps(directory: Path) -> list[list[dict[str, Any]]]:
+    """What each offline run under a run directory would send: its steps, in order."""
+    return [
+        [{**values(history.item), "_step": history.step.num} for history in parsed(file, "history")]
+        for file in sorted(directory.glob("wandb/offline-run-*/run-*.wandb"))
+    ]
 
 
 def settings(directory: Path, **more: object) -> MirrorSettings:
@@ -224,6 +232,112 @@ def test_aliases_stand_beside_our_names() -> None:
         "charts/episodic_return": 1.0,
     }
     assert shown({"episode/return": None}) == {}
+    ours = [name for name in ALIASES if name.startswith("train/")]
+    ours += ["train/reference_kl", "train/update", "train/staleness"]
+    losses = "value_loss policy_loss entropy approx_kl old_approx_kl clipfrac explained_variance"
+    assert shown(dict.fromkeys(ours, 0.5)) == dict.fromkeys(
+        [*ours, "charts/learning_rate", *(f"losses/{name}" for name in losses.split())], 0.5
+    )
+    assert ALIASES["train/clip_fraction"] == "losses/clipfrac"
+    assert all(
+        alias.split("/")[1] == name.split("/")[1]
+        for name, alias in ALIASES.items()
+        if name.startswith("train/") and name != "train/clip_fraction"
+    )
+
+
+def films(directory: Path) -> dict[str, Video | Image | Table]:
+    """A small film, picture and two tables in a run directory, by name."""
+    frames = np.random.default_rng(0).integers(0, 255, (5, 32, 32, 3), np.uint8)
+    film = cv2.VideoWriter(
+        str(directory / "film.mp4"), cv2.VideoWriter.fourcc(*"mp4v"), 20, (32, 32)
+    )
+    for frame in frames:
+        film.write(frame)
+    film.release()
+    cv2.imwrite(str(directory / "picture.png"), frames[0])
+    numbers = np.arange(10_003)
+    write_table(directory / "rows.parquet", {"n": numbers, "x": np.full(len(numbers), np.nan)})
+    (directory / "rows.jsonl").write_text('{"a": "x"}\n{"b": 0.5}\n')
+    return {
+        "videos/best": Video(directory / "film.mp4", fps=20, caption="the best"),
+        "figures/gap": Image(directory / "picture.png"),
+        "tables/rows": Table(directory / "rows.parquet"),
+        "tables/few": Table(directory / "rows.jsonl"),
+    }
+
+
+@pytest.mark.process
+def test_media_arrive_in_their_step_and_those_that_cannot_harm_nothing(tmp_path: Path) -> None:
+    good = films(tmp_path)
+    (tmp_path / "gap.svg").write_text("<svg/>")
+    (tmp_path / "torn.jsonl").write_text('{"a"')
+    bad = {
+        "figures/svg": Image(tmp_path / "gap.svg"),
+        "tables/torn": Table(tmp_path / "torn.jsonl"),
+        "videos/text": Video(tmp_path / "rows.jsonl"),
+        "videos/none": Video(tmp_path / "none.mp4"),
+    }
+    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+        metrics.write(1, {"a": 1})
+        metrics.write(2, {"a": 2}, media={**bad, **good})
+        metrics.write(3, {"a": 3})
+    mirror = WandbMirror(metrics.path, settings(tmp_path))
+    log = tmp_path / "wandb" / "mirror.log"
+    assert mirror.finish(deadline_s=60), log.read_text()
+
+    (rows,) = steps(tmp_path)
+    assert [(row["_step"], row["a"], row["env_steps"]) for row in rows] == [
+        (0, 1, 1), (1, 2, 2), (2, 3, 3),
+    ]  # fmt: skip
+    of_media = [name for row in rows for name in row if name.startswith(("videos", "fig", "tab"))]
+    assert {name.rsplit("/", 1)[0] for name in of_media} == good.keys()
+    assert {name: rows[1][f"{name}/_type"] for name in good} == {
+        "videos/best": "video-file",
+        "figures/gap": "image-file",
+        "tables/rows": "table-file",
+        "tables/few": "table-file",
+    }
+    assert rows[1]["videos/best/caption"] == "the best"
+    (run,) = tmp_path.glob("wandb/offline-run-*")
+    files = {name: run / "files" / rows[1][f"{name}/path"] for name in good}
+    assert files["videos/best"].read_bytes() == (tmp_path / "film.mp4").read_bytes()
+    assert files["figures/gap"].read_bytes() == (tmp_path / "picture.png").read_bytes()
+    table = json.loads(files["tables/rows"].read_text())
+    assert table["columns"] == ["n", "x"]
+    assert table["data"] == [[n, None] for n in range(10_000)]
+    assert json.loads(files["tables/few"].read_text())["data"] == [["x", None], [None, 0.5]]
+
+    said = log.read_text()
+    for name, media in bad.items():
+        assert said.count(f"W&B does not show {name}, {media.path}: ") == 1
+    assert "there is no such file" in said
+    assert "W&B shows the first 10000 of the 10003 rows of tables/rows" in said
+    (file,) = run.glob("*.wandb")
+    summary = [values(record.update) for record in parsed(file, "summary")]
+    assert {"tables/rows/rows_left_out": 3} in summary
+
+
+@pytest.mark.process
+def test_a_sweep_is_drawn_over_the_number_of_states(tmp_path: Path) -> None:
+    with Metrics(tmp_path / "metrics.jsonl") as metrics:
+        metrics.write(1, {"train/value_loss": 0.5, "train/update": 1})
+        for n in (16, 64):
+            line = {"sweep": {"n": n, "train": 0.9, "test": 0.5, "arm": "random"}}
+            metrics.write(1, line)
+    assert mirror_in_process(metrics.path, settings(tmp_path, job_type="sweep", group="g")) == 3
+    (file,) = tmp_path.glob("wandb/offline-run-*/run-*.wandb")
+    defined = list(parsed(file, "metric"))
+    axes = {metric.name or metric.glob_name: metric.step_metric for metric in defined}
+    assert axes["*"] == "env_steps"
+    for name in ("train", "test", "arm"):
+        assert axes[f"sweep/{name}"] == "sweep/n"
+    assert not axes["sweep/n"]
+    assert not axes["train/update"]
+    # Two patterns that both fit would be chosen between by chance.
+    assert [metric.glob_name for metric in defined if metric.glob_name] == ["*"]
+    (run,) = parsed(file, "run")
+    assert (run.job_type, run.run_group) == ("sweep", "g")
 
 
 def test_who_asks_for_no_mirror_gets_none(tmp_path: Path, monkeypatch, caplog) -> None:

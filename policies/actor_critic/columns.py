@@ -1,0 +1,128 @@
+"""How an observation column enters a network: as numbers, symbols, or a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from rollout.errors import ConfigError, UnknownNameError
+
+PRIVILEGED = "privileged"
+"""Beginning of the names of columns that tell what no player can know."""
+
+_FEW = 64  # an integer Box with fewer values than this holds symbols
+_SMALLEST = 8  # pixels; a smaller array is no picture
+_WIDE = 1e6  # a bound further out than this is no scale
+
+
+@dataclass(frozen=True)
+class ColumnEntry:
+    """How one column is read.
+
+    Attributes:
+        key: the column.
+        kind: ``numbers`` are scaled by their bounds where they have any, to -1 to 1; ``symbols``
+            are one-hot or embedded; a ``picture`` goes through the convolutional network.
+        shape: of one row's value.
+        options: of a column of symbols, the number of values of each place.
+        starts: and their least value.
+        low: of a column of numbers, their least value; NaN where there is no bound.
+        high: and their greatest.
+    """
+
+    key: str
+    kind: Literal["numbers", "symbols", "picture"]
+    shape: tuple[int, ...]
+    options: tuple[int, ...] = ()
+    starts: tuple[int, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+    @property
+    def places(self) -> int:
+        """Number of values in a row."""
+        return int(np.prod(self.shape))
+
+
+def entries(
+    space: spaces.Dict, columns: Sequence[str] = (), symbols: Collection[str] = ()
+) -> list[ColumnEntry]:
+    """Returns how each observed column is read, sorted by name.
+
+    Args:
+        space: flat ``Dict`` of leaf spaces.
+        columns: the columns to use; all that are not privileged when empty.
+        symbols: integer columns that are symbols however many values they have.
+
+    Raises:
+        UnknownNameError: there is no such column.
+        ConfigError: a column cannot be read, or none is left.
+    """
+    for name in (*columns, *symbols):
+        if name not in space.spaces:
+            raise UnknownNameError("observation column", name, list(space.spaces))
+    wanted = list(columns) or [k for k in space.spaces if not k.startswith(PRIVILEGED)]
+    if not wanted:
+        raise ConfigError(
+            f"every observation ({', '.join(space.spaces)}) is privileged; name those to learn "
+            f"from in policy.columns"
+        )
+    return [_entry(key, space.spaces[key], key in symbols) for key in sorted(wanted)]
+
+
+def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
+    if isinstance(leaf, spaces.Discrete):
+        return ColumnEntry(key, "symbols", (), (int(leaf.n),), (int(leaf.start),))
+    if isinstance(leaf, spaces.MultiDiscrete):
+        options = tuple(int(n) for n in leaf.nvec.ravel())
+        starts = tuple(int(n) for n in leaf.start.ravel())
+        return ColumnEntry(key, "symbols", leaf.shape, options, starts)
+    if isinstance(leaf, spaces.MultiBinary):
+        places = int(np.prod(leaf.shape))
+        bounds = ((0.0,) * places, (1.0,) * places)
+        return ColumnEntry(key, "numbers", leaf.shape, low=bounds[0], high=bounds[1])
+    if not isinstance(leaf, spaces.Box):
+        raise ConfigError(f"actor_critic cannot read the observation {key!r}, {leaf}")
+    shape = tuple(int(n) for n in leaf.shape)
+    if leaf.dtype == np.uint8 and _is_picture(shape) and not symbols:
+        return ColumnEntry(key, "picture", shape)
+    if np.issubdtype(leaf.dtype, np.integer):
+        least, most = leaf.low.astype(np.int64).ravel(), leaf.high.astype(np.int64).ravel()
+        if symbols or (most - least).max(initial=0) + 1 < _FEW:
+            options = tuple(int(n) for n in most - least + 1)
+            return ColumnEntry(key, "symbols", shape, options, tuple(int(n) for n in least))
+    low, high = (bound.astype(np.float64).ravel() for bound in (leaf.low, leaf.high))
+    bounded = (np.abs(low) < _WIDE) & (np.abs(high) < _WIDE) & (high > low)
+    low, high = np.where(bounded, low, np.nan), np.where(bounded, high, np.nan)
+    return ColumnEntry(key, "numbers", shape, low=tuple(low), high=tuple(high))
+
+
+def _is_picture(shape: tuple[int, ...]) -> bool:
+    """Whether a uint8 array is an image, H x W (x channels), or a stack of them."""
+    if len(shape) == 2:
+        return min(shape) >= _SMALLEST
+    if len(shape) == 3:  # channels last, or frames first
+        return min(shape[:2]) >= _SMALLEST or min(shape[1:]) >= _SMALLEST
+    return len(shape) == 4 and min(shape[1:3]) >= _SMALLEST
+
+
+def channels_first(values: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Returns pictures ``(B, *shape)`` as ``(B, channels, H, W)``, without copying."""
+    if len(shape) == 2:
+        return values.unsqueeze(1)
+    if len(shape) == 4:  # frames, H, W, channels
+        return values.permute(0, 1, 4, 2, 3).flatten(1, 2)
+    if min(shape[:2]) >= _SMALLEST and shape[2] <= min(shape[:2]):
+        return values.permute(0, 3, 1, 2)
+    return values
+
+
+def picture_size(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Returns channels, height and width of a picture column."""
+    return tuple(channels_first(torch.zeros(1, *shape), shape).shape[1:])  # type: ignore[return-value] # three of them

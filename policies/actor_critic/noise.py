@@ -1,0 +1,44 @@
+"""Random numbers that depend on the episode and the step only, not on who shares the batch.
+
+A slot's noise is a function of its episode's seed and of how many actions it has taken. So an
+episode that is played again, at another width or on another machine, draws the same actions; all
+policies that are compared on an episode draw the same numbers; and there is no state of a
+generator to save.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_TO_UNIT = np.float32(2.0**-24)
+
+
+def uniform(seeds: NDArray[np.uint64], steps: NDArray[np.int64], count: int) -> NDArray[np.float32]:
+    """Returns ``(B, count)`` numbers, uniform in the open interval from 0 to 1.
+
+    SplitMix64 (Steele et al., 2014) as a hash of (seed, step, column).
+
+    Args:
+        seeds: of the episodes, ``(B,)``.
+        steps: actions taken so far, ``(B,)``.
+        count: numbers for each row.
+    """
+    with np.errstate(over="ignore"):  # it wraps round on purpose
+        base = _mix(seeds + steps.astype(np.uint64) * _GOLDEN)
+        words = base[:, None] + np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN
+        bits = (_mix(words) >> np.uint64(40)).astype(np.float32)
+    return np.asarray((bits + np.float32(0.5)) * _TO_UNIT)
+
+
+def gumbel(seeds: NDArray[np.uint64], steps: NDArray[np.int64], count: int) -> NDArray[np.float32]:
+    """Returns ``(B, count)`` standard Gumbel numbers: argmax(logits + gumbel) is a sample."""
+    return np.asarray(-np.log(-np.log(uniform(seeds, steps, count))))
+
+
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    words = (words ^ (words >> np.uint64(30))) * _FIRST
+    words = (words ^ (words >> np.uint64(27))) * _SECOND
+    return words ^ (words >> np.uint64(31))

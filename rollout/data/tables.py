@@ -1,0 +1,176 @@
+"""Small tables of results as Parquet files: one file, written whole, opened by anyone.
+
+A table is a set of columns of one length: numbers, truth values or text. NaN stays NaN; text is
+UTF-8. The file says what its columns are: their descriptions are in the metadata of the schema,
+as they are in the trajectory store. The same table and metadata give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from rollout.data.layout import full_disk_named, put_in_place, temporary
+from rollout.errors import DatasetError
+
+Table: TypeAlias = Mapping[str, NDArray[Any]]
+"""Columns by name, all of one length."""
+
+_ABOUT = b"gamut.table"
+
+
+def rows_of(table: Table) -> int:
+    """Returns the number of rows.
+
+    Raises:
+        ValueError: a column is not one-dimensional, or the columns differ in length.
+    """
+    lengths = {}
+    for name, column in table.items():
+        if np.ndim(column) != 1:
+            raise ValueError(
+                f"column {name!r}: expected one dimension, got shape {np.shape(column)}; make one "
+                f"column of each entry"
+            )
+        lengths[name] = len(column)
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"expected columns of one length, got {lengths}")
+    return next(iter(lengths.values()), 0)
+
+
+def concatenate(tables: Iterable[Table]) -> dict[str, NDArray[Any]]:
+    """Returns the rows of several tables one after the other; no columns if there is no table.
+
+    Raises:
+        ValueError: a table has other columns than the first, or columns of unequal length.
+    """
+    parts = list(tables)
+    for part in parts:
+        rows_of(part)
+        if part.keys() != parts[0].keys():
+            raise ValueError(
+                f"expected the columns {', '.join(parts[0])}, got {', '.join(part)}; only tables "
+                f"of one kind can be put together"
+            )
+    names = list(parts[0]) if parts else []
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
+
+
+def write_table(
+    path: Path | str,
+    table: Table,
+    metadata: Mapping[str, Any] | None = None,
+    *,
+    docs: Mapping[str, str] | None = None,
+) -> None:
+    """Writes a table, whole or not at all, over what was there.
+
+    Args:
+        path: the file.
+        table: columns of numbers, truth values or text.
+        metadata: what to remember with it, JSON-able; see ``read_metadata``.
+        docs: what columns are, by name.
+
+    Raises:
+        ValueError: columns of unequal length, or one that holds something else.
+        DiskFullError: there is no room for it.
+        OSError: it cannot be written.
+    """
+    path = Path(path)
+    rows_of(table)
+    docs = docs or {}
+    columns = {name: _to_arrow(name, np.asarray(column)) for name, column in table.items()}
+    schema = pa.schema(
+        [
+            pa.field(name, column.type, nullable=False, metadata=_doc(docs.get(name)))
+            for name, column in columns.items()
+        ],
+        metadata={_ABOUT: json.dumps(dict(metadata or {}), sort_keys=True).encode()},
+    )
+    try:
+        with full_disk_named(path, "writing"):
+            pq.write_table(
+                pa.table(columns, schema=schema), temporary(path), compression="zstd", version="2.6"
+            )
+            put_in_place(path)
+    except OSError:
+        temporary(path).unlink(missing_ok=True)
+        raise
+
+
+def read_table(path: Path | str) -> dict[str, NDArray[Any]]:
+    """Returns the columns of a table, in the order they were written; text as ``str`` arrays.
+
+    Raises:
+        DatasetError: there is no such file, it is damaged, or a column is of another kind.
+    """
+    path = Path(path)
+    with _opened(path) as file:
+        table = file.read()
+    return {name: _from_arrow(path, name, table[name]) for name in table.column_names}
+
+
+def read_metadata(path: Path | str) -> dict[str, Any]:
+    """Returns what was remembered with a table; empty for a Parquet file of others.
+
+    Raises:
+        DatasetError: there is no such file, or it is damaged.
+    """
+    with _opened(Path(path)) as file:
+        about = (file.schema_arrow.metadata or {}).get(_ABOUT, b"{}")
+        return dict(json.loads(about))
+
+
+def _doc(doc: str | None) -> dict[str, str] | None:
+    return {"doc": doc} if doc else None
+
+
+def _to_arrow(name: str, column: NDArray[Any]) -> pa.Array:
+    if column.dtype.kind in "biuf":
+        return pa.array(column)
+    texts = column.tolist()
+    if column.dtype.kind in "UTO" and all(isinstance(text, str) for text in texts):
+        return pa.array(texts, pa.string())
+    kinds = sorted({type(entry).__name__ for entry in texts})
+    raise ValueError(
+        f"column {name!r}: expected numbers, truth values or text, got {column.dtype} "
+        f"({', '.join(kinds[:5])})"
+    )
+
+
+def _from_arrow(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[Any]:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if not column.null_count:
+            return np.array(column.to_pylist(), dtype=np.str_)
+    elif pa.types.is_floating(kind):
+        return np.asarray(column.to_numpy())  # nothing there is NaN
+    elif (pa.types.is_integer(kind) or pa.types.is_boolean(kind)) and not column.null_count:
+        return np.asarray(column.to_numpy())
+    empty = f" with {column.null_count} empty entries" if column.null_count else ""
+    raise DatasetError(
+        f"{path}: column {name!r} is {kind}{empty}, expected numbers, truth values or text in "
+        f"every row; it is not a table of results"
+    )
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
+    """The open file; what is wrong with it, also when it is read, is told by its path."""
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except FileNotFoundError as error:
+        raise DatasetError(f"there is no table {path}; check the path") from error
+    except (pa.ArrowException, OSError, json.JSONDecodeError) as error:
+        raise DatasetError(
+            f"{path} is not a table, or damaged: {error}; write it anew, or restore it"
+        ) from error

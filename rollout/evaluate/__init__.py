@@ -1,0 +1,1 @@
+"""Evaluation of trained players: paired episodes, statistics, the generalization experiment."""

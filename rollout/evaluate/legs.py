@@ -1,0 +1,369 @@
+"""Legs: who plays which states, and how; one fleet of games plays them all.
+
+A *leg* is a player, a set of states, and whether the player samples. Legs are numbered, and so
+are their episodes: leg by leg, state by state, repeat by repeat. The seed of an episode depends
+on the seed of the evaluation, its state and its repeat, and on nothing else, so every player
+meets the same states with the same chance, and their scores can be compared pair by pair.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollout.api import (
+    Array,
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Decision,
+    Details,
+    Policy,
+    PolicyRecipe,
+    Start,
+    StateSet,
+    StateSpace,
+    Task,
+)
+from rollout.errors import ConfigError, ContractError
+from rollout.host.schedule import Schedule
+
+Actions: TypeAlias = Literal["sampled", "deterministic"]
+ACTIONS: tuple[Actions, ...] = ("sampled", "deterministic")
+
+_GROUP = "group"  # column of the joint memory: who plays the row and how, from 1; 0 for nobody
+_EPISODES_AND_PLAYERS = 1  # ends the spawn key of an episode; those of players end with 0
+
+
+@dataclass(frozen=True)
+class Leg:
+    """A player, a set of states, and whether the player samples.
+
+    Attributes:
+        player: name of the player.
+        recipe: what the player is built from; legs of one player have equal recipes.
+        set_name: name of the set in results: ``train``, ``test``, ``full``, ...
+        states: the set.
+        actions: ``sampled``, or ``deterministic`` for the player's best action.
+        repeats: episodes of each state.
+    """
+
+    player: str
+    recipe: PolicyRecipe
+    set_name: str
+    states: StateSet
+    actions: Actions = "sampled"
+    repeats: int = 1
+
+    def __post_init__(self) -> None:
+        if self.repeats < 1 or self.actions not in ACTIONS:
+            raise ConfigError(
+                f"leg {self.name}: expected 1 repeat or more and actions {' or '.join(ACTIONS)}, "
+                f"got {self.repeats} and {self.actions!r}"
+            )
+
+    @property
+    def name(self) -> str:
+        """What the leg is called: ``PLAYER/SET/ACTIONS``."""
+        return f"{self.player}/{self.set_name}/{self.actions}"
+
+    @property
+    def episodes(self) -> int:
+        """Number of episodes."""
+        return self.states.size * self.repeats
+
+
+class Place(NamedTuple):
+    """Which episode of a job this is.
+
+    Attributes:
+        leg: number of the leg.
+        position: number of the state in its set.
+        repeat: number of the episode among those of the state.
+    """
+
+    leg: int
+    position: int
+    repeat: int
+
+
+@dataclass(frozen=True)
+class Legs:
+    """The legs of a job, and the numbers of their episodes.
+
+    Attributes:
+        legs: in the order in which they are played.
+        space: in which states are numbered: the task's.
+        seed: of the evaluation.
+
+    Raises:
+        ConfigError: there is no leg, or one twice.
+    """
+
+    legs: tuple[Leg, ...]
+    space: StateSpace
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        names = [leg.name for leg in self.legs]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice or not names:
+            got = f"{', '.join(twice)} twice" if twice else "none"
+            raise ConfigError(f"expected at least one leg, each of them once, got {got}")
+
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Number of the first episode of each leg."""
+        return tuple(accumulate((leg.episodes for leg in self.legs), initial=0))[:-1]
+
+    @cached_property
+    def episodes(self) -> int:
+        """Number of episodes of all legs."""
+        return sum(leg.episodes for leg in self.legs)
+
+    def leg_of(self, episode: int) -> int:
+        """Returns the number of the leg that an episode belongs to."""
+        return bisect_right(self.offsets, episode) - 1
+
+    def place(self, episode: int) -> Place:
+        """Returns which episode this is by its number; the inverse of ``number``."""
+        leg = self.leg_of(episode)
+        position, repeat = divmod(episode - self.offsets[leg], self.legs[leg].repeats)
+        return Place(leg, position, repeat)
+
+    def number(self, place: Place) -> int:
+        """Returns the number of an episode."""
+        leg, position, repeat = place
+        return self.offsets[leg] + position * self.legs[leg].repeats + repeat
+
+    def start(self, episode: int) -> Start:
+        """Returns where and how an episode begins, by its number."""
+        place = self.place(episode)
+        states = self.legs[place.leg].states
+        state = states[place.position]
+        index = self.space.index(state.values)
+        seed = paired_seed(self.seed, index, place.repeat)
+        return Start(state=state, seed=seed, episode=episode, state_set=states.name)
+
+
+def paired_seed(seed: int, state: int, repeat: int) -> int:
+    """Returns the seed of an episode, below 2**63; the same for every player.
+
+    Args:
+        seed: of the evaluation.
+        state: index of the state in the task's space.
+        repeat: number of the episode among those of the state.
+    """
+    key = (state, repeat, _EPISODES_AND_PLAYERS)
+    sequence = np.random.SeedSequence(seed, spawn_key=key)
+    return int(sequence.generate_state(1, np.uint64)[0] >> 1)
+
+
+class LegSchedule(Schedule):
+    """Hands out the episodes of all legs, leg by leg.
+
+    Args:
+        legs: what is to be played.
+        finished: numbers of the episodes that are already done.
+    """
+
+    def __init__(self, legs: Legs, finished: Collection[int] = ()) -> None:
+        first = legs.legs[0].states
+        super().__init__(first, seed=legs.seed, episodes=legs.episodes, finished=finished)
+        self._legs = legs
+
+    def start(self, episode: int) -> Start:
+        """Returns the start of an episode by its number."""
+        return self._legs.start(episode)
+
+
+class ChosenEpisodes(Schedule):
+    """Hands out some episodes and no others.
+
+    Args:
+        legs: what they belong to.
+        episodes: their numbers.
+    """
+
+    def __init__(self, legs: Legs, episodes: Collection[int]) -> None:
+        # Without episodes of its own, it hands out what it was given back.
+        super().__init__(legs.legs[0].states, seed=legs.seed, episodes=0)
+        self.give_back([legs.start(episode) for episode in episodes])
+
+
+@dataclass(frozen=True)
+class LegsPolicy:
+    """Recipe of a policy that lets each episode be played by the player of its leg.
+
+    Whoever hosts games sees one policy; what its players do not share, the extras, is dropped.
+
+    Attributes:
+        players: names and recipes of the players.
+        groups: for each leg, the number of its player and whether it samples.
+        offsets: number of the first episode of each leg.
+    """
+
+    players: tuple[tuple[str, PolicyRecipe], ...]
+    groups: tuple[tuple[int, bool], ...]
+    offsets: tuple[int, ...]
+
+    @classmethod
+    def of(cls, legs: Legs) -> LegsPolicy:
+        """Returns the recipe for some legs."""
+        players: dict[str, PolicyRecipe] = {}
+        for leg in legs.legs:
+            known = players.setdefault(leg.player, leg.recipe)
+            if known is not leg.recipe and known != leg.recipe:
+                raise ConfigError(f"legs of player {leg.player!r} have different recipes")
+        names = list(players)
+        groups = [(names.index(leg.player), leg.actions == "sampled") for leg in legs.legs]
+        return cls(tuple(players.items()), tuple(groups), legs.offsets)
+
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> LegsPlayer:
+        """Returns the policy; see ``rollout.api.PolicyRecipe``.
+
+        Raises:
+            ConfigError: a player cannot play in these spaces; the message names it.
+        """
+        policies = {}
+        for number, (name, recipe) in enumerate(self.players):
+            sequence = np.random.SeedSequence(seed, spawn_key=(number,))
+            own = int(sequence.generate_state(1, np.uint64)[0] >> 1)
+            try:
+                policies[name] = recipe.build(spec, task, seed=own)
+            except ConfigError as error:
+                raise ConfigError(f"player {name!r}: {error}") from error
+        return LegsPlayer(policies, self.groups, self.offsets)
+
+
+class LegsPlayer:
+    """What ``LegsPolicy`` builds: a batch is split by player, and by whether it samples.
+
+    The schedule goes leg by leg, so nearly every batch is of one kind and is passed on as it is.
+
+    The memories of the players lie in columns that are shared by all players with a column of
+    that name, type and shape: a row belongs to one player at a time, so twenty checkpoints of
+    one network take the memory of one.
+    """
+
+    version = 0
+    extras: Mapping[str, ColumnSpec] = {}
+
+    def __init__(
+        self,
+        players: Mapping[str, Policy],
+        groups: Sequence[tuple[int, bool]],
+        offsets: Sequence[int],
+    ) -> None:
+        self._names, self._policies = list(players), list(players.values())
+        self._offsets = offsets
+        self._kinds = list(dict.fromkeys(groups))
+        # Counted from 1, since the memory of a slot that never played is zero.
+        self._kind_of_leg = [self._kinds.index(group) + 1 for group in groups]
+        self._keys: list[dict[str, str]] = []  # of each policy: its keys and our columns
+        self._blank: dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]] = {}
+
+    def initial_memory(self, starts: Sequence[Start]) -> Columns:
+        """Returns the memory of the players whose episodes begin, and who plays each."""
+        legs = [bisect_right(self._offsets, start.episode) - 1 for start in starts]
+        kinds = np.array([self._kind_of_leg[leg] for leg in legs], np.int32)
+        if not self._keys:
+            self._learn_layout(starts)
+        memory: Columns = {_GROUP: kinds}
+        for column, (dtype, shape) in self._blank.items():
+            memory[column] = np.zeros((len(starts), *shape), dtype)
+        if not self._blank:
+            return memory
+        players = np.array([self._kinds[kind - 1][0] for kind in kinds.tolist()])
+        for player in set(players.tolist()):
+            rows = np.flatnonzero(players == player)
+            own = self._policies[player].initial_memory([starts[row] for row in rows.tolist()])
+            for key, column in self._columns(player, own).items():
+                memory[column][rows] = own[key]
+        return memory
+
+    def _learn_layout(self, starts: Sequence[Start]) -> None:
+        """Asks every player for the memory of one episode: which columns it has is fixed."""
+        for policy in self._policies:
+            keys = {}
+            for key, array in policy.initial_memory(starts[:1]).items():
+                shape = array.shape[1:]
+                keys[key] = f"{key}:{array.dtype.str}:{'x'.join(map(str, shape))}"
+                self._blank[keys[key]] = (array.dtype, shape)
+            self._keys.append(keys)
+
+    def _columns(self, player: int, memory: Columns) -> dict[str, str]:
+        keys = self._keys[player]
+        if memory.keys() != keys.keys():
+            raise ContractError(
+                f"player {self._names[player]!r}: its memory had the columns {sorted(keys)} "
+                f"and now has {sorted(memory)}; a policy's memory has the same columns always"
+            )
+        return keys
+
+    def act(
+        self,
+        observations: Columns,
+        memory: Columns,
+        *,
+        details: Sequence[Details] | None,
+        explore: bool,
+    ) -> Decision:
+        """Lets the player of each row decide; whether it samples is up to its leg.
+
+        Slots that never played go with whoever else is in the batch.
+        """
+        if len(self._kinds) == 1:
+            return self._decide(1, observations, memory, details)
+        kinds = memory[_GROUP]
+        last = int(kinds.max())
+        others = np.flatnonzero((kinds != last) & (kinds != 0))
+        if not len(others):
+            return self._decide(max(last, 1), observations, memory, details)
+        kinds = np.where(kinds == 0, last, kinds)
+        actions: Columns = {}
+        forward = {column: array.copy() for column, array in memory.items()}
+        for kind in np.unique(kinds).tolist():
+            rows = np.flatnonzero(kinds == kind)
+            decision = self._decide(
+                kind,
+                {key: column[rows] for key, column in observations.items()},
+                {key: column[rows] for key, column in memory.items()},
+                None if details is None else [details[row] for row in rows.tolist()],
+            )
+            _scatter(actions, decision.actions, rows, len(kinds))
+            _scatter(forward, decision.memory, rows, len(kinds))
+        return Decision(actions, forward)
+
+    def _decide(
+        self, kind: int, observations: Columns, memory: Columns, details: Sequence[Details] | None
+    ) -> Decision:
+        """What one player decides for all the rows."""
+        player, explore = self._kinds[kind - 1]
+        keys = self._keys[player]
+        decision = self._policies[player].act(
+            observations,
+            {key: memory[column] for key, column in keys.items()},
+            details=details,
+            explore=explore,
+        )
+        if not keys:
+            return Decision(decision.actions, memory)
+        self._columns(player, decision.memory)
+        renewed = {column: decision.memory[key] for key, column in keys.items()}
+        return replace(decision, memory={**memory, **renewed}, extras={})
+
+
+def _scatter(into: Columns, part: Columns, rows: NDArray[np.intp], batch: int) -> None:
+    for key, array in part.items():
+        whole: Array | None = into.get(key)
+        if whole is None:
+            into[key] = whole = np.zeros((batch, *array.shape[1:]), array.dtype)
+        whole[rows] = array

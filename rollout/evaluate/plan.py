@@ -1,0 +1,164 @@
+"""An evaluation before it begins: its configuration, built and checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from rollout.api import Bridge, PolicyRecipe, StateSet, Task
+from rollout.api.chosen import CHOSEN
+from rollout.api.sets import ALL
+from rollout.config import BridgeConfig, resolved
+from rollout.errors import ConfigError, InputError
+from rollout.evaluate.config import EvaluateConfig
+from rollout.evaluate.legs import Leg, Legs
+from rollout.evaluate.scoreboard import check_metric
+from rollout.evaluate.videos import check_pictures
+from rollout.host import PoolOptions
+from rollout.tasks import bridge_and_task
+
+_MOST_EPISODES = 10_000_000  # results are held in memory, some 500 bytes each
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A configuration, built and checked; nothing is launched yet.
+
+    Attributes:
+        config: the configuration, with the options that the task needs.
+        bridge: recipe of the game.
+        task: what is played.
+        legs: who plays which states.
+        versions: of each player, the number of its weights.
+        filmed: the game with a picture; None if nothing is filmed.
+    """
+
+    config: EvaluateConfig
+    bridge: Bridge
+    task: Task
+    legs: Legs
+    versions: Mapping[str, int]
+    filmed: Bridge | None
+
+    @classmethod
+    def make(cls, config: EvaluateConfig) -> Plan:
+        """Returns the plan of a configuration.
+
+        Raises:
+            InputError: something in it does not exist or does not fit.
+        """
+        bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
+        config = config.model_copy(update={"bridge": bridge_config})
+        if config.width > bridge.spec.max_width:
+            raise ConfigError(
+                f"width={config.width}: an instance of {bridge.spec.name} holds 1 to "
+                f"{bridge.spec.max_width} slots"
+            )
+        check_metric(config.metric, task)
+        sets = _sets(config, task)
+        recipes, numbers = _players(config, bridge, task)
+        legs = [
+            Leg(player, recipes[player], name, sets[name], actions, config.episodes_per_state)
+            for player, name, actions in product(recipes, sets, config.actions)
+        ]
+        filmed = _filmed(config, bridge, task)
+        return cls(
+            config, bridge, task, Legs(tuple(legs), task.state_space, config.seed), numbers, filmed
+        )
+
+    @property
+    def divisions(self) -> dict[str, list[str]]:
+        """Names of the sets by how they divide the space; sets of two divisions may overlap.
+
+        Sets that are drawn from all states, or listed, overlap on purpose and are left out.
+        """
+        divisions: dict[str, list[str]] = {}
+        for leg in self.legs.legs:
+            if leg.states.part not in (ALL, CHOSEN):
+                names = divisions.setdefault(json.dumps(leg.states.splits.describe()), [])
+                names += [leg.set_name] * (leg.set_name not in names)
+        return divisions
+
+    @property
+    def pool(self) -> PoolOptions:
+        """How games are hosted."""
+        host = self.config.host
+        return PoolOptions(
+            host.isolation, host.restarts, host.deadlines(self.bridge.spec.deadlines)
+        )
+
+
+def _sets(config: EvaluateConfig, task: Task) -> dict[str, StateSet]:
+    sets: dict[str, StateSet] = {}
+    for name, chosen in config.sets.items():
+        try:
+            sets[name] = chosen.take(task.state_space)
+        except InputError as error:
+            raise ConfigError(f"sets.{name}: {error}") from error
+    total = sum(states.size for states in sets.values())
+    total *= len(config.players) * len(config.actions) * config.episodes_per_state
+    if total > _MOST_EPISODES:
+        sizes = ", ".join(f"{name} {states.size}" for name, states in sets.items())
+        raise ConfigError(
+            f"sets: the job has {total} episodes, and at most {_MOST_EPISODES} are supported "
+            f"(states: {sizes}); give the sets a size"
+        )
+    names: dict[str, str] = {}
+    for name, states in sets.items():
+        first = names.setdefault(states.digest, name)
+        if first != name:
+            raise ConfigError(f"sets.{first} and sets.{name} are the same states; drop one")
+    return sets
+
+
+def _players(
+    config: EvaluateConfig, bridge: Bridge, task: Task
+) -> tuple[dict[str, PolicyRecipe], dict[str, int]]:
+    """The recipes, each built once here: who does not fit is told before anything is launched."""
+    recipes, numbers = {}, {}
+    for name, chosen in config.players.items():
+        try:
+            recipes[name] = chosen.build()
+            numbers[name] = recipes[name].build(bridge.spec, task, seed=config.seed).version
+        except InputError as error:
+            raise ConfigError(f"players.{name}: {error}") from error
+    return recipes, numbers
+
+
+def _filmed(config: EvaluateConfig, bridge: Bridge, task: Task) -> Bridge | None:
+    if config.videos == 0:
+        return None
+    filmed = bridge
+    if config.video.bridge:
+        given = {"name": config.bridge.name, **config.bridge.options, **config.video.bridge}
+        try:
+            filmed = BridgeConfig.model_validate(given).build()
+        except ValueError as error:  # also pydantic's own
+            raise ConfigError(f"video.bridge: {' '.join(str(error).split())}") from error
+    check_pictures(bridge.spec, filmed, task, config.video.column)
+    return filmed
+
+
+def protocol(plan: Plan) -> dict[str, Any]:
+    """What a reader must know to repeat the numbers; the same in every session of a run."""
+    c = plan.config
+    return {
+        "bridge": c.bridge.name,
+        "bridge_version": plan.bridge.spec.version,
+        "bridge_options": c.bridge.options,
+        "task": plan.task.name,
+        "limit_steps": plan.task.limits.steps,
+        "metric": c.metric,
+        "seed": c.seed,
+        "players": {name: resolved(player) for name, player in c.players.items()},
+        "player_versions": dict(plan.versions),
+        "groups": dict(c.groups),
+        "sets": {leg.set_name: leg.states.describe() for leg in plan.legs.legs},
+        "episodes_per_state": c.episodes_per_state,
+        "actions": list(c.actions),
+        "episode_seed": "numpy SeedSequence(seed, spawn_key=(state, repeat, 1)), for all players",
+        "lost_episodes": f"tried again up to {c.host.retries} times, never counted as results",
+    }

@@ -1,0 +1,249 @@
+"""Keeps the score of an evaluation: one entry per episode, and every attempt that was lost."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollout.api import EpisodeResult, Fragment, Loss, Outcome, Start, Task
+from rollout.errors import ConfigError, DatasetError
+from rollout.evaluate.journal import Entry, Journal, LossEntry
+from rollout.evaluate.legs import Legs, LegSchedule, Place
+from rollout.evaluators import GameReward
+
+Metric: TypeAlias = Literal["progress", "return", "success"]
+METRICS: tuple[Metric, ...] = get_args(Metric)
+
+COLUMNS: Mapping[str, tuple[type, str]] = {
+    "arm": (str, "named variation of an experiment; empty outside of one"),
+    "n": (np.int64, "number of training states; 0 if unknown"),
+    "training_seed": (np.int64, "seed of the training run; -1 if unknown"),
+    "player": (str, "who played"),
+    "set": (str, "which states"),
+    "actions": (str, "sampled or deterministic"),
+    "position": (np.int64, "number of the state in its set"),
+    "state": (str, "index of the state in the task's space, decimal"),
+    "repeat": (np.int64, "number of the episode among those of the state"),
+    "episode_seed": (np.int64, "randomness beyond the state"),
+    "score": (np.float64, "the metric; NaN if the episode was given up"),
+    "total_reward": (np.float64, "undiscounted sum of rewards"),
+    "progress": (np.float64, "last progress, 0 to 1; NaN if undefined"),
+    "success": (np.float64, "1 or 0; NaN where the task decides nothing"),
+    "length": (np.int64, "completed steps"),
+    "end": (str, "terminated, truncated, or lost if it was given up"),
+    "attempts": (np.int64, "how often it was begun, lost attempts included"),
+}
+"""Columns of a table of results: type and meaning; one row per episode."""
+
+_FIELD: Mapping[Metric, str] = {
+    "progress": "progress",
+    "return": "total_reward",
+    "success": "success",
+}
+
+
+def decides(task: Task) -> bool:
+    """Returns whether a task can decide success or failure.
+
+    An evaluator recipe may say so by an attribute ``decides``; one that says nothing does, but
+    for the game's own reward without ``success_return``.
+    """
+    evaluator = task.evaluator
+    told = getattr(evaluator, "decides", None)
+    if isinstance(told, bool):
+        return told
+    return not (isinstance(evaluator, GameReward) and evaluator.success_return is None)
+
+
+def check_metric(metric: Metric, task: Task) -> None:
+    """Checks that a task gives a metric.
+
+    Raises:
+        ConfigError: it decides nothing, so that there is neither success nor progress.
+    """
+    if metric != "return" and not decides(task):
+        raise ConfigError(
+            f"metric={metric}: task {task.name!r} decides neither success nor failure and knows "
+            f"no progress; choose metric=return, or a task that does"
+        )
+
+
+class Scoreboard:
+    """What has come of every episode of some legs.
+
+    An episode counts once; results that are reported again change nothing. Episodes that an
+    earlier session gave up are tried again.
+
+    Args:
+        legs: what is played.
+        task: the task.
+        journal: where to keep what happens; None keeps it in memory only.
+
+    Raises:
+        DatasetError: the journal holds results of other states or seeds.
+    """
+
+    def __init__(self, legs: Legs, task: Task, journal: Journal | None = None) -> None:
+        self.legs = legs
+        self._decides = decides(task)
+        self._journal = journal
+        self._entries: dict[int, Entry] = {}
+        self._losses: list[LossEntry] = []
+        self._lost_before: Counter[int] = Counter()
+        self._numbers = {leg.name: number for number, leg in enumerate(legs.legs)}
+        if journal is not None:
+            self._read(journal)
+
+    def _read(self, journal: Journal) -> None:
+        for entry in journal.entries:
+            episode = self._episode(entry)
+            if episode is None:
+                continue
+            start = self.legs.start(episode)
+            if (entry.state, entry.episode_seed) != (self._index(start), start.seed):
+                raise DatasetError(
+                    f"the results hold the state {entry.state} with seed {entry.episode_seed} for "
+                    f"{'/'.join(map(str, entry.key))}, expected {self._index(start)} with "
+                    f"{start.seed}: they are of other sets or of another seed; choose another "
+                    f"output"
+                )
+            if entry.end != "lost":
+                self._entries[episode] = entry
+        for loss in journal.losses:
+            episode = self._episode(loss)
+            if episode is not None:
+                self._losses.append(loss)
+                self._lost_before[episode] += 1
+
+    def _episode(self, entry: Entry | LossEntry) -> int | None:
+        """The number of an episode; None if it is none of this job's."""
+        leg = self._numbers.get(f"{entry.player}/{entry.set}/{entry.actions}")
+        if leg is None:
+            return None
+        about = self.legs.legs[leg]
+        if entry.position >= about.states.size or entry.repeat >= about.repeats:
+            return None
+        return self.legs.number(Place(leg, entry.position, entry.repeat))
+
+    def _index(self, start: Start) -> str:
+        return str(self.legs.space.index(start.state.values))
+
+    def schedule(self) -> LegSchedule:
+        """Returns what is left to be played; what was given up is tried again."""
+        return LegSchedule(self.legs, self.finished)
+
+    @property
+    def finished(self) -> frozenset[int]:
+        """Numbers of the episodes that have a result."""
+        return frozenset(e for e, entry in self._entries.items() if entry.end != "lost")
+
+    @property
+    def given_up(self) -> tuple[Entry, ...]:
+        """Episodes that were lost more often than they are retried, by leg, state and repeat."""
+        lost = sorted(e for e, entry in self._entries.items() if entry.end == "lost")
+        return tuple(self._entries[e] for e in lost)
+
+    @property
+    def losses(self) -> tuple[LossEntry, ...]:
+        """Every attempt that was lost, of all sessions."""
+        return tuple(self._losses)
+
+    @property
+    def env_steps(self) -> int:
+        """Steps of the episodes that have a result."""
+        return sum(entry.length for entry in self._entries.values())
+
+    def add(self, fragment: Fragment) -> None:
+        """Counts the episodes that ended or were lost in a fragment."""
+        entries = {r.start.episode: self._entry(r) for r in fragment.results if r.end != "lost"}
+        self._keep(entries, fragment.losses)
+
+    def lose(self, losses: Iterable[Loss]) -> None:
+        """Counts attempts that were lost with their host."""
+        self._keep({}, losses)
+
+    def give_up(self, starts: Iterable[Start]) -> None:
+        """Counts episodes that are not tried again."""
+        self._keep({start.episode: self._lost(start) for start in starts}, ())
+
+    def _keep(self, entries: Mapping[int, Entry], losses: Iterable[Loss]) -> None:
+        done = self.finished if any(e in self._entries for e in entries) else frozenset()
+        new = {episode: entry for episode, entry in entries.items() if episode not in done}
+        told = [self._loss(loss) for loss in losses]
+        if self._journal is not None:
+            self._journal.append(new.values(), told)
+        self._entries.update(new)
+        self._losses += told
+
+    def _about(self, start: Start) -> dict[str, Any]:
+        place = self.legs.place(start.episode)
+        leg = self.legs.legs[place.leg]
+        return {
+            "player": leg.player,
+            "set": leg.set_name,
+            "actions": leg.actions,
+            "position": place.position,
+            "state": self._index(start),
+            "repeat": place.repeat,
+            "episode_seed": start.seed,
+        }
+
+    def _entry(self, result: EpisodeResult) -> Entry:
+        success = float(result.outcome == Outcome.SUCCESS)
+        return Entry(
+            **self._about(result.start),
+            total_reward=result.total_reward,
+            progress=result.progress,
+            success=success if self._decides else math.nan,
+            length=result.length,
+            end=result.end,
+            attempts=self._attempts(result.start),
+        )
+
+    def _lost(self, start: Start) -> Entry:
+        return Entry(
+            **self._about(start),
+            total_reward=math.nan,
+            progress=math.nan,
+            success=math.nan,
+            length=0,
+            end="lost",
+            attempts=self._attempts(start),
+        )
+
+    def _attempts(self, start: Start) -> int:
+        return self._lost_before[start.episode] + start.attempt + 1
+
+    def _loss(self, loss: Loss) -> LossEntry:
+        about = self._about(loss.start)
+        return LossEntry(**about, phase=loss.phase, reason=loss.reason, steps=loss.steps)
+
+    def table(
+        self, metric: Metric, *, arm: str = "", n: int = 0, training_seed: int = -1
+    ) -> dict[str, NDArray[Any]]:
+        """Returns the episodes that have ended, one row each, by leg, position and repeat.
+
+        However many games played them, and in whatever order they ended, the table is the same.
+
+        Args:
+            metric: what the column ``score`` holds.
+            arm: what the column holds in every row.
+            n: likewise.
+            training_seed: likewise.
+        """
+        rows = [self._entries[episode] for episode in sorted(self._entries)]
+        shared = {"arm": arm, "n": n, "training_seed": training_seed}
+        table: dict[str, NDArray[Any]] = {}
+        for name, (kind, _) in COLUMNS.items():
+            if name in shared:
+                table[name] = np.array([shared[name]] * len(rows), kind)
+            else:
+                field = attrgetter(_FIELD[metric] if name == "score" else name)
+                table[name] = np.array([field(row) for row in rows], kind)
+        return table

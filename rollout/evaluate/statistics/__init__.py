@@ -1,0 +1,35 @@
+"""Statistics of evaluations: what may be concluded, and with what interval.
+
+The training seed is the replicate: two episodes of one run say nothing about another run. So every
+interval here says how far a figure would move if the training were done again, and there is none
+for a single training run. ``docs/statistics.md`` has the formulas and how often they cover.
+"""
+
+from rollout.evaluate.statistics.arrange import arrange
+from rollout.evaluate.statistics.components import STATES
+from rollout.evaluate.statistics.estimate import METHODS, Estimate
+from rollout.evaluate.statistics.hierarchy import difference, gap, hierarchical, one_player
+from rollout.evaluate.statistics.proportions import geometric_mean_score, wilson
+from rollout.evaluate.statistics.tasks import (
+    Profile,
+    iqm,
+    performance_profile,
+    probability_of_improvement,
+)
+
+__all__ = [
+    "METHODS",
+    "STATES",
+    "Estimate",
+    "Profile",
+    "arrange",
+    "difference",
+    "gap",
+    "geometric_mean_score",
+    "hierarchical",
+    "iqm",
+    "one_player",
+    "performance_profile",
+    "probability_of_improvement",
+    "wilson",
+]

@@ -1,0 +1,232 @@
+"""Means, gaps and differences over training seeds, states and episodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rollout.errors import ConfigError
+from rollout.evaluate.statistics.components import Part, half_width, mean, part, resampled
+from rollout.evaluate.statistics.estimate import (
+    METHODS,
+    Estimate,
+    check_choice,
+    check_confidence,
+    check_resamples,
+    percentiles,
+    refuse,
+    refuse_seeds,
+    t_quantile,
+)
+
+NO_SPREAD = " (all results alike: the spread was not measured, it is not 0)"
+"""Added to the method of an interval without width; :func:`wilson` has one even then."""
+
+_NAMES = {
+    "t": "t over training seeds and states",
+    "percentile": "bootstrap of training seeds, states and episodes, percentile",
+}
+
+
+def hierarchical(
+    scores: ArrayLike,
+    *,
+    states: str = "crossed",
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    method: str = "t",
+) -> Estimate:
+    """Returns the mean score, with an interval for other training runs and other states.
+
+    The mean of the seed means; a seed's mean weighs its states equally, a state's mean its
+    episodes. The seed is the replicate: with one there is no interval.
+
+    Args:
+        scores: (training seeds, states, episodes), NaN where an episode is lost.
+        states: ``crossed`` if all seeds share a sample of states, as a held-out set; ``nested``
+            if every seed has its own, as training sets; ``fixed`` if they are all there are.
+        confidence: of the interval.
+        resamples: draws of the bootstrap; only for ``percentile``.
+        seed: of the bootstrap; only for ``percentile``.
+        method: ``t`` (random effects, covers best) or ``percentile`` (hierarchical bootstrap,
+            too narrow for few seeds: ``docs/statistics.md`` says how much).
+
+    Raises:
+        ConfigError: scores of another shape or infinite; a confidence outside 0 to 1.
+        UnknownNameError: an unknown ``states`` or ``method``.
+    """
+    parts = [part("scores", scores, 1, states)]
+    return _estimate(parts, ("",), confidence, resamples, seed, method)
+
+
+def gap(
+    train: ArrayLike,
+    test: ArrayLike,
+    *,
+    train_states: str = "nested",
+    test_states: str = "crossed",
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    method: str = "t",
+) -> Estimate:
+    """Returns the generalization gap, train minus test, paired by training seed.
+
+    A seed that is lucky on both sides does not widen the interval. A seed with no result on one
+    side is left out.
+
+    Args:
+        train: (training seeds, states, episodes) on the run's own training states.
+        test: (training seeds, states, episodes), seeds in the same order.
+        train_states: as in :func:`hierarchical`; ``crossed`` where all seeds were trained on the
+            same states, as with prefixes.
+        test_states: as in :func:`hierarchical`.
+        confidence: of the interval.
+        resamples: draws of the bootstrap; only for ``percentile``.
+        seed: of the bootstrap; only for ``percentile``.
+        method: as in :func:`hierarchical`.
+
+    Raises:
+        ConfigError: scores of another shape, infinite, or of different numbers of seeds.
+        UnknownNameError: an unknown kind of states or ``method``.
+    """
+    parts = [
+        part("train scores", train, 1, train_states),
+        part("test scores", test, -1, test_states),
+    ]
+    ours, theirs = (len(p.scores) for p in parts)
+    if ours != theirs:
+        raise ConfigError(
+            f"expected the same training seeds in train and test, got {ours} and {theirs}; "
+            "evaluate every run on both sets"
+        )
+    return _estimate(parts, ("train_", "test_"), confidence, resamples, seed, method)
+
+
+def difference(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    states: str = "crossed",
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 0,
+    method: str = "t",
+) -> Estimate:
+    """Returns the mean of ``a`` minus ``b``, paired by training seed, state and episode.
+
+    Hard states and lucky seeds hit both sides and cancel. An episode that is lost on one side is
+    left out on both.
+
+    Args:
+        a: (training seeds, states, episodes).
+        b: the same seeds, states and episode seeds in the same order; or one row, a player that
+            was not trained or is fixed, against which every seed of ``a`` is held.
+        states: as in :func:`hierarchical`; one row needs states that are shared.
+        confidence: of the interval.
+        resamples: draws of the bootstrap; only for ``percentile``.
+        seed: of the bootstrap; only for ``percentile``.
+        method: as in :func:`hierarchical`.
+
+    Raises:
+        ConfigError: scores of another shape, infinite, or not the same episodes on both sides.
+        UnknownNameError: an unknown kind of states or ``method``.
+    """
+    ours, theirs = part("a", a, 1, states).scores, part("b", b, 1, states).scores
+    seeds = len(ours), len(theirs)
+    same = seeds[0] == seeds[1] or (min(seeds) == 1 and states != "nested")
+    if not same or ours.shape[1:] != theirs.shape[1:]:
+        raise ConfigError(
+            "expected the same seeds, states and episodes on both sides (or one seed on one side, "
+            f"where states are shared), got shapes {ours.shape} and {theirs.shape} with {states} "
+            "states"
+        )
+    parts = [Part(ours - theirs, 1, states)]
+    return _estimate(parts, ("",), confidence, resamples, seed, method)
+
+
+def one_player(scores: ArrayLike, *, confidence: float = 0.95) -> Estimate:
+    """Returns the mean score of one fixed player, with an interval for other states only.
+
+    For players that are not trained, and for one checkpoint as it is. It does not say what
+    another training run would reach: use :func:`hierarchical` for that.
+
+    Args:
+        scores: (states, episodes), NaN where an episode is lost.
+        confidence: of the interval, a t interval of the state means.
+
+    Raises:
+        ConfigError: scores of another shape or infinite; a confidence outside 0 to 1.
+    """
+    check_confidence(confidence)
+    array = np.asarray(scores, np.float64)
+    if array.ndim != 2:
+        raise ConfigError(f"expected scores of (states, episodes), got shape {array.shape}")
+    means = mean(part("scores", array[None], 1, "crossed").scores[0])
+    means = means[np.isfinite(means)]
+    there = int(np.isfinite(array).sum())
+    counts = {"states": len(means), "episodes": there, "lost": array.size - there}
+    point, method = float(means.mean()) if len(means) else math.nan, "t over states, one player"
+    if len(means) < 2:
+        reason = "one state, so nothing shows how another would differ" if len(means) else ""
+        reason = reason or "no episode has a result"
+        return refuse(point, reason, confidence=confidence, method=method, counts=counts)
+    error = math.sqrt(float(means.var(ddof=1)) / len(means))
+    half = t_quantile(confidence, len(means) - 1) * error
+    method += "" if error else NO_SPREAD
+    return Estimate(point, point - half, point + half, confidence, method, counts)
+
+
+def _estimate(
+    parts: Sequence[Part],
+    prefixes: Sequence[str],
+    confidence: float,
+    resamples: int,
+    seed: int,
+    method: str,
+) -> Estimate:
+    check_confidence(confidence)
+    check_resamples(resamples)
+    name = _NAMES[check_choice("method", method, METHODS)]
+    usable = np.all([np.isfinite(p.seed_means) for p in parts], axis=0)
+    kept = [p.of(usable) for p in parts]
+    counts = _counts(parts, kept, prefixes)
+    if not usable.any():
+        reason = "no episode has a result"
+        return refuse(math.nan, reason, confidence=confidence, method=name, counts=counts)
+    point = float(np.sum([p.sign * p.seed_means for p in kept], axis=0).mean())
+    seeds = counts["seeds"]
+    refusal = refuse_seeds(point, seeds, confidence=confidence, method=name, counts=counts)
+    if refusal is not None:
+        return refusal
+    if any(p.states == "crossed" and p.scores.shape[1] == 1 for p in kept):
+        reason = (
+            "one state, so nothing shows how another would differ: evaluate on more, or say that "
+            "the states are fixed"
+        )
+        return refuse(point, reason, confidence=confidence, method=name, counts=counts)
+    if method == "percentile":
+        ends = percentiles(resampled(kept, resamples, seed), confidence)
+        low, high = (float(end) for end in ends)
+    else:
+        half = half_width(kept, confidence)
+        low, high = point - half, point + half
+    name += NO_SPREAD if low == high else ""
+    return Estimate(point, low, high, confidence, name, counts)
+
+
+def _counts(parts: Sequence[Part], kept: Sequence[Part], prefixes: Sequence[str]) -> dict[str, int]:
+    """Returns what the figure rests on; nested states count once for every seed."""
+    states = [
+        int(np.isfinite(p.cells).sum()) if p.states == "nested" else p.scores.shape[1] for p in kept
+    ]
+    there = sum(int(np.isfinite(p.scores).sum()) for p in kept)
+    counts = {"seeds": len(kept[0].scores), "states": sum(states), "episodes": there}
+    counts["lost"] = sum(int(np.isnan(p.scores).sum()) for p in parts)
+    if len(parts) > 1:
+        counts |= {f"{prefix}states": n for prefix, n in zip(prefixes, states, strict=True)}
+    return counts

@@ -1,0 +1,1 @@
+"""Training: PPO on columns. The mathematics is plain torch; RLlib is named under ``rllib`` only."""

@@ -1,0 +1,40 @@
+"""The policy plug-in ``checkpoint``: plays what was trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from rollout.api import BridgeSpec, Policy, PolicyRecipe, Task, option
+from rollout.configuration.plugins import build_plugin
+from rollout.errors import ConfigError
+from rollout.train.checkpoint import find_checkpoint
+
+
+@dataclass(frozen=True)
+class CheckpointPolicy:
+    """Plays a checkpoint of ``scripts/train.py``, in any run: collecting, evaluating, playing."""
+
+    path: str = option("", "folder of the checkpoint, or a run directory for its newest")
+
+    def __post_init__(self) -> None:
+        if not self.path:
+            raise ConfigError("path must name a checkpoint or a run directory, got ''")
+
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Policy:
+        """Returns the policy; see ``rollout.api.PolicyRecipe``.
+
+        Raises:
+            CheckpointError: there is none, or it is damaged.
+            ConfigError: it was trained for other spaces.
+        """
+        checkpoint = find_checkpoint(self.path)
+        checkpoint.require_spaces(spec)
+        name, options = checkpoint.policy
+        recipe: PolicyRecipe = build_plugin("policies", name, options)
+        # Columns that were added to the game since, e.g. a picture to film, are not read.
+        seen = dataclasses.replace(spec, observation_space=checkpoint.observation_space)
+        policy: Any = recipe.build(seen, task, seed=seed)
+        policy.load(checkpoint.weights(), checkpoint.update)
+        return policy  # type: ignore[no-any-return] # load is not part of every policy

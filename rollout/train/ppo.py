@@ -1,0 +1,312 @@
+"""The PPO update (Schulman et al., 2017) on a batch of columns: plain torch, no Ray.
+
+Behaviour log-probabilities and values come with the batch and are never recomputed, so the ratio
+is to the policy that acted, however old its weights are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rollout.api import Array
+from rollout.train.batch import ACTION, MEMORY, OBSERVATION, part
+from rollout.train.gae import advantages
+
+Tensors = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class PpoSettings:
+    """How an update is made; see ``PpoConfig`` for what each means."""
+
+    minibatches: int = 8
+    epochs: int = 4
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    clip: float = 0.2
+    value_coef: float = 0.5
+    value_clip: float | None = None
+    entropy: float = 0.01
+    max_grad_norm: float | None = 0.5
+    normalize_advantages: bool = True
+    accumulate: int = 1
+    log_ratio_cap: float = 20.0
+    logp_floor: float | None = None
+    bptt: int = 64
+    bfloat16: bool = False
+
+
+@dataclass
+class Update:
+    """What differs from one update to the next.
+
+    Attributes:
+        number: of the update, from 0; decides the order of the minibatches.
+        seed: of the run, likewise.
+        lr: learning rate.
+        reference_coef: weight of the KL to the reference.
+    """
+
+    number: int
+    seed: int
+    lr: float
+    reference_coef: float = 0.0
+
+
+def make_optimizer(
+    network: nn.Module, *, lr: float, eps: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """Returns AdamW (Adam where ``weight_decay`` is 0), fused."""
+    return torch.optim.AdamW(
+        network.parameters(), lr=lr, eps=eps, weight_decay=weight_decay, fused=True
+    )
+
+
+class PpoLearner:
+    """Improves a network.
+
+    Args:
+        network: a ``rollout.train.network.Network``.
+        optimizer: of its parameters.
+        settings: how.
+        reference: a frozen network of the same spaces, which the policy is kept near to.
+        reduce_gradients: averages gradients over several learners; called before each step.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        optimizer: torch.optim.Optimizer,
+        settings: PpoSettings,
+        *,
+        reference: Any = None,
+        reduce_gradients: Callable[[list[Tensor]], None] | None = None,
+    ) -> None:
+        self.network, self.optimizer, self.settings = network, optimizer, settings
+        self._reference, self._reduce = reference, reduce_gradients
+        self._parameters = [p for p in network.parameters() if p.requires_grad]
+        self._device = self._parameters[0].device
+
+    def update(self, batch: Mapping[str, Array], how: Update) -> dict[str, float]:
+        """Makes ``epochs`` passes over a batch and returns figures of it.
+
+        Returns:
+            means over the minibatches: ``policy_loss``, ``value_loss``, ``entropy``, ``approx_kl``
+            (Schulman's low-variance estimator), ``old_approx_kl``, ``clip_fraction``,
+            ``grad_norm``, ``reference_kl``; and ``explained_variance``, ``skipped_steps`` (whose
+            gradient was not finite).
+        """
+        rows = self._rows(batch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = how.lr
+        rng = np.random.default_rng((how.seed, how.number))
+        self.network.train()
+        totals: dict[str, Tensor] = {}
+        count, skipped, norms = 0, 0, []
+        self.optimizer.zero_grad(set_to_none=True)
+        for minibatch in rows.minibatches(rng, self.settings):
+            loss, figures = self._loss(minibatch, how)
+            (loss / self.settings.accumulate).backward()  # type: ignore[no-untyped-call] # torch
+            for key, value in figures.items():
+                totals[key] = totals[key] + value if key in totals else value
+            count += 1
+            if count % self.settings.accumulate == 0:
+                norm = self._step()
+                norms.append(norm)
+                skipped += not math.isfinite(norm)
+        out = {key: float(value) / count for key, value in totals.items()}
+        finite = [n for n in norms if math.isfinite(n)]
+        out["grad_norm"] = sum(finite) / len(finite) if finite else math.nan
+        out |= {"skipped_steps": float(skipped), "explained_variance": rows.explained}
+        return out
+
+    def _step(self) -> float:
+        gradients = [p.grad for p in self._parameters if p.grad is not None]
+        if self._reduce is not None:
+            self._reduce(gradients)
+        most = self.settings.max_grad_norm
+        norm = float(nn.utils.clip_grad_norm_(self._parameters, math.inf if most is None else most))
+        # One bad minibatch must not end a run of days: it is skipped, and counted.
+        if math.isfinite(norm):
+            self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return norm
+
+    def _rows(self, batch: Mapping[str, Array]) -> _Rows:
+        s = self.settings
+        advantage, target = advantages(
+            batch["reward"],
+            batch["value"],
+            batch["next_value"],
+            batch["end"],
+            gamma=s.gamma,
+            lambda_=s.gae_lambda,
+        )
+        valid = batch["valid"]
+        explained = _explained(batch["value"][valid], target[valid])
+        if s.normalize_advantages:
+            chosen = advantage[valid]
+            advantage = (advantage - chosen.mean()) / (chosen.std() + 1e-8)
+        arrays = {"advantage": advantage, "target": target}
+        arrays |= {k: batch[k] for k in ("logp", "value", "first", "valid")}
+        columns = {k: torch.from_numpy(v).to(self._device) for k, v in arrays.items()}
+        columns["choices"] = self.network.layout.encode(part(batch, ACTION)).to(self._device)
+        seen = {
+            OBSERVATION + k: torch.as_tensor(v).to(self._device)
+            for k, v in part(batch, OBSERVATION).items()
+        }
+        memory = {k: torch.from_numpy(v).to(self._device) for k, v in part(batch, MEMORY).items()}
+        rows = _Rows(columns | seen, memory, explained)
+        if self._reference is not None:
+            rows.columns["reference"] = self._reference_logits(rows)
+        if self.network.memory_keys:
+            rows.cut(s.bptt, self.network)
+        else:
+            rows.flatten()
+        return rows
+
+    @torch.no_grad()
+    def _reference_logits(self, rows: _Rows) -> Tensor:
+        """What the reference would do, computed once: it does not change within an update.
+
+        A reference that remembers begins each fragment with a blank memory.
+        """
+        network = self._reference
+        slots = rows.columns["first"].shape[0]
+        blank = {
+            k: torch.zeros(slots, network.memory_size, device=self._device)
+            for k in network.memory_keys
+        }
+        seen = {k: v.swapaxes(0, 1) for k, v in _observed(rows.columns).items()}
+        first = rows.columns["first"].T
+        logits, _, _ = network.unroll(seen, blank, first)
+        return logits.swapaxes(0, 1).contiguous()  # type: ignore[no-any-return] # a tensor
+
+    def _loss(self, rows: _Minibatch, how: Update) -> tuple[Tensor, dict[str, Tensor]]:
+        s, columns = self.settings, rows.columns
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=s.bfloat16):
+            if rows.memory is None:
+                logits, value, _ = self.network(_observed(columns), {})
+            else:
+                logits, value, _ = self.network.unroll(
+                    _observed(columns), rows.memory, columns["first"]
+                )
+        logits, value = logits.float(), value.float()
+        distribution = self.network.distribution(logits)
+        logp = distribution.log_prob(columns["choices"])
+        advantage, mean = columns["advantage"], rows.mean
+        if s.logp_floor is not None:
+            logp = torch.where(advantage < 0, logp.clamp(min=s.logp_floor), logp)
+        log_ratio = (logp - columns["logp"]).clamp(max=s.log_ratio_cap)
+        ratio = log_ratio.exp()
+        clipped = ratio.clamp(1.0 - s.clip, 1.0 + s.clip)
+        policy_loss = -mean(torch.minimum(ratio * advantage, clipped * advantage))
+        error = (value - columns["target"]).square()
+        if s.value_clip is not None:
+            near = columns["value"] + (value - columns["value"]).clamp(-s.value_clip, s.value_clip)
+            error = torch.maximum(error, (near - columns["target"]).square())
+        value_loss = 0.5 * mean(error)
+        entropy = mean(distribution.entropy())
+        loss = policy_loss + s.value_coef * value_loss - s.entropy * entropy
+        with torch.no_grad():
+            figures = {
+                "policy_loss": policy_loss,
+                "value_loss": value_loss,
+                "entropy": entropy,
+                "approx_kl": mean(ratio - 1.0 - log_ratio),
+                "old_approx_kl": mean(-log_ratio),
+                "clip_fraction": mean(((ratio - 1.0).abs() > s.clip).float()),
+            }
+        if "reference" in columns:
+            kl = mean(distribution.kl(self.network.distribution(columns["reference"])))
+            loss = loss + how.reference_coef * kl
+            figures["reference_kl"] = kl
+        return loss, {key: figure.detach() for key, figure in figures.items()}
+
+
+@dataclass
+class _Minibatch:
+    """Some rows of a batch: flat, or sequences with time first."""
+
+    columns: Tensors
+    memory: Tensors | None
+    weight: Tensor | None
+
+    def mean(self, values: Tensor) -> Tensor:
+        """The mean over rows that hold a step."""
+        if self.weight is None:
+            return values.mean()
+        return (values * self.weight).sum() / self.weight.sum().clamp(min=1.0)
+
+
+@dataclass
+class _Rows:
+    """A batch on the device, and how it is cut into minibatches."""
+
+    columns: Tensors
+    memory: Tensors
+    explained: float
+    sequences: bool = False
+
+    def flatten(self) -> None:
+        """Forgets which row followed which, and drops rows without a step."""
+        valid = self.columns.pop("valid").flatten()
+        del self.columns["first"]
+        flat = {key: array.flatten(0, 1) for key, array in self.columns.items()}
+        self.columns = flat if bool(valid.all()) else {k: v[valid] for k, v in flat.items()}
+
+    @torch.no_grad()
+    def cut(self, length: int, network: Any) -> None:
+        """Cuts sequences to ``length``; where one goes on, its memory comes from the network."""
+        self.sequences = True
+        slots, steps = self.columns["first"].shape
+        count = max(1, steps // length)
+        if count == 1:
+            return
+        seen = {k: v.swapaxes(0, 1) for k, v in _observed(self.columns).items()}
+        _, _, after = network.unroll(seen, self.memory, self.columns["first"].T)
+        at = torch.arange(1, count) * (steps // count) - 1
+        self.memory = {
+            k: torch.cat([v.unsqueeze(1), after[k][at].swapaxes(0, 1)], 1).flatten(0, 1)
+            for k, v in self.memory.items()
+        }
+        self.columns = {
+            k: v.reshape(slots * count, steps // count, *v.shape[2:])
+            for k, v in self.columns.items()
+        }
+
+    def minibatches(self, rng: np.random.Generator, s: PpoSettings) -> Iterator[_Minibatch]:
+        """Yields ``epochs`` times ``minibatches`` parts, in a new order each epoch.
+
+        The number of parts never depends on how many rows there are: learners that wait for one
+        another's gradients must all take the same number of steps.
+        """
+        count = len(self.columns["logp"])
+        for _ in range(s.epochs):
+            order = torch.from_numpy(rng.permutation(count)).to(self.columns["logp"].device)
+            for index in order.tensor_split(s.minibatches):
+                own = {key: array[index] for key, array in self.columns.items()}
+                if not self.sequences:
+                    yield _Minibatch(own, None, None)
+                    continue
+                weight = own.pop("valid").float().T
+                timed = {key: array.swapaxes(0, 1) for key, array in own.items()}
+                memory = {key: array[index] for key, array in self.memory.items()}
+                yield _Minibatch(timed, memory, weight)
+
+
+def _observed(columns: Tensors) -> Tensors:
+    return {k.removeprefix(OBSERVATION): v for k, v in columns.items() if k.startswith(OBSERVATION)}
+
+
+def _explained(value: Array, target: Array) -> float:
+    """Share of the targets' variance that the values explain; NaN where there is none."""
+    variance = float(target.var())
+    return 1.0 - float((target - value).var()) / variance if variance > 0 else math.nan

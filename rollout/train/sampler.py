@@ -1,0 +1,159 @@
+"""Plays with a network and gives batches: what a runner does, without Ray."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rollout.api import Columns, EpisodeResult, Fragment, Loss, Start
+from rollout.errors import BudgetExhausted
+from rollout.host.hosting import HostPlan
+from rollout.host.schedule import Ledger, Schedule
+from rollout.train.batch import from_fragment
+
+
+@dataclass
+class Sample:
+    """What a runner hands over.
+
+    Attributes:
+        batch: the steps, see ``rollout.train.batch``.
+        env_steps: number of steps in it.
+        version: number of the weights that played.
+        results: every episode that ended.
+        losses: every episode that was lost.
+        abandoned: episodes that were lost more often than they are tried again.
+    """
+
+    batch: Columns
+    env_steps: int
+    version: int
+    results: list[EpisodeResult] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    abandoned: list[Start] = field(default_factory=list)
+
+
+class Sampler:
+    """One player and its games, which never run out of episodes.
+
+    Args:
+        plan: the game and the policy, whose recipe is a ``TrainableRecipe``.
+        schedule: the episodes; it has no end.
+        reads: the observation columns that the network reads.
+        number: of the runner.
+        incarnation: how often it has been replaced.
+        reward_scale: factor on rewards.
+        reward_clip: largest size of a reward after that; None for any.
+    """
+
+    def __init__(
+        self,
+        plan: HostPlan,
+        schedule: Schedule,
+        reads: tuple[str, ...],
+        *,
+        number: int = 0,
+        incarnation: int = 0,
+        reward_scale: float = 1.0,
+        reward_clip: float | None = None,
+    ) -> None:
+        self.schedule, self._plan, self._reads = schedule, plan, reads
+        self._scale, self._clip = reward_scale, reward_clip
+        self._ledger = Ledger(plan.play.retries)
+        self._untouched = True
+        self._workdir = Path(tempfile.mkdtemp(prefix=f"gamut-runner-{number}-"))
+        self._player = plan.build(number, incarnation, self._workdir)
+        policy: Any = self._player.policy
+        self._policy = policy
+
+    @property
+    def untouched(self) -> bool:
+        """Whether no episode was handed out yet."""
+        return self._untouched
+
+    def load(self, weights: Mapping[str, Any], version: int) -> None:
+        """Plays with these weights from now on."""
+        self._policy.load(weights, version)
+
+    def sample(self) -> Sample:
+        """Plays until a fragment is complete.
+
+        Raises:
+            BudgetExhausted: no game is left, and none may be launched any more.
+        """
+        player = self._player
+        self._untouched = False
+        while True:
+            starts = self.schedule.take(2 * self._plan.slots - len(player.starts))
+            self._ledger.give(starts)
+            player.offer(starts)
+            fragment = player.next_fragment()
+            abandoned, player.abandoned = player.abandoned, []
+            if fragment is None:
+                raise BudgetExhausted("a runner has nothing left to play")
+            self._ledger.settle(fragment.results, fragment.losses, abandoned)
+            sample = self._sample(fragment)
+            sample.abandoned += abandoned
+            if sample.env_steps or sample.losses:
+                return sample
+
+    def _sample(self, fragment: Fragment) -> Sample:
+        losses = list(fragment.losses)
+        results = [r for r in fragment.results if r.end != "lost"]
+        network = self._policy.network
+        if not fragment.length:
+            return Sample({}, 0, self._policy.version, results, losses)
+        final, following = following_values(network, fragment, self._reads)
+        batch = from_fragment(
+            fragment,
+            reads=self._reads,
+            memory_keys=network.memory_keys,
+            final_value=final.numpy(),
+            next_value=following.numpy(),
+            steps=self._plan.play.steps,
+        )
+        if self._scale != 1.0:
+            batch["reward"] *= np.float32(self._scale)
+        if self._clip is not None:
+            np.clip(batch["reward"], -self._clip, self._clip, out=batch["reward"])
+        return Sample(batch, fragment.env_steps, self._policy.version, results, losses)
+
+    def position(self) -> dict[str, Any]:
+        """Returns where the schedule stands, as JSON-able data; ``schedule.restore`` takes it."""
+        return self.schedule.state(self._ledger.held.values())
+
+    def close(self) -> None:
+        """Ends every game and removes their folders."""
+        self._player.close()
+        shutil.rmtree(self._workdir, ignore_errors=True)
+
+
+@torch.inference_mode()
+def following_values(
+    network: Any, fragment: Fragment, reads: tuple[str, ...]
+) -> tuple[Tensor, Tensor]:
+    """Returns the values of the final observations ``(K,)`` and of the next ones ``(B,)``.
+
+    A network that remembers is unrolled over the fragment once more, because what it remembers at
+    the end of an episode is overwritten when the next one begins.
+    """
+    ends = [fragment.final_observations, fragment.next_observations]
+    seen = {k: torch.cat([torch.from_numpy(e[k]) for e in ends]) for k in reads}
+    memory: dict[str, Tensor] = {}
+    if network.memory_keys:
+        before = {k: torch.from_numpy(fragment.memory[k]) for k in network.memory_keys}
+        rows = {k: torch.from_numpy(fragment.observations[k]) for k in reads}
+        _, _, after = network.unroll(rows, before, torch.from_numpy(fragment.first))
+        t, b = fragment.final_index[:, 0], fragment.final_index[:, 1]
+        memory = {k: torch.cat([v[t, b], v[-1]]) for k, v in after.items()}
+    _, values, _ = network(seen, memory)
+    count = len(fragment.final_index)
+    return values[:count].float(), values[count:].float()
