@@ -72,6 +72,9 @@ class BlockworldBridge:
     start_pitch: float = option(
         0.0, "where one looks at the start, down from the horizon", unit="degrees"
     )
+    auto_jump: bool = option(
+        False, "whether walking against a step jumps up it, as Minecraft's option of that name"
+    )
     ticks_per_step: int = option(1, "ticks of 50 ms for which a step holds its keys", unit="ticks")
     threads: int = option(1, "threads that share the worlds of an instance")
 

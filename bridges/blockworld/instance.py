@@ -19,7 +19,7 @@ from bridges.blockworld.recipes import RECIPES
 from bridges.blockworld.signals import SIGNALS, report
 from bridges.blockworld.tick import advance
 from bridges.blockworld.warm import SENSES, compile_missing
-from bridges.blockworld.world import CONTROLS, WORLD
+from bridges.blockworld.world import AUTO_JUMP, CONTROLS, WORLD
 from rollout.api import Columns, Frame, Start, allocate
 from rollout.errors import InputError, OutOfTurnError, SpaceError
 
@@ -42,6 +42,7 @@ class BlockworldInstance:
     def __init__(self, bridge: BlockworldBridge, width: int) -> None:
         self._width, self._threads = width, min(bridge.threads, -(-width // _FEWEST))
         self._ticks, self._pitch = bridge.ticks_per_step, bridge.start_pitch
+        self._auto_jump = bridge.auto_jump
         self._recipes = sum(1 << n for n, r in enumerate(RECIPES) if r.name in bridge.recipes)
         self._layout = layout_of(bridge.actions, bridge.compact_actions)
         self._worlds = np.zeros(width, WORLD)
@@ -96,6 +97,8 @@ class BlockworldInstance:
         except SpaceError:
             # What was chosen for a slot that is over is ignored, whatever it is.
             self._decode_playing(actions)
+        if self._auto_jump:
+            self._controls["keys"] |= AUTO_JUMP
         self._each(advance, self._worlds, self._controls, self._playing, self._ticks)
         self._show(None)
         return self._frame

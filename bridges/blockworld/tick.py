@@ -15,7 +15,19 @@ from bridges.blockworld.hands import tick_hands
 from bridges.blockworld.motion import tick_player
 from bridges.blockworld.screen import move_cursor, tick_screen
 from bridges.blockworld.whole import whole
-from bridges.blockworld.world import ATTACK, AUTO_CLICK, DROP, INVENTORY, NO_SCREEN, USE
+from bridges.blockworld.world import (
+    ATTACK,
+    AUTO_CLICK,
+    AUTO_JUMP,
+    DROP,
+    FORWARD,
+    INVENTORY,
+    JUMP,
+    NO_SCREEN,
+    USE,
+)
+
+_STILL = 1e-3  # square of a speed, in blocks per tick, that whoever walks freely is above
 
 
 @kernel
@@ -46,6 +58,12 @@ def advance(worlds: Any, controls: Any, playing: Any, ticks: int, lo: int, hi: i
 
 
 @inner
+def stands_still(w: World) -> bool:
+    """Whether the player stands and does not move: what it walked into is in its way."""
+    return bool(w.on_ground != 0 and w.vx * w.vx + w.vz * w.vz < _STILL)
+
+
+@inner
 def turn(w: World, yaw: float, pitch: float) -> None:
     """Turns the camera by so many degrees, or moves the cursor if a screen is open."""
     if w.screen != NO_SCREEN:
@@ -64,7 +82,8 @@ def tick(w: World, keys: int, first: bool) -> None:
     The order is part of the game's rules: clock, screen or hands, the player's motion, its body,
     creatures, arrows, drops, furnaces.
     """
-    pressed = keys & ~whole(w.keys_before)
+    before = whole(w.keys_before)
+    pressed = keys & ~before
     w.keys_before = keys
     if first and keys & AUTO_CLICK:
         pressed |= keys & (DROP | INVENTORY)
@@ -83,6 +102,8 @@ def tick(w: World, keys: int, first: bool) -> None:
         tick_hands(w, keys, pressed)
         if w.screen != NO_SCREEN or w.sleep_ticks > 0:
             moving = 0
+    if moving & before & AUTO_JUMP and moving & before & FORWARD and stands_still(w):
+        moving |= JUMP
     tick_player(w, moving)
     tick_body(w)
     tick_creatures(w)

@@ -58,6 +58,8 @@ AUTO_CLICK = 1 << 20
 
 With it a held attack strikes whenever a creature is aimed at and the blow has its full strength,
 and in a screen attack and use click once a step; inventory and drop likewise. Digging goes on."""
+AUTO_JUMP = 1 << 21
+"""Bit of the keys: whoever walks against a step jumps up it."""
 
 CONTROLS = np.dtype([("keys", "u4"), ("pitch", "f4"), ("yaw", "f4")], align=True)
 """What a player does in one step: the keys that are held, and how far the camera turns, in degrees.

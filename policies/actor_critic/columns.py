@@ -17,6 +17,7 @@ PRIVILEGED = "privileged"
 """Beginning of the names of columns that tell what no player can know."""
 
 _FEW = 64  # an integer Box with fewer values than this holds symbols
+_MOST = 2**16  # values of a symbol; a table of more is a mistake
 _SMALLEST = 8  # pixels; a smaller array is no picture
 _WIDE = 1e6  # a bound further out than this is no scale
 
@@ -64,7 +65,7 @@ def entries(
         UnknownNameError: there is no such column.
         ConfigError: a column cannot be read, or none is left.
     """
-    for name in (*columns, *symbols):
+    for name in columns:
         if name not in space.spaces:
             raise UnknownNameError("observation column", name, list(space.spaces))
     wanted = list(columns) or [k for k in space.spaces if not k.startswith(PRIVILEGED)]
@@ -73,6 +74,9 @@ def entries(
             f"every observation ({', '.join(space.spaces)}) is privileged; name those to learn "
             f"from in policy.columns"
         )
+    for name in symbols:
+        if name not in wanted:
+            raise UnknownNameError("column of symbols among those that are read", name, wanted)
     return [_entry(key, space.spaces[key], key in symbols) for key in sorted(wanted)]
 
 
@@ -93,10 +97,16 @@ def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
     if leaf.dtype == np.uint8 and _is_picture(shape) and not symbols:
         return ColumnEntry(key, "picture", shape)
     if np.issubdtype(leaf.dtype, np.integer):
-        least, most = leaf.low.astype(np.int64).ravel(), leaf.high.astype(np.int64).ravel()
-        if symbols or (most - least).max(initial=0) + 1 < _FEW:
-            options = tuple(int(n) for n in most - least + 1)
-            return ColumnEntry(key, "symbols", shape, options, tuple(int(n) for n in least))
+        # Python's integers: 64 bits do not hold the number of values of 64 bits.
+        least, most = ([int(n) for n in bound.ravel()] for bound in (leaf.low, leaf.high))
+        options = tuple(b - a + 1 for a, b in zip(least, most, strict=True))
+        if symbols and max(options, default=0) > _MOST:
+            raise ConfigError(
+                f"the observation {key!r} has {max(options)} values, too many for symbols (at most "
+                f"{_MOST}); drop it from symbols, and it is read as numbers"
+            )
+        if symbols or max(options, default=0) < _FEW:
+            return ColumnEntry(key, "symbols", shape, options, tuple(least))
     low, high = (bound.astype(np.float64).ravel() for bound in (leaf.low, leaf.high))
     bounded = (np.abs(low) < _WIDE) & (np.abs(high) < _WIDE) & (high > low)
     low, high = np.where(bounded, low, np.nan), np.where(bounded, high, np.nan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,8 +63,13 @@ class Symbols(nn.Module):
         self._shared = embedding > 0
         rows = int(options.max()) if self._shared else int(options.sum())
         firsts = np.zeros_like(options) if self._shared else np.cumsum([0, *options[:-1]])
-        shift = torch.tensor(firsts - np.array(entry.starts), dtype=torch.int64)
-        self.register_buffer("_shift", shift, persistent=False)
+        starts = np.array(entry.starts)
+        bounds = {"_shift": firsts - starts, "_least": firsts, "_most": firsts + options - 1}
+        for name, bound in bounds.items():
+            own = torch.tensor(bound, dtype=torch.int64)
+            self.register_buffer(name, own, persistent=False)
+        # A slot that never played shows zeros, which need not be among the symbols.
+        self._clamp = bool(((starts > 0) | (starts + options <= 0)).any())
         self.table = nn.Parameter(torch.empty(rows, embedding if self._shared else width))
         # As a linear layer on one-hot rows would begin: unit variance after the sum.
         nn.init.normal_(self.table, std=1.0 if self._shared else len(options) ** -0.5)
@@ -73,9 +79,38 @@ class Symbols(nn.Module):
         """Returns ``(B, size)``, or what is added to the first layer, ``(B, width)``."""
         flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)
         index = flat.to(torch.int64) + self._shift  # type: ignore[operator] # a buffer
+        if self._clamp:
+            index = index.clamp(self._least, self._most)  # type: ignore[arg-type] # buffers
         if self._shared:
             return functional.embedding(index, self.table).flatten(1)
-        return functional.embedding_bag(index, self.table, mode="sum")
+        if index.device.type != "cpu":
+            return functional.embedding_bag(index, self.table, mode="sum")
+        out: Tensor = _SumOfRows.apply(index, self.table)  # type: ignore[no-untyped-call] # torch
+        return out
+
+
+class _SumOfRows(torch.autograd.Function):
+    """``embedding_bag`` in the mode "sum", with a gradient that is three times as fast on a CPU.
+
+    Torch adds up the gradient of each looked-up row one by one; here each place adds its own in
+    one pass over the batch.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, index: Tensor, table: Tensor) -> Tensor:
+        """Returns the sum of the rows ``index`` ``(B, places)`` of ``table``, ``(B, width)``."""
+        ctx.save_for_backward(index)
+        ctx.rows = len(table)
+        return functional.embedding_bag(index, table, mode="sum")
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor]:
+        """Returns the gradient of the table."""
+        (index,), (gradient,) = ctx.saved_tensors, gradients
+        out = gradient.new_zeros(ctx.rows, gradient.shape[1])
+        for place in index.T.contiguous():
+            out.index_add_(0, place, gradient)
+        return None, out
 
 
 def nature_cnn(channels: int, width: float) -> nn.Sequential:

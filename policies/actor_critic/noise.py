@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_TO_UNIT = np.float32(2.0**-24)
+_TO_UNIT = np.float32(2.0**-23)
+"""Of 23 bits: half a unit more still fits a float32, so that no number is rounded up to 1."""
 
 
 def uniform(seeds: NDArray[np.uint64], steps: NDArray[np.int64], count: int) -> NDArray[np.float32]:
@@ -29,7 +30,7 @@ def uniform(seeds: NDArray[np.uint64], steps: NDArray[np.int64], count: int) -> 
     with np.errstate(over="ignore"):  # it wraps round on purpose
         base = _mix(seeds + steps.astype(np.uint64) * _GOLDEN)
         words = base[:, None] + np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN
-        bits = (_mix(words) >> np.uint64(40)).astype(np.float32)
+        bits = (_mix(words) >> np.uint64(41)).astype(np.float32)
     return np.asarray((bits + np.float32(0.5)) * _TO_UNIT)
 
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from rollout.api import BridgeSpec, Columns, ColumnSpec, Decision, Details, Start, Task, option
+from rollout.api import (
+    Array,
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Decision,
+    Details,
+    Start,
+    Task,
+    option,
+)
 from rollout.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -150,8 +160,8 @@ class ActorCriticPlayer:
 
         network = self.network
         with torch.inference_mode():
-            seen = {key: torch.from_numpy(observations[key]) for key in self._reads}
-            kept = {key: torch.from_numpy(memory[key]) for key in network.memory_keys}
+            seen = {key: torch.from_numpy(_writable(observations[key])) for key in self._reads}
+            kept = {key: torch.from_numpy(_writable(memory[key])) for key in network.memory_keys}
             logits, value, after = network(seen, kept)
             logits = logits.float()
             scores: Tensor = logits
@@ -164,3 +174,8 @@ class ActorCriticPlayer:
         remembered[_SEED], remembered[_STEP] = memory[_SEED], memory[_STEP] + 1
         extras = {"logp": logp.numpy(), "value": value.float().numpy()}
         return Decision(network.layout.decode(choices), remembered, extras)
+
+
+def _writable(array: Array) -> Array:
+    """The array, or a copy of one that is read-only, which torch would warn of."""
+    return array if array.flags.writeable else array.copy()

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from rollout.errors import ConfigError, InputError
 
 FORMAT = 1
 _ABOUT, _WEIGHTS, _OPTIMIZER = "checkpoint.json", "weights.pt", "optimizer.pt"
+_NEEDED = {"update", "env_steps", "policy", "observation_space", "action_space", "sha256"}
 _DIGITS = 8  # of the update in a folder's name, so that names sort
 
 
@@ -103,6 +105,11 @@ class Checkpoint:
             return dict(torch.load(file, map_location="cpu", weights_only=True))
         except OSError as error:
             raise CheckpointError(f"{file} cannot be read: {error.strerror or error}") from error
+        except (pickle.UnpicklingError, RuntimeError) as error:
+            raise CheckpointError(
+                f"{file} is no file of tensors, or holds more than tensors, and was not opened; "
+                f"use another checkpoint"
+            ) from error
 
     def require_spaces(self, spec: BridgeSpec) -> None:
         """Checks that the network fits a game: it reads what is there, and chooses what is asked.
@@ -180,7 +187,10 @@ def write_checkpoint(
             "action_space": {k: space_to_json(s) for k, s in spec.action_space.spaces.items()},
             "sha256": digests,
         }
-        (beside / _ABOUT).write_text(json.dumps(whole, indent=1) + "\n")
+        with (beside / _ABOUT).open("w") as text:
+            text.write(json.dumps(whole, indent=1) + "\n")
+            text.flush()
+            os.fsync(text.fileno())
         if place.exists():  # written by a session that was killed before it could say so
             shutil.rmtree(place)
         beside.rename(place)
@@ -191,8 +201,11 @@ def write_checkpoint(
 
 
 def prune(folder: Path, keep: int) -> None:
-    """Removes all but the newest ``keep`` checkpoints."""
-    for path in _inside(folder)[:-keep]:
+    """Removes all but the newest ``keep`` checkpoints, and what killed sessions left half written.
+
+    Only the one session that writes to the folder may call it.
+    """
+    for path in (*_inside(folder)[:-keep], *folder.glob(".*.tmp")):
         shutil.rmtree(path, ignore_errors=True)
 
 
@@ -238,6 +251,11 @@ def _read(path: Path) -> Checkpoint:
         raise CheckpointError(
             f"{file} has format {known}, and this version of gamut reads format {FORMAT}; open it "
             f"with the version it names, {about.get('versions', {}).get('gamut')}"
+        )
+    missing = sorted(_NEEDED - about.keys())
+    if missing:
+        raise CheckpointError(
+            f"{file} is damaged: it does not say {', '.join(missing)}; use another checkpoint"
         )
     return Checkpoint(path, about)
 

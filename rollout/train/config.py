@@ -138,6 +138,12 @@ class TrainConfig(RunConfig):
                 f"ppo.minibatch={ppo.minibatch} is larger than ppo.batch={ppo.batch}; make it at "
                 f"most as large"
             )
+        taken = ppo.epochs * self.minibatches
+        if taken % ppo.accumulate:
+            raise ValueError(
+                f"ppo.accumulate={ppo.accumulate} does not divide the {taken} minibatches of an "
+                f"update ({self.minibatches} in each of {ppo.epochs} epochs); choose one that does"
+            )
         if steps % min(ppo.bptt, steps):
             raise ValueError(
                 f"fragment.steps={steps} is no multiple of ppo.bptt={ppo.bptt}; choose one that is"

@@ -7,6 +7,7 @@ is to the policy that acted, however old its weights are.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -109,35 +110,45 @@ class PpoLearner:
         rng = np.random.default_rng((how.seed, how.number))
         self.network.train()
         totals: dict[str, Tensor] = {}
-        count, skipped, norms = 0, 0, []
+        count, norms = 0, list[float]()
+        parts, most = self.settings.epochs * self.settings.minibatches, self.settings.accumulate
         self.optimizer.zero_grad(set_to_none=True)
-        for minibatch in rows.minibatches(rng, self.settings):
-            loss, figures = self._loss(minibatch, how)
-            (loss / self.settings.accumulate).backward()  # type: ignore[no-untyped-call] # torch
-            for key, value in figures.items():
-                totals[key] = totals[key] + value if key in totals else value
-            count += 1
-            if count % self.settings.accumulate == 0:
-                norm = self._step()
-                norms.append(norm)
-                skipped += not math.isfinite(norm)
+        for number, minibatch in enumerate(rows.minibatches(rng, self.settings)):
+            if not minibatch.empty:
+                loss, figures = self._loss(minibatch, how)
+                together = min(most, parts - number // most * most)  # fewer for the last step
+                (loss / together).backward()  # type: ignore[no-untyped-call] # torch
+                for key, value in figures.items():
+                    totals[key] = totals[key] + value if key in totals else value
+                count += 1
+            if (number + 1) % most == 0 or number + 1 == parts:
+                norms += self._step()
         out = {key: float(value) / count for key, value in totals.items()}
         finite = [n for n in norms if math.isfinite(n)]
+        skipped = len(norms) - len(finite)
         out["grad_norm"] = sum(finite) / len(finite) if finite else math.nan
         out |= {"skipped_steps": float(skipped), "explained_variance": rows.explained}
         return out
 
-    def _step(self) -> float:
-        gradients = [p.grad for p in self._parameters if p.grad is not None]
+    def _step(self) -> list[float]:
+        """Steps on the gradients there are; returns their norm, or nothing where there are none."""
         if self._reduce is not None:
+            # Whoever had no rows takes part all the same: the others wait for its message.
+            gradients = [
+                torch.zeros_like(p) if p.grad is None else p.grad for p in self._parameters
+            ]
             self._reduce(gradients)
+            for parameter, gradient in zip(self._parameters, gradients, strict=True):
+                parameter.grad = gradient
+        elif all(p.grad is None for p in self._parameters):
+            return []
         most = self.settings.max_grad_norm
         norm = float(nn.utils.clip_grad_norm_(self._parameters, math.inf if most is None else most))
         # One bad minibatch must not end a run of days: it is skipped, and counted.
         if math.isfinite(norm):
             self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return norm
+        return [norm]
 
     def _rows(self, batch: Mapping[str, Array]) -> _Rows:
         s = self.settings
@@ -151,22 +162,27 @@ class PpoLearner:
         )
         valid = batch["valid"]
         explained = _explained(batch["value"][valid], target[valid])
-        if s.normalize_advantages:
+        if s.normalize_advantages and valid.any():
             chosen = advantage[valid]
             advantage = (advantage - chosen.mean()) / (chosen.std() + 1e-8)
         arrays = {"advantage": advantage, "target": target}
         arrays |= {k: batch[k] for k in ("logp", "value", "first", "valid")}
-        columns = {k: torch.from_numpy(v).to(self._device) for k, v in arrays.items()}
-        columns["choices"] = self.network.layout.encode(part(batch, ACTION)).to(self._device)
-        seen = {
-            OBSERVATION + k: torch.as_tensor(v).to(self._device)
-            for k, v in part(batch, OBSERVATION).items()
-        }
-        memory = {k: torch.from_numpy(v).to(self._device) for k, v in part(batch, MEMORY).items()}
-        rows = _Rows(columns | seen, memory, explained)
+        with warnings.catch_warnings():
+            # What Ray hands over is read-only, and nothing here writes to it.
+            warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+            columns = {k: torch.from_numpy(v).to(self._device) for k, v in arrays.items()}
+            columns["choices"] = self.network.layout.encode(part(batch, ACTION)).to(self._device)
+            for key, array in part(batch, OBSERVATION).items():
+                columns[OBSERVATION + key] = torch.from_numpy(array).to(self._device)
+            memory = {
+                k: torch.from_numpy(v).to(self._device) for k, v in part(batch, MEMORY).items()
+            }
+        rows = _Rows(columns, memory, explained)
         if self._reference is not None:
             rows.columns["reference"] = self._reference_logits(rows)
         if self.network.memory_keys:
+            # Rows without a step stay in their sequences; a choice of theirs need not be one.
+            columns["choices"] = columns["choices"] * columns["valid"].unsqueeze(-1)
             rows.cut(s.bptt, self.network)
         else:
             rows.flatten()
@@ -239,6 +255,11 @@ class _Minibatch:
     memory: Tensors | None
     weight: Tensor | None
 
+    @property
+    def empty(self) -> bool:
+        """Whether there are no rows at all."""
+        return self.columns["logp"].numel() == 0
+
     def mean(self, values: Tensor) -> Tensor:
         """The mean over rows that hold a step."""
         if self.weight is None:
@@ -308,5 +329,7 @@ def _observed(columns: Tensors) -> Tensors:
 
 def _explained(value: Array, target: Array) -> float:
     """Share of the targets' variance that the values explain; NaN where there is none."""
+    if not target.size:
+        return math.nan
     variance = float(target.var())
     return 1.0 - float((target - value).var()) / variance if variance > 0 else math.nan

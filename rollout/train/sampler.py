@@ -27,7 +27,7 @@ class Sample:
     Attributes:
         batch: the steps, see ``rollout.train.batch``.
         env_steps: number of steps in it.
-        version: number of the weights that played.
+        version: number of the oldest weights that played in it.
         results: every episode that ended.
         losses: every episode that was lost.
         abandoned: episodes that were lost more often than they are tried again.
@@ -124,7 +124,7 @@ class Sampler:
             batch["reward"] *= np.float32(self._scale)
         if self._clip is not None:
             np.clip(batch["reward"], -self._clip, self._clip, out=batch["reward"])
-        return Sample(batch, fragment.env_steps, self._policy.version, results, losses)
+        return Sample(batch, fragment.env_steps, int(fragment.version[0]), results, losses)
 
     def position(self) -> dict[str, Any]:
         """Returns where the schedule stands, as JSON-able data; ``schedule.restore`` takes it."""

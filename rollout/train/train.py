@@ -152,12 +152,15 @@ class _Job:
             self.conclude("interrupted")
             raise
         except BudgetExhausted as error:
+            self._note_losses(algorithm.last)
             self._save(algorithm)
             missing = f"{error}. Saved: update {self._update}, {self.env_steps} steps"
         self.conclude("done" if missing is None else "ended short")
         return missing
 
     def _begin(self, algorithm: Any) -> None:
+        # From here on: what came before, launching the games, is no part of any rate.
+        self._figures = Aggregates(env_steps=self.env_steps, episodes=self._figures.episodes)
         saved, first = self._saved, self._plan.config.initialize_from
         if saved is not None:
             algorithm.remember(saved.weights(), saved.optimizer())
@@ -173,13 +176,7 @@ class _Job:
         self._figures.add_episodes(now.results)
         self._visits.add(now.results)
         self._dropped += now.dropped_steps
-        for loss in now.losses:
-            self._lost[loss.phase] += 1
-            with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
-                log.warning(
-                    "episode lost in %s after %d steps: %s", loss.phase, loss.steps, loss.reason
-                )
-        self._abandoned += [start.episode for start in now.abandoned]
+        self._note_losses(now)
         trained = {f"train/{k}": v for k, v in now.figures.items() if not math.isnan(v)}
         own = {
             "train/update": now.update,
@@ -197,6 +194,15 @@ class _Job:
             if key in values:
                 shown[name] = round(values[key], 2)
         progress.update(share((now.env_steps, self._plan.config.env_steps)), shown)
+
+    def _note_losses(self, now: Any) -> None:
+        for loss in now.losses:
+            self._lost[loss.phase] += 1
+            with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
+                log.warning(
+                    "episode lost in %s after %d steps: %s", loss.phase, loss.steps, loss.reason
+                )
+        self._abandoned += [start.episode for start in now.abandoned]
 
     def _save(self, algorithm: Any) -> None:
         """Writes a checkpoint of the newest update, once."""

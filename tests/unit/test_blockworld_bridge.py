@@ -11,12 +11,15 @@ import pytest
 import yaml
 
 from bridges.blockworld import BlockworldBridge
+from bridges.blockworld.actions import COMPACT
 from bridges.blockworld.bridge import OBSERVATIONS, TASKS
+from bridges.blockworld.layouts import layout_of
+from bridges.blockworld.world import CONTROLS, WORLD
 from rollout.api import Splits, Start, sample
 from rollout.cli import main
 from rollout.collect import collect
 from rollout.config import CollectConfig, build_plugin
-from rollout.errors import ConfigError, InputError, OutOfTurnError, UnknownNameError
+from rollout.errors import ConfigError, InputError, OutOfTurnError, SpaceError, UnknownNameError
 from rollout.tasks import load_task, task_names
 
 SPEC = BlockworldBridge().spec
@@ -81,6 +84,8 @@ BAD = {
     "bridge.observe=[rgb, rgb]": "different names",
     "bridge.actions=humane": "Nearest: human",
     "bridge.recipes=[crafting_tabel]": "unknown recipe 'crafting_tabel'. Nearest: crafting_table",
+    "bridge.start_pitch=91": "start_pitch must be from -90.0 to 90.0, got 91",
+    "bridge.compact_actions=[forward]": "actions=human; set actions=compact",
     "bridge.oracle=hunt_sheeps": "unknown skill 'hunt_sheeps'. Nearest: hunt_sheep",
     "policy.name=oracle": "set bridge.oracle",
     "task=hunt_sheeps": "Nearest: hunt_sheep",
@@ -127,6 +132,32 @@ def test_the_options_are_checked_in_python_too():
         BlockworldBridge(observe="rgb")
     with pytest.raises(UnknownNameError, match="action layout"):
         BlockworldBridge(actions="joystick")
+
+
+def test_some_of_the_compact_actions():
+    names = ("turn_right", "forward_attack")
+    bridge = BlockworldBridge(actions="compact", compact_actions=names)
+    assert bridge.spec.action_space["action"].n == 2
+    assert bridge.spec.action_labels["action"] == names
+    with pytest.raises(UnknownNameError, match="Nearest: forward"):
+        BlockworldBridge(actions="compact", compact_actions=("forwards",))
+    with pytest.raises(ConfigError, match="different names"):
+        BlockworldBridge(actions="compact", compact_actions=("forward", "forward"))
+    with pytest.raises(ConfigError, match="oracle needs every action"):
+        BlockworldBridge(actions="compact", compact_actions=names, oracle="hunt_sheep")
+    layout, whole = layout_of("compact", names), layout_of("compact")
+    worlds, some, all_ = np.zeros(2, WORLD), np.zeros(2, CONTROLS), np.zeros(2, CONTROLS)
+    layout.decode({"action": np.array([0, 1])}, worlds, some)
+    numbers = [COMPACT.index(name) for name in names]
+    whole.decode({"action": np.array(numbers)}, worlds, all_)
+    assert some.tobytes() == all_.tobytes()
+    back = layout.encode(all_["keys"], all_["pitch"], all_["yaw"], worlds)
+    assert back["action"].tolist() == [0, 1]
+    assert layout.describe({"action": np.int64(1)}) == "forward_attack"
+    with pytest.raises(SpaceError, match="expected 0 to 1"):
+        layout.decode({"action": np.array([0, 2])}, worlds, some)
+    with pytest.raises(ConfigError, match="leaves out look_up"):
+        layout.encode(np.zeros(1, np.uint32), np.array([-15.0]), np.zeros(1), worlds)
 
 
 def test_importing_the_bridge_compiles_and_imports_nothing_heavy():
@@ -266,3 +297,15 @@ def test_it_is_installed_under_its_name():
     assert build_plugin("bridges", "blockworld", {"observe": ["vitals"]}) == BlockworldBridge(
         observe=("vitals",)
     )
+
+
+@heavy
+def test_where_one_looks_at_the_start(tmp_path):
+    task = load_task(SPEC, "blockworld", "hunt_sheep")
+    start = Start(Splits(task.state_space).take("train", 1)[0], 0)
+    for pitch in (0.0, 15.0):
+        bridge = BlockworldBridge(observe=("compass",), start_pitch=pitch)
+        instance = bridge.launch(tmp_path, (), width=1, timeout_s=300)
+        instance.reset([0], [start], timeout_s=9)
+        assert instance._worlds["pitch"][0] == pitch
+        instance.close()

@@ -51,6 +51,23 @@ def test_auto_click_presses_once_a_step():
         assert worlds[0]["count"][0] == left
 
 
+@pytest.mark.parametrize("auto", [0, world.AUTO_JUMP])
+def test_auto_jump_walks_up_a_step_and_only_then_jumps(auto):
+    worlds = flat_world()
+    for x in range(X - 2, X + 3):
+        put(worlds, x, FEET, Z + 3, "stone")
+    highest = FEET
+    for _ in range(12):  # free ground first: nothing to jump up
+        play(worlds, world.FORWARD | auto)
+        highest = max(highest, worlds[0]["y"])
+    assert highest == FEET
+    for _ in range(40):
+        play(worlds, world.FORWARD | auto)
+        highest = max(highest, worlds[0]["y"])
+    assert (highest >= FEET + 1) == bool(auto)
+    assert (worlds[0]["z"] > Z + 3) == bool(auto)
+
+
 @settings(deadline=None, max_examples=200)
 @given(
     st.floats(0, 359.5, width=32), st.floats(-1e4, 1e4, width=32), st.floats(-1e4, 1e4, width=32)

@@ -107,6 +107,28 @@ def test_units_gained_on_the_way_to_a_signal():
     ]
 
 
+def test_shaping_pays_for_rises_of_other_signals_and_changes_nothing_else():
+    def both(kills, dealt, over=None):
+        made = frame("kills", kills, over)
+        made.signals["dealt"] = np.array(dealt, np.float32)
+        return made
+
+    recipe = SignalGoal(signal="kills", target=2, reward=5, shaping={"dealt": 0.5})
+    assert recipe.requires == {"kills", "dealt"}
+    evaluator = recipe.build(2)
+    evaluator.reset([0, 1], [START] * 2, both([0, 0], [3, 0]))
+    frames = [
+        both([0, 0], [7, 0]),  # 4 dealt by the first
+        both([1, 0], [7, np.nan]),
+        both([1, 0], [2, 6], [True, False]),  # a fall pays nothing; over from here on
+        both([1, 0], [9, 6], [True, False]),
+    ]
+    verdicts = [evaluator.judge({}, f) for f in frames]
+    assert [v.reward.tolist() for v in verdicts] == [[2, 0], [5, 0], [0, 3], [0, 0]]
+    assert [v.progress.tolist() for v in verdicts] == [[0, 0], [0.5, 0], [0.5, 0], [0.5, 0]]
+    assert verdicts[-1].outcome.tolist() == [FAILURE, RUNNING]
+
+
 def test_the_way_begins_at_the_reset():
     recipe = SignalGoal(signal="wood", target=4)
     assert judge(recipe, "wood", [2, 5, 0], ([3, 5, 0], [False, False, True])) == [

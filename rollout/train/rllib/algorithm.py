@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
@@ -22,21 +21,16 @@ from ray.rllib.utils.metrics import (
 )
 
 from rollout.api import Columns, EpisodeResult, Loss, Start
-from rollout.errors import BudgetExhausted, GamutError
+from rollout.errors import BudgetExhausted
 from rollout.train.batch import env_steps, join
 from rollout.train.config import learning_rate, reference_coef
 from rollout.train.plan import TrainPlan
 from rollout.train.ppo import Update
 from rollout.train.rllib.learner import ColumnLearner
 from rollout.train.rllib.module import NetworkModule
+from rollout.train.rllib.remote import RemoteRunners
 from rollout.train.rllib.runner import PLAN, FragmentRunner
 from rollout.train.sampler import Sample
-
-log = logging.getLogger(__name__)
-
-_POLL_S = 2.0  # how often runners that are silent are looked after
-_FETCH_S = 120.0  # most time to fetch a fragment that is ready
-_ARRIVAL_S = 900.0  # most time for a runner to appear: a cluster may have to start a machine first
 
 
 @dataclass
@@ -77,6 +71,9 @@ class ColumnPPOConfig(PPOConfig):  # type: ignore[misc] # RLlib is untyped
     def __init__(self, algo_class: Any = None) -> None:
         super().__init__(algo_class or ColumnPPO)
 
+    def validate_train_batch_size_vs_rollout_fragment_length(self) -> None:
+        """Allows every size: batches are made of whole fragments, however many those are."""
+
 
 def config_of(plan: TrainPlan) -> ColumnPPOConfig:
     """Returns the RLlib configuration of a run."""
@@ -88,15 +85,17 @@ def config_of(plan: TrainPlan) -> ColumnPPOConfig:
         env_config={PLAN: plan},
         disable_env_checking=True,
     )
+    share = _share(c.runners * spec.resources.cpus + c.learners.count)
     config.env_runners(
         env_runner_cls=FragmentRunner,
         num_env_runners=c.runners,
-        num_cpus_per_env_runner=spec.resources.cpus,
+        num_cpus_per_env_runner=share * spec.resources.cpus,
         num_gpus_per_env_runner=spec.resources.gpus,
         rollout_fragment_length=c.fragment.steps,
     )
     config.learners(
         num_learners=c.learners.count,
+        num_cpus_per_learner=share,
         num_gpus_per_learner=c.learners.gpus,
         learner_class=ColumnLearner,
     )
@@ -122,22 +121,24 @@ def config_of(plan: TrainPlan) -> ColumnPPOConfig:
         max_num_env_runner_restarts=c.host.restarts,
         delay_between_env_runner_restarts_s=1.0,
     )
-    config.debugging(seed=c.seed, log_level="WARN")
+    config.resources(num_cpus_for_main_process=share)
+    config._dont_auto_sync_env_runner_states = True  # weights travel with every request
+    # No seed here: ours come with the plan, and RLlib's would make torch deterministic, which takes
+    # seconds to import and slows what is deterministic already.
+    config.debugging(log_level="ERROR")
     return config
 
 
-@dataclass
-class _Runner:
-    """A remote runner, as the algorithm knows it."""
+def _share(cpus: float) -> float:
+    """Returns how much of a processor each that is asked for gets, where Ray runs already.
 
-    number: int
-    handle: Any
-    pending: Any = None
-    version: int = 0  # of the weights that the pending request plays with
-    asked: float = 0.0
-    heard: bool = False
-    failures: int = 0
-    position: dict[str, Any] | None = None
+    Actors beyond the processors there are share them: asked for whole ones, they would wait for
+    ever. One more is counted for the process that leads, which under Tune is an actor too.
+    """
+    if not ray.is_initialized():
+        return 1.0
+    there = float(ray.cluster_resources().get("CPU", 1.0))
+    return min(1.0, math.floor(1000 * there / (cpus + 1.0)) / 1000)
 
 
 class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
@@ -155,14 +156,11 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
         """Builds runners and learners; see RLlib."""
         self.plan: TrainPlan = config.env_config[PLAN]
         self.last = Iteration()
-        self._positions: dict[int, dict[str, Any]] = {}
-        self._leftover: list[Sample] = []
-        super().setup(config)
-        group = self.env_runner_group
-        self._runners = [
-            _Runner(number, handle) for number, handle in group._worker_manager.actors().items()
-        ]
         self._weights_ref: Any = None
+        super().setup(config)
+        actors = self.env_runner_group._worker_manager.actors()
+        self._remote = RemoteRunners(self.plan, actors) if actors else None
+        self._positions = self._positions_now()
 
     @classmethod
     def get_default_config(cls) -> ColumnPPOConfig:
@@ -173,7 +171,13 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
         """Makes one update."""
         before, began = self.last, time.monotonic()
         self.last = now = Iteration(before.update + 1, before.env_steps)
-        samples = self._collect(now)
+        try:
+            samples = self._collect(now)
+        except BudgetExhausted:
+            # There is no update to speak of; what was lost on the way must be told all the same.
+            self.last = Iteration(before.update, before.env_steps)
+            self.last.losses, self.last.abandoned = now.losses, now.abandoned
+            raise
         batch = self._batch(samples, now)
         now.sample_s = time.monotonic() - began
         how = Update(
@@ -187,6 +191,7 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
         if batch is not None:
             now.figures = self._update(batch, how)
         now.update_s = time.monotonic() - began
+        self._positions = self._positions_now()
         self._show(now)
 
     def _update(self, batch: Columns, how: Update) -> dict[str, float]:
@@ -194,9 +199,14 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
         shared = MultiAgentBatch({DEFAULT_MODULE_ID: SampleBatch(batch)}, steps)
         results = self.learner_group.update(batch=shared, how=how)
         self.metrics.aggregate(results, key=LEARNER_RESULTS)
-        own = results[0][DEFAULT_MODULE_ID]
         self._weights_ref = None
-        return {key: float(value.peek()) for key, value in own.items()}
+        figures: dict[str, list[float]] = {}
+        for result in results:
+            for key, value in result[DEFAULT_MODULE_ID].items():
+                figures.setdefault(key, []).append(float(value.peek()))
+        # A learner whose share of the batch was empty has no figures, or none that are numbers.
+        known = {key: [v for v in values if not math.isnan(v)] for key, values in figures.items()}
+        return {key: sum(v) / len(v) if v else math.nan for key, v in known.items()}
 
     def _show(self, now: Iteration) -> None:
         """Tells RLlib's metrics the figures that Tune and its users know by name."""
@@ -225,93 +235,33 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
         return join(batches) if batches else None
 
     def _collect(self, now: Iteration) -> list[Sample]:
-        """Takes fragments until they make a batch."""
-        samples = self._collect_here() if not self._runners else self._collect_there(now)
-        for sample in samples:
-            now.fresh_steps += sample.env_steps
-            now.results += sample.results
-            now.losses += sample.losses
-            now.abandoned += sample.abandoned
+        """Takes fragments until they make a batch; notes what happened even if they never do."""
+        samples: list[Sample] = []
+        version = now.update - 1
+        try:
+            if self._remote is None:
+                self._collect_here(samples, version)
+            else:
+                self._remote.collect(samples, version, self._shared_weights)
+        finally:
+            for sample in samples:
+                now.fresh_steps += sample.env_steps
+                now.results += sample.results
+                now.losses += sample.losses
+                now.abandoned += sample.abandoned
         now.env_steps += now.fresh_steps
         return samples
 
-    def _collect_here(self) -> list[Sample]:
+    def _collect_here(self, samples: list[Sample], version: int) -> None:
         sampler = self.env_runner.sampler
-        sampler.load(self.weights(), self.last.update - 1)
-        samples: list[Sample] = []
+        sampler.load(self.weights(), version)
         while sum(s.env_steps for s in samples) < self.plan.config.ppo.batch:
             samples.append(sampler.sample())
-        return samples
 
-    def _collect_there(self, now: Iteration) -> list[Sample]:
-        c = self.plan.config
-        samples, self._leftover = self._leftover, []
-        version = now.update - 1
-        while True:
-            have = sum(s.env_steps for s in samples)
-            # After this update the newest weights are number version + 1.
-            late = [
-                r
-                for r in self._runners
-                if r.pending is not None and version + 1 - r.version > c.ppo.max_staleness
-            ]
-            if have >= c.ppo.batch and not late:
-                if c.ppo.max_staleness:
-                    self._ask(version)
-                return samples
-            if have < c.ppo.batch:
-                self._ask(version)
-            waiting = {r.pending: r for r in self._runners if r.pending is not None}
-            if not waiting:
-                raise BudgetExhausted(
-                    f"all {len(self._runners)} runners failed more than {c.host.restarts} times; "
-                    f"see the log for each death"
-                )
-            ready, _ = ray.wait(list(waiting), num_returns=1, timeout=_POLL_S)
-            for ref in ready:
-                sample = self._take(waiting[ref])
-                if sample is not None:
-                    samples.append(sample)
-            self._look_after()
-
-    def _ask(self, version: int) -> None:
-        """Asks every runner that plays nothing for a fragment."""
-        for runner in self._runners:
-            if runner.pending is None and runner.failures <= self.plan.config.host.restarts:
-                if self._weights_ref is None:
-                    self._weights_ref = ray.put(self.weights())
-                runner.pending = runner.handle.fragment.remote(
-                    self._weights_ref, version, runner.position
-                )
-                runner.version, runner.asked = version, time.monotonic()
-
-    def _take(self, runner: _Runner) -> Sample | None:
-        ref, runner.pending = runner.pending, None
-        try:
-            sample, runner.position = ray.get(ref, timeout=_FETCH_S)
-        except RayTaskError as error:
-            cause = error.as_instanceof_cause()
-            if not isinstance(cause, BudgetExhausted):
-                raise cause from None if isinstance(cause, GamutError) else error
-            runner.failures = self.plan.config.host.restarts + 1  # its games do not come up
-            log.warning("runner %d is given up: %s", runner.number, cause)
-            return None
-        except (RayActorError, GetTimeoutError) as error:
-            runner.failures += 1
-            log.warning("runner %d died and is replaced: %s", runner.number, _first_line(error))
-            return None
-        runner.heard = True
-        return sample  # type: ignore[no-any-return] # untyped ray
-
-    def _look_after(self) -> None:
-        """Replaces runners that have hung."""
-        now, limit = time.monotonic(), self.plan.stall_s()
-        for runner in self._runners:
-            most = limit if runner.heard else max(limit, _ARRIVAL_S)
-            if runner.pending is not None and now - runner.asked > most:
-                log.warning("runner %d gave nothing for %.0f s and is killed", runner.number, most)
-                ray.kill(runner.handle, no_restart=False)
-                runner.asked = now
+    def _shared_weights(self) -> Any:
+        if self._weights_ref is None:
+            self._weights_ref = ray.put(self.weights())
+        return self._weights_ref
 
     def weights(self) -> dict[str, Any]:
         """Returns the network's weights, as arrays by name."""
@@ -338,18 +288,27 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
         self._weights_ref = None
 
     def positions(self) -> dict[str, Any]:
-        """Returns where every runner's schedule stands, by number, as JSON-able data."""
-        if not self._runners:
+        """Returns where every runner's schedule stood when the newest update was made.
+
+        By number of the runner, as JSON-able data. What was played since belongs to no update yet
+        and is played again by whoever goes on from here.
+        """
+        return self._positions
+
+    def _positions_now(self) -> dict[str, Any]:
+        if self._remote is None:
             return {"0": self.env_runner.sampler.position()}
-        return {str(r.number): r.position for r in self._runners if r.position is not None}
+        return self._remote.positions()
 
     def go_to(self, update: int, env_steps_: int, positions: Mapping[str, Any]) -> None:
-        """Goes on from saved counters and schedules; nothing may have been played yet."""
+        """Goes on from saved counters and schedules, however far it has come itself."""
         self.last = Iteration(update, env_steps_)
-        if not self._runners and "0" in positions:
+        self._positions = dict(positions)
+        if self._remote is not None:
+            self._remote.go_to(positions)
+        elif "0" in positions:
+            self.env_runner.rewind()
             self.env_runner.sampler.schedule.restore(positions["0"])
-        for runner in self._runners:
-            runner.position = positions.get(str(runner.number))
 
     def get_state(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Adds counters and schedules to what RLlib keeps."""
@@ -368,7 +327,3 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
             own = state["gamut"]
             self.go_to(own["update"], own["env_steps"], own["positions"])
         self._weights_ref = None
-
-
-def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"

@@ -11,6 +11,7 @@ from ray.rllib.algorithms.ppo.torch.ppo_torch_learner import PPOTorchLearner
 from ray.rllib.core import DEFAULT_MODULE_ID
 from torch import Tensor
 
+from rollout.train.batch import env_steps
 from rollout.train.checkpoint import find_checkpoint
 from rollout.train.plan import TrainPlan
 from rollout.train.ppo import PpoLearner, Update, make_optimizer
@@ -25,6 +26,7 @@ class ColumnLearner(PPOTorchLearner):  # type: ignore[misc] # RLlib is untyped
     """
 
     core: PpoLearner
+    _steps = 0  # in this learner's share of the batch
 
     def build(self) -> None:
         """Builds module and optimizer, and what updates them."""
@@ -39,7 +41,7 @@ class ColumnLearner(PPOTorchLearner):  # type: ignore[misc] # RLlib is untyped
             self._named_optimizers[f"{DEFAULT_MODULE_ID}_default_optimizer"],
             plan.settings(),
             reference=self._reference(plan),
-            reduce_gradients=_average if self.config.num_learners > 1 else None,
+            reduce_gradients=self._average if self.config.num_learners > 1 else None,
         )
 
     def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
@@ -61,6 +63,7 @@ class ColumnLearner(PPOTorchLearner):  # type: ignore[misc] # RLlib is untyped
         training_data.solve_refs()
         self._weights_seq_no += 1
         batch = {k: np.asarray(v) for k, v in training_data.batch[DEFAULT_MODULE_ID].items()}
+        self._steps = env_steps(batch)
         for key, value in self.core.update(batch, how).items():
             self.metrics.log_value((DEFAULT_MODULE_ID, key), value, window=1)
         return self.metrics.reduce()
@@ -92,14 +95,14 @@ class ColumnLearner(PPOTorchLearner):  # type: ignore[misc] # RLlib is untyped
         network.load_state_dict(find_checkpoint(path).weights())
         return network.requires_grad_(False).eval().to(self._device)
 
-
-def _average(gradients: list[Tensor]) -> None:
-    """Averages gradients over the learners, in one message."""
-    flat = torch.cat([g.flatten() for g in gradients])
-    torch.distributed.all_reduce(flat)
-    flat /= torch.distributed.get_world_size()
-    at = 0
-    for gradient in gradients:
-        count = gradient.numel()
-        gradient.copy_(flat[at : at + count].view_as(gradient))
-        at += count
+    def _average(self, gradients: list[Tensor]) -> None:
+        """Averages gradients over the learners, by the steps in their shares, in one message."""
+        weight = gradients[0].new_tensor([float(self._steps)])
+        flat = torch.cat([*(g.flatten() * weight for g in gradients), weight])
+        torch.distributed.all_reduce(flat)
+        flat = flat[:-1] / flat[-1].clamp(min=1.0)
+        at = 0
+        for gradient in gradients:
+            count = gradient.numel()
+            gradient.copy_(flat[at : at + count].view_as(gradient))
+            at += count

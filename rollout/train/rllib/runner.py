@@ -91,6 +91,12 @@ class FragmentRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib i
             self.sampler.load(weights, version)
         return self.sampler.sample(), self.sampler.position()
 
+    def rewind(self) -> None:
+        """Launches the games anew if anything was played, so that another position can be taken."""
+        if self.sampler is not None and not self.sampler.untouched:
+            self.stop()
+            self.make_env()
+
     def get_metrics(self) -> dict[str, Any]:
         """Returns nothing: figures come with the fragments."""
         return {}

@@ -1,0 +1,318 @@
+"""A sweep before it begins: its runs and the states they meet, built and checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rollout.api import Bridge, StateSet, Task
+from rollout.api.chosen import choose
+from rollout.api.sets import ALL, EXTRAPOLATION
+from rollout.api.sets import TEST as TEST_PART
+from rollout.api.state import digest
+from rollout.config import BridgeConfig, PolicyConfig, make_config, resolved
+from rollout.errors import ConfigError, InputError, TestStateError
+from rollout.evaluate.results import FULL, TEST, TRAIN
+from rollout.evaluate.scoreboard import check_metric
+from rollout.evaluate.sweep_config import Arm, SweepConfig, SweepEvaluation
+from rollout.evaluate.videos import check_pictures
+from rollout.run_directory import absolute
+from rollout.tasks import bridge_and_task
+from rollout.train.config import TrainConfig
+
+RUNS, BASELINES = "runs", "baselines"
+"""Folders of a sweep: of its training runs, and of what untrained players played."""
+
+_LIMIT_GUESS = 1000  # steps of an episode that has no limit; only decides what is begun first
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a sweep: it is trained, unless it is a baseline, and then evaluated.
+
+    Attributes:
+        name: unique within the sweep; names its folder.
+        folder: its run directory, absolute.
+        arm: named variation; empty for a baseline.
+        n: number of training states; 0 for a baseline.
+        training_seed: its seed; -1 for a baseline.
+        config: what is trained; of a baseline, whose game is played.
+        baseline: who plays without being trained; None for what was trained.
+        states: what is trained on; None for a baseline.
+        sets: what is evaluated, by name.
+        evaluation: how.
+        trains: digest of all that decides what is learned.
+        digest: digest of all that decides its results.
+    """
+
+    name: str
+    folder: Path
+    arm: str
+    n: int
+    training_seed: int
+    config: TrainConfig
+    baseline: PolicyConfig | None
+    states: StateSet | None
+    sets: Mapping[str, StateSet]
+    evaluation: SweepEvaluation
+    trains: str
+    digest: str
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Arm, N and training seed."""
+        return self.arm, self.n, self.training_seed
+
+    @property
+    def player(self) -> str:
+        """Who plays, as results name it."""
+        return self.name
+
+    @property
+    def episodes(self) -> int:
+        """Number of evaluated episodes."""
+        e = self.evaluation
+        return sum(s.size for s in self.sets.values()) * e.episodes_per_state * len(e.actions)
+
+
+@dataclass(frozen=True)
+class Game:
+    """What the runs of an arm play.
+
+    Attributes:
+        arm: the arm.
+        shared: what its runs are trained with; output, states and seed are each run's own.
+        config: the game, with the options that the task needs.
+        bridge: recipe of the game.
+        task: what is played.
+        held_out: what all its runs are evaluated on, by name.
+    """
+
+    arm: Arm
+    shared: TrainConfig
+    config: BridgeConfig
+    bridge: Bridge
+    task: Task
+    held_out: Mapping[str, StateSet]
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """A configuration, built and checked; nothing is launched yet.
+
+    Attributes:
+        config: the configuration, with an absolute output.
+        games: what each arm plays, by its name; the first is the one others are compared with.
+        jobs: the training runs, in the order in which they are begun.
+        baselines: what untrained players play.
+        filmed: the game of the first arm with a picture; None if nothing is filmed.
+    """
+
+    config: SweepConfig
+    games: Mapping[str, Game]
+    jobs: tuple[Job, ...]
+    baselines: tuple[Job, ...]
+    filmed: Bridge | None
+
+    @property
+    def base(self) -> Game:
+        """What the first arm plays."""
+        return next(iter(self.games.values()))
+
+    @classmethod
+    def make(cls, config: SweepConfig, check: Callable[[TrainConfig], object]) -> SweepPlan:
+        """Returns the plan of a configuration.
+
+        Args:
+            config: the configuration.
+            check: refuses what cannot be trained; asked once for each arm.
+
+        Raises:
+            InputError: something in it does not exist or does not fit.
+            TestStateError: a run would train on a state that is held out.
+        """
+        config = config.model_copy(update={"output": absolute(config.output)})
+        games = {arm.name: _game(config, arm) for arm in config.expanded()}
+        known = {name for game in games.values() for name in game.held_out}
+        for factor in config.evaluate.extrapolation:
+            if _extrapolation(factor) not in known:
+                raise ConfigError(
+                    f"evaluate.extrapolation: no arm holds out values of {factor!r}; name the "
+                    f"values in train.state_set.hold_out, or drop it"
+                )
+        jobs = []
+        for game in games.values():
+            own = [_job(config, game, n, seed) for n in game.arm.sizes for seed in game.arm.seeds]
+            _named(f"arm {game.arm.name!r}", check, own[0].config)
+            jobs += own
+        base = next(iter(games.values()))
+        # What takes longest comes first, so that nobody waits for a long run in the end.
+        jobs.sort(key=lambda job: (-_cost(job, games[job.arm].task), job.training_seed))
+        baselines = [_baseline(config, base, name) for name in config.baselines]
+        return cls(config, games, tuple(jobs), tuple(baselines), _filmed(config, base))
+
+
+def _named(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a function and says in its errors what they are about."""
+    try:
+        return function(*arguments)
+    except TestStateError as error:
+        raise TestStateError(f"{what}: {error}") from error
+    except InputError as error:
+        raise ConfigError(f"{what}: {error}") from error
+
+
+def _game(config: SweepConfig, arm: Arm) -> Game:
+    template, e = arm.template, config.evaluate
+    about = f"arm {arm.name!r}"
+    chosen, bridge, task = _named(about, bridge_and_task, template.bridge, template.task)
+    _named(f"evaluate, {about}", check_metric, e.metric, task)
+    width = e.width or template.width
+    if width > bridge.spec.max_width:
+        raise ConfigError(
+            f"evaluate.width={width}: an instance of {bridge.spec.name} holds 1 to "
+            f"{bridge.spec.max_width} slots"
+        )
+    splits = _named(about, template.state_set.splits, task.state_space)
+    sets = {TEST: _named(f"evaluate.test_states, {about}", splits.take, TEST_PART, e.test_states)}
+    if e.full_states:
+        sets[FULL] = _named(f"evaluate.full_states, {about}", splits.take, ALL, e.full_states)
+    for factor in e.extrapolation:
+        part = _extrapolation(factor)
+        if part in splits.names:
+            sets[part] = splits.take(part, min(e.test_states, splits.part_size(part)))
+    return Game(arm, _shared_config(config, template), chosen, bridge, task, sets)
+
+
+def _extrapolation(factor: str) -> str:
+    return EXTRAPOLATION if factor == "all" else f"{EXTRAPOLATION}/{factor}"
+
+
+def _job(config: SweepConfig, game: Game, n: int, seed: int) -> Job:
+    arm = game.arm
+    name = f"{arm.name}-n{n}-s{seed}"
+    folder = config.output / RUNS / name
+    train = _train_config(game.shared, n, 0 if config.same_subsets else seed, seed, folder)
+    states = _named(f"arm {arm.name!r}, N = {n}", train.state_set.take, game.task.state_space)
+    _require_held_out(name, states, game)
+    _named(f"run {name}", states.require_trainable)
+    sets = {TRAIN: first_of(states, config.evaluate.train_states), **game.held_out}
+    trains = digest([_decides(train), _describe(game)])
+    return Job(
+        *(name, folder, arm.name, n, seed, train, None, states, sets, config.evaluate),
+        trains=trains,
+        digest=digest([trains, name, _evaluated(config.evaluate, sets)]),
+    )
+
+
+def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:
+    """What the runs of an arm share, with the keys that the sweep sets for all of them."""
+    data = resolved(template)
+    threads = data["learners"]["threads"] or 1  # as many runs as processors are under way
+    data["learners"] = {**data["learners"], "threads": threads}
+    mirror: dict[str, Any] = resolved(config.wandb)
+    mirror["group"] = mirror["group"] or config.output.name
+    if not config.mirror_runs:
+        mirror["mode"] = "disabled"
+    own = {"output": str(config.output / RUNS), "wandb": mirror}
+    shared = {"ray": resolved(config.ray), "log": resolved(config.log)}
+    return make_config(TrainConfig, {**data, **own, **shared})
+
+
+def _train_config(shared: TrainConfig, n: int, order: int, seed: int, folder: Path) -> TrainConfig:
+    states = shared.state_set.model_copy(update={"size": n, "order": order})
+    mirror = shared.wandb.model_copy(update={"name": f"{shared.wandb.group}/{folder.name}"})
+    own = {"output": folder, "seed": seed, "state_set": states, "wandb": mirror}
+    return shared.model_copy(update=own)
+
+
+def _decides(train: TrainConfig) -> dict[str, Any]:
+    """The keys of a run that decide what comes out of it."""
+    return {k: v for k, v in resolved(train).items() if k not in TrainConfig.may_change}
+
+
+def _describe(game: Game) -> list[str]:
+    """What files and plug-ins say beyond the configuration; they may change under a sweep."""
+    task = game.task
+    return [
+        *(game.bridge.spec.version, task.name, task.goal, task.state_space.digest),
+        *(repr(task.evaluator), repr(task.limits)),
+    ]
+
+
+def _evaluated(e: SweepEvaluation, sets: Mapping[str, StateSet]) -> list[object]:
+    digests = {name: states.digest for name, states in sets.items()}
+    # The width decides nothing: an episode is the same whoever is played beside it.
+    return [digests, list(e.actions), e.episodes_per_state, e.metric, e.seed]
+
+
+def _require_held_out(name: str, states: StateSet, game: Game) -> None:
+    """Refuses a training set that holds a state that is tested on."""
+    for set_name, held_out in game.held_out.items():
+        if set_name == FULL:
+            continue  # it is drawn from all states, trained on or not
+        for state in held_out:
+            if state.index in states:
+                raise TestStateError(
+                    f"run {name}: state {state.index} is in its training set {states.name} and in "
+                    f"the set {set_name!r} that it is tested on, {held_out.name}; draw training "
+                    f"states from the train part"
+                )
+
+
+def first_of(states: StateSet, count: int) -> StateSet:
+    """Returns the first states of a set, or the set itself if it has no more."""
+    if count >= states.size:
+        return states
+    if type(states) is StateSet:
+        return replace(states, size=count)
+    # Smaller sets of other kinds need not be the first states of larger ones.
+    return choose(states.splits, [states[k].index for k in range(count)])
+
+
+def _baseline(config: SweepConfig, base: Game, name: str) -> Job:
+    player = config.baselines[name]
+    recipe = _named(f"baselines.{name}", player.build)
+    _named(f"baselines.{name}", _built, recipe, base)
+    folder = config.output / BASELINES / name
+    train = _train_config(base.shared, base.arm.sizes[0], 0, 0, folder)
+    sets = {TEST: base.held_out[TEST]}
+    trains = digest([resolved(player), resolved(base.config), _describe(base)])
+    return Job(
+        *(f"baseline {name}", folder, "", 0, -1, train, player, None, sets, config.evaluate),
+        trains=trains,
+        digest=digest([trains, name, _evaluated(config.evaluate, sets)]),
+    )
+
+
+def _built(recipe: Any, game: Game) -> None:
+    recipe.build(game.bridge.spec, game.task, seed=0)
+
+
+def _cost(job: Job, task: Task) -> int:
+    """Steps that a run plays, roughly."""
+    return job.config.env_steps + job.episodes * (task.limits.steps or _LIMIT_GUESS)
+
+
+def _filmed(config: SweepConfig, base: Game) -> Bridge | None:
+    videos = config.videos
+    if not videos.best + videos.worst:
+        return None
+    filmed = base.bridge
+    if videos.bridge:
+        given = {"name": base.config.name, **base.config.options, **videos.bridge}
+        try:
+            filmed = BridgeConfig.model_validate(given).build()
+        except ValueError as error:  # also pydantic's own
+            raise ConfigError(f"videos.bridge: {' '.join(str(error).split())}") from error
+    _named("videos", check_pictures, base.bridge.spec, filmed, base.task, videos.column)
+    return filmed
+
+
+def mean(values: Any) -> float:
+    """Returns the mean of what is not NaN; NaN of nothing."""
+    there = [float(value) for value in values if not math.isnan(value)]
+    return sum(there) / len(there) if there else math.nan

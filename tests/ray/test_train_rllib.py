@@ -1,0 +1,285 @@
+"""PPO in columns through RLlib: runners, learners, what becomes of a run when one of them dies."""
+
+import os
+import signal
+import time
+from collections import Counter
+
+import pytest
+import ray
+import torch
+
+from rollout.errors import BudgetExhausted
+from rollout.train.checkpoint import write_checkpoint
+from tests.ray.training import SMALL, merged, plan_of, same_weights, whole_episodes
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.usefixtures("local_ray"),
+    pytest.mark.xdist_group("ray"),
+]
+
+
+@pytest.fixture
+def build():
+    """Builds algorithms, and stops them at the end of the test."""
+    from rollout.train.rllib.build import build as make
+
+    made = []
+
+    def build_one(settings, **more):
+        made.append(make(plan_of(settings, **more)))
+        return made[-1]
+
+    yield build_one
+    for algorithm in made:
+        algorithm.stop()
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def trained(algorithm, updates):
+    """Makes updates; returns the iterations they were."""
+    iterations = []
+    for _ in range(updates):
+        algorithm.train()
+        iterations.append(algorithm.last)
+    return iterations
+
+
+def ended(iterations):
+    return Counter(r.start.episode for i in iterations for r in i.results)
+
+
+def in_turn(episodes, runners):
+    """Whether every runner played its share from the start, skipping and repeating nothing."""
+    shares = [sorted(e for e in episodes if e % runners == k) for k in range(runners)]
+    whole = all(s == list(range(k, k + runners * len(s), runners)) for k, s in enumerate(shares))
+    return whole and set(episodes.values()) <= {1}
+
+
+def handle_of(algorithm, number):
+    return algorithm.env_runner_group._worker_manager.actors()[number]
+
+
+def kill(algorithm, number):
+    pid = ray.get(handle_of(algorithm, number).__ray_call__.remote(lambda _: os.getpid()))
+    os.kill(pid, signal.SIGKILL)
+    return pid
+
+
+def test_two_runners_and_two_learners_with_uneven_shares(build):
+    """9 sequences are shared as 5 and 4; nothing waits for ever, and the weights stay the same."""
+    settings = merged(whole_episodes(), {"width": 3, "ppo": {"batch": 72, "minibatch": 20}})
+    algorithm = build(settings, runners=2, learners={"count": 2})
+    before = algorithm.weights()
+    iterations = trained(algorithm, 5)
+    one, two = (a.get() for a in algorithm.learner_group.foreach_learner(lambda x: x.weights()))
+    assert same_weights(one, two)
+    assert not same_weights(before, one)
+    assert all(i.figures["skipped_steps"] == 0 for i in iterations)
+    assert all(i.staleness <= 1 for i in iterations)
+    assert any(i.staleness == 1 for i in iterations), "games stood still during the updates"
+    assert sum(i.dropped_steps for i in iterations) == 0
+    assert [i.update for i in iterations] == [1, 2, 3, 4, 5]
+    assert iterations[-1].env_steps == sum(i.fresh_steps for i in iterations)
+    episodes = ended(iterations)
+    assert in_turn(episodes, 2)
+    assert 8 * episodes.total() == iterations[-1].env_steps, "steps of a fragment went nowhere"
+
+
+def test_a_remote_runner_and_learner_do_what_one_process_does(build):
+    """Without staleness, where something is computed makes no difference in any bit."""
+    settings = merged(whole_episodes(), {"ppo": {"max_staleness": 0}})
+    here = build(settings)
+    trained(here, 3)
+    there = build(settings, runners=1, learners={"count": 1})
+    iterations = trained(there, 3)
+    assert [i.staleness for i in iterations] == [0, 0, 0]
+    assert same_weights(here.weights(), there.weights())
+
+
+def test_a_killed_runner_comes_back_and_skips_nothing(build):
+    algorithm = build(whole_episodes(), runners=2)
+    iterations = trained(algorithm, 3)
+    first = kill(algorithm, 1)
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        iterations += trained(algorithm, 1)
+        seen = [i for i in iterations if any(s.phase == "actor" for s in i.losses)]
+        if seen and any(r.start.episode % 2 == 0 for r in iterations[-1].results):
+            break
+    runner = algorithm._remote._runners[0]
+    assert runner.failures == 1, "one death counts once"
+    assert kill(algorithm, 1) != first
+    again = {s.start.episode for i in iterations for s in i.losses}
+    assert again
+    assert all(e % 2 == 0 for e in again)
+    episodes = ended(iterations)
+    assert in_turn(episodes, 2)
+    assert again & set(episodes), "what it held was not played again"
+    attempts = {r.start.episode: r.start.attempt for i in iterations for r in i.results}
+    assert all(attempts[e] == 1 for e in again if e in attempts)
+    assert [i.update for i in iterations] == list(range(1, len(iterations) + 1))
+
+
+def test_a_runner_that_hangs_is_replaced(build, tmp_path):
+    """A game that hangs in the runner's own process: only the algorithm can notice."""
+    marker = tmp_path / "once"
+    bridge = {"hang_on_step": 20.0, "once_file": str(marker)}
+    algorithm = build(merged(whole_episodes(), {"bridge": bridge}), runners=1)
+    algorithm._remote.stall_s = 4.0  # instead of every deadline and a generous margin
+    iterations = trained(algorithm, 4)
+    assert marker.exists()
+    assert algorithm._remote._runners[0].failures == 1
+    assert in_turn(ended(iterations), 1)
+    assert {s.phase for i in iterations for s in i.losses} == {"actor"}
+
+
+def test_runners_that_die_too_often_end_the_training(build):
+    algorithm = build(whole_episodes(), runners=1, host={"restarts": 0})
+    trained(algorithm, 2)
+    positions = algorithm.positions()
+    kill(algorithm, 1)
+    with pytest.raises(BudgetExhausted, match="all 1 runners"):
+        trained(algorithm, 50)
+    assert algorithm.last.losses, "what the runner held was lost without a word"
+    assert algorithm.last.update >= 2
+    assert algorithm.positions()["1"]["cursor"] >= positions["1"]["cursor"]
+
+
+def test_crashing_games_cost_attempts_not_episodes(build):
+    """Lost episodes are cut, counted and played again; the update never sees a hole."""
+    bridge = {"name": "fake", "crash_on_step": 0.02, "max_steps": 20}
+    settings = merged(SMALL, {"bridge": bridge, "host": {"restarts": 500, "retries": 50}})
+    algorithm = build(settings, instances=2)
+    iterations = trained(algorithm, 30)
+    losses = [s for i in iterations for s in i.losses]
+    assert {s.phase for s in losses} == {"step"}
+    episodes = ended(iterations)
+    assert set(episodes.values()) == {1}
+    again = {s.start.episode for s in losses}
+    assert again & set(episodes)
+    # All but those under way: episodes are handed out in turn and none is ever dropped.
+    assert set(range(max(episodes) - 40)) <= set(episodes)
+    assert all(i.figures["skipped_steps"] == 0 for i in iterations)
+    assert not any(i.abandoned for i in iterations)
+
+
+def test_a_checkpoint_of_rllib_goes_on_as_if_nothing_had_happened(build, tmp_path):
+    """Weights, optimizer, schedule of episodes and of rates; the runner plays with them at once."""
+    from rollout.train.rllib.algorithm import ColumnPPO
+
+    settings = merged(whole_episodes(), {"env_steps": 640, "ppo": {"max_staleness": 0}})
+    unbroken = build(settings)
+    trained(unbroken, 3)
+    path = unbroken.save_to_path(str(tmp_path / "saved"))
+    at_three = unbroken.weights()
+    last = trained(unbroken, 2)[-1]
+
+    unbroken.restore_from_path(path)  # back again, by an algorithm that is further on
+    assert unbroken.last.update == 3
+    assert same_weights(unbroken.weights(), at_three)
+    again = trained(unbroken, 2)[-1]
+    assert (again.update, again.env_steps, again.lr) == (last.update, last.env_steps, last.lr)
+    final = unbroken.weights()
+    assert not same_weights(final, at_three)
+
+    restored = ColumnPPO.from_checkpoint(path)
+    try:
+        assert restored.iteration == 3
+        assert same_weights(restored.weights(), at_three)
+        trained(restored, 2)
+        assert restored.last.env_steps == last.env_steps
+        assert same_weights(restored.weights(), final)
+    finally:
+        restored.stop()
+
+
+def test_a_remote_runner_plays_with_restored_weights(build, tmp_path):
+    """RLlib drops weights that it sends to runners on restoring; ours travel with each request."""
+    from rollout.train.rllib.algorithm import ColumnPPO
+
+    settings = merged(whole_episodes(), {"ppo": {"max_staleness": 0}})
+    unbroken = build(settings, runners=1)
+    trained(unbroken, 2)
+    path = unbroken.save_to_path(str(tmp_path / "saved"))
+    trained(unbroken, 2)
+    restored = ColumnPPO.from_checkpoint(path)
+    try:
+        iterations = trained(restored, 2)
+        assert [i.staleness for i in iterations] == [0, 0]
+        assert same_weights(restored.weights(), unbroken.weights())
+    finally:
+        restored.stop()
+
+
+def test_tune_runs_it_and_its_checkpoint_goes_on(tmp_path):
+    from ray import tune
+
+    from rollout.train.rllib.algorithm import ColumnPPO, config_of
+
+    tuner = tune.Tuner(
+        ColumnPPO,
+        param_space=config_of(plan_of(whole_episodes())),
+        run_config=tune.RunConfig(
+            name="small",
+            storage_path=str(tmp_path),
+            stop={"training_iteration": 2},
+            checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=True),
+            verbose=0,
+        ),
+    )
+    result = tuner.fit()[0]
+    assert result.error is None
+    assert result.metrics["num_env_steps_sampled_lifetime"] == 128
+    assert result.metrics["env_runners"]["episode_return_mean"] < 0
+    assert tune.Tuner.can_restore(str(tmp_path / "small"))
+    restored = ColumnPPO.from_checkpoint(result.checkpoint.path)
+    try:
+        assert (restored.last.update, restored.last.env_steps) == (2, 128)
+        metrics = restored.train()
+        assert metrics["num_env_steps_sampled_lifetime"] == 192
+        assert metrics["training_iteration"] == 3
+        assert sorted(ended([restored.last])) == list(range(16, 24))
+    finally:
+        restored.stop()
+
+
+def test_the_reference_holds_the_policy_and_lets_go(build, tmp_path):
+    plan = plan_of(SMALL, seed=5)
+    path = write_checkpoint(
+        tmp_path,
+        {"update": 1, "env_steps": 0, "policy": {"name": "actor_critic", "options": {}}},
+        weights=plan.network().state_dict(),
+        optimizer={},
+        spec=plan.bridge.spec,
+        reads=plan.reads,
+    )
+    away = {}
+    for coef in (0.0, 100.0):
+        reference = {"checkpoint": str(path), "coef": coef, "decay": 0.5 if coef == 0 else 1.0}
+        algorithm = build(SMALL, seed=5, ppo={"lr": 1e-2, "reference": reference})
+        iterations = trained(algorithm, 8)
+        away[coef] = iterations[-1].figures["reference_kl"]
+        decay = reference["decay"]
+        assert [i.reference_coef for i in iterations] == [coef * decay**k for k in range(8)]
+    assert away[100.0] < 0.1 * away[0.0]
+
+
+def test_a_network_that_remembers_is_trained(build):
+    settings = merged(SMALL, {"policy": {"memory": "lstm", "memory_size": 8}})
+    algorithm = build(settings, runners=1, learners={"count": 1})
+    before = algorithm.weights()
+    iterations = trained(algorithm, 4)
+    after = algorithm.weights()
+    moved = [k for k in before if not torch.equal(before[k], after[k])]
+    assert any("memory" in k or "rnn" in k or "cell" in k for k in moved), sorted(before)
+    assert all(i.figures["skipped_steps"] == 0 for i in iterations)
+    # The first minibatch of an update is on-policy, unless memories were mixed up on the way.
+    assert all(abs(i.figures["approx_kl"]) < 0.1 for i in iterations)

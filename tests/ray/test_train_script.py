@@ -1,0 +1,153 @@
+"""``scripts/train.py`` as a user runs it: how it is stopped, how it goes on, how it ends short."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+from rollout.cli import main
+from rollout.train.checkpoint import find_checkpoint, write_checkpoint
+from rollout.train.config import TrainConfig
+from rollout.train.train import train
+from tests.ray.training import (
+    ROOT,
+    SMALL,
+    about,
+    command,
+    merged,
+    plan_of,
+    run,
+    same_weights,
+    summary,
+    wait_for,
+    whole_episodes,
+    write_config,
+)
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.usefixtures("local_ray"),
+    pytest.mark.xdist_group("ray"),
+]
+
+UPDATES = 30
+
+
+def call(folder, *arguments):
+    """Runs the script in this process, which spares it seconds of imports."""
+    argv = ["--config", str(folder / "config.yaml"), *arguments]
+    return main(train, TrainConfig, "Trains.", argv)
+
+
+def newest(folder):
+    places = sorted((folder / "run" / "checkpoints").glob("0*"))
+    return int(places[-1].name) if places else 0
+
+
+def settings_of(reference):
+    """Everything that an update depends on changes over the run: rate, coefficient, states."""
+    return merged(
+        whole_episodes(),
+        {
+            "bridge": {"step_s": 0.01},
+            "env_steps": 64 * UPDATES,
+            "checkpoint": {"every": 4, "keep": 3},
+            "ppo": {"reference": {"checkpoint": str(reference), "coef": 1.0, "decay": 0.9}},
+        },
+    )
+
+
+@pytest.fixture
+def reference(tmp_path):
+    plan = plan_of(SMALL, seed=7)
+    return write_checkpoint(
+        tmp_path / "reference",
+        {"update": 1, "env_steps": 0, "policy": {"name": "actor_critic", "options": {}}},
+        weights=plan.network().state_dict(),
+        optimizer={},
+        spec=plan_of(whole_episodes()).bridge.spec,
+        reads=plan.reads,
+    )
+
+
+@pytest.mark.slow
+def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, reference):
+    """kill -9 anywhere, then SIGTERM, then to the end; then once more, which does nothing."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for folder in (whole, broken):
+        write_config(folder, settings_of(reference))
+    assert call(whole) == 0
+
+    seen = 0
+    for signum, status in ((signal.SIGKILL, -9), (signal.SIGTERM, 143)):
+        done = command(broken, "--resume")
+        process = subprocess.Popen(done, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        assert wait_for(lambda: newest(broken) > seen + 3, 90)  # noqa: B023 - called at once
+        process.send_signal(signum)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == status, errors
+        seen = newest(broken)
+    assert seen < UPDATES, "it was done before it was stopped, so this shows nothing"
+    assert summary(broken)["status"] == "interrupted"
+    assert about(broken)["update"] == summary(broken)["results"]["updates"], "not saved"
+
+    assert call(broken, "--resume") == 0
+    one, other = find_checkpoint(whole / "run"), find_checkpoint(broken / "run")
+    assert same_weights(one.weights(), other.weights())
+    for key in ("update", "env_steps", "episodes", "visits", "policy", "state_set", "lost"):
+        assert one.about[key] == other.about[key], key
+    assert one.about["positions"]["0"]["cursor"] == other.about["positions"]["0"]["cursor"]
+    assert summary(whole)["results"]["visits"] == summary(broken)["results"]["visits"]
+    states = one.optimizer()["state"], other.optimizer()["state"]
+    assert same_weights(*({f"{k}/{n}": t for k, v in s.items() for n, t in v.items()} for s in states))
+
+    files = {p: p.stat().st_mtime_ns for p in (broken / "run" / "checkpoints").rglob("*")}
+    before = summary(broken)
+    assert call(broken, "--resume") == 0
+    assert files == {p: p.stat().st_mtime_ns for p in (broken / "run" / "checkpoints").rglob("*")}
+    after = summary(broken)
+    assert (after["status"], after["results"]) == (before["status"], before["results"])
+
+
+def test_it_ends_short_when_no_runner_is_left_and_can_go_on(tmp_path):
+    """Every copy of the game crashes at its 40th step; each runner may be given one more."""
+    settings = merged(
+        whole_episodes(),
+        {"bridge": {"crash_on_step": 40.0}, "host": {"restarts": 1}, "env_steps": 64 * 12},
+    )
+    write_config(tmp_path, settings, runners=1)
+    assert call(tmp_path) == 3
+    first = summary(tmp_path)
+    assert first["status"] == "ended short"
+    assert first["results"]["updates"] >= 2
+    assert first["results"]["lost"], "lost episodes are counted, also those of the end"
+    assert about(tmp_path)["update"] == first["results"]["updates"]
+    assert about(tmp_path)["lost"] == first["results"]["lost"]
+    assert call(tmp_path, "--resume") in {0, 3}
+    second = summary(tmp_path)
+    assert second["results"]["updates"] > first["results"]["updates"]
+    # The states come in turn, and each as often as the others: none was skipped at the seam.
+    visits = second["results"]["visits"]
+    assert visits["max"] - visits["min"] <= 1
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    steps = [json.loads(line)["step"] for line in lines if "train/update" in line]
+    assert steps == sorted(set(steps))
+
+
+def test_games_that_never_come_up_end_it_without_a_checkpoint(tmp_path):
+    settings = merged(SMALL, {"bridge": {"fail_on_start": 1.0}, "host": {"restarts": 0}})
+    write_config(tmp_path, settings)
+    assert call(tmp_path) == 3
+    assert newest(tmp_path) == 0
+    assert summary(tmp_path)["status"] == "ended short"
+
+
+def test_a_normal_run_says_nothing_but_what_we_say(tmp_path):
+    """No deprecations and advice of RLlib's among the lines of progress."""
+    write_config(tmp_path, SMALL, env_steps=256, runners=1)
+    done = run(tmp_path)
+    assert done.returncode == 0, done.stderr
+    ours = [line for line in done.stderr.splitlines() if line.strip()]
+    assert not [line for line in ours if "WARN" in line or "eprecat" in line], done.stderr
+    assert done.stdout == ""

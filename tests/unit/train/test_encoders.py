@@ -1,0 +1,218 @@
+"""How observations enter a network: each kind of column, and what cannot be read."""
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from torch.nn import functional
+
+from policies.actor_critic import ActorCriticPolicy
+from policies.actor_critic.columns import ColumnEntry, channels_first, entries, picture_size
+from policies.actor_critic.encoders import Encoder, Numbers, Picture, Symbols
+from rollout.api import sample
+from rollout.errors import ConfigError, UnknownNameError
+
+MOVE = spaces.Dict({"move": spaces.Discrete(5)})
+SPACE = spaces.Dict(
+    {
+        "flag": spaces.MultiBinary((2, 2)),
+        "free": spaces.Box(-np.inf, np.inf, (2,)),
+        "grid": spaces.Box(-1, 11, (3, 4), np.int16),
+        "health": spaces.Box(0, 20, (), np.float32),
+        "image": spaces.Box(0, 255, (16, 12, 3), np.uint8),
+        "item": spaces.Discrete(4, start=2),
+        "items": spaces.MultiDiscrete([3, 5], start=[-1, 4]),
+        "large": spaces.Box(0, 4000, (3,), np.int32),
+        "privileged_map": spaces.Box(0, 1, (4,)),
+        "speed": spaces.Box(np.array([-2, 0, -1], np.float32), np.array([6, 10, 1], np.float32)),
+    }
+)
+
+
+def test_the_kind_of_each_column():
+    kinds = {entry.key: entry.kind for entry in entries(SPACE)}
+    assert kinds == {
+        "flag": "numbers", "free": "numbers", "grid": "symbols", "health": "numbers",
+        "image": "picture", "item": "symbols", "items": "symbols", "large": "numbers",
+        "speed": "numbers",
+    }  # fmt: skip
+    assert list(kinds) == sorted(kinds)
+
+
+def test_columns_are_chosen_and_called_symbols_by_name():
+    chosen = entries(SPACE, ("privileged_map", "large"), ("large",))
+    assert [(e.key, e.kind) for e in chosen] == [
+        ("large", "symbols"),
+        ("privileged_map", "numbers"),
+    ]
+    assert chosen[0].options == (4001,) * 3
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.int8, np.int16, np.int32, np.int64, np.uint16, np.uint32, np.uint64]
+)
+def test_whole_numbers_without_bounds_are_numbers(dtype):
+    limits = np.iinfo(dtype)
+    space = spaces.Dict({"x": spaces.Box(limits.min, limits.max, (2,), dtype)})
+    (entry,) = entries(space)
+    assert entry.kind == "numbers"
+    network = ActorCriticPolicy(hidden=(8,)).network(space, MOVE, seed=0)
+    logits, _, _ = network({"x": torch.from_numpy(np.ones((3, 2), dtype))}, {})
+    assert logits.isfinite().all()
+
+
+def test_what_cannot_be_read_is_told():
+    with pytest.raises(UnknownNameError, match=r"'helth'\. Nearest: health"):
+        entries(SPACE, ("helth",))
+    with pytest.raises(UnknownNameError, match=r"symbols among those that are read 'itms'.*items"):
+        entries(SPACE, (), ("itms",))
+    with pytest.raises(UnknownNameError, match="Valid: health"):
+        entries(SPACE, ("health",), ("item",))
+    hidden = spaces.Dict({"privileged_map": SPACE["privileged_map"]})
+    with pytest.raises(ConfigError, match=r"every observation .privileged_map. is privileged"):
+        entries(hidden)
+    text = spaces.Dict({"chat": spaces.Text(5)})
+    with pytest.raises(ConfigError, match="cannot read the observation 'chat', Text"):
+        entries(text)
+    wide = spaces.Dict({"x": spaces.Box(0, 2**62, (1,), np.int64)})
+    with pytest.raises(ConfigError, match="too many for symbols"):
+        entries(wide, (), ("x",))
+
+
+def test_numbers_are_scaled_by_their_bounds():
+    (entry,) = entries(SPACE, ("speed",))
+    values = torch.tensor([[-2.0, 0, -1], [6, 10, 1], [2, 5, 0.25]])
+    expected = torch.tensor([[-1.0, -1, -1], [1, 1, 1], [0, 0, 0.25]])
+    torch.testing.assert_close(Numbers(entry)(values), expected)
+    (scalar,) = entries(SPACE, ("health",))
+    torch.testing.assert_close(
+        Numbers(scalar)(torch.tensor([0.0, 5, 20])), torch.tensor([[-1.0], [-0.5], [1]])
+    )
+    (free,) = entries(SPACE, ("free",))
+    torch.testing.assert_close(
+        Numbers(free)(torch.tensor([[1e4, -3.0]])), torch.tensor([[1e4, -3.0]])
+    )
+    (flag,) = entries(SPACE, ("flag",))
+    bits = torch.tensor([[[0, 1], [1, 0]]], dtype=torch.int8)
+    torch.testing.assert_close(Numbers(flag)(bits), torch.tensor([[0.0, 1, 1, 0]]))
+
+
+def one_hot(entry, values):
+    """One-hot rows of every place, side by side."""
+    flat = values.reshape(len(values), -1).to(torch.int64)
+    parts = [
+        functional.one_hot(flat[:, i] - start, options)
+        for i, (start, options) in enumerate(zip(entry.starts, entry.options, strict=True))
+    ]
+    return torch.cat(parts, 1).float()
+
+
+@pytest.mark.parametrize("key", ["item", "items", "grid"])
+def test_symbols_are_one_hot_rows_times_a_matrix(key):
+    (entry,) = entries(SPACE, (key,))
+    values = torch.from_numpy(sample(SPACE, 40, np.random.default_rng(0))[key])
+    symbols = Symbols(entry, width=6, embedding=0)
+    weights = symbols.table.detach().clone().requires_grad_()
+    expected = one_hot(entry, values) @ weights
+    got = symbols(values)
+    torch.testing.assert_close(got, expected)
+    cotangent = torch.randn(got.shape, generator=torch.Generator().manual_seed(0))
+    (got * cotangent).sum().backward()
+    (expected * cotangent).sum().backward()
+    torch.testing.assert_close(symbols.table.grad, weights.grad)
+
+
+@pytest.mark.parametrize("key", ["item", "items", "grid"])
+def test_embedded_symbols_share_a_table(key):
+    (entry,) = entries(SPACE, (key,))
+    values = torch.from_numpy(sample(SPACE, 40, np.random.default_rng(0))[key])
+    symbols = Symbols(entry, width=6, embedding=3)
+    flat = values.reshape(40, -1) - torch.tensor(entry.starts)
+    expected = torch.cat([symbols.table[flat[:, i]] for i in range(flat.shape[1])], 1)
+    torch.testing.assert_close(symbols(values), expected)
+    assert symbols.size == expected.shape[1]
+
+
+@pytest.mark.parametrize("embedding", [0, 3])
+@pytest.mark.parametrize("start", [-9, 2])
+def test_a_slot_that_never_played_may_show_what_is_no_symbol(embedding, start):
+    entry = ColumnEntry("x", "symbols", (2,), (3, 4), (start, start))
+    symbols = Symbols(entry, width=6, embedding=embedding)
+    assert symbols(torch.zeros(1, 2)).isfinite().all()
+    legal = torch.tensor([[start, start + 3]])
+    assert not torch.equal(symbols(legal), symbols(torch.zeros(1, 2)))
+
+
+SHAPES = {
+    (36, 40): (1, 36, 40),
+    (36, 40, 3): (3, 36, 40),
+    (3, 36, 40): (3, 36, 40),
+    (4, 36, 40): (4, 36, 40),
+    (2, 36, 40, 3): (6, 36, 40),
+}
+
+
+@pytest.mark.parametrize(("shape", "size"), SHAPES.items())
+@pytest.mark.parametrize("cnn", ["nature", "impala"])
+def test_pictures_of_every_shape(shape, size, cnn):
+    space = spaces.Dict({"p": spaces.Box(0, 255, shape, np.uint8)})
+    (entry,) = entries(space)
+    assert entry.kind == "picture"
+    assert picture_size(shape) == size
+    picture = Picture(entry, cnn, 0.25, 7)
+    values = torch.from_numpy(sample(space, 2, np.random.default_rng(0))["p"])
+    before = values.clone()
+    out = picture(values)
+    assert out.shape == (2, 7)
+    assert out.dtype == torch.float32
+    torch.testing.assert_close(values, before)
+    # By hand: channels first, 0 to 1, through the same layers.
+    by_hand = channels_first(values, shape).float().contiguous() / 255
+    assert by_hand.shape == (2, *size)
+    expected = functional.relu(picture.linear(picture.cnn(by_hand).flatten(1)))
+    torch.testing.assert_close(out, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_frames_of_a_stack_become_channels_in_order():
+    stack = torch.arange(2 * 8 * 9 * 3).reshape(1, 2, 8, 9, 3)
+    channels = channels_first(stack, (2, 8, 9, 3))
+    for frame in range(2):
+        for colour in range(3):
+            torch.testing.assert_close(
+                channels[0, 3 * frame + colour], stack[0, frame, :, :, colour]
+            )
+
+
+def test_small_arrays_of_bytes_are_no_pictures():
+    space = spaces.Dict({"view": spaces.Box(0, 255, (7, 7, 3), np.uint8)})
+    assert [e.kind for e in entries(space)] == ["numbers"]
+    assert [e.kind for e in entries(space, (), ("view",))] == ["symbols"]
+    large = spaces.Dict({"view": spaces.Box(0, 255, (16, 16, 3), np.uint8)})
+    assert [e.kind for e in entries(large, (), ("view",))] == ["symbols"]
+
+
+def test_a_picture_too_small_for_the_network_is_refused():
+    (entry,) = entries(SPACE, ("image",))
+    with pytest.raises(ConfigError, match="'image' is 12 x 16; use cnn=impala"):
+        Picture(entry, "nature", 1.0, 8)
+
+
+def test_all_kinds_together_and_each_matters():
+    observed = entries(SPACE)
+    encoder = Encoder(
+        observed, width=10, activation="tanh", embedding=0, cnn="impala", cnn_width=0.5,
+        cnn_features=5,
+    )  # fmt: skip
+    rng = np.random.default_rng(0)
+    columns = {k: torch.from_numpy(v) for k, v in sample(SPACE, 6, rng).items()}
+    others = {k: torch.from_numpy(v) for k, v in sample(SPACE, 6, rng).items()}
+    whole = encoder(columns)
+    assert whole.shape == (6, 10)
+    for entry in observed:
+        changed = encoder({**columns, entry.key: others[entry.key]})
+        assert not torch.allclose(changed, whole), entry.key
+    torch.testing.assert_close(
+        encoder({**columns, "privileged_map": others["privileged_map"]}), whole
+    )
+    order = torch.tensor([3, 1, 5, 0, 2, 4])
+    torch.testing.assert_close(encoder({k: v[order] for k, v in columns.items()}), whole[order])
