@@ -18,15 +18,15 @@ $(READY): pyproject.toml constraints.txt
 	@# Torch first and exactly: a looser range pulls gigabytes that a machine without a GPU cannot use.
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@# Compiles blockworld, once on a machine: what is compiled is kept in the user's cache.
+	$(BIN)/python -m bridges.blockworld.warm
 	@touch $@
 
-demo: $(READY)  ## record an expert that hunts sheep on two actors into runs/hunt_sheep/, and film it
-	$(BIN)/python scripts/collect.py --config configs/collect_hunt_sheep.yaml --resume
-	$(BIN)/python scripts/dataset.py info runs/hunt_sheep/dataset
-	$(BIN)/python scripts/dataset.py play runs/hunt_sheep/dataset --out runs/hunt_sheep/best.mp4 --fps 20
+demo: $(READY)  ## the generalization experiment: twelve short trainings, their report and picture in runs/hunt_sheep_demo/
+	$(BIN)/python scripts/sweep.py --config configs/sweeps/hunt_sheep_demo.yaml --resume
 
 test: lint xvfb ## lint, then all tests
-	@# Once, before the workers of pytest ask for the same.
+	@# Once, before the workers of pytest ask for the same; the sources may have changed since set-up.
 	$(BIN)/python -m bridges.blockworld.warm
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 

@@ -31,7 +31,7 @@ from rollout.config import PolicyConfig
 from rollout.configuration.files import write_atomically
 from rollout.data.tables import Table, read_table, write_table
 from rollout.errors import DatasetError, GamutError, RunDirectoryError
-from rollout.evaluate.experiment_plan import Job, mean
+from rollout.evaluate.experiment_plan import Job
 from rollout.evaluate.journal import Journal
 from rollout.evaluate.legs import Leg
 from rollout.evaluate.playing import play_legs
@@ -238,7 +238,7 @@ def legs_of(job: Job, player: PolicyConfig) -> list[Leg]:
     recipe = player.build()
     e = job.evaluation
     return [
-        Leg(job.player, recipe, name, states, actions, e.episodes_per_state)
+        Leg(job.player, recipe, name, states, actions, e.repeats(name, states.size))
         for name, states in job.sets.items()
         for actions in e.actions
     ]
@@ -283,6 +283,6 @@ def scores_of_sets(table: Table) -> dict[str, dict[str, float | None]]:
     pairs = zip(table["set"].tolist(), table["actions"].tolist(), strict=True)
     for name, actions in dict.fromkeys(pairs):
         rows = (table["set"] == name) & (table["actions"] == actions)
-        score = mean(table["score"][rows])
-        found.setdefault(name, {})[actions] = None if math.isnan(score) else score
+        scores = [score for score in table["score"][rows].tolist() if not math.isnan(score)]
+        found.setdefault(name, {})[actions] = sum(scores) / len(scores) if scores else None
     return found

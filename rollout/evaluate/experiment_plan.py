@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,7 +74,8 @@ class Job:
     def episodes(self) -> int:
         """Number of evaluated episodes."""
         e = self.evaluation
-        return sum(s.size for s in self.sets.values()) * e.episodes_per_state * len(e.actions)
+        each = (states.size * e.repeats(name, states.size) for name, states in self.sets.items())
+        return sum(each) * len(e.actions)
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,8 @@ def _describe(game: Game) -> list[str]:
 def _evaluated(e: SweepEvaluation, sets: Mapping[str, StateSet]) -> list[object]:
     digests = {name: states.digest for name, states in sets.items()}
     # The width decides nothing: an episode is the same whoever is played beside it.
-    return [digests, list(e.actions), e.episodes_per_state, e.metric, e.seed]
+    own = e.repeats(TRAIN, sets[TRAIN].size) if TRAIN in sets else 0
+    return [digests, list(e.actions), e.episodes_per_state, own, e.metric, e.seed]
 
 
 def _require_held_out(name: str, states: StateSet, game: Game) -> None:
@@ -310,9 +311,3 @@ def _filmed(config: SweepConfig, base: Game) -> Bridge | None:
             raise ConfigError(f"videos.bridge: {' '.join(str(error).split())}") from error
     _named("videos", check_pictures, base.bridge.spec, filmed, base.task, videos.column)
     return filmed
-
-
-def mean(values: Any) -> float:
-    """Returns the mean of what is not NaN; NaN of nothing."""
-    there = [float(value) for value in values if not math.isnan(value)]
-    return sum(there) / len(there) if there else math.nan

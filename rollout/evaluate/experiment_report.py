@@ -112,7 +112,8 @@ def _protocol(
     subsets = "the same states in all of them" if c.same_subsets else "each has its own states"
     told: dict[str, object] = {
         "bridge": f"{c.train.bridge.name} {base.bridge.spec.version}",
-        "bridge options": _chosen("bridges", base.config.name, base.config.options),
+        "bridge options": _chosen("bridges", base.config.name, base.config.options)
+        or "those by default",
         "task": base.task.name,
         "limit of an episode": "that of the game" if limit is None else f"{limit:,} steps",
         "states": f"{base.task.state_space.size:,}",
@@ -120,14 +121,16 @@ def _protocol(
         "algorithm": "PPO",
         "budget of each run": f"{template.env_steps:,} steps",
         "policy": template.policy.name,
-        "policy options": _chosen("policies", template.policy.name, template.policy.options),
+        "policy options": _chosen("policies", template.policy.name, template.policy.options)
+        or "those by default",
         "ppo": template.ppo.model_dump(mode="json", exclude={"reference"}),
         "training seeds": f"{', '.join(map(str, base.arm.seeds))}; {subsets}",
         "training sets": "nested: the set of a larger N holds those of the smaller ones"
         if template.state_set.subset == "random"
         else template.state_set.subset,
         "evaluated on": f"the run's first {e.train_states:,} training states, or all of them, and "
-        f"{e.test_states:,} held-out states, {e.episodes_per_state} episode(s) from each",
+        f"{e.test_states:,} held-out states, {e.episodes_per_state} episode(s) from each; where "
+        f"there are fewer training states, more from each, so that there are about as many",
         "seed of an evaluated episode": f"numpy SeedSequence({e.seed}, spawn_key=(state, repeat, "
         f"1)): the same for all players",
         "lost episodes": f"tried again up to {template.host.retries} times, then listed; never "

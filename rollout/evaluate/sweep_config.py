@@ -26,6 +26,7 @@ from rollout.configuration.document import Document
 from rollout.errors import ConfigError
 from rollout.evaluate.config import VideoConfig
 from rollout.evaluate.legs import Actions
+from rollout.evaluate.results import TRAIN
 from rollout.evaluate.scoreboard import Metric
 from rollout.train.config import TrainConfig
 
@@ -90,7 +91,11 @@ class SweepEvaluation(Section):
 
     test_states: int = key(512, "Held-out states, the same for all runs.", unit="states", gt=0)
     train_states: int = key(
-        512, "Of the run's own training states, the first so many, or all.", unit="states", gt=0
+        512,
+        "Of the run's own training states, the first so many; where there are fewer, all of them, "
+        "so often that there are about as many episodes.",
+        unit="states",
+        gt=0,
     )
     full_states: int = key(
         0, "Of all states, trained on or not; 0 to leave that out.", unit="states", ge=0
@@ -110,6 +115,15 @@ class SweepEvaluation(Section):
     width: int | None = key(
         None, "Slots that step together; null for those of training.", unit="slots", gt=0
     )
+
+    def repeats(self, name: str, size: int) -> int:
+        """Returns how many episodes are played from each state of a set of ``size`` states.
+
+        A score on 16 states would be as noisy as 16 episodes are, however well they are known.
+        """
+        if name != TRAIN:
+            return self.episodes_per_state
+        return max(1, round(self.train_states / size)) * self.episodes_per_state
 
     @field_validator("actions", "extrapolation")
     @classmethod

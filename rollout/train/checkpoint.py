@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -102,10 +101,11 @@ class Checkpoint:
                     f"{file} is damaged: its digest is {digest[:12]}, expected "
                     f"{self.about['sha256'][name][:12]}; use another checkpoint"
                 )
-            return dict(torch.load(file, map_location="cpu", weights_only=True))
         except OSError as error:
             raise CheckpointError(f"{file} cannot be read: {error.strerror or error}") from error
-        except (pickle.UnpicklingError, RuntimeError) as error:
+        try:
+            return dict(torch.load(file, map_location="cpu", weights_only=True))
+        except Exception as error:  # whatever torch says of a file that it does not trust
             raise CheckpointError(
                 f"{file} is no file of tensors, or holds more than tensors, and was not opened; "
                 f"use another checkpoint"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import math
 import time
@@ -56,7 +57,8 @@ def train(config: TrainConfig, session: Session) -> str | None:
         job = _Job(plan, run, newest_checkpoint(run.checkpoints))
         if job.done:
             log.info("nothing is left to do: %d steps", job.env_steps)
-            job.conclude("done")
+            if not _concluded(run):  # it was killed between its last checkpoint and its summary
+                job.conclude("done")
             return None
         metrics = stack.enter_context(
             Metrics(run.metrics, constants={"resume_count": run.resume_count})
@@ -272,6 +274,14 @@ class _Job:
             }
         )
         log.info("%s: %d steps in %s", status, self.env_steps, self._run.path)
+
+
+def _concluded(run: RunDirectory) -> bool:
+    """Whether a session before this one has said that all is done."""
+    try:
+        return bool(json.loads(run.summary_file.read_text())["status"] == "done")
+    except (OSError, ValueError, KeyError):
+        return False
 
 
 def _mirror(plan: TrainPlan, run: RunDirectory, stack: contextlib.ExitStack) -> None:

@@ -1,6 +1,7 @@
 """``scripts/train.py`` as a user runs it: how it is stopped, how it goes on, how it ends short."""
 
 import json
+import re
 import signal
 import subprocess
 
@@ -82,11 +83,13 @@ def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, referen
     seen = 0
     for signum, status in ((signal.SIGKILL, -9), (signal.SIGTERM, 143)):
         done = command(broken, "--resume")
-        process = subprocess.Popen(done, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+        said = tmp_path / "said"  # no pipe: what Ray leaves behind for a while would hold it open
+        with said.open("w") as file:
+            process = subprocess.Popen(done, cwd=ROOT, stderr=file)
         assert wait_for(lambda: newest(broken) > seen + 3, 90)  # noqa: B023 - called at once
         process.send_signal(signum)
-        _, errors = process.communicate(timeout=60)
-        assert process.returncode == status, errors
+        status_there = process.wait(timeout=60)
+        assert status_there == status, said.read_text()
         seen = newest(broken)
     assert seen < UPDATES, "it was done before it was stopped, so this shows nothing"
     assert summary(broken)["status"] == "interrupted"
@@ -100,7 +103,9 @@ def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, referen
     assert one.about["positions"]["0"]["cursor"] == other.about["positions"]["0"]["cursor"]
     assert summary(whole)["results"]["visits"] == summary(broken)["results"]["visits"]
     states = one.optimizer()["state"], other.optimizer()["state"]
-    assert same_weights(*({f"{k}/{n}": t for k, v in s.items() for n, t in v.items()} for s in states))
+    assert same_weights(
+        *({f"{k}/{n}": t for k, v in s.items() for n, t in v.items()} for s in states)
+    )
 
     files = {p: p.stat().st_mtime_ns for p in (broken / "run" / "checkpoints").rglob("*")}
     before = summary(broken)
@@ -131,12 +136,12 @@ def test_it_ends_short_when_no_runner_is_left_and_can_go_on(tmp_path):
     visits = second["results"]["visits"]
     assert visits["max"] - visits["min"] <= 1
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
-    steps = [json.loads(line)["step"] for line in lines if "train/update" in line]
+    steps = [json.loads(line)["env_steps"] for line in lines if "train/update" in line]
     assert steps == sorted(set(steps))
 
 
 def test_games_that_never_come_up_end_it_without_a_checkpoint(tmp_path):
-    settings = merged(SMALL, {"bridge": {"fail_on_start": 1.0}, "host": {"restarts": 0}})
+    settings = merged(SMALL, {"bridge": {"fail_on_start": 1.0}, "host": {"restarts": 1}})
     write_config(tmp_path, settings)
     assert call(tmp_path) == 3
     assert newest(tmp_path) == 0
@@ -148,6 +153,9 @@ def test_a_normal_run_says_nothing_but_what_we_say(tmp_path):
     write_config(tmp_path, SMALL, env_steps=256, runners=1)
     done = run(tmp_path)
     assert done.returncode == 0, done.stderr
-    ours = [line for line in done.stderr.splitlines() if line.strip()]
-    assert not [line for line in ours if "WARN" in line or "eprecat" in line], done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    # RLlib gives its actors their settings by reference, which Ray finds worth a remark: they could
+    # not start anew if the object were gone. The trainer holds it as long as it lives.
+    lines = [line for line in lines if "has constructor arguments in the object store" not in line]
+    assert all(re.match(r"\d\d:\d\d:\d\d INFO ", line) for line in lines), done.stderr
     assert done.stdout == ""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
+import shutil
 import tempfile
-from pathlib import Path
+import weakref
 from typing import Any
 
 from rollout.train.plan import TrainPlan
 from rollout.train.rllib.algorithm import ColumnPPO, config_of
+from rollout.train.rllib.learner import quieten
 
 
 def build(plan: TrainPlan) -> ColumnPPO:
     """Returns the algorithm, its games being launched; ``stop`` ends them."""
-    # RLlib warns of its own deprecated inner workings, at length.
-    logging.getLogger("ray.rllib").setLevel(logging.ERROR)
+    quieten()
     return _HomelessPPO(config=config_of(plan))
 
 
@@ -22,10 +22,13 @@ class _HomelessPPO(ColumnPPO):
     """Outside of Tune: its folder goes away with it, because the run directory has everything."""
 
     def _setup_logdir(self) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="gamut-train-")
-        self._logdir = str(Path(self._folder.name))
+        self._logdir = tempfile.mkdtemp(prefix="gamut-train-")
+        self._remove = weakref.finalize(self, shutil.rmtree, self._logdir, ignore_errors=True)
+
+    def log_result(self, result: Any) -> None:
+        """Writes no file of RLlib's: that took longer than a small update."""
 
     def cleanup(self) -> Any:
         """Ends runners and learners, and removes the folder."""
         super().cleanup()
-        self._folder.cleanup()
+        self._remove()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,12 @@ from rollout.train.ppo import PpoLearner, Update, make_optimizer
 from rollout.train.rllib.runner import PLAN
 
 
+def quieten() -> None:
+    """Silences what RLlib says of its own inner workings, at length, in this process."""
+    for name in ("ray.rllib", "ray.tune", "ray._common.deprecation"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
 class ColumnLearner(PPOTorchLearner):  # type: ignore[misc] # RLlib is untyped
     """Hands whole batches to ``PpoLearner``; RLlib keeps the module, the optimizer, the state.
 
@@ -30,6 +37,7 @@ class ColumnLearner(PPOTorchLearner):  # type: ignore[misc] # RLlib is untyped
 
     def build(self) -> None:
         """Builds module and optimizer, and what updates them."""
+        quieten()
         plan: TrainPlan = self.config.env_config[PLAN]
         threads = plan.config.learners.threads
         if threads:

@@ -114,3 +114,16 @@ def test_the_best_action_needs_no_noise():
     with torch.no_grad():
         logits, _, _ = player.network({"position": torch.from_numpy(seen["position"])}, {})
     np.testing.assert_array_equal(best[0].actions["move"], logits.argmax(-1).numpy())
+
+
+def test_each_step_of_an_episode_draws_anew():
+    """One slot that sees the same all the time still makes every move, about equally often."""
+    bridge = FakeBridge()
+    player = small().build(bridge.spec, None, seed=0)
+    seen = {"position": np.zeros((1, 2), np.float32)}
+    memory, moves = player.initial_memory(starts_of(bridge, 1)), []
+    for _ in range(400):
+        decision = player.act(seen, memory, details=None, explore=True)
+        memory = decision.memory
+        moves.append(int(decision.actions["move"][0]))
+    assert stats.chisquare(np.bincount(moves, minlength=5)).pvalue > 1e-3

@@ -40,8 +40,22 @@ def a_batch(network, *, slots=6, steps=8, holes=True, seed=0):
     if holes:
         valid[1, 5:] = valid[4, 2:] = False
     batch = made_up_batch(rng, slots, steps, valid=valid, memory_keys=network.memory_keys)
-    batch["logp"] += rng.normal(scale=0.2, size=valid.shape).astype(np.float32)
+    seen = {k: torch.from_numpy(v).swapaxes(0, 1) for k, v in part(batch, OBSERVATION).items()}
+    memory = {k: torch.from_numpy(v) for k, v in part(batch, MEMORY).items()}
+    with torch.no_grad():
+        logits, _, _ = network.unroll(seen, memory, torch.from_numpy(batch["first"]).T)
+    moves = torch.from_numpy(batch["action/move"]).T
+    logp = logits.log_softmax(-1).gather(-1, moves[..., None])[..., 0].T.numpy()
+    batch["logp"] = logp + rng.normal(scale=0.2, size=valid.shape).astype(np.float32)
     return batch
+
+
+def decided(**options):
+    """A network of the fake game whose actions are far from equally likely."""
+    network = network_of(BRIDGE, small(**options))
+    with torch.no_grad():
+        network.policy_head.weight.mul_(100)
+    return network
 
 
 def learner_of(network, settings, **more):
@@ -107,6 +121,7 @@ def settings_of(**changes):
 VARIANTS = {
     "plain": ONCE,
     "clipped values": settings_of(value_clip=0.1),
+    "entropy": settings_of(entropy=0.5),
     "floor": settings_of(logp_floor=-1.6),
     "capped": settings_of(log_ratio_cap=0.05, clip=0.5),
     "raw advantages": settings_of(normalize_advantages=False, entropy=0.0, gae_lambda=0.3),
@@ -116,7 +131,7 @@ VARIANTS = {
 @pytest.mark.parametrize("memory", ["none", "lstm", "gru"])
 @pytest.mark.parametrize("settings", VARIANTS.values(), ids=VARIANTS)
 def test_the_gradient_is_that_of_the_loss_by_hand(memory, settings):
-    network = network_of(BRIDGE, small(memory=memory))
+    network = decided(memory=memory)
     batch = a_batch(network)
     got, _ = gradients_of(network, batch, settings)
     loss_by_hand(network, batch, settings).backward()
@@ -126,7 +141,7 @@ def test_the_gradient_is_that_of_the_loss_by_hand(memory, settings):
 
 def test_each_variant_of_the_loss_matters():
     """Were one of the settings ignored, the test above could not tell it from the plain loss."""
-    network = network_of(BRIDGE, small())
+    network = decided()
     batch = a_batch(network)
     plain, _ = gradients_of(network, batch, ONCE)
     for name, settings in VARIANTS.items():
