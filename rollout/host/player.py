@@ -55,12 +55,15 @@ class PlayOptions:
         seconds: a fragment is given after this long even if it holds fewer; None waits.
         explore: whether the policy samples.
         retries: how often a lost episode is tried again.
+        prompt: whether a fragment is given as soon as none of its slots plays, so that finished
+            episodes are safe at once; else only when it is full, or nothing is left to play.
     """
 
     steps: int = 64
     seconds: float | None = None
     explore: bool = True
     retries: int = 3
+    prompt: bool = True
 
 
 class Player:
@@ -199,7 +202,8 @@ class Player:
             result = referee.finish(slot, end, int(ruling.verdict.outcome[slot]))  # type: ignore[arg-type] # a literal, by the line above
             builder.end(slot, result)
         track.acting = not ruling.ended or bool(referee.active.any())
-        if builder.full or not track.acting or self._overdue(builder):
+        resting = not track.acting and (self.options.prompt or not self.starts)
+        if builder.full or resting or self._overdue(builder):
             self._emit(event.instance)
 
     def _overdue(self, builder: FragmentBuilder) -> bool:

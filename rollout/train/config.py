@@ -77,7 +77,10 @@ class LearnersConfig(Section):
     count: int = key(0, "Processes that share each update; 0 learns in the trainer's own.", ge=0)
     gpus: float = key(0.0, "GPUs of each; 0 learns on processors.", ge=0)
     threads: int = key(
-        0, "Threads of torch in each; 0 for 1 in the sweep and with runners, else all.", ge=0
+        1,
+        "Threads of torch in each; 0 for all. More than one pays for convolutions on an otherwise "
+        "idle machine, and costs dearly elsewhere.",
+        ge=0,
     )
 
 

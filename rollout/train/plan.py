@@ -83,7 +83,7 @@ class TrainPlan:
             pool=PoolOptions(
                 c.host.isolation, c.host.restarts, c.host.deadlines(self.bridge.spec.deadlines)
             ),
-            play=PlayOptions(c.fragment.steps, c.fragment.seconds, True, c.host.retries),
+            play=PlayOptions(c.fragment.steps, c.fragment.seconds, True, c.host.retries, False),
         )
         schedule = Schedule(
             self.states,

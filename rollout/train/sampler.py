@@ -69,6 +69,7 @@ class Sampler:
         self._scale, self._clip = reward_scale, reward_clip
         self._ledger = Ledger(plan.play.retries)
         self._untouched = True
+        self._want = 2 * plan.slots  # episodes that are kept waiting for a slot
         self._workdir = Path(tempfile.mkdtemp(prefix=f"gamut-runner-{number}-"))
         self._player = plan.build(number, incarnation, self._workdir)
         policy: Any = self._player.policy
@@ -92,7 +93,7 @@ class Sampler:
         player = self._player
         self._untouched = False
         while True:
-            starts = self.schedule.take(2 * self._plan.slots - len(player.starts))
+            starts = self.schedule.take(max(0, self._want - len(player.starts)))
             self._ledger.give(starts)
             player.offer(starts)
             fragment = player.next_fragment()
@@ -100,6 +101,8 @@ class Sampler:
             if fragment is None:
                 raise BudgetExhausted("a runner has nothing left to play")
             self._ledger.settle(fragment.results, fragment.losses, abandoned)
+            # Short episodes need a longer queue than there are slots, or slots stand idle.
+            self._want = max(self._want, len(fragment.results) + 2 * self._plan.slots)
             sample = self._sample(fragment)
             sample.abandoned += abandoned
             if sample.env_steps or sample.losses:
