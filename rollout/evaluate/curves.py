@@ -286,7 +286,8 @@ def _minus(scores: Scores, base: Scores, seeds: Sequence[int]) -> Scores:
     positions, own, other = np.intersect1d(scores.positions, base.positions, return_indices=True)
     repeats = min(scores.values.shape[2], base.values.shape[2])
     values = scores.of(seeds)[:, own, :repeats] - base.of(seeds)[:, other, :repeats]
-    return Scores(tuple(seeds), positions, values, crossed=scores.crossed and base.crossed)
+    crossed, whole = scores.crossed and base.crossed, scores.whole and base.whole
+    return Scores(tuple(seeds), positions, values, crossed, whole)
 
 
 def _states(cell: Table) -> set[str]:

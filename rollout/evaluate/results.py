@@ -49,17 +49,25 @@ class Scores:
         positions: numbers of the states in their set, ascending.
         values: (seeds, positions, repeats), NaN where an episode is missing or was lost.
         crossed: whether all seeds played the same states, as they do held-out ones.
+        whole: whether these are all states that the runs were trained on, not a sample of them.
     """
 
     seeds: tuple[int, ...]
     positions: NDArray[np.int64]
     values: NDArray[np.float64]
     crossed: bool
+    whole: bool = False
 
     @property
     def states(self) -> str:
-        """``"crossed"`` or ``"nested"``, as the statistics call it."""
-        return "crossed" if self.crossed else "nested"
+        """``"crossed"``, ``"nested"`` or ``"fixed"``, as the statistics call it.
+
+        Where all seeds were trained on the same states and played every one of them, there is
+        nothing to infer about the states: what is uncertain is what another training would do.
+        """
+        if not self.crossed:
+            return "nested"
+        return "fixed" if self.whole else "crossed"
 
     def of(self, seeds: Sequence[int]) -> NDArray[np.float64]:
         """Returns the values of some of the seeds, in their order."""
@@ -92,7 +100,8 @@ def scores_of(table: Table, column: str = "score") -> Scores:
     states, state = np.unique(table["state"], return_inverse=True)
     pairs = np.unique(place * len(states) + state)
     crossed = len(pairs) == len(positions)
-    return Scores(tuple(seeds.tolist()), positions, values, crossed)
+    whole = bool((table["set"] == TRAIN).all()) and len(positions) >= int(table["n"].max())
+    return Scores(tuple(seeds.tolist()), positions, values, crossed, whole)
 
 
 def checked(table: Table) -> Table:

@@ -48,7 +48,10 @@ class PpoConfig(Section):
     value_clip: float | None = key(
         None, "Most that a value may move in an update; null for any.", unit="reward", gt=0
     )
-    entropy: float = key(0.01, "Weight of the entropy bonus.", ge=0)
+    entropy: float = key(0.01, "Weight of the entropy bonus at the start.", ge=0)
+    entropy_schedule: Literal["linear", "constant"] = key(
+        "constant", "That weight stays, or falls to 0 over the budget."
+    )
     max_grad_norm: float | None = key(0.5, "Largest norm of a gradient; null for any.", gt=0)
     normalize_advantages: bool = key(True, "Whether advantages of a batch get mean 0, std 1.")
     adam_eps: float = key(1e-5, "Epsilon of Adam.", gt=0)
@@ -169,6 +172,13 @@ def learning_rate(config: TrainConfig, env_steps: int) -> float:
     if config.ppo.schedule == "constant":
         return config.ppo.lr
     return config.ppo.lr * (1.0 - progress(config, env_steps))
+
+
+def entropy_coef(config: TrainConfig, env_steps: int) -> float:
+    """Returns the weight of the entropy bonus after so many steps."""
+    if config.ppo.entropy_schedule == "constant":
+        return config.ppo.entropy
+    return config.ppo.entropy * (1.0 - progress(config, env_steps))
 
 
 def reference_coef(config: TrainConfig, update: int) -> float:

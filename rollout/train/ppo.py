@@ -53,12 +53,14 @@ class Update:
         seed: of the run, likewise.
         lr: learning rate.
         reference_coef: weight of the KL to the reference.
+        entropy: weight of the entropy bonus; None for that of the settings.
     """
 
     number: int
     seed: int
     lr: float
     reference_coef: float = 0.0
+    entropy: float | None = None
 
 
 def make_optimizer(
@@ -230,7 +232,8 @@ class PpoLearner:
             error = torch.maximum(error, (near - columns["target"]).square())
         value_loss = 0.5 * mean(error)
         entropy = mean(distribution.entropy())
-        loss = policy_loss + s.value_coef * value_loss - s.entropy * entropy
+        bonus = s.entropy if how.entropy is None else how.entropy
+        loss = policy_loss + s.value_coef * value_loss - bonus * entropy
         with torch.no_grad():
             figures = {
                 "policy_loss": policy_loss,

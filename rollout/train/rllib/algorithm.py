@@ -23,7 +23,7 @@ from ray.rllib.utils.metrics import (
 from rollout.api import Columns, EpisodeResult, Loss, Start
 from rollout.errors import BudgetExhausted
 from rollout.train.batch import env_steps, join
-from rollout.train.config import learning_rate, reference_coef
+from rollout.train.config import entropy_coef, learning_rate, reference_coef
 from rollout.train.plan import TrainPlan
 from rollout.train.ppo import Update
 from rollout.train.rllib.learner import ColumnLearner
@@ -185,6 +185,7 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
             self.plan.config.seed,
             learning_rate(self.plan.config, before.env_steps),
             reference_coef(self.plan.config, before.update),
+            entropy_coef(self.plan.config, before.env_steps),
         )
         now.lr, now.reference_coef = how.lr, how.reference_coef
         began = time.monotonic()
