@@ -150,7 +150,7 @@ class SweepPlan:
             jobs += own
         base = next(iter(games.values()))
         # What takes longest comes first, so that nobody waits for a long run in the end.
-        jobs.sort(key=lambda job: (-_cost(job, games[job.arm].task), job.training_seed))
+        jobs.sort(key=lambda job: (-_cost(job, games[job.arm].task), -job.n, job.training_seed))
         baselines = [_baseline(config, base, name) for name in config.baselines]
         return cls(config, games, tuple(jobs), tuple(baselines), _filmed(config, base))
 

@@ -172,7 +172,7 @@ def test_a_worker_that_is_killed_costs_one_attempt(folder):
 
 def is_run(process):
     try:
-        return "random-n6" in " ".join(process.cmdline())
+        return "ray::random-n" in " ".join(process.cmdline())
     except psutil.NoSuchProcess:
         return False
 
@@ -217,7 +217,7 @@ def test_ppo_in_a_sweep(folder):
     few, many = (point["gap"]["point"] for point in points)
     assert few > 0.25 > abs(many), points
     table = table_of(folder)
-    assert len(table["score"]) == 2 * 5 * 30 + 5 * (1 + 200)
+    assert len(table["score"]) == 2 * 5 * 30 + 5 * (512 * 1 + 3 * 200)
     report = (folder / "run" / "report.md").read_text()
     assert "runs/random-n200-s0/checkpoints/" in report
     assert "baseline chance, held-out states, sampled" in report
