@@ -257,7 +257,8 @@ def main() -> int:
     options = parser.parse_args()
     command = f"python -m benchmarks.training --rounds {options.rounds} --seconds {options.seconds}"
     text = header("PPO end to end", command)
-    with ray_session():
+    # Setups of a group live side by side and take turns: more actors than processors.
+    with ray_session(num_cpus=16):
         for group in options.only:
             rates = measure(group, options.rounds, options.seconds)
             text += "\n" + report(group, rates)
