@@ -94,10 +94,21 @@ class CheckpointConfig(Section):
     keep: int = key(2, "Newest checkpoints that are kept; the last one always is.", gt=0)
 
 
+class EpisodesConfig(Section):
+    """What is written down of every episode that ended."""
+
+    write: bool = key(True, "Whether episodes.jsonl gets a line for each.")
+    signals: tuple[str, ...] = key(
+        (),
+        "Signals whose last values stand in it: names, or patterns such as achievement/*.",
+        strict=False,
+    )
+
+
 class TrainConfig(RunConfig):
     """Trains a policy by PPO."""
 
-    may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "checkpoint")
+    may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "checkpoint", "episodes")
     may_grow: ClassVar[tuple[str, ...]] = ()
 
     output: Directory = key(
@@ -121,6 +132,7 @@ class TrainConfig(RunConfig):
         None, "Checkpoint whose weights training begins with; null for new ones."
     )
     checkpoint: CheckpointConfig = key(CheckpointConfig, "When its state is written down.")
+    episodes: EpisodesConfig = key(EpisodesConfig, "What is written down of its episodes.")
     host: HostConfig = key(HostConfig, "How games are kept alive.")
     ray: RayConfig = key(RayConfig, "Which cluster.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")

@@ -12,6 +12,7 @@ from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
+from rollout.train.episodes import chosen_signals
 from rollout.train.network import TrainableRecipe
 from rollout.train.ppo import PpoSettings
 from rollout.train.sampler import Sampler
@@ -28,6 +29,7 @@ class TrainPlan:
         states: the states that episodes start from.
         recipe: of the policy; it offers ``TrainableRecipe`` too.
         reads: the observation columns that its networks read.
+        signals: those whose last values are written down with each episode.
     """
 
     config: TrainConfig
@@ -36,6 +38,7 @@ class TrainPlan:
     states: StateSet
     recipe: Any
     reads: tuple[str, ...]
+    signals: tuple[str, ...] = ()
 
     @classmethod
     def make(cls, config: TrainConfig) -> TrainPlan:
@@ -63,7 +66,8 @@ class TrainPlan:
         # Built once here, so that a network that does not fit is told before anything is launched.
         recipe.network(spec.observation_space, spec.action_space, seed=config.seed)
         reads = tuple(recipe.reads(spec.observation_space))
-        return cls(config, bridge, task, states, recipe, reads)
+        signals = chosen_signals(config.episodes.signals, list(spec.signals))
+        return cls(config, bridge, task, states, recipe, reads, signals)
 
     def network(self) -> Any:
         """Returns the network as training begins with it, a ``torch.nn.Module``."""
@@ -100,6 +104,7 @@ class TrainPlan:
             incarnation=incarnation,
             reward_scale=c.ppo.reward_scale,
             reward_clip=c.ppo.reward_clip,
+            signals=self.signals,
         )
 
     def settings(self) -> PpoSettings:

@@ -18,6 +18,7 @@ from rollout.errors import BudgetExhausted
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Ledger, Schedule
 from rollout.train.batch import from_fragment
+from rollout.train.episodes import Signals, last_signals
 
 
 @dataclass
@@ -29,6 +30,7 @@ class Sample:
         env_steps: number of steps in it.
         version: number of the oldest weights that played in it.
         results: every episode that ended.
+        signals: what the signals that were asked for said at the end of each.
         losses: every episode that was lost.
         abandoned: episodes that were lost more often than they are tried again.
     """
@@ -37,6 +39,7 @@ class Sample:
     env_steps: int
     version: int
     results: list[EpisodeResult] = field(default_factory=list)
+    signals: list[Signals] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     abandoned: list[Start] = field(default_factory=list)
 
@@ -52,6 +55,7 @@ class Sampler:
         incarnation: how often it has been replaced.
         reward_scale: factor on rewards.
         reward_clip: largest size of a reward after that; None for any.
+        signals: names of those whose last values go with the result of an episode.
     """
 
     def __init__(
@@ -64,9 +68,10 @@ class Sampler:
         incarnation: int = 0,
         reward_scale: float = 1.0,
         reward_clip: float | None = None,
+        signals: tuple[str, ...] = (),
     ) -> None:
         self.schedule, self._plan, self._reads = schedule, plan, reads
-        self._scale, self._clip = reward_scale, reward_clip
+        self._scale, self._clip, self._signals = reward_scale, reward_clip, signals
         self._ledger = Ledger(plan.play.retries)
         self._untouched = True
         self._want = 2 * plan.slots  # episodes that are kept waiting for a slot
@@ -113,7 +118,8 @@ class Sampler:
         results = [r for r in fragment.results if r.end != "lost"]
         network = self._policy.network
         if not fragment.length:
-            return Sample({}, 0, self._policy.version, results, losses)
+            return Sample({}, 0, self._policy.version, losses=losses)
+        signals = last_signals(fragment, results, self._signals)
         final, following = following_values(network, fragment, self._reads)
         batch = from_fragment(
             fragment,
@@ -127,7 +133,8 @@ class Sampler:
             batch["reward"] *= np.float32(self._scale)
         if self._clip is not None:
             np.clip(batch["reward"], -self._clip, self._clip, out=batch["reward"])
-        return Sample(batch, fragment.env_steps, int(fragment.version[0]), results, losses)
+        version = int(fragment.version[0])
+        return Sample(batch, fragment.env_steps, version, results, signals, losses)
 
     def position(self) -> dict[str, Any]:
         """Returns where the schedule stands, as JSON-able data; ``schedule.restore`` takes it."""

@@ -29,6 +29,7 @@ from rollout.train.checkpoint import (
     write_checkpoint,
 )
 from rollout.train.config import TrainConfig
+from rollout.train.episodes import EpisodeLog
 from rollout.train.plan import TrainPlan
 
 log = logging.getLogger(__name__)
@@ -63,6 +64,8 @@ def train(config: TrainConfig, session: Session) -> str | None:
         metrics = stack.enter_context(
             Metrics(run.metrics, constants={"resume_count": run.resume_count})
         )
+        if config.episodes.write:
+            job.episodes = stack.enter_context(EpisodeLog(run.path / "episodes.jsonl", job.update))
         _mirror(plan, run, stack)
         progress = stack.enter_context(show_progress("train", every_s=config.log.every_s))
         stack.enter_context(ray_session(config.ray.address))
@@ -118,7 +121,8 @@ class _Job:
         self._plan, self._run, self._saved = plan, run, saved
         about_ = saved.about if saved is not None else {}
         self.env_steps = int(about_.get("env_steps", 0))
-        self._update = int(about_.get("update", 0))
+        self.update = int(about_.get("update", 0))
+        self.episodes: EpisodeLog | None = None
         self._visits = Visits(plan.states)
         if "visits" in about_:
             self._visits.merge(about_["visits"])
@@ -147,7 +151,7 @@ class _Job:
                 while not self.done and not session.stop.requested:
                     algorithm.train()
                     self._note(algorithm.last, metrics, progress)
-                    if self._update % self._plan.config.checkpoint.every == 0:
+                    if self.update % self._plan.config.checkpoint.every == 0:
                         self._save(algorithm)
                 self._save(algorithm)
         except KeyboardInterrupt:
@@ -156,7 +160,7 @@ class _Job:
         except BudgetExhausted as error:
             self._note_losses(algorithm.last)
             self._save(algorithm)
-            missing = f"{error}. Saved: update {self._update}, {self.env_steps} steps"
+            missing = f"{error}. Saved: update {self.update}, {self.env_steps} steps"
         self.conclude("done" if missing is None else "ended short")
         return missing
 
@@ -173,10 +177,12 @@ class _Job:
             algorithm.remember(find_checkpoint(first).weights())
 
     def _note(self, now: Any, metrics: Metrics, progress: Progress) -> None:
-        self._update, self.env_steps = now.update, now.env_steps
+        self.update, self.env_steps = now.update, now.env_steps
         self._figures.add_steps(now.fresh_steps)
         self._figures.add_episodes(now.results)
         self._visits.add(now.results)
+        if self.episodes is not None:
+            self.episodes.write(now.update, now.env_steps, now.results, now.signals)
         self._dropped += now.dropped_steps
         self._note_losses(now)
         trained = {f"train/{k}": v for k, v in now.figures.items() if not math.isnan(v)}
@@ -208,13 +214,13 @@ class _Job:
 
     def _save(self, algorithm: Any) -> None:
         """Writes a checkpoint of the newest update, once."""
-        if self._written == self._update or not self._update:
+        if self._written == self.update or not self.update:
             return
         c = self._plan.config
         write_checkpoint(
             self._run.checkpoints,
             {
-                "update": self._update,
+                "update": self.update,
                 "env_steps": self.env_steps,
                 "episodes": self._figures.episodes,
                 "seconds": self._seconds + time.monotonic() - self._began,
@@ -240,7 +246,7 @@ class _Job:
             reads=self._plan.reads,
         )
         prune(self._run.checkpoints, c.checkpoint.keep)
-        self._written = self._update
+        self._written = self.update
 
     def conclude(self, status: str) -> None:
         """Writes ``summary.json``."""
@@ -255,7 +261,7 @@ class _Job:
                 "results": {
                     "env_steps": self.env_steps,
                     "episodes": self._figures.episodes,
-                    "updates": self._update,
+                    "updates": self.update,
                     "seconds": round(self._seconds + seconds, 2),
                     "visits": self._visits.summary(),
                     "lost": dict(self._lost),

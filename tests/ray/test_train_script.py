@@ -9,6 +9,7 @@ import pytest
 
 from rollout.cli import main
 from rollout.train.checkpoint import find_checkpoint, write_checkpoint
+from rollout.train.episodes import read_episodes
 from rollout.train.config import TrainConfig
 from rollout.train.train import train
 from tests.ray.training import (
@@ -72,6 +73,13 @@ def reference(tmp_path):
     )
 
 
+def episodes_of(folder):
+    """What was written down of each episode, but for the time it took."""
+    lines = read_episodes(folder / "run" / "episodes.jsonl")
+    assert len(lines) == summary(folder)["results"]["episodes"]
+    return [{key: value for key, value in line.items() if key != "seconds"} for line in lines]
+
+
 @pytest.mark.slow
 def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, reference):
     """kill -9 anywhere, then SIGTERM, then to the end; then once more, which does nothing."""
@@ -102,6 +110,7 @@ def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, referen
         assert one.about[key] == other.about[key], key
     assert one.about["positions"]["0"]["cursor"] == other.about["positions"]["0"]["cursor"]
     assert summary(whole)["results"]["visits"] == summary(broken)["results"]["visits"]
+    assert episodes_of(whole) == episodes_of(broken)
     states = one.optimizer()["state"], other.optimizer()["state"]
     assert same_weights(
         *({f"{k}/{n}": t for k, v in s.items() for n, t in v.items()} for s in states)

@@ -24,6 +24,7 @@ from rollout.api import Columns, EpisodeResult, Loss, Start
 from rollout.errors import BudgetExhausted
 from rollout.train.batch import env_steps, join
 from rollout.train.config import entropy_coef, learning_rate, reference_coef
+from rollout.train.episodes import Signals
 from rollout.train.plan import TrainPlan
 from rollout.train.ppo import Update
 from rollout.train.rllib.learner import ColumnLearner
@@ -48,6 +49,10 @@ class Iteration:
         reference_coef: its weight of the KL to the reference.
         sample_s: seconds spent waiting for steps.
         update_s: seconds spent learning from them.
+        results: episodes that ended.
+        signals: last signals of each of them.
+        losses: episodes that were lost.
+        abandoned: episodes that were lost more often than they are tried again.
     """
 
     update: int = 0
@@ -61,6 +66,7 @@ class Iteration:
     sample_s: float = 0.0
     update_s: float = 0.0
     results: list[EpisodeResult] = field(default_factory=list)
+    signals: list[Signals] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     abandoned: list[Start] = field(default_factory=list)
 
@@ -248,6 +254,7 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
             for sample in samples:
                 now.fresh_steps += sample.env_steps
                 now.results += sample.results
+                now.signals += sample.signals
                 now.losses += sample.losses
                 now.abandoned += sample.abandoned
         now.env_steps += now.fresh_steps

@@ -100,7 +100,7 @@ def make_schedule(bridge, *, states=20, seed=0):
 @contextlib.contextmanager
 def sampling(bridge, policy, *, states=20, schedule=None, **options) -> Iterator[Sampler]:
     """A sampler that is closed at the end; options are those of ``make_plan``."""
-    scale = {k: options.pop(k) for k in ("reward_scale", "reward_clip") if k in options}
+    scale = {k: options.pop(k) for k in ("reward_scale", "reward_clip", "signals") if k in options}
     plan = make_plan(bridge, policy, **options)
     schedule = schedule or make_schedule(bridge, states=states, seed=plan.seed)
     sampler = Sampler(plan, schedule, policy.reads(bridge.spec.observation_space), **scale)

@@ -34,6 +34,18 @@ def test_samples_hold_what_was_played():
     assert total == pytest.approx(sum(r.total_reward for r in results), abs=0.01 * lost)
 
 
+def test_last_signals_go_with_each_result():
+    wanted = ("distance", "reached")
+    with sampling(BRIDGE, small(), width=3, steps=8, limit=6, signals=wanted) as sampler:
+        samples = [sampler.sample() for _ in range(40)]
+    ended = [x for s in samples for x in zip(s.results, s.signals, strict=True)]
+    assert {result.end for result, _ in ended} == {"terminated", "truncated"}
+    for result, signals in ended:
+        there = result.end == "terminated"
+        assert signals["reached"] is there
+        assert (signals["distance"] == 0) == there
+
+
 def until_exhausted(sampler):
     """All samples there are, and what was said when there were no more."""
     samples = []
