@@ -155,6 +155,7 @@ def cartpole() -> list[Setup]:
         own("8 envs in each of 2 runners", 8, 2, 250),
         own("64 envs, one process", 64, 0, 63),
         own("64 envs in a runner of its own", 64, 1, 63),
+        own("250 envs in a runner of its own", 250, 1, 16),
         stock(8, vectorized=False),
         stock(256, vectorized=True),
         baselines3(8),
