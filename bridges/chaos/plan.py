@@ -1,0 +1,144 @@
+"""What happens when: latencies and faults as a pure function of seeds, attempt and step."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Literal
+
+from bridges.chaos.game import CRASHES, GARBAGE, HANG
+from bridges.chaos.latency import Latency
+
+Phase = Literal["start", "reset", "step", "close"]
+PHASES: tuple[Phase, ...] = ("start", "reset", "step", "close")
+
+ANY = "any"
+_WORDS = struct.Struct("<4Q")
+
+
+@dataclass(frozen=True)
+class Strike:
+    """What one request does to the game: how long it takes, and how it fails.
+
+    Attributes:
+        seconds: time to take.
+        fault: one of ``bridges.chaos.game.FAULTS``; empty for none.
+    """
+
+    seconds: float = 0.0
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How a phase goes: its latency, and the shares of its requests that fail, each 0 to 1."""
+
+    latency: Latency = field(default_factory=Latency)
+    hang: float = 0.0
+    crash: float = 0.0
+    garbage: float = 0.0
+
+    @property
+    def calm(self) -> bool:
+        """Whether every request goes the same way, so that nothing has to be drawn."""
+        return not (self.latency.varies or self.hang or self.crash or self.garbage)
+
+
+@dataclass(frozen=True)
+class EpisodeKey:
+    """What an episode's fate depends on, beside the plan.
+
+    Attributes:
+        seed: ``Start.seed``.
+        attempt: ``Start.attempt``.
+        shortest: fewest steps the episode can have; its own fault comes within them.
+    """
+
+    seed: int
+    attempt: int
+    shortest: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The fate of every request.
+
+    Attributes:
+        seed: chooses among all plans with the same rates.
+        phases: rates by phase.
+        episode_hang: share of episodes that hang in one of their steps.
+        episode_crash: share of episodes that crash in one of their steps.
+        crash_kind: one of ``CRASHES``, or ``any`` to draw one.
+        garbage_kind: one of ``GARBAGE``, or ``any`` to draw one.
+        same_every_attempt: an episode that failed fails again in the same way.
+    """
+
+    seed: int
+    phases: Mapping[Phase, Rates]
+    episode_hang: float = 0.0
+    episode_crash: float = 0.0
+    crash_kind: str = "exit"
+    garbage_kind: str = "bytes"
+    same_every_attempt: bool = False
+
+    def start(self, name: str) -> Strike:
+        """Returns how the start of an instance goes; it knows no episode yet, only its name."""
+        return self._strike("start", "start", name)
+
+    def of_episode(self, phase: Phase, key: EpisodeKey, step: int) -> Strike:
+        """Returns how a reset, a step or a close goes, as far as one slot decides it.
+
+        Args:
+            phase: which.
+            key: the episode of the slot.
+            step: number of the step, from 1; of the last one for a close; 0 for a reset.
+        """
+        attempt = 0 if self.same_every_attempt else key.attempt
+        strike = Strike(self.phases[phase].latency.scale)
+        if not self.phases[phase].calm:
+            strike = self._strike(phase, phase, key.seed, attempt, step)
+        if phase == "step" and not strike.fault and (self.episode_hang or self.episode_crash):
+            return Strike(strike.seconds, self._of_step(key, attempt, step))
+        return strike
+
+    def _of_step(self, key: EpisodeKey, attempt: int, step: int) -> str:
+        share, when, which, _ = self._shares("episode", key.seed, attempt)
+        if step != 1 + int(when * key.shortest):
+            return ""
+        if share < self.episode_hang:
+            return HANG
+        crashes = share < self.episode_hang + self.episode_crash
+        return _choose(self.crash_kind, CRASHES, which) if crashes else ""
+
+    def _strike(self, phase: Phase, *key: object) -> Strike:
+        rates = self.phases[phase]
+        time, share, which, _ = self._shares(*key)
+        fault = ""
+        # One draw decides among the faults, so that their shares are exact and exclude another.
+        if share < rates.hang:
+            fault = HANG
+        elif share < rates.hang + rates.crash:
+            fault = _choose(self.crash_kind, CRASHES, which)
+        elif share < rates.hang + rates.crash + rates.garbage:
+            fault = _choose(self.garbage_kind, GARBAGE, which)
+        return Strike(rates.latency.seconds(time), fault)
+
+    def _shares(self, *key: object) -> tuple[float, ...]:
+        """Returns four independent numbers above 0 and below 1 that depend on the key only."""
+        data = "\x1f".join(map(str, (self.seed, *key))).encode()
+        words = _WORDS.unpack(blake2b(data, digest_size=_WORDS.size).digest())
+        return tuple(((word >> 12) + 0.5) / 2**52 for word in words)
+
+
+def worst(strikes: Sequence[Strike]) -> Strike:
+    """Returns what a request does that several slots share: the slowest time, the first fault."""
+    return Strike(
+        max((strike.seconds for strike in strikes), default=0.0),
+        next((strike.fault for strike in strikes if strike.fault), ""),
+    )
+
+
+def _choose(kind: str, among: Sequence[str], share: float) -> str:
+    return among[int(share * len(among))] if kind == ANY else kind

@@ -1,0 +1,240 @@
+"""The chaos game's process, seen from outside: messages with deadlines, its death, its end."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psutil  # type: ignore[import-untyped]
+
+from bridges.chaos.game import CLOSE, FAULTS, HEADER, LENGTH, OK, ORPHAN
+from bridges.chaos.plan import Phase, Strike
+from rollout.errors import GameCrashed, GameStartError, GameTimeout
+
+PROGRAM = Path(__file__).with_name("game.py")
+LOG = "chaos.log"
+_LAST_WORDS = 2000  # characters of its log that go into the news of a death
+_REAP_S = 1.0  # its pipe closes a moment before it can be asked why it died
+_POLL_S = 0.005
+_LEAST_S = 0.5  # to be killed in, whatever the deadline
+
+
+class GameProcess:
+    """One running chaos game, with its grandchild.
+
+    Not for several threads. After any ``GameError`` nothing but ``close`` makes sense: what the
+    game would answer next belongs to a request that was given up.
+
+    Args:
+        workdir: folder for its log.
+        settings: see ``bridges.chaos.game.Program``; ``latency`` and ``fault`` are its start's.
+        timeout_s: seconds it may take to come up.
+        close_s: seconds that ``close`` may take.
+
+    Raises:
+        GameStartError: it did not come up.
+    """
+
+    def __init__(
+        self, workdir: Path, settings: Mapping[str, Any], *, timeout_s: float, close_s: float
+    ) -> None:
+        self._log, self._close_s = workdir / LOG, close_s
+        self._broken = self._closed = False
+        self._grandchild: psutil.Process | None = None
+        self.grandchild_pid = 0
+        """Number of the grandchild's process; 0 for none."""
+        try:
+            with self._log.open("ab") as log:
+                # A group of its own, which can be killed whole and without its bridge.
+                self._process = subprocess.Popen(
+                    [sys.executable, "-S", "-I", str(PROGRAM)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=log,
+                    bufsize=0,
+                    process_group=0,
+                )
+        except OSError as error:
+            raise GameStartError(f"the chaos game's process did not start: {error}") from error
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self._poll = select.poll()
+        self._poll.register(self._stdout, select.POLLIN)
+        try:
+            self._greet(settings, timeout_s)
+        except (GameCrashed, GameTimeout) as error:
+            self.close()
+            raise GameStartError(str(error)) from error
+
+    @property
+    def pid(self) -> int:
+        """Number of the game's process, which is that of its process group."""
+        return self._process.pid
+
+    def _greet(self, settings: Mapping[str, Any], timeout_s: float) -> None:
+        self._send(json.dumps(settings).encode(), "start")
+        try:
+            hello = json.loads(self._receive("start", timeout_s))
+            self.grandchild_pid = int(hello["grandchild"])
+        except (ValueError, LookupError, TypeError) as error:
+            raise self.garbage("start", f"not its numbers: {error}") from error
+        if self.grandchild_pid and settings["grandchild"] != ORPHAN:
+            # Psutil remembers when it began, so that no later owner of the number is meant.
+            with contextlib.suppress(psutil.Error):
+                self._grandchild = psutil.Process(self.grandchild_pid)
+
+    def ask(
+        self, phase: Phase, what: bytes, body: bytes, strike: Strike, *, size: int, timeout_s: float
+    ) -> bytes:
+        """Returns the answer to a request, ``size`` bytes.
+
+        Raises:
+            GameTimeout: it did not come within ``timeout_s`` seconds.
+            GameCrashed: the game died, or what came is not an answer.
+        """
+        # There is never a second request under way, and the longest is a few kilobytes, so the
+        # pipe has room for it even if the game reads no more.
+        self._send(self._header(what, strike) + body, phase)
+        answer = self._receive(phase, timeout_s, size)
+        if len(answer) != size:
+            raise self.garbage(phase, f"{len(answer)} bytes instead of {size}")
+        return answer
+
+    def _header(self, what: bytes, strike: Strike) -> bytes:
+        return HEADER.pack(what, strike.seconds, FAULTS.index(strike.fault))
+
+    def _send(self, message: bytes, phase: Phase) -> None:
+        try:
+            self._stdin.write(LENGTH.pack(len(message)) + message)
+        except OSError as error:
+            raise self._died(phase) from error
+
+    def _receive(self, phase: Phase, timeout_s: float, size: int | None = None) -> bytes:
+        deadline = time.monotonic() + timeout_s
+        head = self._read(LENGTH.size, deadline, phase, timeout_s)
+        count = LENGTH.unpack(head)[0]
+        most = 4096 if size is None else size + len(OK)
+        if not 0 < count <= most:
+            raise self.garbage(phase, f"{count} bytes announced instead of {most}")
+        answer = self._read(count, deadline, phase, timeout_s)
+        if not answer.startswith(OK):
+            raise self.garbage(phase, f"it begins with {answer[:4]!r}")
+        return answer[len(OK) :]
+
+    def _read(self, count: int, deadline: float, phase: Phase, timeout_s: float) -> bytes:
+        data = b""
+        while len(data) < count:
+            left = deadline - time.monotonic()
+            if not self._poll.poll(max(0.0, left) * 1000):
+                self._broken = True
+                raise GameTimeout(
+                    f"the chaos game gave no answer to {phase} within {timeout_s:g} s; give it "
+                    f"more time, or the phase a shorter latency"
+                )
+            more = os.read(self._stdout.fileno(), count - len(data))
+            if not more:
+                raise self._died(phase)
+            data += more
+        return data
+
+    def garbage(self, phase: Phase, what: str) -> GameCrashed:
+        """Returns the error of an answer that makes no sense; the game is not asked again."""
+        self._broken = True
+        return GameCrashed(f"the chaos game answered {phase} with garbage: {what}")
+
+    def _died(self, phase: Phase) -> GameCrashed:
+        self._broken = True
+        ended = self._wait(time.monotonic() + _REAP_S)
+        said = f"; last words: {words}" if (words := self._last_words()) else ""
+        how = "closed its pipe and goes on" if ended is None else ended
+        return GameCrashed(f"the chaos game ended in {phase}: {how}{said}")
+
+    def _last_words(self) -> str:
+        try:
+            return self._log.read_text(errors="replace").strip()[-_LAST_WORDS:]
+        except OSError:
+            return ""  # its folder has gone
+
+    def _wait(self, deadline: float) -> str | None:
+        """Returns how the process ended, or None if it did not; leaves it to be reaped.
+
+        Until it is reaped no other process can be given its number, so its group can be killed.
+        """
+        pause = threading.Event()
+        while True:
+            try:
+                found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return "reaped by someone else"
+            if found is not None:
+                if found.si_code == os.CLD_EXITED:
+                    return f"exit code {found.si_status}"
+                return f"killed by {signal.Signals(found.si_status).name}"
+            if time.monotonic() >= deadline:
+                return None
+            pause.wait(_POLL_S)
+
+    def close(self) -> None:
+        """Ends the game and its grandchild, unless that is an orphan. Idempotent; never raises.
+
+        A game in order is told to close, then sent SIGTERM, then killed, each for a part of the
+        deadline; a broken one is killed at once.
+        """
+        self.close_with(Strike())
+
+    def close_with(self, strike: Strike) -> None:
+        """Does what ``close`` does, with a latency and a fault."""
+        if self._closed:
+            return
+        self._closed = True
+        deadline = time.monotonic() + self._close_s
+        if not self._broken:
+            self._part(strike)
+        self._kill(max(deadline, time.monotonic() + _LEAST_S))
+        for pipe in (self._stdin, self._stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+
+    def _part(self, strike: Strike) -> None:
+        with contextlib.suppress(GameCrashed):  # it has died: there is nothing to ask of it
+            self._send(self._header(CLOSE, strike), "close")
+            if self._wait(time.monotonic() + 0.5 * self._close_s) is None:
+                self._signal(signal.SIGTERM)
+                self._wait(time.monotonic() + 0.25 * self._close_s)
+
+    def _kill(self, deadline: float) -> None:
+        self._signal(signal.SIGKILL)
+        if self._grandchild is not None:  # it may have left the group
+            with contextlib.suppress(psutil.Error):
+                self._grandchild.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(max(0.0, deadline - time.monotonic()))
+        pause = threading.Event()
+        while self._lingers() and time.monotonic() < deadline:
+            pause.wait(_POLL_S)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def _lingers(self) -> bool:
+        """Whether the grandchild is still there; what nobody waited for counts as gone."""
+        try:
+            return (
+                self._grandchild is not None
+                and self._grandchild.is_running()
+                and self._grandchild.status() != psutil.STATUS_ZOMBIE
+            )
+        except psutil.Error:
+            return False

@@ -1,0 +1,256 @@
+"""Addresses of clusters, and one cheap question to each before Ray is given it.
+
+Ray itself waits twenty seconds for a cluster that is not there, and as long for one that does not
+accept the token, and then does not say which of the two it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import ipaddress
+import json
+import os
+import socket
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil  # type: ignore[import-untyped]
+
+from rollout.cluster.tokens import MODE, TOKEN_PATH, Mode, Token, find_token, given_mode
+from rollout.errors import ConfigError
+
+DASHBOARD_PORT = 8265
+"""Port of the dashboard, unless ``ray start --dashboard-port`` says otherwise."""
+GCS_PORT = 6379
+"""Port of the head, unless ``ray start --port`` says otherwise."""
+API_SERVER = "RAY_API_SERVER_ADDRESS"
+"""Environment variable: URL of the dashboard."""
+ADDRESS = "RAY_ADDRESS"
+"""Environment variable: address of the head; Ray also takes the dashboard's URL here."""
+
+_ANSWER_S = 3.0  # most time for one question: a head that is up answers in milliseconds
+_TLS = "RAY_USE_TLS"
+_ALIVE = "/ray.rpc.NodeInfoGcsService/CheckAlive"  # takes an empty message, changes nothing
+_GET_TOKEN = (
+    f"the head has it in ~/.ray/auth_token, or where its own {TOKEN_PATH} points; copy it to a "
+    f"file that only you can read, and set {TOKEN_PATH}"
+)
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """A dashboard that answered.
+
+    Attributes:
+        url: where it is, e.g. ``http://10.0.0.1:8265``.
+        ray_version: of its cluster.
+        token: that it accepts; None where it asks for none.
+    """
+
+    url: str
+    ray_version: str
+    token: Token | None
+
+
+# --- The head --------------------------------------------------------------------------------
+
+
+def require_cluster(address: str, *, key: str = "ray.address") -> Mode:
+    """Returns the authentication mode of a running cluster, which has accepted our token.
+
+    Args:
+        address: of the head, ``HOST:PORT``; ``ray://HOST:PORT`` and clusters with TLS are only
+            looked for, and their mode goes by whether there is a token.
+        key: what the address is called in messages.
+
+    Raises:
+        ConfigError: nothing answers there within seconds, it is no head, or it refuses us.
+    """
+    named = f"{key}={address}"
+    if address.startswith(("http://", "https://")):
+        raise ConfigError(
+            f"{named} is the address of a dashboard, which takes jobs: send one by "
+            f"scripts/submit.py --address {address}; {key} takes that of the head, HOST:{GCS_PORT}"
+        )
+    client = address.startswith("ray://")
+    host, port = _host_and_port(address.removeprefix("ray://"), named)
+    _require_listener(host, port, named)
+    wish, token = given_mode(), find_token()
+    if wish == "token" and token is None:
+        raise ConfigError(f"{MODE}=token, and there is no token: {_GET_TOKEN}")
+    if client or os.environ.get(_TLS) == "1":
+        return wish or ("token" if token is not None else "disabled")
+    target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    refused = _ask_head(target, None, named)
+    if refused is None:
+        if wish == "token":
+            raise ConfigError(
+                f"{named} asks for no token, and {MODE}=token: both sides must agree; set "
+                f"{MODE}=disabled, or start the cluster with {MODE}=token"
+            )
+        return "disabled"
+    if wish == "disabled":
+        raise ConfigError(f"{named} asks for a token, and {MODE}=disabled: set {MODE}=token")
+    if token is None:
+        raise ConfigError(f"{named} asks for a token, and there is none: {_GET_TOKEN}")
+    if _ask_head(target, token, named) is not None:
+        raise ConfigError(f"{named} refuses the token from {token.source}: {_GET_TOKEN}")
+    return "token"
+
+
+def _host_and_port(address: str, named: str) -> tuple[str, int]:
+    with contextlib.suppress(ValueError):  # no address at all; said below
+        parts = urlsplit(f"//{address}")
+        if parts.hostname and parts.port and not parts.path:
+            return parts.hostname, parts.port
+    raise ConfigError(f"{named}: expected HOST:PORT, e.g. 10.0.0.1:{GCS_PORT}")
+
+
+def _require_listener(host: str, port: int, named: str) -> None:
+    try:
+        socket.create_connection((host, port), timeout=_ANSWER_S).close()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(
+            f"{named}: no cluster answers there ({reason}); check that it runs and that a firewall "
+            f"lets you through, or leave ray.address empty to start one here"
+        ) from error
+
+
+def _ask_head(target: str, token: Token | None, named: str) -> str | None:
+    """Returns None if a head lets us in, else how it refuses us.
+
+    Raises:
+        ConfigError: it is no head.
+    """
+    # A third of a second, only for those who join a cluster; it brings no types.
+    import grpc  # type: ignore[import-untyped] # noqa: PLC0415
+
+    metadata = [("authorization", f"Bearer {token.value}")] if token is not None else []
+    # Ray talks to the head directly, whatever proxies the environment names; so does this.
+    with grpc.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)]) as channel:
+        ask = channel.unary_unary(_ALIVE)
+        try:
+            ask(b"", timeout=_ANSWER_S, metadata=metadata)
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.UNAUTHENTICATED:
+                return str(error.details())
+            raise ConfigError(
+                f"{named}: what answers there is no head of a Ray cluster "
+                f"({error.code().name.lower()}); expected the HOST:PORT that `ray start --head` "
+                f"printed, usually port {GCS_PORT}"
+            ) from error
+    return None
+
+
+# --- The dashboard ---------------------------------------------------------------------------
+
+
+def dashboard_url(given: str | None) -> str:
+    """Returns the URL of a dashboard.
+
+    Args:
+        given: a URL, ``HOST`` or ``HOST:PORT``; None for that of ``RAY_API_SERVER_ADDRESS``, of
+            ``RAY_ADDRESS``, or of this machine, the first there is.
+
+    Raises:
+        ConfigError: it is none of these.
+    """
+    name, text = "--address", given
+    for variable in (API_SERVER, ADDRESS):
+        if not text:
+            name, text = variable, os.environ.get(variable)
+    text = (text or "").strip()
+    if text in {"", "auto", "local"}:
+        return f"http://127.0.0.1:{DASHBOARD_PORT}"
+    # RAY_ADDRESS is the head's, as for programs on the cluster: its dashboard is beside it.
+    head = name == ADDRESS and "://" not in text
+    scheme, _, rest = text.rpartition("://")
+    host, port, path = None, None, ""
+    with contextlib.suppress(ValueError):  # no address at all; said below
+        parts = urlsplit(f"//{rest}")
+        host, port, path = parts.hostname, parts.port, parts.path
+    if not host or scheme not in {"", "http", "https"}:
+        raise ConfigError(
+            f"{name}={text}: expected the URL of the dashboard, e.g. http://HOST:{DASHBOARD_PORT}"
+        )
+    if head or (port is None and scheme != "https"):
+        port = DASHBOARD_PORT
+    host = f"[{host}]" if ":" in host else host
+    return f"{scheme or 'http'}://{host}" + (f":{port}" if port else "") + path.rstrip("/")
+
+
+def require_dashboard(url: str) -> Dashboard:
+    """Returns the dashboard at a URL, which has accepted our token if it asks for one.
+
+    Raises:
+        ConfigError: nothing answers there within seconds, it is no dashboard, or it refuses us.
+    """
+    token: Token | None = None
+    status, body = _get(url, None)
+    if status in {401, 403}:
+        if given_mode() == "disabled":
+            raise ConfigError(f"{url} asks for a token, and {MODE}=disabled: set {MODE}=token")
+        token = find_token()
+        if token is None:
+            raise ConfigError(f"{url} asks for a token, and there is none: {_GET_TOKEN}")
+        status, body = _get(url, token)
+        if status in {401, 403}:
+            raise ConfigError(f"{url} refuses the token from {token.source}: {_GET_TOKEN}")
+    version = _version(body) if status == 200 else None
+    if version is None:
+        said = f"status {status}" if status else "it does not speak HTTP"
+        raise ConfigError(
+            f"{url}: what answers there is no dashboard of Ray ({said}); expected the URL that "
+            f"`ray start --head` printed, usually http://HOST:{DASHBOARD_PORT}"
+        )
+    return Dashboard(url, version, token)
+
+
+def _get(url: str, token: Token | None) -> tuple[int, bytes]:
+    """Returns the status, 0 if that is no HTTP, and what a dashboard says of its version."""
+    headers = {"Authorization": f"Bearer {token.value}"} if token is not None else {}
+    request = urllib.request.Request(f"{url}/api/version", headers=headers)  # noqa: S310 - http(s)
+    try:
+        with urllib.request.urlopen(request, timeout=_ANSWER_S) as reply:  # noqa: S310
+            return reply.status, reply.read(10_000)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code, b""
+    except http.client.HTTPException:
+        return 0, b""  # it speaks something else
+    except (OSError, ValueError) as error:
+        cause: Any = getattr(error, "reason", error)
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise ConfigError(
+            f"{url}: no dashboard answers there ({reason}); check that the cluster runs with "
+            f"--include-dashboard=true and that the address can be reached from here, by "
+            f"--dashboard-host or through `ssh -L`"
+        ) from error
+
+
+def _version(body: bytes) -> str | None:
+    try:
+        said = json.loads(body)
+    except ValueError:
+        return None
+    version = said.get("ray_version") if isinstance(said, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def is_this_machine(url: str) -> bool:
+    """Returns whether the host of a URL is the machine that we are on.
+
+    A tunnel looks like this machine, too: there is no telling.
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        there = {info[4][0] for info in socket.getaddrinfo(host, None)}
+    except OSError:
+        return False
+    here = {a.address for each in psutil.net_if_addrs().values() for a in each}
+    return any(ipaddress.ip_address(a).is_loopback or a in here for a in there)

@@ -1,0 +1,255 @@
+"""Jobs: sent to a cluster, followed to their end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from rollout.cluster.addresses import ADDRESS, API_SERVER, Dashboard
+from rollout.cluster.package import Package
+from rollout.errors import ConfigError, GamutError
+
+STOP_WAIT = "RAY_JOB_STOP_WAIT_TIME_S"
+"""Environment variable of a job: seconds from SIGTERM to SIGKILL when it is stopped."""
+STOP_SIGNAL = "RAY_JOB_STOP_SIGNAL"
+"""Environment variable of a job: the signal that stops it, SIGTERM or SIGINT."""
+
+_REQUEST_S = 60.0  # most silence in one request: an upload may take longer, but not without a byte
+_POLL_S = 5.0  # how often a job is asked after while its log is followed
+_SETTLE_S = 30.0  # most time for the last lines to come after a job has ended
+_LOST_S = 120.0  # most time without an answer before a job is lost from sight
+_ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
+
+
+class LostSight(GamutError):  # noqa: N818 - reads as what happened
+    """The cluster no longer answers; the job may well go on."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be run on a cluster.
+
+    Attributes:
+        entrypoint: the command line, for a shell, in the working directory.
+        package: the working directory.
+        env: environment variables of the driver and of every actor.
+        needs: resources that are kept for the driver, by Ray's names: ``CPU``, ``GPU``,
+            ``memory`` in bytes, or custom ones.
+        name: what the job is called, unique on its cluster.
+    """
+
+    entrypoint: str
+    package: Package
+    env: Mapping[str, str] = field(default_factory=dict)
+    needs: Mapping[str, float] = field(default_factory=dict)
+    name: str = field(
+        default_factory=lambda: f"gamut-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+    )
+
+    def runtime_env(self) -> dict[str, Any]:
+        """Returns the runtime environment.
+
+        It names no more than it must: a key that a program gives to ``ray.init`` once more makes
+        Ray refuse the program.
+        """
+        out: dict[str, Any] = {"working_dir": str(self.package.folder), "env_vars": dict(self.env)}
+        if self.package.excludes:
+            out["excludes"] = list(self.package.excludes)
+        return out
+
+
+def connect(dashboard: Dashboard) -> Any:
+    """Returns Ray's client of a dashboard that has answered.
+
+    Raises:
+        ConfigError: it does not take jobs.
+    """
+    from ray.exceptions import AuthenticationError  # noqa: PLC0415
+    from ray.job_submission import JobSubmissionClient  # noqa: PLC0415 - takes seconds
+
+    headers = {}
+    if dashboard.token is not None:
+        # Said here and not left to Ray's mode, which is that of the cluster we may have started.
+        headers["Authorization"] = f"Bearer {dashboard.token.value}"
+    try:
+        with _without(API_SERVER, ADDRESS):  # either would win over the address that is given
+            client = JobSubmissionClient(dashboard.url, headers=headers)
+    except (ConnectionError, RuntimeError) as error:
+        raise ConfigError(f"{dashboard.url} takes no jobs: {error}") from error
+    plain = client._do_request
+
+    def request(method: str, endpoint: str, **more: Any) -> Any:
+        # Ray's requests have no deadline, and an unplugged cable would hold us for ever.
+        try:
+            return plain(method, endpoint, timeout=_REQUEST_S, **more)
+        except AuthenticationError as error:
+            raise ConnectionError("it no longer takes the token") from error
+
+    client._do_request = request
+    return client
+
+
+def send(client: Any, job: Job) -> None:
+    """Sends a job.
+
+    Raises:
+        ConfigError: the cluster refuses it.
+    """
+    needs = dict(job.needs)
+    given: dict[str, Any] = {
+        "entrypoint_num_cpus": needs.pop("CPU", None),
+        "entrypoint_num_gpus": needs.pop("GPU", None),
+        "entrypoint_memory": needs.pop("memory", None),
+        "entrypoint_resources": needs or None,
+    }
+    try:
+        with _quiet():
+            client.submit_job(
+                entrypoint=job.entrypoint,
+                runtime_env=job.runtime_env(),
+                submission_id=job.name,
+                **{k: v for k, v in given.items() if v is not None},
+            )
+    except (OSError, RuntimeError, ValueError) as error:
+        raise ConfigError(
+            f"the cluster refuses the job: {error}; nothing runs, unless it is in the list of "
+            f"`ray job list`"
+        ) from error
+
+
+def follow(client: Any, name: str, write: Callable[[str], object]) -> Any:
+    """Follows the log of a job to its end.
+
+    Args:
+        client: of ``connect``.
+        name: of the job.
+        write: takes the text of the log as it comes.
+
+    Returns:
+        Ray's details of the job, which has ended.
+
+    Raises:
+        LostSight: the cluster did not answer for two minutes.
+        KeyboardInterrupt: of the user; the job goes on.
+    """
+    with _quiet():
+        return asyncio.run(_Follower(client, name, write).run())
+
+
+class _Follower:
+    """Follows one job, also over a connection that breaks."""
+
+    def __init__(self, client: Any, name: str, write: Callable[[str], object]) -> None:
+        self._client, self._name, self._write = client, name, write
+        self._shown = 0  # characters of the log that were written
+        self._heard = time.monotonic()
+
+    async def run(self) -> Any:
+        while True:
+            tail = asyncio.ensure_future(self._tail())
+            try:
+                info = await self._watch(tail)
+            finally:
+                tail.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await tail
+            if info is not None:
+                return info
+
+    async def _tail(self) -> None:
+        """Writes the log from where we are until the connection ends, however it does."""
+        import aiohttp  # noqa: PLC0415 - comes with Ray, and takes its time
+
+        seen = 0  # a log is always told from its beginning
+        with contextlib.suppress(RuntimeError, OSError, aiohttp.ClientError):
+            async for text in self._client.tail_job_logs(self._name):
+                new = text[max(0, self._shown - seen) :]
+                seen += len(text)
+                self._shown = max(self._shown, seen)
+                if new:
+                    self._write(new)
+
+    async def _watch(self, tail: asyncio.Future[None]) -> Any:
+        """Waits for the end of the job or of the connection; returns the job if it has ended."""
+        ended_at: float | None = None
+        while True:
+            broken = tail.done()
+            await asyncio.wait({tail}, timeout=_POLL_S)
+            info = await self._ask()
+            if info is not None and info.status in _ENDED:
+                ended_at = ended_at or time.monotonic()
+                if tail.done() or time.monotonic() - ended_at > _SETTLE_S:
+                    return info
+            elif tail.done():
+                if broken:
+                    await asyncio.sleep(_POLL_S)
+                    return None
+                await asyncio.sleep(0.2)  # the state follows the end of the log by a moment
+
+    async def _ask(self) -> Any:
+        """Returns what the cluster says of the job; None if it does not answer.
+
+        Raises:
+            LostSight: it has not for long.
+        """
+        try:
+            info = await asyncio.to_thread(self._client.get_job_info, self._name)
+        except (OSError, RuntimeError) as error:
+            silent = time.monotonic() - self._heard
+            if silent > _LOST_S:
+                raise LostSight(
+                    f"the cluster has not answered for {silent:.0f} s ({error}); job {self._name} "
+                    f"may well go on"
+                ) from error
+            return None
+        self._heard = time.monotonic()
+        return info
+
+
+def exit_status(info: Any, env: Mapping[str, str] | None = None) -> int:
+    """Returns the exit status of a job's driver.
+
+    That of a driver that died of a signal is 128 and its number, as in a shell. Ray keeps none of a
+    job that was stopped: it counts as ended by the signal that stops it.
+
+    Args:
+        info: Ray's details of a job that has ended.
+        env: the job's environment variables.
+    """
+    if info.driver_exit_code is not None:
+        code = int(info.driver_exit_code)
+        return code if code >= 0 else 128 - code
+    if info.status == "STOPPED":
+        name = (env or {}).get(STOP_SIGNAL, "SIGTERM")
+        return 128 + (signal.SIGINT if name == "SIGINT" else signal.SIGTERM)
+    return 0 if info.status == "SUCCEEDED" else 1
+
+
+@contextlib.contextmanager
+def _without(*names: str) -> Iterator[None]:
+    """Takes variables out of the environment for a while."""
+    kept = {name: os.environ.pop(name) for name in names if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps Ray from saying what we have said already, in more words."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)

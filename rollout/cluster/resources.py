@@ -1,0 +1,172 @@
+"""What games need of the machines they run on, and whether a cluster has it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rollout.api import Resources
+from rollout.errors import ConfigError, nearest
+
+_MIB = 1 << 20
+_GROUP = "ray.io/node-group"  # label of machines that an autoscaler or KubeRay has started
+_OWN = ("CPU", "GPU", "memory", "object_store_memory")  # names that Ray gives a meaning to
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a machine of a cluster has in all, whoever uses it now.
+
+    Attributes:
+        name: of the machine.
+        resources: by Ray's names, ``memory`` in bytes.
+        group: kind of machine, where an autoscaler or KubeRay has started it; else empty.
+    """
+
+    name: str
+    resources: Mapping[str, float]
+    group: str = ""
+
+    def has(self, resource: str) -> float:
+        """Returns how much it has of a resource."""
+        return float(self.resources.get(resource, 0.0))
+
+
+def read_nodes() -> list[Node]:
+    """Returns the machines of the cluster that was joined."""
+    import ray  # noqa: PLC0415 - Ray is imported once its authentication is decided
+
+    return [
+        Node(
+            str(node["NodeManagerAddress"]),
+            dict(node["Resources"]),
+            str(node["Labels"].get(_GROUP, "")),
+        )
+        for node in ray.nodes()
+        if node["Alive"]
+    ]
+
+
+def actor_options(
+    needs: Resources, actors: int, *, instances: int = 1, nodes: Sequence[Node] | None = None
+) -> dict[str, Any]:
+    """Returns the options of Ray actors that host games, so that Ray places them.
+
+    GPUs and custom resources are asked for in full. So are processors and memory, as long as all
+    actors fit; more actors than fit share them in equal parts, since Ray would let those that are
+    too many wait for ever. Where machines can be added, nothing is shared: Ray adds them.
+
+    Args:
+        needs: of the bridge. Memory, GPUs and custom resources are those of one instance;
+            processors are those of an actor, whose instances take turns.
+        actors: number of such actors.
+        instances: number of instances in each actor.
+        nodes: machines of the cluster; None to ask the one that was joined.
+
+    Returns:
+        keyword arguments for ``ray.remote``.
+    """
+    nodes = read_nodes() if nodes is None else nodes
+    kept = {name: amount * instances for name, amount in needs.custom.items() if amount}
+    hard = {**kept, **({"GPU": needs.gpus * instances} if needs.gpus else {})}
+    fit = [n for n in nodes if all(n.has(k) >= v for k, v in hard.items())] or list(nodes)
+    cpus, memory = needs.cpus, float(needs.memory_mb * _MIB * instances)
+    if not any(node.group for node in nodes):
+        cpus = _share(cpus, [node.has("CPU") for node in fit], actors)
+        memory = _share(memory, [node.has("memory") for node in fit], actors)
+    out: dict[str, Any] = {"num_cpus": math.floor(cpus * 1e4) / 1e4, "memory": int(memory)}
+    if needs.gpus:
+        out["num_gpus"] = needs.gpus * instances
+    return {**out, "resources": kept} if kept else out
+
+
+def _share(need: float, totals: Sequence[float], actors: int) -> float:
+    """Returns the most that each of ``actors`` can have, ``need`` at best, so that all fit."""
+
+    def fits(share: float) -> bool:
+        return sum(math.floor(total / share + 1e-9) for total in totals) >= actors
+
+    if not need or fits(need):
+        return need
+    shares = {total / k for total in totals if total for k in range(1, actors + 1)}
+    return max((share for share in shares if share < need and fits(share)), default=0.0)
+
+
+def require_resources(needs: Resources, count: int, *, nodes: Sequence[Node] | None = None) -> None:
+    """Checks that a cluster has machines for games, before any is launched.
+
+    One instance must fit on some machine that runs. GPUs and custom resources must suffice for all
+    of them at once, unless machines can be added; processors and memory may be shared by more than
+    fit, as on a laptop.
+
+    Args:
+        needs: of one instance.
+        count: number of instances that run at once.
+        nodes: machines of the cluster; None to ask the one that was joined.
+
+    Raises:
+        ConfigError: no machine has what one instance needs, or all together have too little for
+            ``count``; the message names the machine that has most.
+    """
+    nodes = read_nodes() if nodes is None else nodes
+    for resource, amount in _asked(needs).items():
+        biggest = max(nodes, key=lambda node: node.has(resource), default=Node("none", {}))
+        if amount <= biggest.has(resource):
+            continue
+        if not biggest.has(resource):
+            raise ConfigError(f"{_unknown(resource, amount, nodes)}")
+        raise ConfigError(
+            f"each game needs {_text(resource, amount)}, and the biggest machine of the cluster, "
+            f"{biggest.name}, has {_text(resource, biggest.has(resource))}; ask for less, or add "
+            f"a bigger machine"
+        )
+    together = [node for node in nodes if _places(node, needs, shared=False)]
+    if not together:
+        raise ConfigError(
+            f"each game needs {_list(needs)} on one machine, and no machine of the cluster has all "
+            f"of it; they have: {'; '.join(f'{n.name} {_have(n, needs)}' for n in nodes[:5])}"
+        )
+    room = sum(_places(node, needs, shared=True) for node in together)
+    if room < count and not any(node.group for node in nodes):
+        raise ConfigError(
+            f"{count} games need {_list(needs)} each, and the cluster has room for {room:.0f}; run "
+            f"fewer at once, or add machines"
+        )
+
+
+def _asked(needs: Resources) -> dict[str, float]:
+    asked = {"CPU": needs.cpus, "GPU": needs.gpus, "memory": float(needs.memory_mb * _MIB)}
+    return {name: amount for name, amount in {**asked, **needs.custom}.items() if amount}
+
+
+def _places(node: Node, needs: Resources, *, shared: bool) -> float:
+    """How many instances fit on a machine; what can be shared is left aside if ``shared``."""
+    kept = {k: v for k, v in _asked(needs).items() if not shared or k not in {"CPU", "memory"}}
+    # Ray counts in ten-thousandths, so a third three times is a whole.
+    rooms = [math.floor(node.has(k) / v + 1e-3) for k, v in kept.items()]
+    return float(min(rooms)) if rooms else math.inf
+
+
+def _unknown(resource: str, amount: float, nodes: Sequence[Node]) -> str:
+    text = f"each game needs {_text(resource, amount)}, and no machine of the cluster has any"
+    if resource in _OWN:
+        return f"{text}; add a machine that has, or set the need to 0"
+    # Ray gives every machine a resource of its own name, which no one means to ask for.
+    names = {k for n in nodes for k in n.resources if k not in _OWN and not k.startswith("node:")}
+    close = nearest(resource, names)
+    there = f" (nearest that exist: {', '.join(close)})" if close else ""
+    return f"{text}{there}; start machines with `ray start --resources '{{\"{resource}\": N}}'`"
+
+
+def _text(resource: str, amount: float) -> str:
+    return f"{amount / _MIB:.0f} MiB memory" if resource == "memory" else f"{amount:g} {resource}"
+
+
+def _list(needs: Resources) -> str:
+    return ", ".join(_text(name, amount) for name, amount in _asked(needs).items())
+
+
+def _have(node: Node, needs: Resources) -> str:
+    return ", ".join(_text(name, node.has(name)) for name in _asked(needs))
