@@ -15,25 +15,31 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rollout.api import Bridge, ColumnSpec, Fragment, Loss, PolicyRecipe, StateSet, Task
+from rollout.api import Bridge, ColumnSpec, Fragment, PolicyRecipe, StateSet, Task
 from rollout.cli import Session
 from rollout.config import CollectConfig, resolved
 from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.errors import BudgetExhausted, ConfigError
-from rollout.host import PlayOptions, PoolOptions
-from rollout.host.hosting import Fleet, HostPlan, LocalFleet
+from rollout.host import PlayOptions
+from rollout.host.hosting import Fleet, HostPlan, LocalFleet, pool_options
+from rollout.host.inference import InferenceOptions, open_inference
 from rollout.host.schedule import Schedule
-from rollout.host.session import ray_session
-from rollout.observe.logs import about, set_up_logging
+from rollout.host.session import ray_session, require_session
+from rollout.observe.exporter import RayExporter
+from rollout.observe.logs import about, log_losses, set_up_logging
 from rollout.observe.metrics import Metrics
 from rollout.observe.progress import Progress, share, show_progress
 from rollout.observe.wandb_mirror import WandbMirror, mirror_settings
 from rollout.run_directory import RunDirectory, versions
 from rollout.tally import Tally
 from rollout.tasks import bridge_and_task
+
+if TYPE_CHECKING:
+    from rollout.host.inference_actors import InferenceActors
 
 log = logging.getLogger(__name__)
 
@@ -81,9 +87,7 @@ class Plan:
             seed=c.seed,
             instances=c.instances,
             width=c.width,
-            pool=PoolOptions(
-                c.host.isolation, c.host.restarts, c.host.deadlines(self.bridge.spec.deadlines)
-            ),
+            pool=pool_options(c.host, self.bridge.spec.deadlines),
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, c.explore, c.host.retries),
         )
 
@@ -106,6 +110,8 @@ def collect(
         KeyboardInterrupt: it was told to stop; what was played is saved.
     """
     plan = Plan.make(config)
+    if config.actors or config.inference.actors:
+        require_session(config.ray.address)
     with contextlib.ExitStack() as stack:
         run = RunDirectory.create(config.output, plan.config, resume=session.resume)
         set_up_logging(config.log.level, run.log)
@@ -121,7 +127,8 @@ def collect(
         )
         _mirror(plan, run, stack)
         progress = stack.enter_context(show_progress("collect", every_s=config.log.every_s))
-        fleet = stack.enter_context(_fleet(plan))
+        fleet, job.inference = stack.enter_context(_fleet(plan))
+        metrics.listen(stack.enter_context(RayExporter(run.run_id, "collect")))
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place
         return job.work(fleet, session, metrics, progress, watch)
 
@@ -143,8 +150,8 @@ class _Job:
             finished=before.finished,
             attempts=before.attempts,
         )
-        self._losses_seen = 0
         self._written = 0.0
+        self.inference: InferenceActors | None = None
 
     @property
     def done(self) -> bool:
@@ -174,7 +181,7 @@ class _Job:
                     if self._recorder is not None:
                         self._recorder.append(fragment)
                     self.tally.add(fragment)
-                    self._tell(fragment.losses)
+                    log_losses(log, [*fragment.losses, *self.tally.hear(fleet.news)])
                     self._show(metrics, progress)
                     if watch is not None:
                         watch(fragment)
@@ -195,19 +202,15 @@ class _Job:
         self.conclude("done" if missing is None else "ended short", fleet)
         return missing
 
-    def _tell(self, losses: Sequence[Loss]) -> None:
-        for loss in losses:
-            with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
-                log.warning("episode lost in %s after %d steps: %s", *_why(loss))
-
     def _show(self, metrics: Metrics, progress: Progress, *, last: bool = False) -> None:
         now = time.monotonic()
         if now - self._written < _METRICS_EVERY_S and not last:
             return
         self._written = now
         c, t = self._plan.config, self.tally
-        metrics.write(t.env_steps, t.metrics())
         done = share((t.episodes, c.episodes), (t.env_steps, c.env_steps))
+        queue = {} if self.inference is None else {"queue/inference": self.inference.queued}
+        metrics.write(t.env_steps, {**t.metrics(), **queue, "done": done})
         progress.update(done, t.brief())
 
     def conclude(self, status: str, fleet: Fleet | None = None) -> None:
@@ -217,9 +220,8 @@ class _Job:
             with Dataset(self._run.dataset) as dataset:
                 self.tally.read_results(dataset)
         if fleet is not None:
-            self.tally.lost.update(loss.phase for loss in fleet.news.losses)
-            self.tally.abandoned += [s.episode for s in fleet.news.abandoned]
-            self.tally.hosts_replaced += fleet.news.replaced
+            log_losses(log, self.tally.hear(fleet.news))
+        decided = {} if self.inference is None else {"inference": self.inference.summary()}
         self._run.write_summary(
             {
                 "status": status,
@@ -228,14 +230,11 @@ class _Job:
                 "protocol": _protocol(self._plan),
                 "results": self.tally.results(),
                 "session": self.tally.session(),
+                **decided,
                 "versions": versions(),
             }
         )
         log.info("%s: %s in %s", status, self.state(), self._run.path)
-
-
-def _why(loss: Loss) -> tuple[str, int, str]:
-    return loss.phase, loss.steps, loss.reason
 
 
 @dataclass(frozen=True)
@@ -281,21 +280,27 @@ def _recorder(plan: Plan, run: RunDirectory) -> DatasetWriter:
 
 
 @contextlib.contextmanager
-def _fleet(plan: Plan) -> Iterator[Fleet]:
+def _fleet(plan: Plan) -> Iterator[tuple[Fleet, InferenceActors | None]]:
+    """Launches the games, and the inference actors if there are any."""
     c = plan.config
+    hosting = plan.hosting()
     with contextlib.ExitStack() as stack:
         fleet: Fleet
-        if c.actors == 0:
-            fleet = LocalFleet(plan.hosting())
-        else:
+        if c.actors or c.inference.actors:
             stack.enter_context(ray_session(c.ray.address))
+        options = InferenceOptions.of(c.inference)
+        inference = stack.enter_context(open_inference(hosting, options, hosts=c.actors))
+        if inference is not None:
+            hosting = inference.plan
+        if c.actors == 0:
+            fleet = LocalFleet(hosting)
+        else:
             # Ray decides about authentication when it is imported: not before the session has.
             from rollout.host.fleet import FleetOptions, RayFleet  # noqa: PLC0415
 
-            options = FleetOptions(c.actors, c.host.max_in_flight, c.host.restarts)
-            fleet = RayFleet(plan.hosting(), options)
+            fleet = RayFleet(hosting, FleetOptions(c.actors, c.host.max_in_flight, c.host.restarts))
         stack.callback(fleet.close)
-        yield fleet
+        yield fleet, inference
 
 
 def _mirror(plan: Plan, run: RunDirectory, stack: contextlib.ExitStack) -> None:

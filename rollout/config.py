@@ -23,6 +23,7 @@ from pydantic import BeforeValidator, PlainSerializer, model_validator
 
 from rollout.configuration.document import parse_set
 from rollout.configuration.explain import help_text
+from rollout.configuration.inference_section import InferenceConfig
 from rollout.configuration.load import load_config, make_config, resolved, write_config
 from rollout.configuration.plugins import build_plugin
 from rollout.configuration.sections import (
@@ -45,6 +46,7 @@ __all__ = [
     "CollectConfig",
     "FragmentConfig",
     "HostConfig",
+    "InferenceConfig",
     "LogConfig",
     "PluginConfig",
     "PolicyConfig",
@@ -97,6 +99,7 @@ class CollectConfig(RunConfig):
         *RunConfig.may_change,
         "actors",
         "instances",
+        "inference",
         "fragment",
         "recording.shard_mb",
         "recording.fsync",
@@ -125,6 +128,7 @@ class CollectConfig(RunConfig):
     explore: bool = key(True, "Whether the policy samples; false takes its best action.")
     fragment: FragmentConfig = key(FragmentConfig, "When actors hand on what they have played.")
     host: HostConfig = key(HostConfig, "How games are kept alive.")
+    inference: InferenceConfig = key(InferenceConfig, "Where the policy decides.")
     ray: RayConfig = key(RayConfig, "Which cluster.")
     recording: RecordingConfig = key(RecordingConfig, "What is kept.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")

@@ -33,6 +33,9 @@ from typing import Any
 from rollout.config import RunConfig, load_config, resolved, write_config
 from rollout.configuration.files import write_atomically
 from rollout.errors import ConfigError, RunDirectoryError
+from rollout.host.processes import RUN_ID
+
+_SWEEP, _SWEEP_RUN = "WANDB_SWEEP_ID", "WANDB_RUN_ID"  # set by `wandb agent`
 
 RUNS_DIR = "GAMUT_RUNS_DIR"
 """Environment variable: the folder that relative output directories lie in."""
@@ -104,7 +107,8 @@ class RunDirectory:
         over can always be given ``--resume``.
 
         Args:
-            path: where; a relative path lies in ``GAMUT_RUNS_DIR`` if that is set.
+            path: where; a relative path lies in ``GAMUT_RUNS_DIR`` if that is set. Under an agent
+                of a W&B sweep it is a folder below, of the name of the agent's run.
             config: what the run is told to do.
             resume: whether to go on with the run that is there.
 
@@ -112,6 +116,8 @@ class RunDirectory:
             RunDirectoryError: the folder holds another run, or something else, or cannot be used.
         """
         folder = absolute(path)
+        if _SWEEP in os.environ and _SWEEP_RUN in os.environ:
+            folder = folder / os.environ[_SWEEP_RUN]  # all agents of a sweep say the same output
         config = config.model_copy(update={"output": folder})
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -128,6 +134,7 @@ class RunDirectory:
             changes = _check_same(folder, about, config, resume=resume) if found else []
             about["sessions"].append(_session(changes))
             run = cls(folder, about["run_id"], len(about["sessions"]) - 1)
+            os.environ[RUN_ID] = run.run_id  # games are marked with it, wherever they run
             write_atomically(folder / "run.json", json.dumps(about, indent=2) + "\n")
             write_config(config, run.config_file)
         except OSError as error:

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Fragment
+from rollout.api import Fragment, Loss
 from rollout.data import Dataset
+from rollout.host.hosting import FleetNews
 from rollout.observe.aggregates import Aggregates
+from rollout.observe.hosts import HostTable
 
 _Row = tuple[str, str, float, int]  # end, outcome, return, length
 
@@ -34,6 +36,7 @@ class Tally:
         self.lost: Counter[str] = Counter()
         self.abandoned: list[int] = []
         self.hosts_replaced = 0
+        self._heard, self._hosts = (0, 0), HostTable()
 
     @property
     def env_steps(self) -> int:
@@ -56,9 +59,25 @@ class Tally:
             if r.end != "lost"
         ]
 
+    def hear(self, news: FleetNews) -> list[Loss]:
+        """Counts in what happened beside the fragments, again and again, of one fleet.
+
+        Returns:
+            the losses that are new.
+        """
+        losses, abandoned = self._heard
+        fresh = news.losses[losses:]
+        self.lost.update(loss.phase for loss in fresh)
+        self.abandoned += [start.episode for start in news.abandoned[abandoned:]]
+        self._heard = len(news.losses), len(news.abandoned)
+        self.hosts_replaced, self._hosts = news.replaced, news.hosts
+        return fresh
+
     def metrics(self) -> dict[str, float]:
         """Returns the running figures for a line of metrics."""
-        return {**self._figures.values(), "lost": float(sum(self.lost.values()))}
+        hosts = self._hosts.values()
+        lost = {f"lost/{phase}": float(count) for phase, count in self.lost.items()}
+        return {**self._figures.values(), "lost": float(self.lost.total()), **lost, **hosts}
 
     def brief(self) -> dict[str, object]:
         """Returns the few figures that a progress bar has room for."""

@@ -13,10 +13,8 @@ training do not go through here; see ``rollout.host.Player``.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -38,8 +36,11 @@ from rollout.api import (
     leaf_dtype,
 )
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
-from rollout.host.pool import Event, HandleFactory, Pool, PoolOptions
+from rollout.host.pool import HandleFactory, Pool
+from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.referee import Referee
+from rollout.host.seats import Event
+from rollout.host.supervision import PoolOptions
 
 
 def bare(space: spaces.Dict) -> spaces.Space[Any]:
@@ -104,11 +105,9 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._order = order
         self._seed_slots(seed)
         self._width = width
-        self._workdir = Path(tempfile.mkdtemp(prefix="gamut-vector-"))
+        self._workdir = owned_workdir("gamut-vector-")
         count = num_envs // width
-        self._pool = Pool(
-            bridge, self._workdir, count, width, options or PoolOptions(), make_handle
-        )
+        self._pool = Pool(bridge, self._workdir, count, width, _without_rests(options), make_handle)
         self._referee = Referee(task, num_envs)  # one for all: the slots step together here
         self._observations = allocate(spec.observation_space, num_envs)
         self._frame = Frame(
@@ -224,7 +223,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         if len(self._dead) == self._pool.instances:
             raise BudgetExhausted(
                 f"all {self._pool.instances} games failed more than "
-                f"{self._pool.options.restarts} times; the last one: {self._last_reason}"
+                f"{self._pool.rules.restarts} times; the last one: {self._last_reason}"
             )
 
     def _wait(self, instances: set[int]) -> None:
@@ -294,6 +293,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         for row in ruling.ended:
             end = "terminated" if ruling.terminated[row] else "truncated"
             self._referee.finish(row, end, int(ruling.verdict.outcome[row]))  # type: ignore[arg-type] # a literal, by the line above
+            self._pool.played(row // self._width, 1)
         self._end(ruling.ended)
 
     def _end(self, rows: list[int]) -> None:
@@ -369,4 +369,10 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         """Ends every game and removes their folders."""
         del kwargs
         self._pool.close()
-        shutil.rmtree(self._workdir, ignore_errors=True)
+        remove_workdir(self._workdir)
+
+
+def _without_rests(options: PoolOptions | None) -> PoolOptions:
+    """Whoever steps from outside is told once that a game is gone, and does not get it back."""
+    options = options or PoolOptions()
+    return replace(options, supervision=replace(options.rules, quarantine_s=None))

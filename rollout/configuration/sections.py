@@ -255,13 +255,48 @@ class FragmentConfig(Section):
 
 
 class HostConfig(Section):
-    """How games are kept alive."""
+    """How games are kept alive; see docs/reliability.md."""
 
     isolation: Literal["auto", "in_process", "subprocess"] = key(
         "auto", "Where a game runs: beside the policy, or in a process of its own; auto asks it."
     )
     restarts: int = key(
-        5, "Restarts that each slot may use before it is given up.", unit="restarts", gt=0
+        5,
+        "Failures within restart_window_s that each game may have made good, and each actor in "
+        "the whole run.",
+        unit="restarts",
+        gt=0,
+    )
+    restart_window_s: float | None = key(
+        3600.0, "Time after which a failure of a game is forgotten; null never forgets.", gt=0
+    )
+    backoff_s: float = key(
+        0.1, "Pause before the second restart in a row, doubled for each one more.", unit="s", ge=0
+    )
+    quarantine_s: float | None = key(
+        300.0,
+        "Rest of a game that used up its restarts, while others play; null gives it up.",
+        unit="s",
+        gt=0,
+    )
+    recycle_episodes: int | None = key(
+        None, "Finished episodes after which a game is restarted as planned; null never.", gt=0
+    )
+    recycle_minutes: float | None = key(
+        None, "Age at which it is, between two episodes; null never.", unit="minutes", gt=0
+    )
+    memory_mb: float | None = key(
+        None,
+        "Resident memory of a game's processes at which it is killed; from nine tenths of it on it "
+        "is restarted between two episodes. null for no cap.",
+        unit="MB",
+        gt=0,
+    )
+    spares: int = key(
+        0, "Games each actor keeps launched to take the place of one that fails.", ge=0
+    )
+    boots: int | None = key(
+        None, "Games that may come up at once on one machine; null for any number.", gt=0
     )
     retries: int = key(2, "Times a lost episode is tried again.", unit="attempts", ge=0)
     start_s: float | None = key(
@@ -275,6 +310,12 @@ class HostConfig(Section):
     )
     close_s: float | None = key(
         None, "Deadline for a game to end; null for the bridge's own.", unit="s", gt=0
+    )
+    policy_s: float = key(
+        300.0,
+        "Deadline for a policy to decide; an actor whose policy takes longer is replaced.",
+        unit="s",
+        gt=0,
     )
     max_in_flight: int = key(
         2, "Fragments an actor may have under way at once.", unit="fragments", gt=0

@@ -13,6 +13,7 @@ from rollout.config import (
     Directory,
     FragmentConfig,
     HostConfig,
+    InferenceConfig,
     LogConfig,
     PolicyConfig,
     RayConfig,
@@ -49,6 +50,7 @@ class EvaluateConfig(RunConfig):
         *RunConfig.may_change,
         "actors",
         "instances",
+        "inference",
         "fragment",
         "metric",
         "groups",
@@ -103,6 +105,7 @@ class EvaluateConfig(RunConfig):
     )
     video: VideoConfig = key(VideoConfig, "How they are filmed.")
     host: HostConfig = key(HostConfig, "How games are kept alive.")
+    inference: InferenceConfig = key(InferenceConfig, "Where the players decide.")
     ray: RayConfig = key(RayConfig, "Which cluster.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
     log: LogConfig = key(LogConfig, "What is said meanwhile.")

@@ -30,8 +30,11 @@ from rollout.evaluate.playing import legs_plan, open_fleet, play_board
 from rollout.evaluate.scoreboard import COLUMNS, Scoreboard
 from rollout.evaluate.videos import Film, best_and_worst, film
 from rollout.host import PlayOptions
-from rollout.host.session import ray_session
-from rollout.observe.logs import about, set_up_logging
+from rollout.host.hosting import Fleet
+from rollout.host.inference import InferenceOptions, open_inference
+from rollout.host.session import ray_session, require_session
+from rollout.observe.exporter import RayExporter
+from rollout.observe.logs import about, log_losses, set_up_logging
 from rollout.observe.media import Media, Video
 from rollout.observe.media import Table as ShownTable
 from rollout.observe.metrics import Metrics
@@ -63,6 +66,8 @@ def evaluate(config: EvaluateConfig, session: Session) -> str | None:
         KeyboardInterrupt: it was told to stop; what was played is saved.
     """
     plan = Plan.make(config)
+    if config.actors or config.inference.actors:
+        require_session(config.ray.address)
     with contextlib.ExitStack() as stack:
         run = RunDirectory.create(config.output, plan.config, resume=session.resume)
         set_up_logging(config.log.level, run.log)
@@ -115,6 +120,7 @@ class _Job:
         done = len(board.finished)
         self._tally = Tally(plan.bridge.spec.name, env_steps=board.env_steps, episodes=done)
         self._films: list[Film] = []
+        self._decided: dict[str, Any] = {}  # what inference actors decided, if there were any
         self._written = 0.0
 
     def work(self, session: Session) -> str | None:
@@ -147,43 +153,42 @@ class _Job:
             session=self._run.resume_count,
         )
         with contextlib.ExitStack() as stack:
-            if c.actors:
+            if c.actors or c.inference.actors:
                 stack.enter_context(ray_session(c.ray.address))
+            options = InferenceOptions.of(c.inference)
+            inference = stack.enter_context(open_inference(hosting, options, hosts=c.actors))
             fleet = stack.enter_context(
                 open_fleet(
-                    hosting,
+                    hosting if inference is None else inference.plan,
                     actors=c.actors,
                     max_in_flight=c.host.max_in_flight,
                     restarts=c.host.restarts,
                 )
             )
+            self._metrics.listen(stack.enter_context(RayExporter(self._run.run_id, "evaluate")))
             session.stop.install()  # ray.init has put its own handler of SIGTERM in place
             try:
                 with session.stop.deferred():
                     play_board(
                         self._board,
                         fleet,
-                        watch=self._count,
+                        watch=lambda fragment: self._count(fragment, fleet),
                         stopping=lambda: session.stop.requested,
                     )
             finally:
-                self._tally.hosts_replaced += fleet.news.replaced
-                self._tally.lost.update(loss.phase for loss in fleet.news.losses)
-                self._tally.abandoned += [s.episode for s in fleet.news.abandoned]
+                log_losses(log, self._tally.hear(fleet.news))
+                if inference is not None:
+                    self._decided = {"inference": inference.summary()}
 
-    def _count(self, fragment: Fragment) -> None:
+    def _count(self, fragment: Fragment, fleet: Fleet) -> None:
         self._tally.add(fragment)
-        for loss in fragment.losses:
-            with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
-                log.warning(
-                    "episode lost in %s after %d steps: %s", loss.phase, loss.steps, loss.reason
-                )
+        log_losses(log, [*fragment.losses, *self._tally.hear(fleet.news)])
         now = time.monotonic()
         if now - self._written < _METRICS_EVERY_S:
             return
         self._written = now
-        self._metrics.write(self._tally.env_steps, self._tally.metrics())
         done = share((self._tally.episodes, self._plan.legs.episodes))
+        self._metrics.write(self._tally.env_steps, {**self._tally.metrics(), "done": done})
         self._progress.update(done, self._tally.brief())
 
     def _state(self) -> str:
@@ -249,6 +254,7 @@ class _Job:
             "findings": found,
             "films": [asdict(made) for made in self._films],
             "session": self._tally.session(),
+            **self._decided,
             "versions": versions(),
         }
         self._run.write_summary(summary)
@@ -289,9 +295,9 @@ class _Job:
             media[f"videos/{made.leg}/{made.rank}"] = Video(
                 file, self._plan.config.video.fps, caption
             )
-        values = {**self._tally.metrics(), **scores}
-        self._metrics.write(self._tally.env_steps, values, media=media)
         done = share((self._tally.episodes, self._plan.legs.episodes))
+        values = {**self._tally.metrics(), "done": done, **scores}
+        self._metrics.write(self._tally.env_steps, values, media=media)
         self._progress.update(done, self._tally.brief())
 
 

@@ -44,7 +44,8 @@ from rollout.evaluate.experiment_report import (
 from rollout.evaluate.report import publish, verdict
 from rollout.evaluate.results import COLUMNS, SAMPLED, TEST, TRAIN
 from rollout.evaluate.sweep_config import SweepConfig
-from rollout.host.session import ray_session
+from rollout.host.session import ray_session, require_session
+from rollout.observe.exporter import RayExporter
 from rollout.observe.logs import about, set_up_logging
 from rollout.observe.media import Image, Media, Table, Video
 from rollout.observe.metrics import Metrics, read_metrics
@@ -82,6 +83,7 @@ def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) 
         for job in (*plan.jobs, *plan.baselines)
         if (outcome := outcome_of(job)) is not None
     }
+    require_session(config.ray.address)
     with contextlib.ExitStack() as stack:
         run = RunDirectory.create(plan.config.output, plan.config, resume=session.resume)
         stack.enter_context(_alone(run))
@@ -128,6 +130,7 @@ class _Sweep:
         self._ran = False
         self._told = _told(run)
         self._began, self._published, self._looked = time.monotonic(), time.monotonic(), 0.0
+        self._written = time.monotonic()
         self._steps_before = self._steps()
 
     def work(self, session: Session) -> str | None:
@@ -161,7 +164,9 @@ class _Sweep:
                 set_up_logging(c.log.level, self._run.log)  # the run has put its own in place
                 self._take(ended)
             return
-        with ray_session(c.ray.address):
+        with ray_session(c.ray.address), contextlib.ExitStack() as stack:
+            exporter = stack.enter_context(RayExporter(self._run.run_id, "sweep"))
+            self._metrics.listen(exporter)
             session.stop.install()  # ray.init has put its own handler of SIGTERM in place
             events = run_on_ray(
                 left,
@@ -246,6 +251,9 @@ class _Sweep:
         done = sum(job.name in self._outcomes for job in self._plan.jobs)
         shown = {"runs": f"{done}/{len(self._plan.jobs)}", "steps/s": round(rate), "left": left}
         self._progress.update(min(1.0, steps / total), shown)
+        if now - self._written > _REFRESH_S:
+            self._written = now
+            self._metrics.write(steps, {"done": min(1.0, steps / total), "sweep/ended": done})
 
     def _missing(self) -> str | None:
         jobs = (*self._plan.baselines, *self._plan.jobs)

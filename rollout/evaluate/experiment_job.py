@@ -37,6 +37,8 @@ from rollout.evaluate.legs import Leg
 from rollout.evaluate.playing import play_legs
 from rollout.evaluate.scoreboard import COLUMNS
 from rollout.host import PlayOptions, PoolOptions
+from rollout.host.hosting import pool_options
+from rollout.observe.logs import about, log_losses
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
 
@@ -141,7 +143,7 @@ def work(job: Job, trainer: Trainer, stop: Stop) -> None:
         RunFailed: it ended short; another attempt goes on from there.
         KeyboardInterrupt: it was told to stop.
     """
-    with _locked(job):
+    with _locked(job), about(run=job.name):
         if outcome_of(job) is not None:
             return
         trained = _trained(job, trainer, stop) if job.baseline is None else {}
@@ -265,6 +267,7 @@ def play_job(job: Job, player: PolicyConfig, journal: Path) -> Table:
             pool=pool_of(job, bridge.spec.deadlines),
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
             journal=kept,
+            watch=lambda fragment: log_losses(log, fragment.losses),
             arm=job.arm,
             n=job.n,
             training_seed=job.training_seed,
@@ -273,8 +276,7 @@ def play_job(job: Job, player: PolicyConfig, journal: Path) -> Table:
 
 def pool_of(job: Job, deadlines: Any) -> PoolOptions:
     """Returns how the games of a run are hosted."""
-    host = job.config.host
-    return PoolOptions(host.isolation, host.restarts, host.deadlines(deadlines))
+    return pool_options(job.config.host, deadlines)
 
 
 def scores_of_sets(table: Table) -> dict[str, dict[str, float | None]]:

@@ -18,6 +18,7 @@ from rollout.evaluate.legs import Leg, Legs
 from rollout.evaluate.scoreboard import check_metric
 from rollout.evaluate.videos import check_pictures
 from rollout.host import PoolOptions
+from rollout.host.hosting import pool_options
 from rollout.tasks import bridge_and_task
 
 _MOST_EPISODES = 10_000_000  # results are held in memory, some 500 bytes each
@@ -85,10 +86,7 @@ class Plan:
     @property
     def pool(self) -> PoolOptions:
         """How games are hosted."""
-        host = self.config.host
-        return PoolOptions(
-            host.isolation, host.restarts, host.deadlines(self.bridge.spec.deadlines)
-        )
+        return pool_options(self.config.host, self.bridge.spec.deadlines)
 
 
 def _sets(config: EvaluateConfig, task: Task) -> dict[str, StateSet]:

@@ -2,8 +2,10 @@
 
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
 from rollout.host.player import Player, PlayOptions
-from rollout.host.pool import Event, Pool, PoolOptions
+from rollout.host.pool import Pool
 from rollout.host.referee import Referee, Ruling
+from rollout.host.seats import Event
+from rollout.host.supervision import PoolOptions, Supervision
 
 __all__ = [
     "Event",
@@ -16,4 +18,5 @@ __all__ = [
     "Referee",
     "Ruling",
     "SubprocessHandle",
+    "Supervision",
 ]

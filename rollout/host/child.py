@@ -1,16 +1,14 @@
 """What runs in a game's own process: takes commands from the host, answers with frames.
 
-Started by ``SubprocessHandle`` as ``python -m rollout.host.child SOCKET LIFELINE MEMORY``, three
-inherited descriptors. Ends when told to, when the socket closes, and when the life line closes,
-which is what happens when the host dies.
+Started by ``SubprocessHandle``, under a guard, as ``python -m rollout.host.child SOCKET MEMORY``,
+two inherited descriptors. Ends when told to and when the socket closes; if that takes too long,
+the guard sees to it.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -23,12 +21,6 @@ from rollout.host.channel import Channel
 from rollout.host.handle import FRAME, MESSAGE, STEP
 
 _EVERY_ROW = slice(None)
-
-
-def _watch(lifeline: int) -> None:
-    """Kills this process group when the host has gone; blocks until then."""
-    os.read(lifeline, 1)
-    os.killpg(0, signal.SIGKILL)
 
 
 def _answer(error: Exception) -> tuple[str, str]:
@@ -108,8 +100,9 @@ class _Child:
 
 def main() -> None:
     """Serves one host, then ends the game."""
-    socket, lifeline, memory = map(int, sys.argv[1:4])
-    threading.Thread(target=_watch, args=(lifeline,), daemon=True).start()
+    socket, memory = map(int, sys.argv[1:3])
+    for descriptor in (socket, memory):  # ours alone: the host must see the socket close with us
+        os.set_inheritable(descriptor, False)
     child = _Child(Connection(socket), memory)
     try:
         child.serve()

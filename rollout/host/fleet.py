@@ -6,7 +6,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,8 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from rollout.api import Fragment, Loss
+from rollout.api.fragment import Phase
+from rollout.cluster.resources import actor_options, require_resources
 from rollout.errors import BudgetExhausted, GamutError
 from rollout.host.hosting import FleetNews, GameHost, HostPlan, Report
 from rollout.host.schedule import Ledger, Schedule
@@ -55,6 +57,7 @@ class _Member:
     waiting: int = 0
     pulse: Any = None  # an unanswered question for its progress
     progress: int = -1
+    deciding_s: float = 0.0  # how long its policy had been deciding when last heard of
     moved: float = 0.0  # when its progress was last seen to change
 
 
@@ -76,23 +79,15 @@ class RayFleet:
             _Member(n, Ledger(plan.play.retries), want=plan.slots) for n in range(options.actors)
         ]
         needs = plan.bridge.spec.resources
-        total = float(ray.cluster_resources().get("CPU", 1.0))
-        # More actors than processors share them: asking for more than there is would wait forever.
-        self._cpus = min(needs.cpus, total / options.actors)
-        self._gpus = needs.gpus
+        require_resources(needs, options.actors * plan.instances)
+        self._placement = actor_options(needs, options.actors, instances=plan.instances)
         self._looked = time.monotonic()
         for member in self._members:
             self._launch(member)
 
     def _launch(self, member: _Member) -> None:
-        member.handle = _remote_host(
-            self.plan,
-            member.number,
-            member.incarnation,
-            num_cpus=self._cpus,
-            num_gpus=self._gpus,
-        )
-        member.progress, member.pulse, member.waiting = -1, None, 0
+        member.handle = _remote_host(self.plan, member.number, member.incarnation, self._placement)
+        member.progress, member.pulse, member.waiting, member.deciding_s = -1, None, 0, 0.0
         member.moved = time.monotonic()
 
     def play(self, schedule: Schedule) -> Iterator[Fragment]:
@@ -145,6 +140,8 @@ class RayFleet:
         member.waiting = report.waiting
         member.moved, member.progress = time.monotonic(), max(0, member.progress)
         self.news.abandoned += report.abandoned
+        self.news.hosts.note(member.number, report.figures)
+        self.news.hosts.queue("in_flight", sum(len(m.pending) for m in self._members))
         results = fragment.results if fragment is not None else ()
         losses = fragment.losses if fragment is not None else ()
         member.ledger.settle(results, losses, report.abandoned)
@@ -175,45 +172,59 @@ class RayFleet:
                 continue
             if member.pulse is None:
                 if now - member.moved > _POLL_S:
-                    member.pulse = member.handle.progress.options(concurrency_group=_WATCH).remote()
+                    member.pulse = member.handle.pulse.options(concurrency_group=_WATCH).remote()
             elif ray.wait([member.pulse], timeout=0)[0]:
                 self._read_pulse(member, now)
-            arrived = member.progress >= 0
-            limit = self._stall_s if arrived else max(self._stall_s, _ARRIVAL_S)
-            if now - member.moved > limit:
-                what = "nothing moved" if arrived else "its actor did not appear"
-                self._replace(member, schedule, f"{what} for {limit:.0f} s")
+            self._judge(member, schedule, now)
+
+    def _judge(self, member: _Member, schedule: Schedule, now: float) -> None:
+        """Replaces an actor whose game, policy or whose whole process stands still."""
+        phase: Phase = "actor"
+        limit, what = self._stall_s, "nothing moved"
+        if member.progress < 0:
+            limit, what = max(limit, _ARRIVAL_S), "its actor did not appear"
+        elif member.deciding_s > 0.0:
+            limit, phase = self.plan.pool.rules.policy_s, "policy"
+            what = "its policy has not decided"
+        if now - member.moved > limit:
+            self._replace(member, schedule, f"{what} for {limit:.0f} s", phase=phase)
 
     def _read_pulse(self, member: _Member, now: float) -> None:
         pulse, member.pulse = member.pulse, None
         try:
-            progress = ray.get(pulse, timeout=1.0)
+            heard = ray.get(pulse, timeout=1.0)
         except (RayActorError, RayTaskError, GetTimeoutError):
             return  # its fragment will say the same, with the reason
-        if progress != member.progress:
-            member.progress, member.moved = progress, now
+        member.deciding_s = heard.deciding_s
+        if heard.progress != member.progress:
+            member.progress, member.moved = heard.progress, now
 
-    def _replace(self, member: _Member, schedule: Schedule, reason: str) -> None:
+    def _replace(
+        self, member: _Member, schedule: Schedule, reason: str, *, phase: Phase = "actor"
+    ) -> None:
         """Buries an actor; what it held is played again."""
         handle, member.handle = member.handle, None
         member.pending.clear()
         if handle is not None:
             ray.kill(handle)
-        again = self._take_back(member, schedule, reason)
+        again = self._take_back(member, schedule, reason, phase)
         log.warning("host %d died: %s; %d episodes are played again", member.number, reason, again)
+        self.news.hosts.bury(member.number, replaced=member.incarnation < self.options.restarts)
         if member.incarnation < self.options.restarts:
             member.incarnation += 1
             self.news.replaced += 1
             self._launch(member)
 
-    def _take_back(self, member: _Member, schedule: Schedule, reason: str) -> int:
+    def _take_back(
+        self, member: _Member, schedule: Schedule, reason: str, phase: Phase = "actor"
+    ) -> int:
         """Returns how many of the episodes a host holds are played again."""
         held = list(member.ledger.held.values())
         again, abandoned = member.ledger.lose()
         schedule.give_back(again)
         self.news.abandoned += abandoned
         first = member.number * self.plan.instances
-        self.news.losses += [Loss(s, first, 0, "actor", reason, 0) for s in held]
+        self.news.losses += [Loss(s, first, 0, phase, reason, 0) for s in held]
         return len(again)
 
     def close(self) -> None:
@@ -234,12 +245,11 @@ def _first_line(error: BaseException) -> str:
 
 
 def _remote_host(
-    plan: HostPlan, number: int, incarnation: int, *, num_cpus: float, num_gpus: float = 0.0
+    plan: HostPlan, number: int, incarnation: int, placement: Mapping[str, Any]
 ) -> Any:
     """Returns the handle of a new actor that hosts player ``number``."""
     actor = ray.remote(
-        num_cpus=num_cpus,
-        num_gpus=num_gpus,
+        **placement,
         max_restarts=0,  # the fleet replaces it, with what it held and within a budget
         max_task_retries=0,  # steps are not idempotent
         concurrency_groups={_WATCH: 1},

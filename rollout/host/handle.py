@@ -8,10 +8,7 @@ result is asked for).
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
@@ -22,15 +19,24 @@ from typing import Any, Protocol
 import numpy as np
 
 from rollout.api import Bridge, Columns, Frame, Instance, Start
-from rollout.errors import GameCrashed, GameError, GameStartError, GameTimeout, InputError
+from rollout.errors import (
+    ConfigError,
+    GameCrashed,
+    GameError,
+    GameStartError,
+    GameTimeout,
+    InputError,
+)
 from rollout.host.channel import Channel, create_memory
+from rollout.host.guarded import Guarded, Namespace, ending
 
-_REAP_S = 0.5
+_REAP_S = 0.5  # its socket closes a moment before its guard knows how it ended
 # What crosses the socket: a byte that says what follows. A step whose actions are in the shared
 # memory, and its answer, are that byte alone: this is the hot path of games that step in
 # microseconds, and every pickle and every system call on it shows.
 STEP, FRAME, MESSAGE = b"s", b"f", b"m"
-_STDERR_TAIL = 2000  # characters of a dead game's last words that go into its death notice
+# Characters of a death notice that go to the last words and to the last action of the dead.
+_LAST_WORDS, _LAST_ACTION = 600, 160
 
 
 class Handle(Protocol):
@@ -62,7 +68,7 @@ class Handle(Protocol):
         ...
 
     def death_notice(self) -> str:
-        """Returns what is known of the end of the game: exit code, signal, last words."""
+        """Returns what is known of the end of the game, in one line."""
         ...
 
     def close(self, timeout_s: float) -> None:
@@ -133,16 +139,33 @@ class InProcessHandle:
 class SubprocessHandle:
     """A game in a process of its own: it may hang, crash or be killed without harm to the host.
 
-    Frames and actions travel through shared memory, commands through a socket. The child leads a
-    process group and watches its life line, a pipe from the host: when the host dies, however, the
-    child kills its group.
+    Frames and actions travel through shared memory, commands through a socket. The child and all
+    that it starts live under a guard (``rollout.host.guard``), which ends them when the child ends
+    or the host dies, however. The guard is not between the two: a step is still one byte each way.
+
+    Args:
+        bridge: the recipe.
+        workdir: folder of the game; what it prints goes to ``game.log`` there.
+        ports: that it may listen on.
+        width: its slots.
+        namespace: whether it gets a PID namespace; see ``rollout.host.guarded.Guarded``.
     """
 
-    def __init__(self, bridge: Bridge, workdir: Path, ports: Sequence[int], width: int) -> None:
+    def __init__(
+        self,
+        bridge: Bridge,
+        workdir: Path,
+        ports: Sequence[int],
+        width: int,
+        *,
+        namespace: Namespace = "never",
+    ) -> None:
         self._bridge, self._workdir, self._ports, self._width = bridge, workdir, ports, width
-        self._process: subprocess.Popen[bytes] | None = None
+        self._namespace: Namespace = namespace
+        self._guarded: Guarded | None = None
         self._connection: Connection | None = None
-        self._lifeline: int | None = None
+        self._acted = False  # whether the actions in the channel have been played
+        self._loose: Columns = {}  # columns of the last action that are not in the channel
         self._channel: Channel | None = None
         self._socket = -1
         self._whole: Frame | None = None  # views of every row, made once
@@ -161,26 +184,22 @@ class SubprocessHandle:
         self._workdir.mkdir(parents=True, exist_ok=True)
         memory = create_memory(self._bridge.spec, self._width)
         ours, theirs = socketpair()
-        line_read, self._lifeline = os.pipe()
+        descriptors = (theirs.fileno(), memory)
+        command = [sys.executable, "-m", "rollout.host.child", *map(str, descriptors)]
         try:
-            command = [sys.executable, "-m", "rollout.host.child"]
-            descriptors = (theirs.fileno(), line_read, memory)
-            with self._stderr.open("ab") as stderr:
-                self._process = subprocess.Popen(
-                    [*command, *map(str, descriptors)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=stderr,
-                    stderr=stderr,
-                    pass_fds=descriptors,
-                    start_new_session=True,
+            with self._stderr.open("ab") as output:
+                self._guarded = Guarded(
+                    command, output, descriptors=descriptors, namespace=self._namespace
                 )
             self._channel = Channel(memory, self._bridge.spec, self._width)
         except OSError as error:
             ours.close()
             raise GameStartError(f"its process could not be started: {error}") from error
+        except ConfigError:
+            ours.close()
+            raise
         finally:
             theirs.close()
-            os.close(line_read)
             os.close(memory)
         self._whole = self._channel.frame(slice(None), None)
         self._socket = ours.detach()
@@ -193,16 +212,17 @@ class SubprocessHandle:
         """See ``Handle``."""
         slots = list(slots)
         self._rows = None if slots == self._everyone else slots
+        self._acted = False
         self._send(("reset", slots, list(starts), timeout_s))
 
     def step(self, actions: Columns, timeout_s: float) -> None:
         """See ``Handle``."""
         if self._channel is None:
             raise GameCrashed("the game is not running")
-        self._rows = None
+        self._rows, self._acted = None, True
         loose = self._channel.write_actions(actions)
         if loose or timeout_s != self._step_s:
-            self._step_s = timeout_s
+            self._step_s, self._loose = timeout_s, loose
             self._send(("step", loose, timeout_s))
         else:
             self._write(STEP)
@@ -235,9 +255,8 @@ class SubprocessHandle:
             else:
                 raise EOFError
         except (EOFError, OSError) as error:
-            if self._process is not None:  # its socket closes a moment before it can be reaped
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(_REAP_S)
+            if self._guarded is not None:
+                self._guarded.wait(_REAP_S)
             raise GameCrashed("the game's process ended") from error
         if kind == "launched":
             return None
@@ -249,54 +268,87 @@ class SubprocessHandle:
         errors = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}
         raise errors.get(kind, GameCrashed)(payload)
 
+    @property
+    def pid(self) -> int | None:
+        """Process number of the child; None while it is not known."""
+        return None if self._guarded is None else self._guarded.pid
+
+    def memory_mb(self) -> float:
+        """Returns the memory that the game's whole tree has resident now, in MB of 2**20 bytes.
+
+        Zero before the launch and after the end. Cheap enough for every few seconds.
+        """
+        return 0.0 if self._guarded is None else self._guarded.memory_mb()
+
     def death_notice(self) -> str:
-        """See ``Handle``."""
+        """Returns how the game ended, its number, age, peak memory, last action and last words."""
         parts = []
-        if self._process is not None:
-            code = self._process.poll()
-            if code is None:
-                parts.append("still running")
-            elif code < 0:
-                parts.append(f"killed by {signal.Signals(-code).name}")
+        if self._guarded is not None:
+            guarded, code = self._guarded, self._guarded.exit_code
+            if code is not None:
+                parts.append(ending(code))
             else:
-                parts.append(f"exit code {code}")
-        if self._stderr.exists():
-            text = self._stderr.read_text(errors="replace").strip()[-_STDERR_TAIL:]
-            if text:
-                parts.append("last words: " + text)
+                parts.append("its guard was killed" if guarded.guard_lost else "still running")
+            if guarded.pid is not None:
+                parts.append(f"pid {guarded.pid}")
+            parts.append(f"age {guarded.age_s:.1f} s")
+            if peak := guarded.peak_mb():
+                parts.append(f"peak memory {peak:.0f} MB")
+        if self._acted and self._channel is not None:
+            parts.append("last action " + _brief(self._channel.actions | self._loose))
+        if words := _last_words(self._stderr):
+            parts.append("last words: " + words)
         return "; ".join(parts)
 
     def close(self, timeout_s: float) -> None:
-        """See ``Handle``."""
-        process, self._process = self._process, None
+        """Ends the game and whatever it started.
+
+        With time given, the game is told to end; if it does not, its tree gets TERM and a second
+        later KILL. Without, KILL at once, which takes some 10 ms. Waits at most 3 seconds longer
+        than ``timeout_s``, and only for what the kernel does not let go of: the guard goes on.
+        """
+        guarded, self._guarded = self._guarded, None
         connection, self._connection = self._connection, None
+        at_once = timeout_s <= 0
         if connection is not None:
-            if timeout_s > 0 and process is not None and process.poll() is None:
-                _say_goodbye(connection, process, timeout_s)
+            if not at_once and guarded is not None:
+                _say_goodbye(connection, guarded, timeout_s)
             connection.close()
-        if process is not None:
-            # The whole group, even when the leader has gone: it may have left children behind.
-            _kill_group(process.pid)
-            process.wait()
-        if self._lifeline is not None:
-            os.close(self._lifeline)
-            self._lifeline = None
+        if guarded is not None:
+            guarded.stop(at_once=at_once)
         self._channel = None
 
 
-def _say_goodbye(
-    connection: Connection, process: subprocess.Popen[bytes], timeout_s: float
-) -> None:
+def _say_goodbye(connection: Connection, guarded: Guarded, timeout_s: float) -> None:
     try:
         os.write(connection.fileno(), MESSAGE)
         connection.send(("close",))
-        process.wait(timeout_s)
-    except (OSError, subprocess.TimeoutExpired):
-        return  # it will be killed
+    except OSError:
+        return  # it has ended, or will be ended
+    guarded.wait(timeout_s)
 
 
-def _kill_group(group: int) -> None:
+def _brief(actions: Columns) -> str:
+    """Returns the columns of one action in a few words: of many slots the first and the last."""
+    with np.printoptions(threshold=8, edgeitems=2, precision=4):
+        columns = [
+            f"{key}={column[0] if len(column) == 1 else column}" for key, column in actions.items()
+        ]
+    return _cut(" ".join(" ".join(columns).split()), _LAST_ACTION)
+
+
+def _last_words(log: Path) -> str:
+    """Returns the end of what a game printed, in one line."""
     try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return  # nobody is left
+        with log.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 4 * _LAST_WORDS))
+            text = file.read().decode(errors="replace")
+    except OSError:  # it was never started
+        return ""
+    lines = [line.strip() for line in text.splitlines()]
+    return " | ".join(line for line in lines if line)[-_LAST_WORDS:]
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

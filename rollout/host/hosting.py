@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from rollout.api import Bridge, Fragment, Loss, PolicyRecipe, Start, Task, Trainable
+from rollout.api import Bridge, Deadlines, Fragment, Loss, PolicyRecipe, Start, Task, Trainable
 from rollout.host.player import Player, PlayOptions
-from rollout.host.pool import Pool, PoolOptions
+from rollout.host.pool import Pool
+from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Schedule
+from rollout.host.supervision import PoolOptions, Supervision
+from rollout.observe.hosts import HostFigures, HostTable
+
+if TYPE_CHECKING:
+    from rollout.config import HostConfig
+
+
+def pool_options(host: HostConfig, own: Deadlines) -> PoolOptions:
+    """Returns how games are hosted by a configuration.
+
+    Args:
+        host: the configuration.
+        own: deadlines of the bridge, for those that the configuration leaves open.
+    """
+    minutes = host.recycle_minutes
+    rules = Supervision(
+        host.restarts,
+        host.restart_window_s,
+        host.backoff_s,
+        quarantine_s=host.quarantine_s,
+        recycle_episodes=host.recycle_episodes,
+        recycle_s=None if minutes is None else 60.0 * minutes,
+        memory_mb=host.memory_mb,
+        spares=host.spares,
+        boots=host.boots,
+        policy_s=host.policy_s,
+    )
+    return PoolOptions(host.isolation, host.restarts, host.deadlines(own), supervision=rules)
 
 
 @dataclass(frozen=True)
@@ -63,17 +91,33 @@ class Report:
     Attributes:
         waiting: episodes on offer that no slot has taken yet.
         abandoned: episodes given up since the last report.
+        figures: how its games fare.
     """
 
     waiting: int
     abandoned: tuple[Start, ...]
+    figures: HostFigures
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """A sign of life.
+
+    Attributes:
+        progress: a number that changes as long as anything happens.
+        deciding_s: how long the policy has been deciding; 0 while it is not asked.
+    """
+
+    progress: int
+    deciding_s: float
 
 
 class GameHost:
     """One player and its games; what a Ray actor of the fleet is made of."""
 
     def __init__(self, plan: HostPlan, number: int, incarnation: int = 0) -> None:
-        self._workdir = Path(tempfile.mkdtemp(prefix=f"gamut-host-{number}-"))
+        sweep_orphans()
+        self._workdir = owned_workdir(f"gamut-host-{number}-")
         self._player = plan.build(number, incarnation, self._workdir)
 
     def play(
@@ -98,16 +142,18 @@ class GameHost:
         player.offer(starts)
         fragment = player.next_fragment()
         abandoned, player.abandoned = tuple(player.abandoned), []
-        return Report(len(player.starts), abandoned), fragment
+        waiting = len(player.starts)
+        return Report(waiting, abandoned, player.pool.figures(waiting)), fragment
 
-    def progress(self) -> int:
-        """Returns a number that changes as long as anything happens here."""
-        return self._player.progress
+    def pulse(self) -> Pulse:
+        """Returns a sign of life; may be asked while it plays, by another thread."""
+        since = self._player.deciding_since
+        return Pulse(self._player.progress, 0.0 if since is None else time.monotonic() - since)
 
     def close(self) -> None:
         """Ends every game and removes their folders."""
         self._player.close()
-        shutil.rmtree(self._workdir, ignore_errors=True)
+        remove_workdir(self._workdir)
 
 
 @dataclass
@@ -118,11 +164,13 @@ class FleetNews:
         losses: episodes that were lost with their host.
         abandoned: episodes that were lost more often than they are retried.
         replaced: number of hosts that were replaced.
+        hosts: how their games fare.
     """
 
     losses: list[Loss] = field(default_factory=list)
     abandoned: list[Start] = field(default_factory=list)
     replaced: int = 0
+    hosts: HostTable = field(default_factory=HostTable)
 
 
 class Fleet(Protocol):
@@ -157,6 +205,7 @@ class LocalFleet:
             report, fragment = self._host.play(schedule.take(max(0, want - waiting)))
             waiting = report.waiting
             self.news.abandoned += report.abandoned
+            self.news.hosts.note(0, report.figures)
             if fragment is not None:
                 want = max(want, len(fragment.results) + self.plan.slots)
                 yield fragment

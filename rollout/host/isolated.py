@@ -105,7 +105,7 @@ class _IsolatedInstance:
             raise type(error)(f"{error} [{notice}]") from error
 
     def close(self) -> None:
-        """Ends the game and its process group."""
+        """Ends the game and all that it started."""
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.close(5.0)

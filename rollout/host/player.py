@@ -8,6 +8,7 @@ again, from the same start, on whichever fresh instance is free first.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,8 +30,10 @@ from rollout.api import (
 from rollout.api.fragment import Phase
 from rollout.errors import BudgetExhausted
 from rollout.host.builder import FragmentBuilder
-from rollout.host.pool import Event, Pool
+from rollout.host.pool import Pool
 from rollout.host.referee import Referee
+from rollout.host.routing import PolicyUnavailable
+from rollout.host.seats import Event
 
 
 @dataclass(slots=True)
@@ -73,6 +76,7 @@ class Player:
         starts: episodes waiting for a free slot, first come first served.
         abandoned: episodes that were lost more often than they are retried.
         progress: counts everything that happened; a host that stands still has hung.
+        deciding_since: when the policy was last asked, monotonic seconds; None once it answered.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class Player:
         self.starts: deque[Start] = deque()
         self.abandoned: list[Start] = []
         self.progress = 0
+        self.deciding_since: float | None = None
         self._first = first_instance
         self._ready: deque[Fragment] = deque()
         self._idle = set(range(pool.instances))  # instances with a slot that plays nothing
@@ -142,7 +147,7 @@ class Player:
         if self.pool.alive == 0:
             raise BudgetExhausted(
                 f"all {self.pool.instances} instances failed more than "
-                f"{self.pool.options.restarts} times; the last one: {self._last_failure}"
+                f"{self.pool.rules.restarts} times; the last one: {self._last_failure}"
             )
         return None
 
@@ -160,8 +165,18 @@ class Player:
         for number in sorted(self._idle):
             if not self.starts:
                 return
-            if self.pool.waiting(number):
+            if self.pool.waiting(number) and not self._recycled(number):
                 self._assign(number)
+
+    def _recycled(self, number: int) -> bool:
+        """Whether an instance gets no more episodes; it is replaced once its last one has ended."""
+        if not self.pool.worn(number):
+            return False
+        if not self._tracks[number].referee.active.any():
+            self._emit(number)
+            self.pool.recycle(number)
+            self._tracks[number] = self._fresh(number)
+        return True
 
     def _assign(self, number: int) -> None:
         track = self._tracks[number]
@@ -181,7 +196,15 @@ class Player:
         track.resetting = []
         track.referee.reset(slots, starts, event.frame)
         track.builder.begin(slots, starts, event.frame)
-        for key, rows in self.policy.initial_memory(starts).items():
+        self.deciding_since = time.monotonic()
+        try:
+            memory = self.policy.initial_memory(starts)
+        except PolicyUnavailable as error:
+            self._give_up(event.instance, slots, str(error))
+            return
+        finally:
+            self.deciding_since = None
+        for key, rows in memory.items():
             if key not in track.memory:
                 track.memory[key] = np.zeros((self.pool.width, *rows.shape[1:]), rows.dtype)
             track.memory[key][slots] = rows
@@ -195,6 +218,8 @@ class Player:
         builder.write_step(frame, ruling, event.seconds)
         if not referee.all_active:
             builder.blank_idle(referee.active)
+        if ruling.ended:
+            self.pool.played(event.instance, len(ruling.ended))
         for slot in ruling.ended:
             self._idle.add(event.instance)
             track.free.append(slot)
@@ -235,6 +260,20 @@ class Player:
         self._tracks[number] = self._fresh(number)
         self._idle.add(number)
 
+    def _give_up(self, number: int, slots: Iterable[int], reason: str) -> None:
+        """Loses the episodes of some slots, for which nobody decides; their game plays others."""
+        track = self._tracks[number]
+        for slot in slots:
+            start = track.referee.starts[slot]
+            if start is not None:
+                result = track.referee.finish(slot, "lost", 0)
+                loss = self._lose(start, number, slot, "policy", reason, result.length)
+                track.builder.end(slot, result, loss)
+                track.free.append(slot)
+        track.acting = bool(track.referee.active.any())
+        self._idle.add(number)
+        self._emit(number)  # so that no row begins an episode that it does not go on with
+
     def _lose(
         self, start: Start, number: int, slot: int, phase: Phase, reason: str, steps: int
     ) -> Loss:
@@ -251,10 +290,18 @@ class Player:
         ]
         if not numbers:
             return
-        if len(numbers) == 1:
-            decisions = [self._decide(self._tracks[numbers[0]])]
-        else:
-            decisions = self._decide_together([self._tracks[n] for n in numbers])
+        self.deciding_since = time.monotonic()
+        try:
+            if len(numbers) == 1:
+                decisions = [self._decide(self._tracks[numbers[0]])]
+            else:
+                decisions = self._decide_together([self._tracks[n] for n in numbers])
+        except PolicyUnavailable as error:
+            for number in numbers:
+                self._give_up(number, range(self.pool.width), str(error))
+            return
+        finally:
+            self.deciding_since = None
         version = self.policy.version
         for number, decision in zip(numbers, decisions, strict=True):
             track = self._tracks[number]

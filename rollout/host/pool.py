@@ -1,85 +1,33 @@
 """Instances under one roof: send commands, receive whatever is ready, replace what dies.
 
 There is no barrier: ``recv`` returns as soon as one instance has something to say. Every command
-has a deadline. An instance that fails is closed and launched anew within its restart budget, while
-the others go on; the failure is an event, never an exception.
+has a deadline. An instance that fails is killed and launched anew by the rules of its supervision,
+while the others go on; the failure is an event, never an exception.
 """
 
 from __future__ import annotations
 
 import contextlib
 import selectors
-import shutil
-import socket
 import time
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-from rollout.api import Bridge, BridgeSpec, Columns, Deadlines, Frame, Start
+from rollout.api import Bridge, BridgeSpec, Columns, Deadlines, Start
 from rollout.api.fragment import Phase
 from rollout.errors import ConfigError, GameError, GameTimeout, OutOfTurnError
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
-
-Isolation = Literal["auto", "in_process", "subprocess"]
-Kind = Literal["launched", "reset", "step", "failed"]
+from rollout.host.seats import NEVER, Event, Game, Kind, Seat, Undertaker, free_ports
+from rollout.host.supervision import BootSlots, Health, PoolOptions, Supervision
+from rollout.observe.hosts import HostFigures
 
 _GRACE_S = 0.25  # a game that keeps its own deadline gets this long to say so itself
-
-
-@dataclass(slots=True)
-class Event:
-    """What an instance has to say.
-
-    Attributes:
-        instance: its number in the pool.
-        kind: ``launched`` and every slot waits for a reset; ``reset`` and ``step`` carry a frame;
-            ``failed``: every episode in it is lost.
-        frame: as its instance returned it; valid until the next command to the instance.
-        seconds: time the command took.
-        phase: for ``failed``, what was being done.
-        reason: for ``failed``, what went wrong.
-        replaced: for ``failed``, whether a fresh copy is being launched.
-    """
-
-    instance: int
-    kind: Kind
-    frame: Frame | None = None
-    seconds: float = 0.0
-    phase: Phase = "step"
-    reason: str = ""
-    replaced: bool = True
-
-
-@dataclass(slots=True)
-class _Seat:
-    """The place of one instance, which may be filled anew."""
-
-    handle: Handle | None = None
-    phase: Phase | None = None  # of the command in flight; None when it waits for one
-    sent: float = 0.0
-    deadline: float = float("inf")
-    failures: int = 0
-    incarnation: int = 0
-    reset_slots: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class PoolOptions:
-    """How instances are hosted.
-
-    Attributes:
-        isolation: ``in_process``, ``subprocess``, or ``auto`` for what the bridge asks for.
-        restarts: how often one seat may be filled anew before it is given up.
-        deadlines: seconds for each phase; None for the bridge's own.
-        keep_workdirs: whether the folders of dead instances are left for inspection.
-    """
-
-    isolation: Isolation = "auto"
-    restarts: int = 5
-    deadlines: Deadlines | None = None
-    keep_workdirs: bool = False
+_BOOT_POLL_S = 0.1  # how often a place among those that come up is asked for
+_LOOK_S = 5.0  # how often memory is measured
+_LAG_S = 1.0  # woken this much too late, we did not run ourselves, and nor may the games have
+_CLOSE_MARGIN_S = 2.0  # beyond the deadline of a polite end, for it to be forced
 
 
 HandleFactory = Callable[[Bridge, Path, Sequence[int], int], Handle]
@@ -96,19 +44,23 @@ class Pool:
         width: slots of each.
         options: how they are hosted.
         make_handle: another way to run an instance, e.g. in a Ray actor.
+
+    Attributes:
+        rules: of its supervision.
+        counts: what was done to games: ``failed``, ``quarantined``, ``recycled``, ``spared`` (a
+            spare took over).
     """
 
     bridge: Bridge
     workdir: Path
     instances: int = 1
     width: int = 1
-    options: PoolOptions = PoolOptions()
+    options: PoolOptions = field(default_factory=PoolOptions)
     make_handle: HandleFactory | None = None
     spec: BridgeSpec = field(init=False)
     deadlines: Deadlines = field(init=False)
-    _seats: list[_Seat] = field(init=False)
-    _selector: selectors.BaseSelector = field(init=False)
-    _closed: bool = field(init=False, default=False)
+    rules: Supervision = field(init=False)
+    counts: Counter[str] = field(init=False, default_factory=Counter)
 
     def __post_init__(self) -> None:
         self.spec = self.bridge.spec
@@ -124,25 +76,71 @@ class Pool:
             isolation = self.options.isolation
             kind = self.spec.process if isolation == "auto" else isolation
             self.make_handle = InProcessHandle if kind == "in_process" else SubprocessHandle
-        self._seats = [_Seat() for _ in range(self.instances)]
-        self._selector = selectors.DefaultSelector()
+        self.rules = rules = self.options.rules
+        # Spares sit behind the instances; all that happens to them is the same, but nobody is told.
+        self._seats = [Seat(Health(rules)) for _ in range(self.instances + rules.spares)]
+        self._boots = BootSlots(rules.boots, self.spec.name) if rules.boots else None
+        self._selector: selectors.BaseSelector = selectors.DefaultSelector()
+        self._undertaker = Undertaker(self.options.keep_workdirs)
+        self._news: deque[Event] = deque()  # that no game had to be asked for
+        self._next_due = NEVER
+        self._looked = time.monotonic()
+        self._closed = False
 
     def launch(self) -> None:
         """Asks every instance to start; each answers with a ``launched`` event."""
-        for number in range(self.instances):
-            self._launch(number)
+        now = self._next_due = time.monotonic()
+        for seat in self._seats:
+            seat.due = now
+        self._fill(now)
 
-    def _launch(self, number: int) -> None:
-        seat = self._seats[number]
+    # -- filling seats -------------------------------------------------------------------------
+
+    def _fill(self, now: float) -> None:
+        """Launches what is due, as far as there are places to come up."""
+        if now < self._next_due:
+            return
+        for number, seat in enumerate(self._seats):
+            if seat.game is None and seat.due is not None and seat.due <= now:
+                self._seat_one(number, seat)
+        self._next_due = min((s.due for s in self._seats if s.due is not None), default=NEVER)
+
+    def _seat_one(self, number: int, seat: Seat) -> None:
+        spare = self._spare() if number < self.instances else None
+        if spare is not None:
+            seat.game, spare.game, spare.due = spare.game, None, time.monotonic()
+            spare.incarnation += 1  # folders are named after it
+            assert seat.game is not None
+            self._selector.modify(seat.game.handle.waitable, selectors.EVENT_READ, number)
+            self.counts["spared"] += 1
+            self._news.append(Event(number, "launched"))
+        else:
+            seat.game = self._new_game(number, seat)
+            if seat.game is None:
+                return  # too many come up just now; it stays due
+            self._begin(seat, "start", self.deadlines.start_s)
+            self._try(seat, lambda h: h.launch(self.deadlines.start_s))
+            if seat.game.handle.waitable is not None:
+                self._selector.register(seat.game.handle.waitable, selectors.EVENT_READ, number)
+        seat.due, seat.resting, seat.episodes = None, False, 0
+
+    def _spare(self) -> Seat | None:
+        """A spare whose game is up and waits."""
+        spares = self._seats[self.instances :]
+        return next((s for s in spares if s.game is not None and s.game.up), None)
+
+    def _new_game(self, number: int, seat: Seat) -> Game | None:
+        place = None
+        if self._boots is not None and self.make_handle is not InProcessHandle:
+            place = self._boots.take()
+            if place is None:
+                return None
         folder = self.workdir / f"instance-{number:04d}-{seat.incarnation:03d}"
         assert self.make_handle is not None
-        seat.handle = self.make_handle(
-            self.bridge, folder, _free_ports(self.spec.ports), self.width
-        )
-        self._begin(number, "start", self.deadlines.start_s)
-        self._try(number, lambda h: h.launch(self.deadlines.start_s))
-        if seat.handle.waitable is not None:
-            self._selector.register(seat.handle.waitable, selectors.EVENT_READ, number)
+        handle = self.make_handle(self.bridge, folder, free_ports(self.spec.ports), self.width)
+        return Game(handle, folder, time.monotonic(), boot=place)
+
+    # -- commands ------------------------------------------------------------------------------
 
     def incarnation(self, instance: int) -> int:
         """Returns how often the instance has been replaced."""
@@ -151,7 +149,7 @@ class Pool:
     def waiting(self, instance: int) -> bool:
         """Returns whether the instance is up and waits for a command."""
         seat = self._seats[instance]
-        return seat.handle is not None and seat.phase is None
+        return seat.game is not None and seat.phase is None
 
     def reset(self, instance: int, slots: Sequence[int], starts: Sequence[Start]) -> None:
         """Asks for new episodes in some slots; answered by a ``reset`` event.
@@ -159,9 +157,9 @@ class Pool:
         Raises:
             OutOfTurnError: the instance is busy or not running.
         """
-        self._require_waiting(instance)
-        self._begin(instance, "reset", self.deadlines.reset_s)
-        self._try(instance, lambda h: h.reset(slots, starts, self.deadlines.reset_s))
+        seat = self._waiting_seat(instance)
+        self._begin(seat, "reset", self.deadlines.reset_s)
+        self._try(seat, lambda h: h.reset(slots, starts, self.deadlines.reset_s))
 
     def send(self, instance: int, actions: Columns) -> None:
         """Asks for a step of all slots; answered by a ``step`` event.
@@ -169,42 +167,74 @@ class Pool:
         Raises:
             OutOfTurnError: the instance is busy or not running.
         """
-        self._require_waiting(instance)
-        self._begin(instance, "step", self.deadlines.step_s)
-        self._try(instance, lambda h: h.step(actions, self.deadlines.step_s))
+        seat = self._waiting_seat(instance)
+        self._begin(seat, "step", self.deadlines.step_s)
+        self._try(seat, lambda h: h.step(actions, self.deadlines.step_s))
 
-    def _require_waiting(self, instance: int) -> None:
+    def played(self, instance: int, episodes: int) -> None:
+        """Notes that so many episodes ended in an instance; see ``Supervision``."""
         seat = self._seats[instance]
-        if seat.handle is None or seat.phase is not None:
+        seat.episodes += episodes
+        seat.health.in_a_row = 0
+
+    def worn(self, instance: int) -> bool:
+        """Returns whether an instance that waits is to be recycled before it plays on."""
+        return self._seats[instance].worn(self.rules, time.monotonic())
+
+    def recycle(self, instance: int) -> None:
+        """Replaces a healthy instance, none of whose slots plays; a ``launched`` event follows.
+
+        Raises:
+            OutOfTurnError: the instance is busy or not running.
+        """
+        seat = self._waiting_seat(instance)
+        game, seat.game = seat.game, None
+        assert game is not None
+        self._let_go(game)
+        self._undertaker.retire(game, self.deadlines.close_s)
+        seat.incarnation += 1
+        self.counts["recycled"] += 1
+        self._plan(seat, time.monotonic())
+
+    def _waiting_seat(self, instance: int) -> Seat:
+        seat = self._seats[instance]
+        if seat.game is None or seat.phase is not None:
             raise OutOfTurnError(
                 f"instance {instance} is "
                 + (f"busy with a {seat.phase}" if seat.phase else "not running")
                 + "; wait for its event from recv first"
             )
+        return seat
 
-    def _begin(self, number: int, phase: Phase, timeout_s: float) -> None:
-        seat = self._seats[number]
-        seat.phase, seat.sent = phase, time.monotonic()
+    def _begin(self, seat: Seat, phase: Phase, timeout_s: float) -> None:
+        seat.phase, seat.sent, seat.trouble = phase, time.monotonic(), ""
         seat.deadline = seat.sent + timeout_s + _GRACE_S
 
-    def _try(self, number: int, call: Callable[[Handle], None]) -> None:
+    def _try(self, seat: Seat, call: Callable[[Handle], None]) -> None:
         """Gives a command. A game that is already gone is noticed by ``recv``, as any other."""
-        handle = self._seats[number].handle
-        assert handle is not None
+        assert seat.game is not None
         try:
-            call(handle)
-        except GameError:
-            self._seats[number].deadline = 0.0
+            call(seat.game.handle)
+        except GameError as error:
+            seat.deadline, seat.trouble = 0.0, str(error)
+
+    # -- events --------------------------------------------------------------------------------
 
     @property
     def busy(self) -> bool:
-        """Whether any command is in flight."""
-        return any(s.phase is not None for s in self._seats)
+        """Whether anything will be heard: a command is in flight, or a game is to come up."""
+        return bool(self._news) or any(s.expects for s in self._seats[: self.instances])
 
     @property
     def alive(self) -> int:
-        """Number of instances that run or are being launched."""
-        return sum(s.handle is not None for s in self._seats)
+        """Number of instances that run or are about to be launched."""
+        return sum(s.alive for s in self._seats[: self.instances])
+
+    def figures(self, waiting: int = 0) -> HostFigures:
+        """Returns how its games fare; memory is 0 without a cap, or in process."""
+        ready = sum(s.game is not None and s.game.up for s in self._seats[: self.instances])
+        used = sum(s.game.memory_mb for s in self._seats if s.game is not None)
+        return HostFigures(self.instances, ready, waiting, used, dict(self.counts))
 
     def recv(self, *, timeout_s: float | None = None) -> list[Event]:
         """Returns the events that are ready, at least one unless time runs out.
@@ -218,33 +248,54 @@ class Pool:
         Raises:
             OutOfTurnError: no command is in flight, so no event could ever come.
         """
-        if self.instances == 1 and self._runs_here(self._seats[0]):
+        if len(self._seats) == 1 and self._seats[0].runs_here:
             return [self._collect(0)]
-        end = float("inf") if timeout_s is None else time.monotonic() + timeout_s
+        end = NEVER if timeout_s is None else time.monotonic() + timeout_s
         while True:
-            pending = [(n, s) for n, s in enumerate(self._seats) if s.phase is not None]
-            if not pending:
-                raise OutOfTurnError("recv was called with no command in flight; send one first")
-            local = [n for n, s in pending if self._runs_here(s)]
-            if len(local) < len(pending):
-                nearest = min(s.deadline for _, s in pending)
-                ready = self._ready(0.0 if local else min(nearest, end) - time.monotonic())
-                if ready:
-                    return [self._collect(n) for n in ready]
-            if local:
-                # The one that has waited longest, so that none starves.
-                return [self._collect(min(local, key=lambda n: self._seats[n].sent))]
             now = time.monotonic()
-            overdue = [n for n, s in pending if s.deadline <= now]
-            if overdue:
-                return [self._overdue(n) for n in overdue]
-            if now >= end:
-                return []
+            self._fill(now)
+            self._measure(now)
+            if self._news:
+                events = list(self._news)
+                self._news.clear()
+                return events
+            if not self.busy:
+                raise OutOfTurnError("recv was called with no command in flight; send one first")
+            # What becomes of spares is nobody's news.
+            events = [e for e in self._hear(end) if e.instance < self.instances]
+            if events or time.monotonic() >= end:
+                return events
+
+    def _hear(self, end: float) -> list[Event]:
+        """Waits for the next thing to happen, at most until ``end``."""
+        pending = [(n, s) for n, s in enumerate(self._seats) if s.phase is not None]
+        local = [n for n, s in pending if s.runs_here]
+        if len(local) < len(pending) or not pending:
+            wake = min([s.deadline for _, s in pending] + [self._next_wake(), end])
+            ready = self._ready(0.0 if local else wake - time.monotonic())
+            late = time.monotonic() - wake
+            if not local and late > _LAG_S:
+                for _, seat in pending:
+                    seat.deadline += late
+            if ready:
+                return [self._collect(n) for n in ready]
+        if local:
+            # The one that has waited longest, so that none starves.
+            return [self._collect(min(local, key=lambda n: self._seats[n].sent))]
+        now = time.monotonic()
+        return [self._overdue(n) for n, s in pending if s.deadline <= now]
+
+    def _next_wake(self) -> float:
+        """When something is to be done that no game asks for."""
+        look = NEVER if self.rules.memory_mb is None else self._looked + _LOOK_S
+        due = self._next_due
+        # It is due and was not launched: too many come up just now.
+        return min(look, max(due, time.monotonic() + _BOOT_POLL_S))
 
     def _ready(self, pause_s: float) -> list[int]:
-        """Instances in other processes that have answered, after a wait of at most ``pause_s``."""
+        """Seats in other processes that have answered, after a wait of at most ``pause_s``."""
         numbers = []
-        for key, _ in self._selector.select(max(0.0, pause_s)):
+        for key, _ in self._selector.select(None if pause_s == NEVER else max(0.0, pause_s)):
             if self._seats[key.data].phase is not None:
                 numbers.append(key.data)
             else:
@@ -252,20 +303,20 @@ class Pool:
                 self._selector.unregister(key.fileobj)
         return sorted(numbers)
 
-    @staticmethod
-    def _runs_here(seat: _Seat) -> bool:
-        return seat.phase is not None and seat.handle is not None and seat.handle.waitable is None
-
     def _collect(self, number: int) -> Event:
         seat = self._seats[number]
-        assert seat.handle is not None
+        game = seat.game
+        assert game is not None
         assert seat.phase is not None
-        begun = time.monotonic() if seat.handle.waitable is None else seat.sent
+        begun = time.monotonic() if game.handle.waitable is None else seat.sent
         try:
-            frame = seat.handle.result()
+            frame = game.handle.result()
         except GameError as error:
             return self._fail(number, str(error))
         seconds = time.monotonic() - begun
+        if seat.phase == "start":
+            game.up = True
+            game.arrived()
         kind: Kind = "launched" if seat.phase == "start" else seat.phase  # type: ignore[assignment] # start, reset or step here
         seat.phase = None
         return Event(number, kind, frame, seconds)
@@ -273,58 +324,75 @@ class Pool:
     def _overdue(self, number: int) -> Event:
         seat = self._seats[number]
         if seat.deadline == 0.0:
-            return self._fail(number, "the game's process is gone")
+            return self._fail(number, seat.trouble)
         limit = seat.deadline - seat.sent - _GRACE_S
         error = GameTimeout(f"no answer to {seat.phase} within {limit:g} s")
         return self._fail(number, str(error))
 
+    def _measure(self, now: float) -> None:
+        """Measures memory from time to time, and kills what is over its cap."""
+        cap = self.rules.memory_mb
+        if cap is None or now < self._looked + _LOOK_S:
+            return
+        self._looked = now
+        for number, seat in enumerate(self._seats):
+            measure = getattr(seat.game and seat.game.handle, "memory_mb", None)
+            if seat.game is None or measure is None:
+                continue
+            seat.game.memory_mb = used = float(measure())
+            if used >= cap and seat.phase is not None:
+                at = len(self._news)  # before the news that a spare took over
+                event = self._fail(number, f"{used:.0f} MB of memory, over its cap of {cap:g} MB")
+                if number < self.instances:
+                    self._news.insert(at, event)
+
+    # -- ends ----------------------------------------------------------------------------------
+
     def _fail(self, number: int, reason: str) -> Event:
-        """Buries an instance and, within its budget, launches its successor."""
+        """Buries an instance and plans for its successor."""
         seat = self._seats[number]
         phase: Phase = seat.phase or "step"
-        handle, seat.handle, seat.phase = seat.handle, None, None
-        assert handle is not None
-        took = time.monotonic() - seat.sent
-        notice = handle.death_notice()
-        self._let_go(handle)
-        handle.close(0.0)
-        self._clean(number)
-        seat.failures += 1
+        game, seat.game, seat.phase = seat.game, None, None
+        assert game is not None
+        now = time.monotonic()
+        notice = game.handle.death_notice()
+        self._let_go(game)
+        self._undertaker.bury(game)
         seat.incarnation += 1
-        replaced = seat.failures <= self.options.restarts and not self._closed
-        if replaced:
-            self._launch(number)
-        return Event(number, "failed", None, took, phase, f"{reason} [{notice}]", replaced=replaced)
+        self.counts["failed"] += 1
+        pause = seat.health.failed(now, now - game.launched if game.up else 0.0)
+        rest = seat.health.rest() if pause is None else None
+        if self._closed:
+            return Event(number, "failed", None, now - seat.sent, phase, reason, replaced=False)
+        if pause is not None:
+            self._plan(seat, now + pause)
+        elif rest is not None:
+            self.counts["quarantined"] += 1
+            self._plan(seat, now + rest, resting=True)
+            notice += f"; its place rests for {rest:g} s"
+        return Event(
+            *(number, "failed", None, now - seat.sent, phase, f"{reason} [{notice}]"),
+            replaced=pause is not None,
+        )
 
-    def _let_go(self, handle: Handle) -> None:
-        if handle.waitable is not None:
+    def _plan(self, seat: Seat, due: float, *, resting: bool = False) -> None:
+        seat.due, seat.resting = due, resting
+        self._next_due = min(self._next_due, due)
+        self._fill(time.monotonic())
+
+    def _let_go(self, game: Game) -> None:
+        game.arrived()
+        if game.handle.waitable is not None:
             with contextlib.suppress(KeyError):  # it may have died before
-                self._selector.unregister(handle.waitable)
-
-    def _clean(self, number: int) -> None:
-        if not self.options.keep_workdirs:
-            folder = f"instance-{number:04d}-{self._seats[number].incarnation:03d}"
-            shutil.rmtree(self.workdir / folder, ignore_errors=True)
+                self._selector.unregister(game.handle.waitable)
 
     def close(self) -> None:
         """Ends every instance and what it started. Idempotent; never raises."""
         self._closed = True
-        for number, seat in enumerate(self._seats):
-            handle, seat.handle, seat.phase = seat.handle, None, None
-            if handle is not None:
-                self._let_go(handle)
-                handle.close(self.deadlines.close_s)
-                self._clean(number)
+        for seat in self._seats:
+            game, seat.game, seat.phase, seat.due = seat.game, None, None, None
+            if game is not None:
+                self._let_go(game)
+                self._undertaker.retire(game, self.deadlines.close_s)
+        self._undertaker.wait(self.deadlines.close_s + _CLOSE_MARGIN_S)
         self._selector.close()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago; all are held open until all are chosen."""
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for s in held:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in held]
-    finally:
-        for s in held:
-            s.close()

@@ -7,8 +7,6 @@ people's loops; our own loop runs beside the game (see ``rollout.host.actors``).
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 from rollout.api import Bridge, Columns, Frame, Start
 from rollout.errors import GameCrashed, GameError, InputError
 from rollout.host.handle import InProcessHandle
+from rollout.host.processes import owned_workdir, remove_workdir
 
 _FETCH_S = 30.0
 
@@ -27,7 +26,7 @@ class RemoteGame:
     """A game and the folder it lives in, on whichever machine Ray puts it."""
 
     def __init__(self, bridge: Bridge, ports: Sequence[int], width: int) -> None:
-        self._workdir = Path(tempfile.mkdtemp(prefix="gamut-game-"))
+        self._workdir = owned_workdir("gamut-game-")
         self._handle = InProcessHandle(bridge, self._workdir, ports, width)
 
     def call(self, method: str, *arguments: Any) -> Frame | None:
@@ -38,7 +37,7 @@ class RemoteGame:
     def close(self) -> None:
         """Ends the game."""
         self._handle.close(0.0)
-        shutil.rmtree(self._workdir, ignore_errors=True)
+        remove_workdir(self._workdir)
 
 
 class RayHandle:

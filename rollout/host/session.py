@@ -2,79 +2,157 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
-import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from rollout.cluster.addresses import ADDRESS, require_cluster
+from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write_own_token
 from rollout.errors import ConfigError
 
-_TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"  # noqa: S105 - a name, not a token
 _IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # set by Ray inside `ray job submit`
+_HERE = ("", "local")  # addresses that mean: start one
+_FIND = "auto"  # the address that means: whichever runs on this machine
 
 
-def _set_auth_mode(*, local: bool) -> None:
-    """Decides on Ray's token authentication before Ray does, which differs by situation.
+def _decide_for_own() -> None:
+    """Says how a cluster of our own authenticates: by a token that only this user can read.
 
-    A cluster of our own gets a token that only this user can read: its ports listen on every
-    interface. A cluster that is already there is joined the way the environment says.
+    Its ports listen on every interface, so an open one would run anybody's code. An environment
+    that says otherwise is obeyed.
     """
-    if "RAY_AUTH_MODE" in os.environ or not local:
+    wish = given_mode()
+    if wish == "disabled":
         return
-    if "ray" in sys.modules:
-        return  # Ray reads the mode once, on import: too late to choose, and its default is sound
-    folder = Path(tempfile.mkdtemp(prefix="gamut-ray-"))  # mode 0700
-    token = folder / "token"
-    token.write_text(secrets.token_hex(32))
-    token.chmod(0o600)
-    os.environ["RAY_AUTH_MODE"] = "token"
-    os.environ[_TOKEN_PATH] = str(token)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if wish == "token" and find_token() is not None:
+        return
+    set_mode("token", write_own_token())
+
+
+def _asked(address: str | None) -> tuple[str | None, str]:
+    """Returns the address to join, None to start a cluster, and what names it in messages."""
+    given = os.environ.get(ADDRESS, "") if address is None else address
+    key = ADDRESS if address is None else "ray.address"
+    if given not in _HERE:
+        return given, key
+    return (_FIND if _IN_JOB in os.environ else None), key
+
+
+def _found(address: str, key: str) -> tuple[str, Mode]:
+    """Returns where a cluster is and how it authenticates, having asked it.
+
+    Raises:
+        ConfigError: it is not there, or it refuses us; said within seconds.
+    """
+    if address == _FIND:
+        address = _running_here(key)
+    return address, require_cluster(address, key=key)
+
+
+def _running_here(key: str) -> str:
+    """Returns the address of the cluster that runs on this machine, as Ray finds it.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    # This imports Ray before the mode is decided, which is why `set_mode` tells Ray, too.
+    from ray._private.services import (  # noqa: PLC0415
+        canonicalize_bootstrap_address_or_die,
+    )
+
+    try:
+        return str(canonicalize_bootstrap_address_or_die(_FIND))
+    except ConnectionError as error:
+        raise ConfigError(
+            f"{key}={_FIND}: no cluster runs here; start one by `ray start --head`, give "
+            f"the HOST:PORT of another, or leave ray.address empty"
+        ) from error
+
+
+def _is_running() -> bool:
+    return "ray" in sys.modules and bool(sys.modules["ray"].is_initialized())
+
+
+def require_session(address: str | None = None) -> None:
+    """Checks that ``ray_session`` would find its cluster and be let in; joins and starts nothing.
+
+    For programs that make files before they need Ray: wrong input should leave none behind.
+
+    Args:
+        address: as for ``ray_session``.
+
+    Raises:
+        ConfigError: there is no cluster at the address, or it refuses us.
+    """
+    target, key = _asked(address)
+    if target is not None and not _is_running():
+        _found(target, key)
+
+
+def _join(address: str | None, *, num_cpus: int | None) -> None:
+    """Starts a cluster or joins one; Ray is imported here at the earliest.
+
+    Raises:
+        ConfigError: there is no cluster at the address, or it refuses us.
+    """
+    target, key = _asked(address)
+    if target is None:
+        _decide_for_own()
+    else:
+        target, mode = _found(target, key)
+        set_mode(mode)
+    import ray  # noqa: PLC0415 - only after the authentication mode is decided
+
+    try:
+        if target is None:
+            ray.init(
+                address="local",
+                num_cpus=num_cpus,
+                include_dashboard=False,
+                logging_level=logging.WARNING,
+            )
+        elif _IN_JOB in os.environ and address is None:
+            # The address, the working directory and the environment come from the job itself;
+            # saying any of them again is refused by Ray.
+            ray.init(logging_level=logging.WARNING)
+        else:
+            ray.init(address=target, logging_level=logging.WARNING)
+    except (ConnectionError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "ersion mismatch" not in str(error):
+            raise
+        raise ConfigError(
+            f"the cluster at {target} cannot be joined: {error}; check that it runs, with the same "
+            f"versions of Python and Ray, and that RAY_AUTH_MODE and its token match, or leave "
+            f"ray.address empty"
+        ) from error
 
 
 @contextmanager
 def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> Iterator[None]:
     """Joins a Ray cluster, or starts one on this machine, and leaves it at the end.
 
+    How it authenticates is always said before Ray is asked, never left to Ray's own guess: a new
+    cluster gets a token of its own, one that runs is asked first whether it accepts ours.
+
     Args:
-        address: of a running cluster; None to start one, unless this is a Ray job.
+        address: of a running cluster, ``HOST:PORT`` of its head, or ``auto``; None for that of
+            ``RAY_ADDRESS`` or of the Ray job we are in, else to start one, as ``local`` does.
         num_cpus: for a new one; None for what the machine has.
 
     Raises:
-        ConfigError: there is no cluster at the address.
+        ConfigError: there is no cluster at the address, or it refuses us; in one line, within
+            seconds.
     """
-    inside_job = _IN_JOB in os.environ
-    local = address is None and not inside_job and "RAY_ADDRESS" not in os.environ
-    _set_auth_mode(local=local)
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    import ray  # noqa: PLC0415 - only after the authentication mode is decided
-
-    already = ray.is_initialized()
+    already = _is_running()
     if not already:
-        try:
-            if local:
-                ray.init(
-                    address="local",
-                    num_cpus=num_cpus,
-                    include_dashboard=False,
-                    logging_level=logging.WARNING,
-                )
-            else:
-                # Inside a job the address and the working directory come from the job itself.
-                ray.init(address=address or "auto", logging_level=logging.WARNING)
-        except ConnectionError as error:
-            raise ConfigError(
-                f"ray.address={address!r}: no cluster answers there ({error}); check that it runs "
-                f"and that RAY_AUTH_MODE and its token match, or leave ray.address empty"
-            ) from error
+        _join(address, num_cpus=num_cpus)
     try:
         yield
     finally:
         if not already:
+            import ray  # noqa: PLC0415 - imported by now
+
             ray.shutdown()

@@ -15,11 +15,13 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
+
+from rollout.api import Loss
 
 _ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about")
 
@@ -43,6 +45,20 @@ def about(**fields: object) -> Iterator[None]:
 def bound() -> Mapping[str, object]:
     """Returns what records are about here."""
     return _ABOUT.get({})
+
+
+def log_losses(logger: logging.Logger, losses: Iterable[Loss]) -> None:
+    """Warns of episodes that were lost, each with instance, slot and episode.
+
+    Args:
+        logger: of whoever heard of them.
+        losses: what was lost.
+    """
+    for loss in losses:
+        with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
+            logger.warning(
+                "episode lost in %s after %d steps: %s", loss.phase, loss.steps, loss.reason
+            )
 
 
 class _Filter(logging.Filter):

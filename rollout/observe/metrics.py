@@ -73,6 +73,7 @@ class Metrics:
     ) -> None:
         self.path = path
         self._constants = flatten(constants or {})
+        self._listeners: list[Callable[[Mapping[str, Scalar]], None]] = []
         self._clock = clock
         self._began = clock()
         self._lock = threading.Lock()
@@ -120,6 +121,18 @@ class Metrics:
             line: dict[str, Scalar] = {"time": now, "wall_s": now - self._began}
             line |= {"env_steps": int(env_steps), **self._constants, **flat}
             self._append(json.dumps({**line, **described}, allow_nan=False).encode() + b"\n")
+            for listener in self._listeners:
+                listener(line)
+
+    def listen(self, listener: Callable[[Mapping[str, Scalar]], None]) -> None:
+        """Has somebody told of every line from now on, once it is in the file.
+
+        Args:
+            listener: given the values of a line, in the order of the file; must not raise, and
+                write no metrics itself.
+        """
+        with self._lock:
+            self._listeners.append(listener)
 
     def _describe(
         self, media: Mapping[str, Media], values: Mapping[str, Scalar]

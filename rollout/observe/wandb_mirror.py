@@ -56,8 +56,8 @@ ALIASES: Mapping[str, str] = {
 AXES = ("env_steps", "episodes", "train/update", "wall_s", "time", "sweep/n")
 """Values that charts can be drawn over: ``sweep/...`` over ``sweep/n``, all else over the first."""
 
-JobType: TypeAlias = Literal["collect", "train", "evaluate", "sweep"]
-"""What a run does. A sweep's own run and the runs that it starts have one group."""
+JobType: TypeAlias = Literal["collect", "train", "evaluate", "sweep", "search"]
+"""What a run does. The run of a sweep or a search and those that it starts have one group."""
 
 _SWEEP, _SWEEP_AXIS = "sweep/", "sweep/n"
 _POLL_S = 0.5  # between looks at the file
@@ -122,6 +122,8 @@ def mirror_settings(
                 "Set WANDB_API_KEY, or send it later by: wandb sync %s/wandb/latest-run",
                 directory,
             )
+    if "WANDB_SWEEP_ID" in os.environ:
+        run_id = os.environ.get("WANDB_RUN_ID", run_id)  # the run that the sweep waits for
     return MirrorSettings(
         directory=str(directory),
         run_id=run_id,

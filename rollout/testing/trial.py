@@ -6,7 +6,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from gymnasium import spaces
 
 from rollout.api import Bridge, BridgeSpec, Columns, Frame, Instance, Start, sample
 from rollout.errors import ContractError, GameStartError, InputError
+from rollout.host.processes import marked_processes, owner_mark
 from rollout.testing.compare import copy_frame, roll
 from rollout.testing.report import Skipped
 
@@ -39,8 +40,14 @@ class Copy(NamedTuple):
 
 
 def children() -> set[psutil.Process]:
-    """Returns every descendant of this process."""
-    return set(psutil.Process().children(recursive=True))
+    """Returns every descendant of this process, and every game that it has under a guard."""
+    found = set(psutil.Process().children(recursive=True))
+    mark = owner_mark()
+    for each in marked_processes():
+        if each.owner == mark:
+            with suppress(psutil.NoSuchProcess):
+                found.add(psutil.Process(each.pid))
+    return found
 
 
 def alive(processes: Sequence[psutil.Process]) -> list[psutil.Process]:

@@ -7,8 +7,8 @@ from typing import Any
 
 from rollout.api import Bridge, PolicyRecipe, StateSet, Task
 from rollout.errors import ConfigError
-from rollout.host import PlayOptions, PoolOptions
-from rollout.host.hosting import HostPlan
+from rollout.host import PlayOptions
+from rollout.host.hosting import HostPlan, pool_options
 from rollout.host.schedule import Schedule
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
@@ -84,9 +84,7 @@ class TrainPlan:
             seed=c.seed,
             instances=c.instances,
             width=c.width,
-            pool=PoolOptions(
-                c.host.isolation, c.host.restarts, c.host.deadlines(self.bridge.spec.deadlines)
-            ),
+            pool=pool_options(c.host, self.bridge.spec.deadlines),
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, True, c.host.retries, False),
         )
         schedule = Schedule(

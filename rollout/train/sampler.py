@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,9 @@ from torch import Tensor
 from rollout.api import Columns, EpisodeResult, Fragment, Loss, Start
 from rollout.errors import BudgetExhausted
 from rollout.host.hosting import HostPlan
+from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Ledger, Schedule
+from rollout.observe.hosts import HostFigures
 from rollout.train.batch import from_fragment
 from rollout.train.episodes import Signals, last_signals
 
@@ -33,6 +32,7 @@ class Sample:
         signals: what the signals that were asked for said at the end of each.
         losses: every episode that was lost.
         abandoned: episodes that were lost more often than they are tried again.
+        figures: how the games of its runner fare; None of a runner that died.
     """
 
     batch: Columns
@@ -42,6 +42,7 @@ class Sample:
     signals: list[Signals] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     abandoned: list[Start] = field(default_factory=list)
+    figures: HostFigures | None = None
 
 
 class Sampler:
@@ -75,7 +76,8 @@ class Sampler:
         self._ledger = Ledger(plan.play.retries)
         self._untouched = True
         self._want = 2 * plan.slots  # episodes that are kept waiting for a slot
-        self._workdir = Path(tempfile.mkdtemp(prefix=f"gamut-runner-{number}-"))
+        sweep_orphans()
+        self._workdir = owned_workdir(f"gamut-runner-{number}-")
         self._player = plan.build(number, incarnation, self._workdir)
         policy: Any = self._player.policy
         self._policy = policy
@@ -110,6 +112,7 @@ class Sampler:
             self._want = max(self._want, len(fragment.results) + 2 * self._plan.slots)
             sample = self._sample(fragment)
             sample.abandoned += abandoned
+            sample.figures = player.pool.figures(len(player.starts))
             if sample.env_steps or sample.losses:
                 return sample
 
@@ -143,7 +146,7 @@ class Sampler:
     def close(self) -> None:
         """Ends every game and removes their folders."""
         self._player.close()
-        shutil.rmtree(self._workdir, ignore_errors=True)
+        remove_workdir(self._workdir)
 
 
 @torch.inference_mode()

@@ -8,15 +8,18 @@ import logging
 import math
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rollout.cli import Session
+from rollout.cluster.resources import require_resources
 from rollout.config import resolved
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.host.schedule import Visits
-from rollout.host.session import ray_session
+from rollout.host.session import ray_session, require_session
 from rollout.observe.aggregates import Aggregates
-from rollout.observe.logs import about, set_up_logging
+from rollout.observe.exporter import RayExporter
+from rollout.observe.logs import about, log_losses, set_up_logging
 from rollout.observe.metrics import Metrics
 from rollout.observe.progress import Progress, share, show_progress
 from rollout.observe.wandb_mirror import WandbMirror, mirror_settings
@@ -35,12 +38,17 @@ from rollout.train.plan import TrainPlan
 log = logging.getLogger(__name__)
 
 
-def train(config: TrainConfig, session: Session) -> str | None:
+Watch = Callable[[int, Mapping[str, Any]], None]
+"""Told of every update: env steps so far, and what ``metrics.jsonl`` says of it."""
+
+
+def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> str | None:
     """Trains what the configuration says, in a run directory of its own.
 
     Args:
         config: what to train, on what, for how long.
         session: how the script was called.
+        watch: told of every update; what it raises ends the training.
 
     Returns:
         None when all was done; else a sentence that says what is missing.
@@ -52,10 +60,11 @@ def train(config: TrainConfig, session: Session) -> str | None:
     plan = TrainPlan.make(config)
     _check_others(plan)
     with contextlib.ExitStack() as stack:
+        require_session(config.ray.address)
         run = RunDirectory.create(config.output, plan.config, resume=session.resume)
         set_up_logging(config.log.level, run.log)
         stack.enter_context(about(run=run.run_id))
-        job = _Job(plan, run, newest_checkpoint(run.checkpoints))
+        job = _Job(plan, run, newest_checkpoint(run.checkpoints), watch)
         if job.done:
             log.info("nothing is left to do: %d steps", job.env_steps)
             if not _concluded(run):  # it was killed between its last checkpoint and its summary
@@ -69,6 +78,9 @@ def train(config: TrainConfig, session: Session) -> str | None:
         _mirror(plan, run, stack)
         progress = stack.enter_context(show_progress("train", every_s=config.log.every_s))
         stack.enter_context(ray_session(config.ray.address))
+        metrics.listen(stack.enter_context(RayExporter(run.run_id, "train")))
+        if config.runners:
+            require_resources(plan.bridge.spec.resources, config.runners * config.instances)
         algorithm = _algorithm(plan)
         stack.callback(algorithm.stop)
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place
@@ -117,8 +129,14 @@ def _algorithm(plan: TrainPlan) -> Any:
 class _Job:
     """One session of a training run: the loop, and what it writes down."""
 
-    def __init__(self, plan: TrainPlan, run: RunDirectory, saved: Checkpoint | None) -> None:
-        self._plan, self._run, self._saved = plan, run, saved
+    def __init__(
+        self,
+        plan: TrainPlan,
+        run: RunDirectory,
+        saved: Checkpoint | None,
+        watch: Watch | None = None,
+    ) -> None:
+        self._plan, self._run, self._saved, self._watch = plan, run, saved, watch
         about_ = saved.about if saved is not None else {}
         self.env_steps = int(about_.get("env_steps", 0))
         self.update = int(about_.get("update", 0))
@@ -196,20 +214,23 @@ class _Job:
             "seconds/update": now.update_s,
         }
         values = self._figures.values()
-        metrics.write(now.env_steps, {**values, **trained, **own, "lost": self._lost.total()})
+        done = share((now.env_steps, self._plan.config.env_steps))
+        lost = {f"lost/{phase}": count for phase, count in self._lost.items()}
+        line = {**values, **trained, **own, "done": done, "lost": self._lost.total(), **lost}
+        line |= now.hosts
+        metrics.write(now.env_steps, line)
+        if self._watch is not None:
+            self._watch(now.env_steps, line)
         shown: dict[str, object] = {"update": now.update, "steps": now.env_steps}
         for name, key in (("steps/s", "rate/steps_per_s"), ("return", "episode/return")):
             if key in values:
                 shown[name] = round(values[key], 2)
-        progress.update(share((now.env_steps, self._plan.config.env_steps)), shown)
+        progress.update(done, shown)
 
     def _note_losses(self, now: Any) -> None:
         for loss in now.losses:
             self._lost[loss.phase] += 1
-            with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
-                log.warning(
-                    "episode lost in %s after %d steps: %s", loss.phase, loss.steps, loss.reason
-                )
+        log_losses(log, now.losses)
         self._abandoned += [start.episode for start in now.abandoned]
 
     def _save(self, algorithm: Any) -> None:

@@ -4,13 +4,14 @@ import os
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import ray
 
 from rollout.api import Limits, Splits, Task
 from rollout.errors import BudgetExhausted
-from rollout.host import PlayOptions, PoolOptions
+from rollout.host import PlayOptions, PoolOptions, Supervision
 from rollout.host.fleet import FleetOptions, RayFleet
 from rollout.host.hosting import HostPlan, LocalFleet
 from rollout.host.schedule import Schedule
@@ -116,6 +117,34 @@ def test_a_hung_actor_is_found_and_replaced(tmp_path):
     assert (tmp_path / "once").exists()
     assert ended(fragments) == Counter(range(16))
     assert any("nothing moved" in loss.reason for loss in fleet.news.losses)
+
+
+def test_a_policy_that_never_decides_is_replaced_with_its_actor(tmp_path):
+    once = tmp_path / "once"
+
+    class Sleepy:
+        def build(self, spec, task, *, seed):
+            policy = FakePolicy().build(spec, task, seed=seed)
+            decide = policy.act
+
+            def act(*args, **kwargs):
+                if not once.exists():
+                    once.touch()
+                    time.sleep(3600)
+                return decide(*args, **kwargs)
+
+            policy.act = act
+            return policy
+
+    plan = make_plan()
+    plan = replace(plan, policy=Sleepy(), pool=PoolOptions(supervision=Supervision(policy_s=4.0)))
+    fleet = RayFleet(plan, FleetOptions(actors=2))
+    fragments = list(fleet.play(make_schedule(plan, 12)))
+    fleet.close()
+    assert ended(fragments) == Counter(range(12))
+    hung = [loss for loss in fleet.news.losses if loss.phase == "policy"]
+    assert hung
+    assert all("its policy has not decided for 4 s" in loss.reason for loss in hung)
 
 
 def test_crashing_games_cost_attempts_not_episodes():

@@ -9,8 +9,8 @@ import pytest
 
 from rollout.cli import main
 from rollout.train.checkpoint import find_checkpoint, write_checkpoint
-from rollout.train.episodes import read_episodes
 from rollout.train.config import TrainConfig
+from rollout.train.episodes import read_episodes
 from rollout.train.train import train
 from tests.ray.training import (
     ROOT,

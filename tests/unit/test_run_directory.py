@@ -226,3 +226,12 @@ def test_versions_name_what_the_run_runs_on(monkeypatch) -> None:
     monkeypatch.setattr(run_directory.shutil, "which", lambda _: None)
     assert versions()["no-such-package"] is None
     assert versions()["commit"] is None
+
+
+def test_agents_of_a_wandb_sweep_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_SWEEP_ID", "sweep1")
+    for run in ("a1", "b2"):
+        monkeypatch.setenv("WANDB_RUN_ID", run)
+        assert create(tmp_path / "run").path == tmp_path / "run" / run

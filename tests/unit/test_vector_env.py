@@ -7,7 +7,7 @@ from gymnasium.vector import AutoresetMode
 
 from rollout.api import Limits, Splits, Task
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError, SpaceError
-from rollout.host import PoolOptions
+from rollout.host import PoolOptions, Supervision
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator
 from rollout.vector_env import RemoteVectorEnv
@@ -16,7 +16,7 @@ from rollout.vector_env import RemoteVectorEnv
 def make(bridge=None, *, num_envs=4, limit=12, restarts=50, isolation="auto", **options):
     bridge = bridge or FakeBridge()
     task = Task("t", "", bridge.spec.state_space, FakeEvaluator(), Limits(steps=limit))
-    pool = PoolOptions(isolation, restarts)
+    pool = PoolOptions(isolation, supervision=Supervision(restarts, backoff_s=0))
     return RemoteVectorEnv(bridge, task, num_envs=num_envs, options=pool, **options)
 
 

@@ -22,6 +22,7 @@ from ray.rllib.utils.metrics import (
 
 from rollout.api import Columns, EpisodeResult, Loss, Start
 from rollout.errors import BudgetExhausted
+from rollout.observe.hosts import HostTable
 from rollout.train.batch import env_steps, join
 from rollout.train.config import entropy_coef, learning_rate, reference_coef
 from rollout.train.episodes import Signals
@@ -53,6 +54,7 @@ class Iteration:
         signals: last signals of each of them.
         losses: episodes that were lost.
         abandoned: episodes that were lost more often than they are tried again.
+        hosts: how the games fare, as metrics.
     """
 
     update: int = 0
@@ -69,6 +71,7 @@ class Iteration:
     signals: list[Signals] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     abandoned: list[Start] = field(default_factory=list)
+    hosts: dict[str, float] = field(default_factory=dict)
 
 
 class ColumnPPOConfig(PPOConfig):  # type: ignore[misc] # RLlib is untyped
@@ -96,7 +99,10 @@ def config_of(plan: TrainPlan) -> ColumnPPOConfig:
         env_runner_cls=FragmentRunner,
         num_env_runners=c.runners,
         num_cpus_per_env_runner=share * spec.resources.cpus,
-        num_gpus_per_env_runner=spec.resources.gpus,
+        num_gpus_per_env_runner=spec.resources.gpus * c.instances,
+        custom_resources_per_env_runner={
+            name: amount * c.instances for name, amount in spec.resources.custom.items()
+        },
         rollout_fragment_length=c.fragment.steps,
     )
     config.learners(
@@ -166,6 +172,7 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
         super().setup(config)
         actors = self.env_runner_group._worker_manager.actors()
         self._remote = RemoteRunners(self.plan, actors) if actors else None
+        self._hosts = HostTable() if self._remote is None else self._remote.hosts
         self._positions = self._positions_now()
 
     @classmethod
@@ -258,13 +265,15 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
                 now.losses += sample.losses
                 now.abandoned += sample.abandoned
         now.env_steps += now.fresh_steps
+        now.hosts = self._hosts.values()
         return samples
 
     def _collect_here(self, samples: list[Sample], version: int) -> None:
         sampler = self.env_runner.sampler
         sampler.load(self.weights(), version)
         while sum(s.env_steps for s in samples) < self.plan.config.ppo.batch:
-            samples.append(sampler.sample())
+            samples.append(sample := sampler.sample())
+            self._hosts.note(0, sample.figures)
 
     def _shared_weights(self) -> Any:
         if self._weights_ref is None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
+from pathlib import Path
 from typing import Any
 
+from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.train.plan import TrainPlan
 from rollout.train.rllib.algorithm import ColumnPPO, config_of
 from rollout.train.rllib.learner import quieten
@@ -22,8 +22,8 @@ class _HomelessPPO(ColumnPPO):
     """Outside of Tune: its folder goes away with it, because the run directory has everything."""
 
     def _setup_logdir(self) -> None:
-        self._logdir = tempfile.mkdtemp(prefix="gamut-train-")
-        self._remove = weakref.finalize(self, shutil.rmtree, self._logdir, ignore_errors=True)
+        self._logdir = str(owned_workdir("gamut-train-"))
+        self._remove = weakref.finalize(self, remove_workdir, Path(self._logdir))
 
     def log_result(self, result: Any) -> None:
         """Writes no file of RLlib's: that took longer than a small update."""

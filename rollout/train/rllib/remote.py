@@ -25,6 +25,7 @@ from ray.exceptions import (
 from rollout.api import Loss
 from rollout.errors import BudgetExhausted, GamutError
 from rollout.host.schedule import Schedule
+from rollout.observe.hosts import HostTable
 from rollout.train.plan import TrainPlan
 from rollout.train.sampler import Sample
 
@@ -66,12 +67,15 @@ class RemoteRunners:
     Args:
         plan: of the run.
         handles: actors of ``FragmentRunner``, by number.
+
+    Attributes:
+        hosts: how their games fare.
     """
 
     def __init__(self, plan: TrainPlan, handles: Mapping[int, Any]) -> None:
         self._config, self._instances = plan.config, plan.config.instances
         self._restarts, self._retries = plan.config.host.restarts, plan.config.host.retries
-        self.stall_s = plan.stall_s()
+        self.stall_s, self.hosts = plan.stall_s(), HostTable()
         # Only to say which episodes a dead runner held; who plays what is the runners' business.
         self._episodes = Schedule(plan.states, seed=plan.config.seed, episodes=None)
         self._runners = [_Runner(number, handle) for number, handle in handles.items()]
@@ -102,6 +106,8 @@ class RemoteRunners:
             if have >= batch and not late:
                 if most:
                     self._ask(version, weights)
+                pending = sum(r.pending is not None for r in self._runners)
+                self.hosts.queue("in_flight", pending)
                 return
             if have < batch:
                 self._ask(version, weights)
@@ -137,16 +143,19 @@ class RemoteRunners:
             if not isinstance(cause, BudgetExhausted):
                 raise cause from None if isinstance(cause, GamutError) else error
             runner.failures = self._restarts + 1  # its games do not come up: no other try
+            self.hosts.bury(runner.number, replaced=False)
             log.warning("runner %d is given up: %s", runner.number, _first_line(cause))
             return self._lost(runner, version, str(cause))
         except (RayActorError, ObjectLostError, GetTimeoutError) as error:
             return self._died(runner, version, _first_line(error))
         runner.heard = True
+        self.hosts.note(runner.number, sample.figures)
         return sample  # type: ignore[no-any-return] # untyped ray
 
     def _died(self, runner: _Runner, version: int, reason: str) -> Sample:
         runner.failures += 1
         runner.heard = False
+        self.hosts.bury(runner.number, replaced=runner.failures <= self._restarts)
         if runner.failures > self._restarts:
             log.warning("runner %d died and is given up: %s", runner.number, reason)
         else:

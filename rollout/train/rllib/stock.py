@@ -8,7 +8,7 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from rollout.errors import ConfigError
-from rollout.host import PoolOptions
+from rollout.host.hosting import pool_options
 from rollout.train.plan import TrainPlan
 from rollout.train.rllib.module import NetworkModule
 from rollout.train.rllib.runner import PLAN
@@ -109,7 +109,5 @@ class _Games(RemoteVectorEnv):
             states=plan.states,
             width=c.width,
             seed=c.seed,  # the runner resets it with a seed of its own
-            options=PoolOptions(
-                c.host.isolation, c.host.restarts, c.host.deadlines(plan.bridge.spec.deadlines)
-            ),
+            options=pool_options(c.host, plan.bridge.spec.deadlines),
         )

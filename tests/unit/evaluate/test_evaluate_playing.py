@@ -17,7 +17,7 @@ from rollout.evaluate.legs import Leg, Legs
 from rollout.evaluate.playing import legs_plan, open_fleet, play_board, play_legs
 from rollout.evaluate.scoreboard import COLUMNS, Scoreboard, check_metric, decides
 from rollout.evaluators import GameReward, SignalGoal
-from rollout.host import PlayOptions, PoolOptions
+from rollout.host import PlayOptions, PoolOptions, Supervision
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
@@ -147,7 +147,10 @@ def test_more_episodes_per_state_keep_what_was_played(tmp_path):
 
 def test_lost_episodes_are_tried_again_counted_and_score_the_same(whole, tmp_path):
     crashing = FakeBridge(crash_on_step=0.02)
-    pool, play = PoolOptions(restarts=500), PlayOptions(steps=8, retries=100)
+    pool, play = (
+        PoolOptions(supervision=Supervision(500, backoff_s=0)),
+        PlayOptions(steps=8, retries=100),
+    )
     with Journal(tmp_path) as journal:
         table = played(bridge=crashing, pool=pool, play=play, journal=journal)
     assert_same(table, whole, but={"attempts"})
@@ -166,7 +169,10 @@ def test_lost_episodes_are_tried_again_counted_and_score_the_same(whole, tmp_pat
 
 def test_given_up_episodes_are_listed_without_a_score_and_tried_again_by_a_resume(whole, tmp_path):
     crashing = FakeBridge(crash_on_step=0.05)
-    pool, play = PoolOptions(restarts=500), PlayOptions(steps=8, retries=1)
+    pool, play = (
+        PoolOptions(supervision=Supervision(500, backoff_s=0)),
+        PlayOptions(steps=8, retries=1),
+    )
     with Journal(tmp_path) as journal:
         table = played(bridge=crashing, pool=pool, play=play, journal=journal)
     lost = table["end"] == "lost"

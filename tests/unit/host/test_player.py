@@ -5,12 +5,12 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 from rollout.api import Limits, Splits, Start, Task
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
-from rollout.host import Player, PlayOptions, Pool, PoolOptions
+from rollout.host import Player, PlayOptions, Pool, PoolOptions, Supervision
+from rollout.host.processes import marked_processes, owner_mark
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
@@ -30,7 +30,13 @@ def make_player(
 ) -> Player:
     spec = bridge.spec
     task = Task("t", "", spec.state_space, FakeEvaluator(), Limits(steps=limit))
-    pool = Pool(bridge, folder, instances, width, PoolOptions(isolation, restarts))
+    pool = Pool(
+        bridge,
+        folder,
+        instances,
+        width,
+        PoolOptions(isolation, supervision=Supervision(restarts, backoff_s=0)),
+    )
     policy = FakePolicy().build(spec, task, seed=0)
     return Player(pool, task, policy, PlayOptions(steps, seconds, retries=retries))
 
@@ -252,12 +258,13 @@ def test_a_slow_instance_slows_only_itself(tmp_path):
 @pytest.mark.process
 def test_nothing_is_left_behind(tmp_path):
     bridge = FakeBridge(children=1, hang_on_close=1.0, close_deadline_s=0.3)
-    before = set(psutil.Process().children(recursive=True))
     player = make_player(tmp_path, bridge, instances=2, isolation="subprocess")
-    play(player, starts(bridge, 4))
-    left = set(psutil.Process().children(recursive=True)) - before
-    psutil.wait_procs(left, timeout=2)
-    assert not [p for p in left if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    player.offer(starts(bridge, 4))
+    assert player.next_fragment() is not None
+    mine = [each for each in marked_processes() if each.owner == owner_mark()]
+    assert len(mine) >= 2  # they are no children of this process, but of their guards
+    player.close()
+    assert not [each for each in marked_processes() if each.owner == owner_mark()]
     assert not list(tmp_path.iterdir())
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rollout.observe.logs import OURS, about, bound, set_up_logging
+from rollout.api import Loss, Start, State
+from rollout.observe.logs import OURS, about, bound, log_losses, set_up_logging
 
 logger = logging.getLogger("rollout.test")
 
@@ -41,6 +42,22 @@ def test_a_record_carries_what_it_is_about(capsys, tmp_path: Path) -> None:
     tail = r"WARNING rollout\.test no answer after 5 s \| run=r1 instance=4 slot=0"
     assert re.fullmatch(f"{time} {tail}", first)
     assert re.fullmatch(f"{time} INFO rollout.test done", second)
+
+
+def test_a_loss_says_where_it_happened(tmp_path: Path) -> None:
+    set_up_logging("info", tmp_path / "run.log")
+    losses = [
+        Loss(Start(State(7, {}), 1, episode=17), 3, 2, "step", "it hangs", 40),
+        Loss(Start(State(8, {}), 1, episode=18), 4, 0, "reset", "it died", 0),
+    ]
+    with about(run="r1"):
+        log_losses(logger, losses)
+    first, second = (tmp_path / "run.log").read_text().splitlines()
+    assert first.endswith(
+        "WARNING rollout.test episode lost in step after 40 steps: it hangs"
+        " | run=r1 instance=3 slot=2 episode=17"
+    )
+    assert second.endswith("it died | run=r1 instance=4 slot=0 episode=18")
 
 
 def test_values_that_would_be_misread_are_quoted(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from policies.actor_critic import ActorCriticPolicy
 from rollout.api import Frame, Limits, Outcome, Splits, Task, Verdict
-from rollout.host import PlayOptions, PoolOptions
+from rollout.host import PlayOptions, PoolOptions, Supervision
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.testing import FakeBridge, FakeEvaluator
@@ -89,7 +89,8 @@ def make_plan(
     task = Task("t", "", bridge.spec.state_space, evaluator or FakeEvaluator(), Limits(limit))
     return HostPlan(
         bridge, task, policy, seed=seed, instances=instances, width=width,
-        pool=PoolOptions("in_process", restarts), play=PlayOptions(steps, None, True, retries),
+        pool=PoolOptions("in_process", supervision=Supervision(restarts, backoff_s=0)),
+        play=PlayOptions(steps, None, True, retries),
     )  # fmt: skip
 
 

@@ -1,0 +1,336 @@
+"""Many who ask, few calls: a policy that decides batch by batch for whoever asks. No Ray here.
+
+Requests that arrive within a short time are joined, decided by one call of the policy in a thread
+of its own, and each asker gets its own rows back. Rows are independent and state lives in the
+memory that travels with them, so what is decided does not depend on who shares a call.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from rollout.api import Array, Columns, Decision, Details, Policy, Start
+from rollout.errors import ContractError, GamutError
+
+_BEGIN = "begin"  # kind of the requests for the memory of episodes that begin
+_IDLE_S = 5.0  # the thread looks up this often although nobody asks
+
+_Answers: TypeAlias = list[Any]
+
+
+class Unreachable(GamutError):  # noqa: N818 - reads as what happened
+    """Whoever should decide did not answer in time, or is not there now; others may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a policy is asked to decide; the arguments of ``Policy.act``.
+
+    Attributes:
+        observations: ``{key: (B, ...)}``.
+        memory: of the same slots.
+        details: one mapping per row, or None.
+        explore: whether to sample.
+        start: an episode that the asker has begun. A policy may learn from its first
+            ``initial_memory`` what its memory looks like; one that takes over in the middle of
+            episodes is shown this one first.
+    """
+
+    observations: Columns
+    memory: Columns
+    details: Sequence[Details] | None
+    explore: bool
+    start: Start | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of slots."""
+        columns = (*self.observations.values(), *self.memory.values())
+        return len(next(iter(columns), self.details or ()))
+
+    @property
+    def kind(self) -> Hashable:
+        """What questions that are decided together must agree in."""
+        layout = _layout(self.observations), _layout(self.memory)
+        return self.explore, self.details is None, layout
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What was decided so far.
+
+    Attributes:
+        requests: questions answered, beginnings of episodes included.
+        rows: rows of those.
+        batches: calls of the policy.
+        largest_batch: most rows in a call.
+        queued: rows that wait now.
+        longest_queue: most rows that ever waited.
+        failures: calls that raised.
+        busy_s: seconds the policy took in all.
+    """
+
+    requests: int = 0
+    rows: int = 0
+    batches: int = 0
+    largest_batch: int = 0
+    queued: int = 0
+    longest_queue: int = 0
+    failures: int = 0
+    busy_s: float = 0.0
+
+
+@dataclass(slots=True)
+class _Request:
+    """Somebody who waits for an answer."""
+
+    asked: Any
+    rows: int
+    arrived: float
+    due: float  # when it waits for no one else any more
+    answer: Future[Any] = field(default_factory=Future)
+
+
+class Batcher:
+    """Lets a policy decide for many who ask at the same time.
+
+    The policy is called by one thread only. A call that fails is repeated for each of its requests
+    alone: each asker gets its own error, or its own rows where another's request was to blame.
+
+    Args:
+        policy: who decides.
+        batch: rows at which no more requests are waited for; a larger one is not split.
+        wait_s: longest time a request waits for others.
+    """
+
+    def __init__(self, policy: Policy, *, batch: int, wait_s: float) -> None:
+        self._policy, self._batch, self._wait_s = policy, batch, wait_s
+        self._groups: dict[Hashable, deque[_Request]] = {}
+        self._counters = Counters()
+        self._busy_since: float | None = None
+        self._met = False  # whether the policy has been shown the beginning of an episode
+        self._closed = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._serve, name="policy", daemon=True)
+        self._thread.start()
+
+    def act(self, question: Question, *, timeout_s: float) -> Decision:
+        """Returns what the policy decides; waits for it, and for others to decide with.
+
+        Raises:
+            Unreachable: it took longer than ``timeout_s``, or the batcher was closed.
+            Exception: what the policy raises.
+        """
+        request = self._ask(question.kind, question, question.rows, self._wait_s)
+        answer: Decision = _answer(request, timeout_s)
+        return answer
+
+    def initial_memory(self, starts: Sequence[Start], *, timeout_s: float) -> Columns:
+        """Returns the memory of slots whose episodes begin.
+
+        Raises:
+            Unreachable: it took longer than ``timeout_s``, or the batcher was closed.
+            Exception: what the policy raises.
+        """
+        answer: Columns = _answer(self._ask(_BEGIN, list(starts), len(starts), 0.0), timeout_s)
+        return answer
+
+    def _ask(self, kind: Hashable, asked: Any, rows: int, wait_s: float) -> _Request:
+        now = time.monotonic()
+        request = _Request(asked, rows, now, now + wait_s)
+        with self._changed:
+            if self._closed:
+                raise Unreachable("the policy was closed")
+            self._groups.setdefault(kind, deque()).append(request)
+            queued = self._counters.queued + rows
+            longest = max(self._counters.longest_queue, queued)
+            self._counters = replace(self._counters, queued=queued, longest_queue=longest)
+            self._changed.notify()
+        return request
+
+    def counters(self) -> Counters:
+        """Returns what was decided so far."""
+        return self._counters
+
+    def busy_s(self) -> float:
+        """Returns for how long the policy has been deciding the present batch; 0 when idle."""
+        since = self._busy_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def close(self) -> None:
+        """Decides nothing any more; those who wait are told so."""
+        with self._changed:
+            self._closed = True
+            left = [request for group in self._groups.values() for request in group]
+            self._groups.clear()
+            self._changed.notify()
+        for request in left:
+            if request.answer.set_running_or_notify_cancel():
+                request.answer.set_exception(Unreachable("the policy was closed"))
+
+    def _serve(self) -> None:
+        while not self._closed:
+            kind, requests = self._next()
+            waiting = [r for r in requests if r.answer.set_running_or_notify_cancel()]
+            if waiting:
+                self._decide(self._begin if kind == _BEGIN else self._act, waiting)
+            self._busy_since = None
+
+    def _next(self) -> tuple[Hashable, list[_Request]]:
+        """Waits for a batch that is full or due, the one that has waited longest first."""
+        with self._changed:
+            while not self._closed:
+                now = time.monotonic()
+                ready = [kind for kind, group in self._groups.items() if self._is_ready(group, now)]
+                if ready:
+                    kind = min(ready, key=lambda each: self._groups[each][0].arrived)
+                    self._busy_since = now
+                    return kind, self._take(kind)
+                due = min((group[0].due for group in self._groups.values()), default=now + _IDLE_S)
+                self._changed.wait(due - now)
+        return None, []
+
+    def _is_ready(self, group: deque[_Request], now: float) -> bool:
+        return group[0].due <= now or sum(r.rows for r in group) >= self._batch
+
+    def _take(self, kind: Hashable) -> list[_Request]:
+        group, rows = self._groups[kind], 0
+        taken: list[_Request] = []
+        while group and (not taken or rows + group[0].rows <= self._batch):
+            rows += group[0].rows
+            taken.append(group.popleft())
+        if not group:
+            del self._groups[kind]
+        self._counters = replace(self._counters, queued=self._counters.queued - rows)
+        return taken
+
+    def _decide(
+        self, decide: Callable[[list[_Request]], _Answers], requests: list[_Request]
+    ) -> None:
+        try:
+            answers = self._count(decide, requests)
+        # A policy may raise anything; it goes to those who asked, and is theirs to handle.
+        except Exception as error:  # noqa: BLE001
+            if len(requests) == 1:
+                requests[0].answer.set_exception(error)
+                return
+            for request in requests:
+                self._decide(decide, [request])
+            return
+        for request, answer in zip(requests, answers, strict=True):
+            request.answer.set_result(answer)
+
+    def _count(
+        self, decide: Callable[[list[_Request]], _Answers], requests: list[_Request]
+    ) -> _Answers:
+        """Decides, and counts what it took."""
+        began, rows, failed = time.monotonic(), sum(r.rows for r in requests), 1
+        answered = 0
+        try:
+            answers = decide(requests)
+            failed, answered = 0, len(requests)
+        finally:
+            with self._changed:
+                c = self._counters
+                self._counters = replace(
+                    c,
+                    requests=c.requests + answered,
+                    rows=c.rows + (rows if answered else 0),
+                    batches=c.batches + 1,
+                    largest_batch=max(c.largest_batch, rows),
+                    failures=c.failures + failed,
+                    busy_s=c.busy_s + time.monotonic() - began,
+                )
+        return answers
+
+    def _begin(self, requests: list[_Request]) -> _Answers:
+        starts = [start for request in requests for start in request.asked]
+        memory = self._policy.initial_memory(starts)
+        self._met = True
+        _check_rows("memory", memory, len(starts))
+        return [_part(memory, part) for part in _parts(requests)]
+
+    def _act(self, requests: list[_Request]) -> _Answers:
+        questions: list[Question] = [request.asked for request in requests]
+        known = next((q.start for q in questions if q.start is not None), None)
+        if not self._met and known is not None:
+            self._policy.initial_memory([known])
+            self._met = True
+        details = None
+        if questions[0].details is not None:
+            details = [entry for q in questions for entry in q.details or ()]
+        decision = self._policy.act(
+            _join([q.observations for q in questions]),
+            _join([q.memory for q in questions]),
+            details=details,
+            explore=questions[0].explore,
+        )
+        rows = sum(request.rows for request in requests)
+        _check_rows("actions", decision.actions, rows)
+        _check_rows("memory", decision.memory, rows)
+        _check_rows("extras", decision.extras, rows)
+        return [
+            Decision(
+                _part(decision.actions, p), _part(decision.memory, p), _part(decision.extras, p)
+            )
+            for p in _parts(requests)
+        ]
+
+
+def _answer(request: _Request, timeout_s: float) -> Any:
+    """Waits for the answer to a request."""
+    answer = request.answer
+    try:
+        return answer.result(timeout_s)
+    except TimeoutError:
+        # Taken back, so that it is not decided for nobody; unless it was decided just now, or the
+        # policy itself raised the error.
+        if not answer.cancel() and answer.done():
+            return answer.result(0)
+    raise Unreachable(f"the policy did not decide within {timeout_s:g} s")
+
+
+def writable(columns: Columns) -> Columns:
+    """Returns columns that may be written into; those that came over Ray are read-only."""
+    return {key: array if array.flags.writeable else array.copy() for key, array in columns.items()}
+
+
+def _layout(columns: Columns) -> Hashable:
+    return tuple(sorted((key, a.dtype.str, a.shape[1:]) for key, a in columns.items()))
+
+
+def _join(columns: Sequence[Columns]) -> Columns:
+    if len(columns) == 1:
+        return writable(columns[0])
+    return {key: np.concatenate([c[key] for c in columns]) for key in columns[0]}
+
+
+def _parts(requests: Sequence[_Request]) -> list[slice]:
+    ends = np.cumsum([request.rows for request in requests]).tolist()
+    return [slice(end - r.rows, end) for r, end in zip(requests, ends, strict=True)]
+
+
+def _part(columns: Columns, rows: slice) -> Columns:
+    """The rows of one asker, copied: the next call may come before they have been sent."""
+
+    def copy(array: Array) -> Array:
+        return array[rows].copy()
+
+    return {key: copy(array) for key, array in columns.items()}
+
+
+def _check_rows(what: str, columns: Columns, rows: int) -> None:
+    for key, array in columns.items():
+        if array.shape[:1] != (rows,):
+            raise ContractError(
+                f"the policy returned {what} {key!r} of shape {list(array.shape)}; expected one "
+                f"row for each of {rows}"
+            )

@@ -1,0 +1,273 @@
+"""Guards one game: whatever becomes of its host, the game and all that it started come to an end.
+
+Started by ``rollout.host.guarded``, by its path and with ``-S -I``, since one is started per game
+and every import is paid for each time: the standard library only, and little of it.
+
+    guard.py CONTROL REPORT NAMESPACE DESCRIPTORS NAME=VALUE... -- COMMAND...
+
+``CONTROL`` is the end of a pipe whose other end only the host has. When it closes, the host has
+gone: the tree gets TERM, a second later KILL. A byte in it asks for KILL at once. ``REPORT`` is a
+pipe to the host, with a line for each piece of news: ``guard PID`` and ``game PID`` at the start,
+``ended STATUS PEAK_KB`` when the game has, ``done`` when nobody is left.
+
+It forks twice, so that it is no child of the host: Ray kills a worker's children before anything
+else. It is the subreaper of what it starts, so that a process which leaves its session or whose
+parent dies is still below it, and "no child left" means that nobody is left. The game gets
+PDEATHSIG from here and not from the host, where the signal would come when the *thread* that
+started the game ends.
+"""
+
+import ctypes
+import os
+import select
+import signal
+import sys
+import time
+
+GRACE_S = 1.0  # between TERM and KILL
+GIVE_UP_S = (
+    30.0  # a process that KILL does not end by then waits in the kernel; it dies when that ends
+)
+_PASS_S = 0.02  # between two rounds of KILL
+
+_SET_PDEATHSIG, _SET_SUBREAPER = 1, 36  # prctl
+_NEWNS, _NEWUSER, _NEWPID = 0x00020000, 0x10000000, 0x20000000  # unshare
+_NOSUID, _NODEV, _NOEXEC, _REC, _SLAVE = 2, 4, 8, 0x4000, 0x80000  # mount
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def read(path: str) -> bytes:
+    """Returns a small file of /proc; nothing if it has gone."""
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except OSError:
+        return b""
+    try:
+        return os.read(file, 1 << 20)
+    except OSError:  # the process ended in between
+        return b""
+    finally:
+        os.close(file)
+
+
+def children(pid: int) -> list[int]:
+    """Returns the processes that any thread of ``pid`` is the parent of."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - pathlib is slow to import
+    except OSError:
+        return []
+    files = [read(f"/proc/{pid}/task/{thread}/children") for thread in threads]
+    return [int(number) for file in files for number in file.split()]
+
+
+def descendants(pid: int) -> list[int]:
+    """Returns every process below ``pid``, nearest first."""
+    found = dict.fromkeys(children(pid))
+    level = list(found)
+    while level:
+        level = [each for parent in level for each in children(parent) if each not in found]
+        found.update(dict.fromkeys(level))
+    return list(found)
+
+
+def status_field(pid: int, name: str) -> list[int]:
+    """Returns the numbers of a line of /proc/PID/status; none if the process has gone."""
+    for line in read(f"/proc/{pid}/status").decode(errors="replace").splitlines():
+        key, _, value = line.partition(":")
+        if key == name:
+            return [int(each) for each in value.split() if each.isdigit()]
+    return []
+
+
+def peak_kb(pids: list[int]) -> int:
+    """Returns the most memory that any one of the processes has ever had resident, in KiB."""
+    return max((each for pid in pids for each in status_field(pid, "VmHWM")), default=0)
+
+
+def enter_namespaces() -> None:
+    """Makes the next fork the first process of a PID namespace, which nobody in it outlives.
+
+    Raises:
+        OSError: neither we nor a user namespace of our own may.
+    """
+    uid, gid = os.getuid(), os.getgid()
+    if _libc.unshare(_NEWPID | _NEWNS) == 0:
+        return
+    _check(_libc.unshare(_NEWUSER | _NEWPID | _NEWNS), "unshare")
+    # The game goes on being who it was. The kernel wants groups to be given up first.
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{uid} {uid} 1"),
+        ("gid_map", f"{gid} {gid} 1"),
+    ):
+        file = os.open(f"/proc/self/{name}", os.O_WRONLY)
+        os.write(file, text.encode())
+        os.close(file)
+
+
+def mount_proc() -> None:
+    """Shows the PID namespace its own processes, under the numbers they have in it.
+
+    Raises:
+        OSError: it is forbidden, as in most containers.
+    """
+    _check(_libc.mount(b"none", b"/", None, _REC | _SLAVE, None), "make mounts private")
+    _check(_libc.mount(b"proc", b"/proc", b"proc", _NOSUID | _NODEV | _NOEXEC, None), "mount /proc")
+
+
+def _check(result: int, what: str) -> None:
+    if result != 0:
+        raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
+
+
+def _tell(report: int, line: str) -> None:
+    try:
+        os.write(report, line.encode() + b"\n")
+    except OSError:  # the host has gone, which the control pipe says as well
+        return
+
+
+class _Guard:
+    """The game, its tree, and the two pipes to the host."""
+
+    def __init__(self, control: int, report: int) -> None:
+        self.control, self.report = control, report
+        self.game, self.ended, self.peak = 0, False, 0
+        # The bell rings whenever a process of the tree ends. Python wants a handler to be there.
+        self.bell, rope = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(rope, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+
+    def start(self, command: list[str], environment: dict[str, str]) -> None:
+        """Starts the game, in a session of its own."""
+        guard = os.getpid()
+        self.game = os.fork()
+        if self.game:
+            return
+        try:
+            os.setsid()
+            for number in (*_IGNORED, signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
+            _libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+            if os.getppid() == guard:  # else it died before the call, and nobody will tell us
+                os.execvpe(command[0], command, environment)  # noqa: S606 - what the user configured
+        except OSError as error:
+            os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
+        finally:
+            os._exit(127)
+
+    def reap(self) -> bool:
+        """Buries the dead of the tree; returns whether anybody is left."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return False
+            if pid == 0:
+                return True
+            self.peak = max(self.peak, usage.ru_maxrss)
+            if pid == self.game:
+                self.ended = True
+                self.peak = max(self.peak, peak_kb(descendants(os.getpid())))
+                _tell(self.report, f"ended {status} {self.peak}")
+
+    def watch(self) -> float:
+        """Waits for the end of the game or of the host; returns the grace the tree gets then."""
+        poller = select.poll()
+        poller.register(self.control, select.POLLIN)
+        poller.register(self.bell, select.POLLIN)
+        while self.reap() and not self.ended:
+            ready = [descriptor for descriptor, _ in poller.poll()]
+            if self.bell in ready:
+                os.read(self.bell, 512)
+            if self.control in ready:
+                return 0.0 if os.read(self.control, 1) else GRACE_S
+        return 0.0  # nobody will ever talk to what a dead game leaves behind
+
+    def end(self, grace_s: float) -> None:
+        """Ends the tree."""
+        poller = select.poll()
+        poller.register(self.bell, select.POLLIN)
+        kill_at = time.monotonic() + grace_s
+        if grace_s > 0:
+            _signal_all(signal.SIGTERM)
+        while self.reap():
+            left = kill_at - time.monotonic()
+            if left < -GIVE_UP_S:
+                return
+            if left <= 0:
+                _signal_all(signal.SIGKILL)
+            if poller.poll(1000 * (left if left > 0 else _PASS_S)):
+                os.read(self.bell, 512)
+        _tell(self.report, "done")
+
+
+_IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def _signal_all(number: int) -> None:
+    for pid in descendants(os.getpid()):
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue  # it ended in between, or became another user, whom we cannot touch
+
+
+def _closed(control: int) -> bool:
+    poller = select.poll()
+    poller.register(control, select.POLLIN)
+    return bool(poller.poll(0))
+
+
+def _probe() -> int:
+    """Returns 0 if a namespace can be had; tries it, since permissions come in many ways."""
+    enter_namespaces()
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    mount_proc()
+    return 0
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit status, when nobody is left to guard."""
+    if arguments == ["probe"]:
+        return _probe()
+    control, report = int(arguments[0]), int(arguments[1])
+    namespace = arguments[2] == "namespace"
+    descriptors = [int(each) for each in arguments[3].split(",") if each]
+    at = arguments.index("--")
+    marks = dict(each.split("=", 1) for each in arguments[4:at])
+    for descriptor in (control, report):
+        os.set_inheritable(descriptor, False)
+    if namespace:
+        enter_namespaces()
+    pid = os.fork()
+    if pid:
+        _tell(report, f"guard {pid}")
+        os._exit(0)
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # some hosts start us with signals blocked
+    for number in _IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    _libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    if namespace:
+        mount_proc()
+    guard = _Guard(control, report)
+    if _closed(control):  # the host thought better of it, or has died
+        _tell(report, "done")
+        return 0
+    guard.start(arguments[at + 1 :], os.environ | marks)
+    grace_s = 0.0
+    try:
+        _tell(report, f"game {guard.game}")
+        for descriptor in descriptors:  # the host must see them close when the game ends
+            os.close(descriptor)
+        grace_s = guard.watch()
+    finally:
+        guard.end(grace_s)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,267 @@
+"""The host's end of a guard: starts a command under one, hears of its end, ends it.
+
+See ``rollout.host.guard`` for what the guard does, and docs/processes.md for why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from rollout.errors import ConfigError
+from rollout.host.guard import GRACE_S, children, descendants, peak_kb, read, status_field
+from rollout.host.processes import GAME, game_marks, kill_marked
+
+Namespace = Literal["never", "auto", "always"]
+
+_SCRIPT = str(Path(__file__).with_name("guard.py"))
+_PYTHON = (sys.executable, "-S", "-I")  # nothing of the user's site is wanted, and none is paid for
+_STOP_S = 2.0  # most that a stop waits for the guard's word; the guard goes on without us
+_PROBE_S = 20.0
+_MB = 1 << 20
+
+# Ends of control pipes that this process holds. A copy in a forked process would keep a game alive
+# after its host has died, so such a process closes them first of all.
+_controls: set[int] = set()
+
+
+def _let_go_after_fork() -> None:
+    for control in _controls:
+        os.close(control)
+    _controls.clear()
+
+
+os.register_at_fork(after_in_child=_let_go_after_fork)
+
+
+@functools.cache
+def namespaces_allowed() -> bool:
+    """Returns whether games can have a PID namespace here; tried once per process."""
+    try:
+        probe = subprocess.run(
+            [*_PYTHON, _SCRIPT, "probe"], capture_output=True, timeout=_PROBE_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return probe.returncode == 0
+
+
+class Guarded:
+    """A command and everything that it starts.
+
+    Args:
+        command: program and arguments.
+        output: open file for what the command and the guard print.
+        descriptors: that the command inherits; close yours after this call.
+        namespace: whether the command gets a PID namespace: ``never``, ``auto`` for where it is
+            allowed, or ``always``. With one, not even ``kill -9`` of the guard leaves anybody.
+
+    Raises:
+        ConfigError: ``namespace="always"`` where that is not allowed; or this is not Linux.
+        OSError: no process can be started.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        output: IO[Any],
+        *,
+        descriptors: Sequence[int] = (),
+        namespace: Namespace = "never",
+    ) -> None:
+        if sys.platform != "linux":
+            raise ConfigError(
+                f"games in processes of their own need Linux, this is {sys.platform}; games that "
+                "are libraries run here with the option in_process"
+            )
+        self._namespace = namespace != "never" and namespaces_allowed()
+        if namespace == "always" and not self._namespace:
+            raise ConfigError(
+                "namespace='always': PID namespaces are not allowed on this machine (they take "
+                "CAP_SYS_ADMIN, or user namespaces and an unmasked /proc); use 'auto' or 'never'"
+            )
+        self._marks = game_marks()
+        self._owner = os.getpid()
+        self._news = b""
+        self._ended: tuple[int, int] | None = None  # wait status, peak in KiB
+        self._guard = self._game = 0
+        self._gone = self._done = self._stopped = False
+        self._peak = 0.0
+        self._begun = time.monotonic()
+        control_read, self._control = os.pipe()
+        _controls.add(self._control)
+        self._report, report_write = os.pipe()
+        kind = "namespace" if self._namespace else "plain"
+        pipes = (control_read, report_write)
+        inherited = ",".join(map(str, descriptors))
+        marks = (f"{name}={value}" for name, value in self._marks.items())
+        guard = (*_PYTHON, _SCRIPT, *map(str, pipes), kind, inherited, *marks)
+        try:
+            self._starter = subprocess.Popen(
+                [*guard, "--", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                pass_fds=(*pipes, *descriptors),
+                start_new_session=True,
+            )
+        except OSError:
+            _controls.discard(self._control)
+            os.close(self._control)
+            os.close(self._report)
+            raise
+        finally:
+            os.close(control_read)
+            os.close(report_write)
+
+    @property
+    def mark(self) -> str:
+        """Value of ``GAMUT_GAME`` in the environment of the command and of what it starts."""
+        return self._marks[GAME]
+
+    @property
+    def guard_pid(self) -> int | None:
+        """Process number of the guard; None while it starts."""
+        self._hear(0.0)
+        return self._guard or None
+
+    @property
+    def pid(self) -> int | None:
+        """Process number of the command as this process sees it; None if it is not known."""
+        self._hear(0.0)
+        if not (self._namespace and self._game):
+            return self._game or None
+        own = [p for p in children(self._guard) if status_field(p, "NSpid")[-1:] == [self._game]]
+        return own[0] if own else None
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self._begun
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the command, or minus the signal that ended it; None if not known (yet)."""
+        self._hear(0.0)
+        return None if self._ended is None else os.waitstatus_to_exitcode(self._ended[0])
+
+    @property
+    def guard_lost(self) -> bool:
+        """Whether the guard died before its time, so that only the marks tell what is left."""
+        self._hear(0.0)
+        return self._gone and not self._done
+
+    def memory_mb(self) -> float:
+        """Returns the memory that the whole tree has resident now, in MB of 2**20 bytes.
+
+        Pages that processes share are counted for each of them. Takes well below a millisecond for
+        a few processes.
+        """
+        self._hear(0.0)
+        if not self._guard or self._gone:
+            return 0.0
+        sizes = [read(f"/proc/{pid}/statm").split() for pid in descendants(self._guard)]
+        total = sum(int(size[1]) for size in sizes if size) * resource.getpagesize() / _MB
+        self._peak = max(self._peak, total)
+        return total
+
+    def peak_mb(self) -> float:
+        """Returns the most memory known of, in MB: of one process, or of the tree if measured."""
+        self.memory_mb()
+        kilobytes = self._ended[1] if self._ended else 0
+        if self._guard and not self._gone:
+            kilobytes = max(kilobytes, peak_kb(descendants(self._guard)))
+        self._peak = max(self._peak, kilobytes / 1024)
+        return self._peak
+
+    def wait(self, timeout_s: float) -> bool:
+        """Returns whether the command has ended, after a wait of at most that long."""
+        deadline = time.monotonic() + timeout_s
+        while self._ended is None and not self._gone:
+            left = deadline - time.monotonic()
+            self._hear(max(0.0, left))
+            if left <= 0:
+                break
+        return self._ended is not None or self._gone
+
+    def stop(self, *, at_once: bool) -> bool:
+        """Ends the command and everything that it started. Idempotent; never raises.
+
+        Args:
+            at_once: KILL; otherwise TERM first, and KILL a second later.
+
+        Returns:
+            whether nobody is left; False if the guard is still at it, which needs no help.
+        """
+        if self._stopped or os.getpid() != self._owner:  # a forked copy has nothing to end
+            return self._gone
+        self._stopped = True
+        if at_once:
+            with contextlib.suppress(OSError):  # the guard has ended before
+                os.write(self._control, b"k")
+        _controls.discard(self._control)
+        os.close(self._control)
+        # It ends by itself as soon as it has forked. Before that there is no game, and after that
+        # the guard does without it, so at no moment is it wrong to kill it.
+        if at_once and self._starter.poll() is None:
+            self._starter.kill()
+        deadline = time.monotonic() + _STOP_S + (0.0 if at_once else GRACE_S)
+        while not self._gone and (left := deadline - time.monotonic()) > 0:
+            self._hear(left)
+        self._starter.kill()
+        self._starter.wait()
+        if self.guard_lost:
+            kill_marked(self.mark)
+        os.close(self._report)
+        self._report = -1
+        return self._gone
+
+    def _hear(self, timeout_s: float) -> None:
+        """Takes in the news of the guard, after a wait of at most ``timeout_s`` for some."""
+        if self._gone or self._report < 0:
+            return
+        poller = select.poll()
+        poller.register(self._report, select.POLLIN)
+        while poller.poll(1000 * timeout_s):
+            timeout_s = 0.0
+            news = os.read(self._report, 4096)
+            if not news:
+                self._gone = True
+                break
+            *lines, self._news = (self._news + news).split(b"\n")
+            for line in lines:
+                self._learn(line.decode().split())
+        self._starter.poll()  # buries it as soon as it has ended
+
+    def _learn(self, words: list[str]) -> None:
+        match words:
+            case ["guard", pid]:
+                self._guard = int(pid)
+            case ["game", pid]:
+                self._game = int(pid)
+            case ["ended", status, peak]:
+                self._ended = int(status), int(peak)
+            case ["done"]:
+                self._done = True
+            case _:
+                raise AssertionError(f"the guard said {words}, which means nothing")
+
+
+def ending(code: int) -> str:
+    """Returns how a process ended in words: its exit code or the name of the signal."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:  # a real-time signal has no name
+        return f"killed by signal {-code}"

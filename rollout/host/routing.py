@@ -1,0 +1,231 @@
+"""Policies that are asked elsewhere: who is asked, and what becomes of a question nobody answers.
+
+A host plays with a ``RemotePolicy``, which asks one of several servers; all of them have the same
+policy. All that a policy must remember travels in its memory, so any of them can answer any
+question: where one has died or hangs, another is asked. No Ray here.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from rollout.api import BridgeSpec, Columns, Decision, Details, Start, Task
+from rollout.errors import BudgetExhausted
+from rollout.host.batching import Question, Unreachable, writable
+from rollout.host.inference import Answer, Hello, InferenceOptions, ServerPulse
+
+_LOOK_S = 0.2  # how often those who do not answer are looked after
+
+T = TypeVar("T")
+
+
+class PolicyUnavailable(BudgetExhausted):
+    """Nobody decided within the deadline. It costs the episodes that waited for the decision.
+
+    Where nobody handles it, it ends the run short, with everything saved.
+    """
+
+
+class Gone(Unreachable):
+    """A server has died and used up its restarts: it never comes back."""
+
+
+class Link(Protocol):
+    """The way to a server, which may be dead, or far away.
+
+    The first three methods are those of ``PolicyServer``, and raise what its policy raises. They
+    raise ``Unreachable`` if it does not answer within ``timeout_s``, or is not there now, and
+    ``Gone`` if it never comes back.
+    """
+
+    def hello(self, timeout_s: float) -> Hello:
+        """Returns what a new client must know."""
+        ...
+
+    def begin(self, starts: Sequence[Start], timeout_s: float) -> Answer:
+        """Returns the memory of episodes that begin."""
+        ...
+
+    def act(self, question: Question, timeout_s: float) -> Answer:
+        """Returns a decision."""
+        ...
+
+    def pulse(self, timeout_s: float) -> ServerPulse | None:
+        """Returns its sign of life, or None if there was none within ``timeout_s``.
+
+        A question that is not answered is not asked again, so it may be called at any rate.
+
+        Raises:
+            Gone: it never comes back.
+        """
+        ...
+
+
+class Router:
+    """Asks one of several servers, and another where that one does not answer.
+
+    A client prefers one server, so that clients spread evenly; where that one is away it asks the
+    one with the fewest waiting rows, as far as it knows.
+
+    Args:
+        links: the ways to the servers.
+        deadline_s: for an answer, from whichever.
+        patience_s: for an answer of one of them.
+    """
+
+    def __init__(self, links: Sequence[Link], deadline_s: float, patience_s: float) -> None:
+        self._links, self._deadline_s, self._patience_s = links, deadline_s, patience_s
+        self._queued = [0] * len(links)
+        self._down: set[int] = set()
+        self._gone: set[int] = set()
+        self._client = 0
+        self._reason = ""
+
+    def enlist(self, client: int) -> None:
+        """Takes the number of this client, which decides whom it prefers."""
+        self._client = client
+
+    def ask(self, question: Callable[[Link, float], T]) -> T:
+        """Returns what a server answers.
+
+        Args:
+            question: asks one of them, given the way to it and the seconds it may take.
+
+        Raises:
+            PolicyUnavailable: none answered within the deadline.
+            BudgetExhausted: none is left, and none comes back.
+            Exception: what the policy raises.
+        """
+        end = time.monotonic() + self._deadline_s
+        while (left := end - time.monotonic()) > 0:
+            number = self._choose()
+            if number is None:
+                threading.Event().wait(min(_LOOK_S, left))
+                continue
+            try:
+                answer = question(self._links[number], min(left, self._patience_s))
+            except Unreachable as error:
+                self._lose(number, error)
+                continue
+            if isinstance(answer, Answer):
+                self._queued[number] = answer.queued
+            return answer
+        raise PolicyUnavailable(
+            f"no inference actor decided within {self._deadline_s:g} s; the last trouble: "
+            f"{self._reason or 'none'}"
+        )
+
+    def _choose(self) -> int | None:
+        """Returns whom to ask; None if all are away now."""
+        up = [number for number in range(len(self._links)) if self._is_up(number)]
+        if len(self._gone) == len(self._links):
+            raise BudgetExhausted(
+                f"all {len(self._links)} inference actors died more often than they are restarted "
+                f"(inference.restarts); the last one: {self._reason}"
+            )
+        if not up:
+            return None
+        turn, preferred = divmod(self._client, len(self._links))
+        if preferred in up:
+            return preferred
+        # The clients of a dead server know the same of the others: they must not all ask one.
+        return min(up, key=lambda n: (self._queued[n], (n - turn) % len(self._links)))
+
+    def _is_up(self, number: int) -> bool:
+        if number in self._gone:
+            return False
+        if number not in self._down:
+            return True
+        try:
+            pulse = self._links[number].pulse(0.0)
+        except Gone as error:
+            self._lose(number, error)
+            return False
+        if pulse is None or pulse.busy_s > self._patience_s:
+            return False
+        self._down.discard(number)
+        self._queued[number] = pulse.counters.queued
+        return True
+
+    def _lose(self, number: int, error: Unreachable) -> None:
+        self._reason = f"actor {number}: {error}"
+        (self._gone if isinstance(error, Gone) else self._down).add(number)
+
+
+@dataclass(frozen=True)
+class RemotePolicyRecipe:
+    """Recipe of a policy that asks servers; stands in for the recipe that those were built from.
+
+    Attributes:
+        links: the ways to the servers.
+        options: how they decide.
+    """
+
+    links: tuple[Link, ...]
+    options: InferenceOptions
+
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> RemotePolicy:
+        """Returns the policy; the seed is not used, since the servers have their own.
+
+        Raises:
+            PolicyUnavailable: no server answered within the deadline.
+            BudgetExhausted: none is left.
+        """
+        router = Router(self.links, self.options.deadline_s, self.options.patience_s)
+        hello = router.ask(lambda link, timeout_s: link.hello(timeout_s))
+        router.enlist(hello.client)
+        return RemotePolicy(router, hello)
+
+
+class RemotePolicy:
+    """Asks servers for every decision.
+
+    Attributes:
+        version: of the policy that decided last.
+        extras: of the policy.
+    """
+
+    def __init__(self, router: Router, hello: Hello) -> None:
+        self.version, self.extras = hello.version, dict(hello.extras)
+        self._router = router
+        self._start: Start | None = None
+
+    def initial_memory(self, starts: Sequence[Start]) -> Columns:
+        """Returns the memory of slots whose episodes begin, ``{key: (len(starts), ...)}``.
+
+        Raises:
+            PolicyUnavailable: nobody answered within the deadline.
+            Exception: what the policy raises.
+        """
+        if self._start is None:
+            self._start = starts[0]
+        asked = list(starts)
+        answer = self._router.ask(lambda link, timeout_s: link.begin(asked, timeout_s))
+        memory: Columns = answer.value
+        return writable(memory)
+
+    def act(
+        self,
+        observations: Columns,
+        memory: Columns,
+        *,
+        details: Sequence[Details] | None,
+        explore: bool,
+    ) -> Decision:
+        """Chooses an action for every row; see ``rollout.api.Policy``.
+
+        Raises:
+            PolicyUnavailable: nobody decided within the deadline.
+            Exception: what the policy raises.
+        """
+        question = Question(observations, memory, details, explore, self._start)
+        answer = self._router.ask(lambda link, timeout_s: link.act(question, timeout_s))
+        self.version = answer.version
+        decided: Decision = answer.value
+        return Decision(
+            writable(decided.actions), writable(decided.memory), writable(decided.extras)
+        )

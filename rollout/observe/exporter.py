@@ -1,0 +1,335 @@
+"""Shows ``metrics.jsonl`` through Ray's own metrics, so that Prometheus can scrape them.
+
+The file is the truth. Each line that is written to it is mirrored into ``ray.util.metrics`` from
+the same process, name by name as ``EXPORTED`` says, if Ray runs in it; else nothing happens. What
+is exported can be late (Ray reports every ten seconds) and lacks the last seconds of a job.
+
+Three tags, each of few values: ``run`` is the id of the run, ``kind`` what the job does, and some
+metrics have one of their own (``phase``, ``cause``, ``queue``) with a fixed list of values.
+
+Ray puts ``ray_`` before every name and ``_total`` behind that of a counter. The sum of a histogram
+is made of the middles of its buckets.
+
+Docs: https://docs.ray.io/en/latest/ray-observability/user-guides/add-app-metrics.html
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, Self, TypeAlias, get_args
+
+from rollout.api.fragment import Phase
+from rollout.observe.hosts import CAUSES, QUEUES
+from rollout.observe.metrics import Scalar
+from rollout.observe.wandb_mirror import JobType
+
+logger = logging.getLogger(__name__)
+
+PREFIX = "gamut_"
+OTHER = "other"
+"""Value of a metric's own tag for whatever its list does not name."""
+
+COMMON_TAGS = ("run", "kind")
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+# Prometheus gives these to every target itself, and renames what clashes with them.
+_TAKEN_TAGS = frozenset({"job", "instance", "le", "quantile", *COMMON_TAGS})
+_SECONDS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+_REST = "/*"
+_JOIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A metric of Ray, and the value of a line that it shows.
+
+    Attributes:
+        source: name of the value in a line; ``lost/*`` stands for all names that begin so, whose
+            rest becomes the value of ``tag``.
+        name: name of the metric, without what Ray adds.
+        kind: a ``counter`` shows a running total; a ``histogram`` counts each value it is given.
+        doc: what it is, and its unit.
+        tag: a tag of its own; empty for none.
+        values: all values of that tag; others are counted together as ``other``.
+        bounds: upper bounds of the buckets of a histogram.
+
+    Raises:
+        ValueError: Ray would discard the name in silence, or Prometheus rename it.
+    """
+
+    source: str
+    name: str
+    kind: Literal["gauge", "counter", "histogram"]
+    doc: str
+    tag: str = ""
+    values: tuple[str, ...] = ()
+    bounds: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name) or not self.name.startswith(PREFIX):
+            raise ValueError(
+                f"metric {self.name!r}: expected {PREFIX} and then letters, digits and _ only; "
+                f"Ray discards other names in silence"
+            )
+        if self.name.endswith("_total"):
+            raise ValueError(f"metric {self.name!r}: drop _total, which Ray adds to counters")
+        if self.tag and (not _NAME.fullmatch(self.tag) or self.tag in _TAKEN_TAGS):
+            raise ValueError(
+                f"metric {self.name!r}: tag {self.tag!r} is no name or is taken; taken are "
+                f"{', '.join(sorted(_TAKEN_TAGS))}"
+            )
+        if self.source.endswith(_REST) != bool(self.tag) or bool(self.tag) != bool(self.values):
+            raise ValueError(
+                f"metric {self.name!r}: a source that ends in {_REST} needs a tag and its values, "
+                f"and no other has them; got {self.source!r}, {self.tag!r}, {self.values}"
+            )
+        rising = all(0 < a < b for a, b in zip(self.bounds, self.bounds[1:], strict=False))
+        if (self.kind == "histogram") != bool(self.bounds) or not rising:
+            raise ValueError(
+                f"metric {self.name!r}: a histogram, and nothing else, has bounds, which rise "
+                f"from above 0; got {self.bounds}"
+            )
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The names under which Prometheus finds it."""
+        if self.kind == "histogram":
+            return tuple(f"ray_{self.name}_{part}" for part in ("bucket", "sum", "count"))
+        return (f"ray_{self.name}_total" if self.kind == "counter" else f"ray_{self.name}",)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The names of its tags."""
+        return (*COMMON_TAGS, self.tag) if self.tag else COMMON_TAGS
+
+    def find(self, line: Mapping[str, Scalar]) -> dict[str, float]:
+        """Returns the numbers in a line that it shows, by the value of its own tag."""
+        if not self.tag:
+            number = _number(line.get(self.source))
+            return {} if number is None else {"": number}
+        found: dict[str, float] = {}
+        begin = self.source[: -len(_REST) + 1]
+        for name, value in line.items():
+            number = _number(value) if name.startswith(begin) else None
+            if number is not None:
+                rest = name[len(begin) :]
+                key = rest if rest in self.values else OTHER
+                found[key] = found.get(key, 0.0) + number
+        return found
+
+
+def _number(value: Scalar) -> float | None:
+    if isinstance(value, bool | str) or value is None or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+_MEAN = "mean of the last 100 episodes"
+
+EXPORTED: tuple[Exported, ...] = (
+    Exported("env_steps", "gamut_env_steps", "counter", "Steps of single slots."),
+    Exported("rate/steps_per_s", "gamut_env_steps_per_second", "gauge", "Steps, last minute."),
+    Exported("episodes", "gamut_episodes", "counter", "Episodes with a result."),
+    Exported("rate/episodes_per_s", "gamut_episodes_per_second", "gauge", "Episodes, last minute."),
+    Exported("done", "gamut_done_ratio", "gauge", "Share of the job that is over, 0 to 1."),
+    Exported("episode/return", "gamut_episode_return", "gauge", f"Return, {_MEAN}."),
+    Exported("episode/length", "gamut_episode_steps", "gauge", f"Length in steps, {_MEAN}."),
+    Exported("episode/success", "gamut_episode_success_ratio", "gauge", f"Successes, {_MEAN}."),
+    Exported("episode/progress", "gamut_episode_progress_ratio", "gauge", f"Progress, {_MEAN}."),
+    Exported("episode/seconds", "gamut_episode_seconds", "gauge", f"Duration in s, {_MEAN}."),
+    Exported(
+        "lost/*",
+        "gamut_episodes_lost",
+        "counter",
+        "Attempts at episodes that were lost, by what the game was doing.",
+        tag="phase",
+        values=get_args(Phase),
+    ),
+    Exported("games/instances", "gamut_instances", "gauge", "Games that there are to be."),
+    Exported("games/ready", "gamut_instances_ready_ratio", "gauge", "Share of them that are up."),
+    Exported("games/memory_mb", "gamut_games_memory_megabytes", "gauge", "Memory of all games."),
+    Exported(
+        "restarts/*",
+        "gamut_restarts",
+        "counter",
+        "Games that were replaced, by cause; who was quarantined or spared counts as failed too.",
+        tag="cause",
+        values=CAUSES,
+    ),
+    Exported(
+        "queue/*",
+        "gamut_queue_depth",
+        "gauge",
+        "Entries in a queue: episodes, fragments or requests.",
+        tag="queue",
+        values=QUEUES,
+    ),
+    Exported("train/update", "gamut_updates", "counter", "Updates of the network."),
+    Exported(
+        "train/staleness",
+        "gamut_staleness_updates",
+        "gauge",
+        "Updates that the weights of the oldest steps learned from were behind.",
+    ),
+    Exported("train/dropped_steps", "gamut_dropped_steps", "counter", "Steps too old to use."),
+    Exported("train/policy_loss", "gamut_policy_loss", "gauge", "Loss of the policy."),
+    Exported("train/value_loss", "gamut_value_loss", "gauge", "Loss of the value."),
+    Exported("train/entropy", "gamut_policy_entropy", "gauge", "Entropy of the policy, nats."),
+    Exported("train/approx_kl", "gamut_approx_kl", "gauge", "KL of an update, nats."),
+    Exported("train/explained_variance", "gamut_explained_variance", "gauge", "Of the returns."),
+    Exported("train/learning_rate", "gamut_learning_rate", "gauge", "Learning rate."),
+    Exported(
+        "seconds/sample",
+        "gamut_sample_seconds",
+        "histogram",
+        "Time that the learner waited for the steps of an update, s.",
+        bounds=_SECONDS,
+    ),
+    Exported(
+        "seconds/update",
+        "gamut_update_seconds",
+        "histogram",
+        "Time that the learner took to learn from them, s.",
+        bounds=_SECONDS,
+    ),
+)
+"""Every metric that Ray is told, in the order of ``docs/watching.md``."""
+
+Record: TypeAlias = Callable[[float, dict[str, str]], None]
+"""Records a value with its tags: sets a gauge, adds to a counter, counts in a histogram."""
+
+Instruments: TypeAlias = Callable[[Exported], Record]
+"""Defines a metric."""
+
+
+class RayExporter:
+    """Mirrors lines of metrics into Ray's; a listener of ``Metrics`` and a context manager.
+
+    A counter shows the total of the run, those of earlier sessions included, and never falls. Ray
+    forgets a gauge that was not set for some twenty seconds, so a thread sets the newest values
+    again, for as long as lines come. The exporter never stops the run: what Ray refuses is a
+    warning, once.
+
+    Enter it inside the session of Ray that it tells, so that it is closed first.
+
+    Args:
+        run: id of the run.
+        kind: what the job does.
+        instruments: finds out how metrics are defined; asked for every line. Those of the Ray that
+            runs in this process, by default.
+        refresh_s: how often gauges are set again.
+        hold_s: how long after the last line they are; a job that says nothing for longer is not
+            shown as if it did.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        kind: JobType,
+        *,
+        instruments: Callable[[], Instruments | None] | None = None,
+        refresh_s: float = 5.0,
+        hold_s: float = 600.0,
+    ) -> None:
+        self._tags = {"run": run, "kind": str(kind)}
+        self._instruments = ray_instruments if instruments is None else instruments
+        self._refresh_s, self._hold_s = refresh_s, hold_s
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._heard = 0.0
+        self._records: dict[str, Record] = {}
+        self._totals: dict[tuple[str, str], float] = {}
+        self._gauges: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
+
+    def __call__(self, line: Mapping[str, Scalar]) -> None:
+        """Records what a line says; never raises. Nothing once it is closed."""
+        with self._lock:
+            self._heard = time.monotonic()
+            self._guarded(lambda define: self._export(define, line))
+            if self._gauges and self._thread is None and not self._closed.is_set():
+                self._thread = threading.Thread(target=self._keep, name="ray-metrics", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Ends it: gauges go away, and counters stay. Idempotent."""
+        self._closed.set()
+        if self._thread is not None:
+            self._thread.join(timeout=_JOIN_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _guarded(self, tell: Callable[[Instruments], None]) -> None:
+        if self._closed.is_set():
+            return
+        try:
+            define = self._instruments()
+            if define is not None:
+                tell(define)
+        except Exception as error:  # noqa: BLE001 - Ray's metrics fail in ways of their own
+            self._closed.set()
+            kind = type(error).__name__
+            logger.warning(
+                "Ray's metrics cannot be written, %s: %s; metrics.jsonl has everything", kind, error
+            )
+
+    def _keep(self) -> None:
+        while not self._closed.wait(self._refresh_s):
+            with self._lock:
+                if time.monotonic() - self._heard < self._hold_s:
+                    self._guarded(lambda _: self._set_again())
+
+    def _set_again(self) -> None:
+        for (name, _), (value, tags) in self._gauges.items():
+            self._records[name](value, tags)
+
+    def _export(self, define: Instruments, line: Mapping[str, Scalar]) -> None:
+        for metric in EXPORTED:
+            for own, value in metric.find(line).items():
+                record = self._records.get(metric.name)
+                if record is None:
+                    record = self._records[metric.name] = define(metric)
+                tags = {**self._tags, metric.tag: own} if metric.tag else self._tags
+                amount = self._grown(metric, own, value) if metric.kind == "counter" else value
+                if metric.kind == "gauge":
+                    self._gauges[metric.name, own] = value, tags
+                if amount is not None:
+                    record(amount, tags)
+
+    def _grown(self, metric: Exported, own: str, total: float) -> float | None:
+        """By how much a total has grown; None if it has not: counters take only what is above 0."""
+        before = self._totals.get((metric.name, own), 0.0)
+        if total <= before:
+            return None
+        self._totals[metric.name, own] = total
+        return total - before
+
+
+def ray_instruments() -> Instruments | None:
+    """Returns how metrics are defined in the Ray that runs in this process; None if none does."""
+    ray = sys.modules.get("ray")  # who has not imported it runs none; and to import it is slow
+    if ray is None or not ray.is_initialized():
+        return None
+    return _define
+
+
+def _define(metric: Exported) -> Record:
+    from ray.util.metrics import Counter, Gauge, Histogram  # noqa: PLC0415 - only where Ray runs
+
+    if metric.kind == "counter":
+        return Counter(metric.name, metric.doc, metric.tags).inc  # type: ignore[no-any-return]
+    if metric.kind == "gauge":
+        return Gauge(metric.name, metric.doc, metric.tags).set  # type: ignore[no-any-return]
+    bounds = list(metric.bounds)
+    return Histogram(metric.name, metric.doc, bounds, metric.tags).observe  # type: ignore[no-any-return]

@@ -1,0 +1,342 @@
+"""What a run directory tells of the job that works on it: how far it is, and whether it lives.
+
+Everything is read from the files of the run, of long ones only the ends, so that a look costs
+little, can be had of any run at any time, and disturbs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import psutil  # type: ignore[import-untyped]
+
+from rollout.errors import RunDirectoryError
+from rollout.observe.metrics import Scalar
+from rollout.observe.progress import share
+from rollout.observe.run_files import (
+    LOG,
+    METRICS,
+    RUN,
+    SUMMARY,
+    budgets,
+    first_of,
+    modified,
+    newest_checkpoint,
+    newest_lines,
+    newest_values,
+    read_about,
+    read_json,
+    tail,
+)
+
+RESULT = "result.json"  # of one run of a sweep, see rollout.evaluate.experiment_job
+TRIALS = ("runs", "trials")
+"""Folders in which a job that starts other runs has them."""
+
+State: TypeAlias = Literal["running", "silent", "gone", "done", "interrupted", "ended short"]
+"""``silent``: nothing was heard for long; ``gone``: its process is not there any more and it never
+came to an end; the last three are how it ended."""
+
+_SILENT_S = 60.0  # before a job counts as silent; longer for one whose lines are rare
+_RARE = 5.0  # times the usual pause between lines
+_GONE_S = 10.0  # least silence of a job whose process is gone, so that files come first
+_MOST_WARNINGS = 20
+_WARNING = re.compile(r"(\S+) (WARNING|ERROR|CRITICAL) \S+ (.*)")
+_PROGRESS = re.compile(r"\S+ INFO rollout\.observe\.progress \w+ (\d+)% (.*?)(?: \| .*)?")
+_ABOUT = re.compile(r"(.*) \| (\w+=.*)")
+_LEFT = re.compile(r"\bleft=(?!\?)(\S+)")
+
+Values: TypeAlias = Mapping[str, Scalar]
+
+
+@dataclass(frozen=True)
+class Warned:
+    """Something that the log warns of.
+
+    Attributes:
+        time: when, ISO 8601.
+        text: what.
+        about: what it is about, as ``key=value`` pairs; the run is left out.
+    """
+
+    time: str
+    text: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One of the runs that a job has started.
+
+    Attributes:
+        name: of its folder.
+        state: how it is; ``evaluating`` once it is trained and before it has a score.
+        done: share that is over, if that is known.
+        values: the newest of every name in its metrics.
+        scores: what it came to, by set.
+    """
+
+    name: str
+    state: State | Literal["evaluating"]
+    done: float | None
+    values: Values
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a job is at the moment.
+
+    Attributes:
+        path: its run directory.
+        kind: what it does, e.g. ``train``.
+        run_id: its id.
+        session: number of its session, from 0.
+        state: how it is.
+        process: its process, as ``PID on HOST``.
+        silent_s: seconds since anything was heard of it.
+        up_s: seconds from the beginning of its session to now, or to its last sign.
+        values: the newest of every name in its metrics.
+        done: share that is over, 0 to 1; None if that is not known.
+        left: time left in words; empty if that is not known, or it has ended.
+        steps_per_s: mean over its session; None before there are two lines.
+        checkpoint: its newest checkpoint, and the age of that in seconds.
+        warnings: the last things its log warns of, oldest first.
+        trials: runs that it started, in the order of their names.
+    """
+
+    path: Path
+    kind: str
+    run_id: str
+    session: int
+    state: State
+    process: str
+    silent_s: float
+    up_s: float
+    values: Values = field(default_factory=dict)
+    done: float | None = None
+    left: str = ""
+    steps_per_s: float | None = None
+    checkpoint: tuple[str, float] | None = None
+    warnings: tuple[Warned, ...] = ()
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it came to its end."""
+        return self.state in ("done", "interrupted", "ended short")
+
+
+def look_at(folder: Path, *, now: float | None = None) -> Look:
+    """Returns how the job of a run directory is.
+
+    Args:
+        folder: the run directory.
+        now: Unix time in seconds; the present one by default.
+
+    Raises:
+        RunDirectoryError: there is no run in it.
+    """
+    about = read_about(folder)
+    now = time.time() if now is None else now
+    session = about["sessions"][-1]
+    number = len(about["sessions"]) - 1
+    lines, damaged = newest_lines(folder / METRICS)
+    log = tail(folder / LOG)
+    trials = _trials(folder, now)
+    checkpoint = newest_checkpoint(folder)
+    began = datetime.fromisoformat(session["started"]).timestamp()
+    heard = max(began, _sign(folder, lines), *(sign for _, sign in trials))
+    first = first_of(folder / METRICS, number)
+    mine = [line for line in lines if line.get("resume_count", number) == number]
+    state = _state(folder, about["sessions"], now - heard, lines)
+    done, left = _how_far(folder, first, mine, log)
+    alive = state in ("running", "silent")
+    return Look(
+        path=folder.resolve(),
+        kind=_kind(about),
+        run_id=str(about["run_id"]),
+        session=number,
+        state=state,
+        process=f"{session.get('pid', '?')} on {session.get('host', '?')}",
+        silent_s=max(0.0, now - heard),
+        up_s=max(0.0, (now if alive else heard) - began),
+        values=newest_values(lines),
+        done=1.0 if state == "done" else done,
+        left=left if alive else "",
+        steps_per_s=_rate(first, mine[-1] if mine else None, "env_steps"),
+        checkpoint=None if checkpoint is None else (checkpoint[0], max(0.0, now - checkpoint[1])),
+        warnings=_warnings(log, damaged),
+        trials=tuple(trial for trial, _ in trials),
+    )
+
+
+def _kind(about: Mapping[str, Any]) -> str:
+    return str(about.get("kind", "run")).removesuffix("Config").lower()
+
+
+def _rate(first: Values | None, last: Values | None, name: str) -> float | None:
+    """How fast a value grew from one line to another, per second."""
+    if first is None or last is None:
+        return None
+    times, ends = _pair(first, last, "time"), _pair(first, last, name)
+    if times is None or ends is None or times[1] <= times[0]:
+        return None
+    return (ends[1] - ends[0]) / (times[1] - times[0])
+
+
+def _pair(first: Values, last: Values, name: str) -> tuple[float, float] | None:
+    a, b = first.get(name), last.get(name)
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return float(a), float(b)
+    return None
+
+
+def _sign(folder: Path, lines: list[dict[str, Any]]) -> float:
+    """When a run was last heard of, Unix seconds."""
+    newest = lines[-1].get("time") if lines else None
+    written = max(modified(folder / name) for name in (METRICS, LOG, SUMMARY))
+    return max(written, float(newest)) if isinstance(newest, int | float) else written
+
+
+def _state(
+    folder: Path,
+    sessions: list[Mapping[str, Any]],
+    silent_s: float,
+    lines: list[dict[str, Any]],
+) -> State:
+    status = _status(folder, len(sessions) - 1)
+    if status is not None:
+        return status
+    if silent_s > _GONE_S and _is_gone(sessions[-1]):
+        return "gone"
+    times = [line["time"] for line in lines if isinstance(line.get("time"), int | float)]
+    pause = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 0.0
+    return "silent" if silent_s > max(_SILENT_S, _RARE * pause) else "running"
+
+
+def _status(folder: Path, session: int) -> State | None:
+    """How this session of a run ended; None if it has not."""
+    summary = read_json(folder / SUMMARY)
+    if summary.get("resume_count") != session:
+        return None  # there is none yet, or it is of a session before this one
+    status = summary.get("status")
+    return status if status in ("done", "interrupted", "ended short") else None
+
+
+def _is_gone(session: Mapping[str, Any]) -> bool:
+    """Whether the process of a session ran on this machine and does no more."""
+    if session.get("host") != socket.gethostname() or not isinstance(session.get("pid"), int):
+        return False  # who is elsewhere cannot be seen from here
+    try:
+        # Who has the same number by chance is taken for it, and silence tells: clocks that jump
+        # make the time of a process's birth say little.
+        return bool(psutil.Process(session["pid"]).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+    except psutil.Error:
+        return False
+
+
+def _how_far(
+    folder: Path,
+    first: Values | None,
+    lines: list[dict[str, Any]],
+    log: list[bytes],
+) -> tuple[float | None, str]:
+    """The share that is over and the time left in words, as far as they are known."""
+    told, told_left = _told(log)
+    if told_left:
+        return told, told_left  # a sweep knows best: it has all its runs in view
+    if not lines or first is None:
+        return told, ""
+    begin, end = _done(folder, first), _done(folder, lines[-1])
+    if begin is None or end is None:
+        return told if end is None else end, ""
+    speed = _rate({**first, "done": begin}, {**lines[-1], "done": end}, "done")
+    return end, duration((1.0 - end) / speed) if speed else ""
+
+
+def _told(log: list[bytes]) -> tuple[float | None, str]:
+    """What the last line of progress in a log says; there is none where it went to a terminal."""
+    for raw in reversed(log):
+        line = _PROGRESS.fullmatch(raw.decode(errors="replace"))
+        if line is not None:
+            left = _LEFT.search(line[2])
+            return int(line[1]) / 100, left[1] if left else ""
+    return None, ""
+
+
+def _done(folder: Path, line: Values) -> float | None:
+    """The share that is over at a line: as it says, or by the budget of the configuration."""
+    own = line.get("done")
+    if isinstance(own, int | float):
+        return min(1.0, float(own))
+    path = folder / "config.yaml"
+    bounds = budgets(str(path), modified(path))
+    parts = [(float(line[k] or 0), bound) for k, bound in bounds.items() if k in line]
+    return share(*parts) if parts else None
+
+
+def _warnings(log: list[bytes], damaged: int) -> tuple[Warned, ...]:
+    found = []
+    for raw in log:
+        told = _WARNING.fullmatch(raw.decode(errors="replace"))
+        if told is not None:
+            text, about = told[3], _ABOUT.fullmatch(told[3])
+            if about is not None:
+                text = about[1]
+            pairs = about[2].split(" ") if about is not None else []
+            own = [pair for pair in pairs if not pair.startswith("run=")]
+            found.append(Warned(told[1], text, " ".join(own)))
+    if damaged:
+        found.append(Warned("", f"{damaged} of the last lines of {METRICS} are damaged"))
+    return tuple(found[-_MOST_WARNINGS:])
+
+
+def _trials(folder: Path, now: float) -> list[tuple[Trial, float]]:
+    """Runs that a job has started, and when each was last heard of."""
+    places = sorted(p.parent for name in TRIALS for p in folder.glob(f"{name}/*/{RUN}"))
+    return [trial for place in places if (trial := _trial(place, now)) is not None]
+
+
+def _trial(folder: Path, now: float) -> tuple[Trial, float] | None:
+    try:
+        sessions = read_about(folder)["sessions"]
+    except RunDirectoryError:
+        return None  # what is no run can be said of no run
+    lines, _ = newest_lines(folder / METRICS)
+    evaluation = [modified(path) for path in folder.glob("evaluation-*/*")]
+    sign = max(_sign(folder, lines), *evaluation, 0.0)
+    state: Any = _state(folder, sessions, now - sign, lines)
+    if evaluation:  # that folder goes away when all of it was played
+        state = "silent" if now - sign > _SILENT_S else "evaluating"
+    result = read_json(folder / RESULT)
+    if result:
+        state = "done"  # it is written last, whatever else is there
+    scores: dict[str, float] = {}
+    for name, by_actions in (result.get("scores") or {}).items():
+        known = [v for v in by_actions.values() if isinstance(v, int | float)]
+        scores |= {str(name): float(known[0])} if known else {}
+    done = _done(folder, lines[-1]) if lines else None
+    done = 1.0 if state == "done" else done
+    return Trial(folder.name, state, done, newest_values(lines), scores), sign
+
+
+def duration(seconds: float) -> str:
+    """Returns a time span in words, e.g. ``1h05m``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days}d{hours:02}h"
+    if hours:
+        return f"{hours}h{minutes:02}m"
+    return f"{minutes}m{rest:02}s" if minutes else f"{rest}s"

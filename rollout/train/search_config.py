@@ -1,0 +1,160 @@
+"""The configuration of a search over keys of a training run; imports neither torch nor Ray."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+from pydantic import field_validator, model_validator
+
+from rollout.config import (
+    Directory,
+    LogConfig,
+    RayConfig,
+    RunConfig,
+    Section,
+    WandbConfig,
+    key,
+    make_config,
+    resolved,
+)
+from rollout.configuration.document import Document
+from rollout.errors import ConfigError, UnknownNameError
+from rollout.train.config import TrainConfig
+
+_OWN = ("output", "ray", "wandb", "log")
+
+RANGES = {
+    "grid": "every one of the values, in each sample",
+    "choice": "one of the values",
+    "uniform": "a number of [low, high)",
+    "loguniform": "a number of [low, high), by its logarithm",
+    "randint": "an integer of [low, high)",
+}
+"""How values of a key are drawn, by name."""
+
+
+class SearchedConfig(TrainConfig):
+    """What all trials of a search share."""
+
+    output: Directory = key(Directory, "Set by the search; leave it out.", exclude=True)
+    ray: RayConfig = key(RayConfig, "That of the search; leave it out.", exclude=True)
+    wandb: WandbConfig = key(WandbConfig, "That of the search; leave it out.", exclude=True)
+    log: LogConfig = key(LogConfig, "That of the search; leave it out.", exclude=True)
+
+    @model_validator(mode="after")
+    def _left_to_the_search(self) -> SearchedConfig:
+        given = [name for name in _OWN if name in self.model_fields_set]
+        if given:
+            raise ValueError(
+                f"{', '.join(given)}: set by the search for each trial; give it beside train"
+            )
+        return self
+
+
+class AshaConfig(Section):
+    """Asynchronous successive halving (Li et al., 2018): bad trials end early."""
+
+    grace_steps: int = key(
+        ..., "Steps that every trial may make before it is judged.", unit="steps", gt=0
+    )
+    reduction: float = key(3.0, "One in so many goes on at each rung.", gt=1)
+
+
+class SearchConfig(RunConfig):
+    """Trains with many settings and tells the best."""
+
+    may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "parallel", "retries")
+    may_grow: ClassVar[tuple[str, ...]] = ("samples",)
+
+    output: Directory = key(
+        ..., "Run directory; relative to GAMUT_RUNS_DIR if that is set, else to where you are."
+    )
+    train: SearchedConfig = key(..., "What is trained: keys of scripts/train.py.")
+    space: dict[str, Any] = key(
+        ...,
+        "Keys of train, dotted, each with a list of values, all of which are tried, or one of "
+        f"{{{', '.join(f'{name}: [...]' for name in RANGES)}}}.",
+    )
+    samples: int = key(1, "Times that each combination of lists is drawn.", gt=0)
+    metric: str = key("episode/return", "Name in metrics.jsonl that says how good it is.")
+    mode: Literal["max", "min"] = key("max", "Whether more of it is better, or less.")
+    asha: AshaConfig | None = key(None, "Ends bad trials early; null lets all run to their end.")
+    seed: int = key(0, "Seed of the draws.", ge=0)
+    parallel: int | None = key(None, "Trials at once; null for as many as fit.", gt=0)
+    retries: int = key(2, "Times that a trial which failed goes on.", unit="attempts", ge=0)
+    ray: RayConfig = key(RayConfig, "Which cluster.")
+    wandb: WandbConfig = key(WandbConfig, "Mirroring of the trials, in one group.")
+    log: LogConfig = key(LogConfig, "What is said meanwhile.")
+
+    @field_validator("space")
+    @classmethod
+    def _drawn(cls, space: dict[str, Any]) -> dict[str, Any]:
+        if not space:
+            raise ValueError("is empty; give keys of train to vary, e.g. {ppo.lr: [1e-3, 3e-4]}")
+        for name, values in space.items():
+            _check_range(name, values)
+        return space
+
+    @model_validator(mode="after")
+    def _possible(self) -> SearchConfig:
+        for name, values in self.space.items():
+            for value in ends_of(values):
+                try:
+                    self.trial({name: value}, "unused")
+                except ConfigError as error:
+                    raise ValueError(f"space: {error}") from error
+        steps, asha = self.train.env_steps, self.asha
+        if asha is not None and asha.grace_steps >= steps:
+            raise ValueError(
+                f"asha.grace_steps={asha.grace_steps} is not below train.env_steps={steps}: no "
+                f"trial would ever end early; make it smaller, or leave asha out"
+            )
+        return self
+
+    def trial(self, point: Mapping[str, Any], folder: Any) -> TrainConfig:
+        """Returns the configuration of a trial.
+
+        Args:
+            point: values of keys, dotted.
+            folder: its run directory.
+
+        Raises:
+            ConfigError: there is no such key, or it cannot have that value.
+        """
+        data = Document(resolved(self.train)).override(point.items()).data
+        wandb = {**resolved(self.wandb), "group": self.wandb.group or self.output.name}
+        data |= {"output": str(folder), "wandb": wandb, "log": resolved(self.log)}
+        return make_config(TrainConfig, data)
+
+
+def _check_range(name: str, values: Any) -> None:
+    """Raises ValueError unless values can be drawn like that."""
+    kind, given = "grid", values
+    if isinstance(values, dict) and len(values) == 1:
+        kind, given = next(iter(values.items()))
+        if kind not in RANGES:
+            raise ValueError(f"{name}: {UnknownNameError('range', str(kind), RANGES)}")
+    if not isinstance(given, list) or not given:
+        raise ValueError(
+            f"{name}: expected a list of values, or one of {', '.join(RANGES)} with a list, got "
+            f"{values!r}"
+        )
+    if kind in ("grid", "choice"):
+        return
+    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in given)
+    if len(given) != 2 or not numbers or not given[0] < given[1]:
+        raise ValueError(f"{name}: {kind} expected [low, high] with low below high, got {given}")
+    if kind == "loguniform" and not (given[0] > 0 and math.isfinite(given[1])):
+        raise ValueError(f"{name}: loguniform expected numbers above 0, got {given}")
+    if kind == "randint" and not all(isinstance(v, int) for v in given):
+        raise ValueError(f"{name}: randint expected integers, got {given}")
+
+
+def ends_of(values: Any) -> list[Any]:
+    """Returns the values whose being possible shows that all are: each listed one, or both ends."""
+    if isinstance(values, list):
+        return values
+    ((kind, given),) = values.items()
+    return [given[0], given[1] - 1] if kind == "randint" else list(given)

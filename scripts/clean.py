@@ -1,0 +1,46 @@
+"""Ends and removes what runs that are dead have left on this machine.
+
+    python scripts/clean.py --dry-run
+
+Games, temporary folders and shared memory of which the owner is dead; whatever belongs to a run
+that lives, to another user or to another container is left alone. Every run does the same when it
+starts. Exit status: 0, whether or not there was something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rollout.host.processes import sweep_orphans
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what there is")
+    dry_run = parser.parse_args(arguments).dry_run
+    swept = sweep_orphans(dry_run=dry_run)
+    for line in swept.lines():
+        print(line)
+    if not swept:
+        print("nothing is left of dead runs")
+        return 0
+    counts = (
+        _count(len(swept.processes), "process", "processes"),
+        _count(len(swept.folders), "folder", "folders"),
+        _count(len(swept.segments), "segment of shared memory", "segments of shared memory"),
+    )
+    print(("would end and remove " if dry_run else "ended and removed ") + ", ".join(counts))
+    return 0
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number or 'no'} {one if number == 1 else many}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

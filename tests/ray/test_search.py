@@ -1,0 +1,71 @@
+"""``scripts/tune.py``: trials of Ray Tune that go on by themselves."""
+
+import json
+
+import pytest
+import yaml
+
+from rollout.cli import main
+from rollout.train.search import search
+from rollout.train.search_config import SearchConfig
+from tests.ray.training import SMALL, merged
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.usefixtures("local_ray"),
+    pytest.mark.xdist_group("ray-2"),
+]
+
+
+def call(folder, *arguments):
+    argv = ["--config", str(folder / "search.yaml"), *arguments]
+    return main(search, SearchConfig, "Searches.", argv)
+
+
+def summary(folder):
+    return json.loads((folder / "run" / "summary.json").read_text())
+
+
+def write(folder, **changes):
+    settings = {
+        "output": str(folder / "run"),
+        "train": merged(SMALL, {"env_steps": 64 * 12, "checkpoint": {"every": 3}}),
+        "space": {"ppo.lr": [1e-3, 1e-4], "ppo.gamma": {"uniform": [0.9, 0.99]}},
+        "wandb": {"mode": "disabled"},
+    }
+    (folder / "search.yaml").write_text(yaml.safe_dump(merged(settings, changes)))
+
+
+def test_a_search_tells_the_best_and_goes_on(tmp_path):
+    """Twice as many samples with --resume: what is done is told again and not trained again."""
+    write(tmp_path)
+    assert call(tmp_path) == 0
+    first = summary(tmp_path)["results"]["trials"]
+    assert len(first) == 2
+    assert {t["status"] for t in first} == {"done"}
+    assert first[0]["score"] == max(t["score"] for t in first)
+    assert {t["point"]["ppo.lr"] for t in first} == {1e-3, 1e-4}
+    assert all(0.9 <= t["point"]["ppo.gamma"] < 0.99 for t in first)
+    trials = sorted((tmp_path / "run" / "trials").iterdir())
+    written = {p: (p / "run.log").read_text().count("goes on") for p in trials}
+
+    assert call(tmp_path, "--resume", "--set", "samples=2") == 0
+    second = summary(tmp_path)["results"]["trials"]
+    assert len(second) == 4
+    points = [t["point"] for t in second]
+    assert all(t["point"] in points for t in first)
+    assert {json.dumps(t["point"]): t["score"] for t in first}.items() <= {
+        json.dumps(t["point"]): t["score"] for t in second
+    }.items()
+    assert {p: (p / "run.log").read_text().count("goes on") for p in trials} == written
+
+
+def test_a_metric_that_nobody_writes_is_named_with_the_nearest(tmp_path):
+    write(tmp_path, metric="episode/retrun", retries=0, space={"ppo.lr": [1e-3]})
+    config = yaml.safe_load((tmp_path / "search.yaml").read_text())
+    del config["space"]["ppo.gamma"]
+    (tmp_path / "search.yaml").write_text(yaml.safe_dump(config))
+    assert call(tmp_path) == 3
+    (trial,) = summary(tmp_path)["results"]["trials"]
+    assert trial["status"] == "failed"
+    assert "episode/return" in trial["error"]

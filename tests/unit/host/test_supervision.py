@@ -1,0 +1,229 @@
+"""What becomes of games that fail: budgets, pauses, rests, planned restarts, spares, boots."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rollout.api import Limits, Splits, Start, Task
+from rollout.errors import BudgetExhausted
+from rollout.host import (
+    InProcessHandle,
+    Player,
+    PlayOptions,
+    Pool,
+    PoolOptions,
+    SubprocessHandle,
+    Supervision,
+)
+from rollout.host import (
+    pool as pool_module,
+)
+from rollout.host.supervision import SETTLED_S, BootSlots, Health
+from rollout.testing.fakes import FakeBridge
+from rollout.testing.players import FakeEvaluator, FakePolicy
+
+
+def starts(bridge: FakeBridge, count: int) -> list[Start]:
+    states = Splits(bridge.spec.state_space).take("train", 50)
+    return [Start(states[i % 50], 1000 + i, i, 0, states.name) for i in range(count)]
+
+
+def play(pool: Pool, episodes: int, *, retries: int = 50):
+    """Plays episodes to their end; returns the fragments."""
+    task = Task("t", "", pool.bridge.spec.state_space, FakeEvaluator(), Limits(steps=12))
+    player = Player(pool, task, FakePolicy().build(pool.spec, task, seed=0), PlayOptions(8, None))
+    player.options = PlayOptions(8, None, retries=retries)
+    player.offer(starts(pool.bridge, episodes))
+    fragments = []
+    try:
+        while (fragment := player.next_fragment()) is not None:
+            fragments.append(fragment)
+    finally:
+        player.close()
+    return fragments
+
+
+def finished(fragments) -> list[int]:
+    return sorted(r.start.episode for f in fragments for r in f.results if r.end != "lost")
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+def test_the_first_failure_costs_no_pause_and_those_in_a_row_longer_ones():
+    health = Health(Supervision(restarts=9, backoff_s=0.5, backoff_cap_s=3.0))
+    assert [health.failed(t, 0.0) for t in range(6)] == [0.0, 0.5, 1.0, 2.0, 3.0, 3.0]
+    assert health.failed(7.0, lived_s=SETTLED_S) == 0.0, "it had come up well: a new row"
+
+
+@given(st.lists(st.floats(0.1, 100), max_size=60), st.integers(1, 6), st.floats(1, 200))
+def test_never_more_restarts_than_the_budget_within_any_window(gaps, restarts, window):
+    health = Health(Supervision(restarts=restarts, window_s=window))
+    now, granted = 0.0, []
+    for gap in gaps:
+        now += gap
+        if health.failed(now, 0.0) is not None:
+            granted.append(now)
+    for first in granted:
+        assert sum(first <= t < first + window for t in granted) <= restarts
+
+
+def test_failures_are_forgotten_and_a_budget_without_window_is_for_ever():
+    health = Health(Supervision(restarts=1, window_s=10.0))
+    assert health.failed(0.0, 0.0) is not None
+    assert health.failed(5.0, 0.0) is None
+    assert health.failed(30.0, 0.0) is not None
+    for_ever = Health(Supervision(restarts=1, window_s=None))
+    assert for_ever.failed(0.0, 0.0) is not None
+    assert for_ever.failed(1e9, 0.0) is None
+
+
+# -- pools -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("width", "isolation"), [(1, "in_process"), (3, "in_process"), (2, "auto")]
+)
+def test_planned_restarts_lose_nothing(tmp_path, width, isolation):
+    """Every second episode a fresh game, and nobody can tell by the results."""
+    bridge = FakeBridge()
+    rules = Supervision(recycle_episodes=2)
+    pool = Pool(bridge, tmp_path / "a", 2, width, PoolOptions(isolation, supervision=rules))
+    fragments = play(pool, 24)
+    plain = play(Pool(bridge, tmp_path / "b", 2, width, PoolOptions(isolation)), 24)
+    assert finished(fragments) == list(range(24))
+    assert not any(f.losses for f in fragments)
+    assert pool.counts["recycled"] > 0
+    assert pool.counts["failed"] == 0
+    totals = [
+        {r.start.episode: round(r.total_reward, 4) for f in some for r in f.results}
+        for some in (fragments, plain)
+    ]
+    assert totals[0] == totals[1]
+    assert not list((tmp_path / "a").glob("instance-*"))
+
+
+def test_a_seat_without_budget_rests_while_others_play(tmp_path):
+    """The first game and its successor crash; the third in that seat comes after its rest."""
+    good, bad = FakeBridge(), FakeBridge(crash_on_step=2.0)
+    launched = []
+
+    def launch(_, folder, ports, width):
+        launched.append(folder)
+        return InProcessHandle(bad if len(launched) in {1, 3} else good, folder, ports, width)
+
+    rules = Supervision(restarts=1, backoff_s=0.0, quarantine_s=0.01)
+    pool = Pool(good, tmp_path, 2, 1, PoolOptions(supervision=rules), launch)
+    fragments = play(pool, 300)
+    assert finished(fragments) == list(range(300))
+    assert (pool.counts["failed"], pool.counts["quarantined"]) == (2, 1)
+    assert len(launched) == 4
+    came_back = [f for f in fragments if f.instance == 0 and f.incarnation == 2]
+    assert finished(came_back), "it played again after its rest"
+
+
+def test_when_all_rest_it_ends_instead_of_waiting(tmp_path):
+    bridge = FakeBridge(crash_on_step=2.0)
+    rules = Supervision(restarts=1, backoff_s=0.0, quarantine_s=3600.0)
+    pool = Pool(bridge, tmp_path, 2, 1, PoolOptions("in_process", supervision=rules))
+    with pytest.raises(BudgetExhausted, match=r"crashes on request.*rests for 3600 s"):
+        play(pool, 5)
+
+
+def wait_for(pool: Pool, kind: str, instance: int = 0):
+    """Receives until an instance says so; returns all that was said."""
+    seen = []
+    while not any(e.kind == kind and e.instance == instance for e in seen):
+        events = pool.recv(timeout_s=60)
+        assert events, "nothing was heard for a minute"
+        seen += events
+    return seen
+
+
+@pytest.mark.process
+def test_a_spare_takes_over_at_once(tmp_path):
+    """While the successor is still coming up, a game that waits for it plays already."""
+    bridge = FakeBridge(exit_on_step=1.0)
+    rules = Supervision(restarts=50, spares=1)
+    pool = Pool(bridge, tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    pool.launch()
+    wait_for(pool, "launched")
+    while pool._spare() is None:
+        pool._hear(float("inf"))
+    first = bridge.spec.action_space.sample()
+    pool.reset(0, [0], starts(bridge, 1))
+    wait_for(pool, "reset")
+    pool.send(0, {key: value[None] for key, value in first.items()})
+    seen = wait_for(pool, "failed")
+    assert seen[-1].replaced
+    assert pool.waiting(0), "it may be used before anybody was told"
+    assert [e.kind for e in pool.recv(timeout_s=0)] == ["launched"]
+    assert pool.counts["spared"] == 1
+    pool.reset(0, [0], starts(bridge, 1))
+    wait_for(pool, "reset")
+    pool.close()
+
+
+@pytest.mark.process
+def test_a_game_over_its_memory_cap_is_killed_and_its_episode_played_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
+    rules = Supervision(restarts=2, memory_mb=1.0, quarantine_s=None)
+    pool = Pool(FakeBridge(), tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    with pytest.raises(BudgetExhausted, match=r"\d+ MB of memory, over its cap of 1 MB"):
+        play(pool, 3)
+    assert pool.counts["failed"] == 3
+
+
+@pytest.mark.process
+def test_a_game_near_its_memory_cap_is_replaced_between_two_episodes(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
+    monkeypatch.setattr(SubprocessHandle, "memory_mb", lambda _: 950.0)
+    rules = Supervision(memory_mb=1000.0)
+    pool = Pool(FakeBridge(), tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    fragments = play(pool, 3)
+    assert finished(fragments) == [0, 1, 2]
+    assert pool.counts["recycled"] >= 2
+    assert pool.counts["failed"] == 0
+
+
+# -- boots -----------------------------------------------------------------------------------------
+
+
+def test_places_to_come_up_are_few_and_come_back(tmp_path):
+    one, other = BootSlots(2, "a game", tmp_path), BootSlots(2, "a game", tmp_path)
+    first, second = one.take(), other.take()
+    assert first is not None
+    assert second is not None
+    assert one.take() is None
+    assert other.take() is None
+    assert BootSlots(2, "another", tmp_path).take() is not None, "another game does not wait"
+    BootSlots.leave(first)
+    assert other.take() is not None
+    assert other.take() is None
+
+
+def test_a_place_is_free_again_when_its_holder_dies(tmp_path):
+    child = os.fork()
+    if child == 0:
+        BootSlots(1, "game", tmp_path).take()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert BootSlots(1, "game", tmp_path).take() is not None
+
+
+@pytest.mark.process
+def test_games_come_up_one_after_another(tmp_path: Path):
+    bridge = FakeBridge()
+    rules = Supervision(boots=1)
+    pool = Pool(bridge, tmp_path, 3, 1, PoolOptions("subprocess", supervision=rules))
+    pool._boots = BootSlots(1, "test", tmp_path / "boots")
+    pool.launch()
+    up = 0
+    while up < 3:
+        coming = sum(s.game is not None and not s.game.up for s in pool._seats)
+        assert coming <= 1
+        up += sum(e.kind == "launched" for e in pool.recv(timeout_s=60))
+    pool.close()

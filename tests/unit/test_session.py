@@ -1,0 +1,562 @@
+"""How a session decides about authentication, and what it says of clusters that refuse it."""
+
+import contextlib
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+
+import grpc
+import pytest
+
+from rollout.cluster import addresses, tokens
+from rollout.cluster.addresses import (
+    dashboard_url,
+    is_this_machine,
+    require_cluster,
+    require_dashboard,
+)
+from rollout.cluster.tokens import find_token, given_mode, set_mode, write_own_token
+from rollout.errors import ConfigError
+from rollout.host.session import ray_session, require_session
+
+ROOT = Path(__file__).parents[2]
+VARIABLES = (
+    "RAY_AUTH_MODE",
+    "RAY_AUTH_TOKEN",
+    "RAY_AUTH_TOKEN_PATH",
+    "RAY_ADDRESS",
+    "RAY_API_SERVER_ADDRESS",
+    "RAY_JOB_CONFIG_JSON_ENV_VAR",
+    "RAY_USE_TLS",
+)
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path, monkeypatch):
+    """A user without wishes and without tokens; real Ray, if another test loaded it, hears nothing.
+
+    Variables are set first and deleted then, so that those which the code sets go away, too.
+    """
+    for name in VARIABLES:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(tokens, "_ours", {})
+    monkeypatch.setattr(tokens, "_tell_ray", lambda: None)
+    monkeypatch.setattr(addresses, "_ANSWER_S", 2.0)
+
+
+@pytest.fixture
+def inits(monkeypatch):
+    """What Ray was asked to do, and the environment at that time; no Ray is started."""
+    asked = []
+
+    def init(**options):
+        fake.initialized = True
+        mode = os.environ.get("RAY_AUTH_MODE")
+        asked.append((options, mode, os.environ.get("RAY_AUTH_TOKEN_PATH")))
+        if fake.error is not None:
+            raise fake.error
+
+    def shutdown():
+        fake.initialized = False
+
+    fake = SimpleNamespace(
+        init=init,
+        shutdown=shutdown,
+        is_initialized=lambda: fake.initialized,
+        initialized=False,
+        error=None,
+    )
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    return SimpleNamespace(asked=asked, ray=fake)
+
+
+# --- What the environment asks for --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "mode"),
+    [("token", "token"), ("TOKEN", "token"), ("disabled", "disabled"), ("", None)],
+)
+def test_the_mode_is_that_of_the_environment(monkeypatch, value, mode):
+    monkeypatch.setenv("RAY_AUTH_MODE", value)
+    assert given_mode() == mode
+
+
+def test_a_mode_that_ray_does_not_have_is_refused(monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "tokn")
+    with pytest.raises(ConfigError, match=r"RAY_AUTH_MODE=tokn: expected token or disabled; set t"):
+        given_mode()
+
+
+def test_tokens_are_found_in_the_order_that_ray_has(tmp_path, monkeypatch):
+    assert find_token() is None
+    home = tmp_path / ".ray" / "auth_token"
+    home.parent.mkdir()
+    home.write_text("of home\n")
+    assert (find_token().value, find_token().source) == ("of home", str(home))
+    file = tmp_path / "file"
+    file.write_text(" of file ")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(file))
+    assert (find_token().value, find_token().source) == ("of file", str(file))
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "of variable")
+    assert (find_token().value, find_token().source) == ("of variable", "RAY_AUTH_TOKEN")
+    assert "of variable" not in repr(find_token())
+
+
+def test_a_token_file_that_is_named_must_be_there(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "none"))
+    with pytest.raises(ConfigError, match=r"RAY_AUTH_TOKEN_PATH=.*none cannot be read: No such"):
+        find_token()
+    (tmp_path / "none").write_text("\n")
+    with pytest.raises(ConfigError, match="is empty"):
+        find_token()
+
+
+def test_a_token_of_our_own_is_for_this_user_only():
+    path = write_own_token()
+    assert len(path.read_text()) == 64
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert path.read_text() != write_own_token().read_text()
+
+
+def test_what_we_set_is_no_wish_of_the_user(tmp_path, monkeypatch):
+    set_mode("token", tmp_path / "ours")
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert given_mode() is None
+    assert find_token() is None
+    set_mode("disabled")
+    assert os.environ["RAY_AUTH_MODE"] == "disabled"
+    assert "RAY_AUTH_TOKEN_PATH" not in os.environ
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "theirs"))
+    set_mode("token")
+    assert given_mode() == "token"
+    assert os.environ["RAY_AUTH_TOKEN_PATH"] == str(tmp_path / "theirs")
+
+
+@pytest.mark.process
+def test_ray_hears_of_the_mode_even_when_it_was_imported_before(tmp_path):
+    code = """
+import sys
+import ray
+from ray._raylet import AuthenticationTokenLoader, get_authentication_mode
+from rollout.cluster.tokens import set_mode, write_own_token
+modes = [int(get_authentication_mode())]
+for path in (write_own_token(), write_own_token()):
+    set_mode("token", path)
+    header = AuthenticationTokenLoader.instance().get_token_for_http_header()
+    assert path.read_text() in str(header)
+    modes.append(int(get_authentication_mode()))
+set_mode("disabled")
+modes.append(int(get_authentication_mode()))
+print(modes)
+"""
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    before, first, second, after = json.loads(done.stdout)
+    assert before == after
+    assert first == second != before
+    assert not (tmp_path / ".ray").exists()
+
+
+# --- Sessions -----------------------------------------------------------------------------------
+
+
+def test_a_cluster_of_our_own_gets_a_token_of_its_own(inits):
+    with ray_session(num_cpus=2):
+        assert inits.ray.initialized
+    assert not inits.ray.initialized
+    ((options, mode, path),) = inits.asked
+    assert options["address"] == "local"
+    assert options["num_cpus"] == 2
+    assert mode == "token"
+    assert len(Path(path).read_text()) == 64
+
+
+def test_no_file_is_left_to_ray_where_the_user_asks_for_tokens_and_has_none(inits, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    with ray_session():
+        pass
+    ((_, mode, path),) = inits.asked
+    assert mode == "token"
+    assert len(Path(path).read_text()) == 64
+
+
+def test_the_wishes_of_the_user_are_kept(inits, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    with ray_session("local"):
+        pass
+    theirs = tmp_path / "theirs"
+    theirs.write_text("secret")
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(theirs))
+    with ray_session():
+        pass
+    assert [(mode, path) for _, mode, path in inits.asked] == [
+        ("disabled", None),
+        ("token", str(theirs)),
+    ]
+
+
+def test_two_sessions_in_turn_do_not_share_a_token(inits):
+    with ray_session():
+        pass
+    with ray_session():
+        pass
+    (_, _, one), (_, _, other) = inits.asked
+    assert one != other
+
+
+def test_a_ray_that_runs_already_is_used_and_left_alone(inits):
+    inits.ray.initialized = True
+    with ray_session("10.0.0.1:6379"):
+        pass
+    assert inits.ray.initialized
+    assert not inits.asked
+
+
+def test_in_a_job_ray_is_given_nothing_that_the_job_says_already(inits, monkeypatch, head):
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    monkeypatch.setenv("RAY_ADDRESS", head.address)
+    with ray_session():
+        pass
+    ((options, mode, _),) = inits.asked
+    assert not options.keys() & {"address", "runtime_env", "namespace", "num_cpus"}
+    assert mode == "disabled"
+
+
+def test_the_address_of_the_environment_is_joined(inits, monkeypatch, head):
+    monkeypatch.setenv("RAY_ADDRESS", head.address)
+    with ray_session():
+        pass
+    ((options, mode, _),) = inits.asked
+    assert options["address"] == head.address
+    assert mode == "disabled"
+
+
+@pytest.mark.parametrize("token", [None, "secret"])
+def test_auto_is_found_and_asked_like_any_other(inits, monkeypatch, head, token):
+    head.token = token
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    monkeypatch.setattr("rollout.host.session._running_here", lambda _: head.address)
+    with ray_session("auto"):
+        pass
+    ((options, mode, _),) = inits.asked
+    assert options["address"] == head.address
+    assert mode == ("token" if token else "disabled")
+
+
+def test_auto_where_nothing_runs_is_said(inits, monkeypatch):
+    def none(_):
+        raise ConnectionError("Could not find any running Ray instance")
+
+    services = SimpleNamespace(canonicalize_bootstrap_address_or_die=none)
+    monkeypatch.setitem(sys.modules, "ray._private", SimpleNamespace(services=services))
+    monkeypatch.setitem(sys.modules, "ray._private.services", services)
+    with (
+        pytest.raises(ConfigError, match=r"ray\.address=auto: no cluster runs here"),
+        ray_session("auto"),
+    ):
+        pass
+    assert not inits.asked
+
+
+def test_a_cluster_with_tokens_is_joined_after_one_without(inits, monkeypatch, head):
+    with ray_session(head.address):
+        pass
+    head.token = "secret"
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    with ray_session(head.address):
+        pass
+    assert [mode for _, mode, _ in inits.asked] == ["disabled", "token"]
+
+
+def test_a_program_can_ask_first_and_change_nothing(inits, monkeypatch, head):
+    monkeypatch.setattr("rollout.host.session._running_here", lambda _: head.address)
+    for address in (None, "local", "auto", head.address):
+        require_session(address)
+    monkeypatch.setenv("RAY_ADDRESS", head.address)
+    require_session()
+    head.token = "secret"
+    for address, key in ((None, "RAY_ADDRESS"), (head.address, r"ray\.address")):
+        with pytest.raises(ConfigError, match=f"{key}={head.address} asks for a token"):
+            require_session(address)
+    assert not inits.asked
+    assert "RAY_AUTH_MODE" not in os.environ
+    inits.ray.initialized = True
+    require_session(head.address)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionError("Could not find any running Ray instance"),
+        RuntimeError("Version mismatch: the cluster was started with Ray: 2.40.0"),
+    ],
+)
+def test_what_ray_says_of_a_cluster_is_input(inits, head, error):
+    inits.ray.error = error
+    with pytest.raises(ConfigError, match=f"cannot be joined: {error}"), ray_session(head.address):
+        pass
+
+
+def test_other_errors_of_ray_are_not_taken_for_input(inits, head):
+    inits.ray.error = RuntimeError("a bug")
+    with pytest.raises(RuntimeError, match="a bug") as caught, ray_session(head.address):
+        pass
+    assert not isinstance(caught.value, ConfigError)
+
+
+# --- Asking a head ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def head():
+    """A server that answers as the head of a cluster does; ``token`` is what it asks for."""
+    state = SimpleNamespace(token=None, asked=[])
+
+    def alive(request, context):
+        metadata = dict(context.invocation_metadata())
+        state.asked.append(metadata.get("authorization"))
+        if state.token and metadata.get("authorization") != f"Bearer {state.token}":
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "InvalidAuthToken: missing or incorrect")
+        return b"\n\x00"
+
+    method = grpc.unary_unary_rpc_method_handler(alive)
+    service = "ray.rpc.NodeInfoGcsService"
+    handler = grpc.method_handlers_generic_handler(service, {"CheckAlive": method})
+    server = grpc.server(ThreadPoolExecutor(2))
+    server.add_generic_rpc_handlers((handler,))
+    state.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    yield state
+    server.stop(None).wait(10)
+
+
+def test_a_cluster_without_tokens_is_asked_once_and_sent_none(head, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    assert require_cluster(head.address) == "disabled"
+    assert head.asked == [None]
+
+
+def test_a_cluster_with_tokens_gets_ours(head, monkeypatch):
+    head.token = "secret"
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    assert require_cluster(head.address) == "token"
+    assert head.asked == [None, "Bearer secret"]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "env", "said"),
+    [
+        ("secret", {}, "asks for a token, and there is none: the head has it in"),
+        ("secret", {"RAY_AUTH_TOKEN": "bad"}, "refuses the token from RAY_AUTH_TOKEN"),
+        (
+            "secret",
+            {"RAY_AUTH_MODE": "disabled"},
+            "RAY_AUTH_MODE=disabled: set RAY_AUTH_MODE=token",
+        ),
+        (None, {"RAY_AUTH_MODE": "token"}, "RAY_AUTH_MODE=token, and there is no token"),
+        (None, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "x"}, "set RAY_AUTH_MODE=disabled"),
+    ],
+)
+def test_what_does_not_fit_together_is_said(head, monkeypatch, theirs, env, said):
+    head.token = theirs
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError) as caught:
+        require_cluster(head.address)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("localhost", "expected HOST:PORT, e.g. 10.0.0.1:6379"),
+        ("localhost:port", "expected HOST:PORT"),
+        ("localhost:99999", "expected HOST:PORT"),
+        ("localhost:1/path", "expected HOST:PORT"),
+        ("http://localhost:8265", "send one by scripts/submit.py --address http://localhost:8265"),
+    ],
+)
+def test_an_address_that_is_none_is_said(address, said):
+    with pytest.raises(ConfigError, match=r"ray\.address=") as caught:
+        require_cluster(address)
+    assert said in str(caught.value)
+
+
+def test_where_nobody_listens_is_said():
+    with pytest.raises(ConfigError, match="no cluster answers there \\(Connection refused\\)"):
+        require_cluster(f"127.0.0.1:{free_port()}")
+
+
+def test_who_is_no_head_is_said(dashboard):
+    with pytest.raises(ConfigError, match="what answers there is no head of a Ray cluster"):
+        require_cluster(dashboard.url.removeprefix("http://"))
+
+
+def test_who_never_answers_is_said(monkeypatch):
+    monkeypatch.setattr(addresses, "_ANSWER_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        target = f"127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ConfigError, match="no head of a Ray cluster"):
+            require_cluster(target)
+        with pytest.raises(ConfigError, match="no dashboard answers there \\(timed out\\)"):
+            require_dashboard(f"http://{target}")
+
+
+def test_clients_and_tls_are_only_looked_for(head, monkeypatch):
+    assert require_cluster(f"ray://{head.address}") == "disabled"
+    monkeypatch.setenv("RAY_USE_TLS", "1")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    assert require_cluster(head.address) == "token"
+    assert not head.asked
+
+
+# --- Asking a dashboard -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def dashboard():
+    """A server that answers as a dashboard does."""
+    state = SimpleNamespace(token=None, asked=[], answer=(200, b'{"ray_version": "2.60.0"}'))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            given = self.headers.get("Authorization")
+            state.asked.append((self.path, given))
+            status, body = state.answer
+            if state.token and given is None:
+                status, body = 401, b"Unauthorized: Missing authentication token"
+            elif state.token and given != f"Bearer {state.token}":
+                status, body = 403, b"Forbidden: Invalid authentication token"
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    state.url = f"http://127.0.0.1:{server.server_port}"
+    yield state
+    server.shutdown()
+    thread.join(10)
+    server.server_close()
+
+
+def test_a_dashboard_without_tokens_is_sent_none(dashboard, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    found = require_dashboard(dashboard.url)
+    assert (found.url, found.ray_version, found.token) == (dashboard.url, "2.60.0", None)
+    assert dashboard.asked == [("/api/version", None)]
+
+
+def test_a_dashboard_with_tokens_gets_ours(dashboard, monkeypatch):
+    dashboard.token = "secret"
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    assert require_dashboard(dashboard.url).token.value == "secret"
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({}, "asks for a token, and there is none"),
+        ({"RAY_AUTH_TOKEN": "bad"}, "refuses the token from RAY_AUTH_TOKEN"),
+        ({"RAY_AUTH_MODE": "disabled"}, "RAY_AUTH_MODE=disabled: set RAY_AUTH_MODE=token"),
+    ],
+)
+def test_a_dashboard_that_refuses_us_is_said(dashboard, monkeypatch, env, said):
+    dashboard.token = "secret"
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigError) as caught:
+        require_dashboard(dashboard.url)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("answer", [(404, b"no"), (200, b"<html>"), (200, b"[]"), (200, b"{}")])
+def test_who_is_no_dashboard_is_said(dashboard, answer):
+    dashboard.answer = answer
+    with pytest.raises(ConfigError, match=f"is no dashboard of Ray \\(status {answer[0]}\\)"):
+        require_dashboard(dashboard.url)
+
+
+def test_who_does_not_speak_http_is_said(head):
+    with pytest.raises(ConfigError, match=r"no dashboard of Ray|no dashboard answers"):
+        require_dashboard(f"http://{head.address}")
+
+
+def test_a_dashboard_that_is_not_there_is_said():
+    url = f"http://127.0.0.1:{free_port()}"
+    with pytest.raises(ConfigError, match=f"{url}: no dashboard answers there \\(Connection ref"):
+        require_dashboard(url)
+
+
+@pytest.mark.parametrize(
+    ("given", "env", "url"),
+    [
+        (None, {}, "http://127.0.0.1:8265"),
+        ("head", {}, "http://head:8265"),
+        ("head:80", {}, "http://head:80"),
+        ("http://head:80/", {}, "http://head:80"),
+        ("http://head", {}, "http://head:8265"),
+        ("https://gate.example/ray/", {}, "https://gate.example/ray"),
+        ("[::1]:80", {}, "http://[::1]:80"),
+        ("head:1", {"RAY_API_SERVER_ADDRESS": "http://other:2"}, "http://head:1"),
+        (None, {"RAY_API_SERVER_ADDRESS": "http://other:2"}, "http://other:2"),
+        (None, {"RAY_ADDRESS": "http://third:3"}, "http://third:3"),
+        (None, {"RAY_ADDRESS": "third:6379"}, "http://third:8265"),
+        (None, {"RAY_ADDRESS": "auto"}, "http://127.0.0.1:8265"),
+    ],
+)
+def test_dashboards_are_named_in_many_ways(monkeypatch, given, env, url):
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert dashboard_url(given) == url
+
+
+@pytest.mark.parametrize("given", ["ray://head:10001", "ftp://head", "http://", "head:port"])
+def test_an_address_of_something_else_is_refused(given):
+    with pytest.raises(ConfigError, match=r"--address=.*: expected the URL of the dashboard"):
+        dashboard_url(given)
+
+
+def test_this_machine_is_known():
+    assert is_this_machine("http://127.0.0.1:8265")
+    assert is_this_machine("http://localhost:8265")
+    assert not is_this_machine("http://192.0.2.200:8265")
+    assert not is_this_machine("http://nowhere.invalid:8265")
