@@ -39,12 +39,16 @@ _NOT_COMPILED = ("bridge.py", "instance.py", "warm.py")
 
 
 def _digest(folders: tuple[Path, ...]) -> str:
-    """Sixteen hex digits of every source in some folders that compiled code can come from."""
+    """Sixteen hex digits of every source in some folders that compiled code can come from.
+
+    Their places and times too, by which Numba goes: another copy of the same sources compiles for
+    itself, and has to know that it did.
+    """
     text = hashlib.sha256(numba.__version__.encode())
     for folder in folders:
         for path in sorted(folder.glob("*.py")):
             if path.name not in _NOT_COMPILED:
-                text.update(path.name.encode() + b"\0" + path.read_bytes())
+                text.update(f"{path}\0{path.stat().st_mtime_ns}\0".encode() + path.read_bytes())
     return text.hexdigest()[:16]
 
 
