@@ -59,6 +59,19 @@ def test_another_source_is_another_folder(tmp_path):
     assert compiled._digest((tmp_path,)) != before
 
 
+def test_a_copy_of_the_sources_compiles_for_itself(tmp_path):
+    """Numba goes by path and time, so what one copy compiled says nothing of another."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+        (folder / "a.py").write_text("1")
+        os.utime(folder / "a.py", (1, 1))
+    assert compiled._digest((one,)) != compiled._digest((other,))
+    before = compiled._digest((one,))
+    os.utime(one / "a.py", (2, 2))
+    assert compiled._digest((one,)) != before
+
+
 def test_without_a_folder_of_its_own_it_is_the_users_cache(monkeypatch, tmp_path):
     monkeypatch.delenv("GAMUT_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
