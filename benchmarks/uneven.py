@@ -153,18 +153,19 @@ def vector(bridge: ChaosBridge, instances: int, seconds: float) -> float | str:
         env.close(terminate=True)
 
 
-def runners(bridge: ChaosBridge, instances: int, seconds: float) -> float | str:
+def runners(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float, Any] | str:
     """Steps per second of RLlib's own EnvRunners, four of them, or what ended them."""
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.tune.registry import register_env
 
     logging.getLogger("ray").setLevel(logging.CRITICAL)
-    register_env("chaos", lambda context: ChaosEnv(bridge, context.worker_index * 64))
+    # Each game is in a process of its own, whose number gives it episodes of its own.
+    register_env("chaos", lambda _: ChaosEnv(bridge, os.getpid()))
     config = PPOConfig().environment("chaos", disable_env_checking=True)
     config.env_runners(
         num_env_runners=4,
         num_envs_per_env_runner=instances // 4,
-        gym_env_vectorize_mode="ASYNC",
+        gym_env_vectorize_mode="async",
         rollout_fragment_length=16,
         num_cpus_per_env_runner=0.1,
         sample_timeout_s=600,
@@ -179,13 +180,16 @@ def runners(bridge: ChaosBridge, instances: int, seconds: float) -> float | str:
             return sum(len(episode) for episode in runner.sample(num_timesteps=share))
 
         group.foreach_env_runner(sample, local_env_runner=False)
-        steps, began = 0, time.perf_counter()
+        steps, failed, began = 0, 0, time.perf_counter()
         while time.perf_counter() - began < seconds:
+            asked = group.num_healthy_remote_env_runners()
             got = group.foreach_env_runner(sample, local_env_runner=False, timeout_seconds=600)
             if not got:
                 return f"no runner left after {time.perf_counter() - began:.0f} s"
             steps += sum(got)
-        return steps / (time.perf_counter() - began)
+            failed += asked - len(got)
+        counts = {"samples failed": failed, "runners left": group.num_healthy_remote_env_runners()}
+        return steps / (time.perf_counter() - began), counts
     except Exception as error:  # noqa: BLE001 - whatever ends it is what the table shows
         return f"ended after {time.perf_counter() - began:.0f} s: {type(error).__name__}"
     finally:

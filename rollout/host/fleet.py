@@ -6,12 +6,12 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
+from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayTaskError
 
 from rollout.api import Fragment, Loss
 from rollout.api.fragment import Phase
@@ -106,11 +106,11 @@ class RayFleet:
                         f"{self.options.restarts} times; see the log for each death"
                     )
                 return
-            ready, _ = ray.wait(list(heads), num_returns=1, timeout=_POLL_S)
-            for ref in ready:
-                fragment = self._take(heads[ref], schedule)
-                if fragment is not None:
-                    yield fragment
+            for ref in _ready(list(heads)):
+                member = heads[ref]
+                if not member.pending or member.pending[0] is not ref:
+                    continue  # the actor was replaced while the consumer had the last fragment
+                yield from self._take(member, schedule)
             self._look_after(schedule)
 
     def _ask(self, schedule: Schedule) -> None:
@@ -125,32 +125,33 @@ class RayFleet:
                 member.waiting += len(starts)
                 member.pending.append(member.handle.play.remote(starts))
 
-    def _take(self, member: _Member, schedule: Schedule) -> Fragment | None:
+    def _take(self, member: _Member, schedule: Schedule) -> Sequence[Fragment]:
         ref = member.pending.popleft()
         report: Report
-        fragment: Fragment | None
+        fragments: list[Fragment]
         try:
-            report, fragment = ray.get(ref, timeout=_FETCH_S)
+            report, fragments = ray.get(ref, timeout=_FETCH_S)
         except RayTaskError as error:
             self._task_failed(member, schedule, error)
-            return None
-        except (RayActorError, GetTimeoutError) as error:
+            return ()
+        except (RayActorError, ObjectLostError, GetTimeoutError) as error:
+            # What it had played may be lost with its node, and be noticed before the actor is.
             self._replace(member, schedule, _first_line(error))
-            return None
+            return ()
         member.waiting = report.waiting
         member.moved, member.progress = time.monotonic(), max(0, member.progress)
         self.news.abandoned += report.abandoned
         self.news.hosts.note(member.number, report.figures)
         self.news.hosts.queue("in_flight", sum(len(m.pending) for m in self._members))
-        results = fragment.results if fragment is not None else ()
-        losses = fragment.losses if fragment is not None else ()
+        results = [result for fragment in fragments for result in fragment.results]
+        losses = [loss for fragment in fragments for loss in fragment.losses]
         member.ledger.settle(results, losses, report.abandoned)
-        if fragment is None and not member.pending and member.ledger.held:
+        if not fragments and not member.pending and member.ledger.held:
             # It has nothing left to play and yet owes episodes: they were dropped on the way.
             self._take_back(member, schedule, "the host has forgotten it")
         # Short episodes need a longer queue than there are slots, long ones must not hoard.
         member.want = max(self.plan.slots, len(results) + 1)
-        return fragment
+        return fragments
 
     def _task_failed(self, member: _Member, schedule: Schedule, error: RayTaskError) -> None:
         cause = error.as_instanceof_cause()
@@ -238,6 +239,17 @@ class RayFleet:
             if member.handle is not None:
                 ray.kill(member.handle)
                 member.handle = None
+
+
+def _ready(refs: list[Any]) -> list[Any]:
+    """Returns those that are ready, at least one unless none is within ``_POLL_S``.
+
+    All at once: what the driver spends on a fragment must not grow with the number of actors.
+    """
+    ready, _ = ray.wait(refs, num_returns=1, timeout=_POLL_S)
+    if ready and len(refs) > 1:
+        ready, _ = ray.wait(refs, num_returns=len(refs), timeout=0)
+    return list(ready)
 
 
 def _first_line(error: BaseException) -> str:

@@ -125,8 +125,8 @@ class GameHost:
         starts: Sequence[Start],
         weights: Mapping[str, Any] | None = None,
         version: int = 0,
-    ) -> tuple[Report, Fragment | None]:
-        """Plays until a fragment is complete.
+    ) -> tuple[Report, list[Fragment]]:
+        """Plays until fragments are complete.
 
         Args:
             starts: more episodes to play.
@@ -134,16 +134,16 @@ class GameHost:
             version: number of those weights.
 
         Returns:
-            the fragment, or None when every episode on offer has ended.
+            them; none when every episode on offer has ended.
         """
         player = self._player
         if weights is not None and isinstance(player.policy, Trainable):
             player.policy.load(weights, version)
         player.offer(starts)
-        fragment = player.next_fragment()
+        fragments = player.next_fragments()
         abandoned, player.abandoned = tuple(player.abandoned), []
         waiting = len(player.starts)
-        return Report(waiting, abandoned, player.pool.figures(waiting)), fragment
+        return Report(waiting, abandoned, player.pool.figures(waiting)), fragments
 
     def pulse(self) -> Pulse:
         """Returns a sign of life; may be asked while it plays, by another thread."""
@@ -202,15 +202,14 @@ class LocalFleet:
         want = 2 * self.plan.slots
         waiting = 0
         while True:
-            report, fragment = self._host.play(schedule.take(max(0, want - waiting)))
+            report, fragments = self._host.play(schedule.take(max(0, want - waiting)))
             waiting = report.waiting
             self.news.abandoned += report.abandoned
             self.news.hosts.note(0, report.figures)
-            if fragment is not None:
-                want = max(want, len(fragment.results) + self.plan.slots)
-                yield fragment
-            elif schedule.exhausted:
+            if not fragments and schedule.exhausted:
                 return
+            want = max(want, sum(len(f.results) for f in fragments) + self.plan.slots)
+            yield from fragments
 
     def close(self) -> None:
         """Ends every game."""

@@ -16,10 +16,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rollout.api import (
-    Array,
     Columns,
     Decision,
-    Details,
     Fragment,
     Loss,
     Policy,
@@ -30,6 +28,7 @@ from rollout.api import (
 from rollout.api.fragment import Phase
 from rollout.errors import BudgetExhausted
 from rollout.host.builder import FragmentBuilder
+from rollout.host.joining import filled, join_columns, join_details, part_of
 from rollout.host.pool import Pool
 from rollout.host.referee import Referee
 from rollout.host.routing import PolicyUnavailable
@@ -60,6 +59,7 @@ class PlayOptions:
         retries: how often a lost episode is tried again.
         prompt: whether a fragment is given as soon as none of its slots plays, so that finished
             episodes are safe at once; else only when it is full, or nothing is left to play.
+        gather_s: how long a fragment may wait for others to go with it.
     """
 
     steps: int = 64
@@ -67,6 +67,7 @@ class PlayOptions:
     explore: bool = True
     retries: int = 3
     prompt: bool = True
+    gather_s: float = 0.5
 
 
 class Player:
@@ -96,6 +97,7 @@ class Player:
         self._first = first_instance
         self._ready: deque[Fragment] = deque()
         self._idle = set(range(pool.instances))  # instances with a slot that plays nothing
+        self._due: set[int] = set()  # instances that may wait for actions
         self._tracks = [self._fresh(i) for i in range(pool.instances)]
         self._checked = False
         self._last_failure = ""
@@ -137,6 +139,39 @@ class Player:
             for event in self.pool.recv():
                 self._handle(event)
         return self._ready.popleft()
+
+    def next_fragments(self) -> list[Fragment]:
+        """Returns the next fragment that is complete, and those complete soon after.
+
+        What a message costs its receiver hardly depends on its size, so games that finish one
+        short episode after another do not send each by itself: fragments are gathered until they
+        hold as many steps as one full fragment of each instance, for ``gather_s`` at most.
+
+        Returns:
+            nothing once every episode on offer has ended and everything was given.
+
+        Raises:
+            BudgetExhausted: as ``next_fragment``; not while there are fragments to give.
+        """
+        first = self.next_fragment()
+        if first is None:
+            return []
+        found, steps = [first], first.env_steps
+        enough = self.options.steps * self.pool.width * self.pool.instances
+        end = time.monotonic() + self.options.gather_s
+        while steps < enough:
+            if not self._ready:
+                left = end - time.monotonic()
+                self._assign_idle()
+                self._act()
+                if left <= 0 or not self.pool.busy:
+                    break
+                for event in self.pool.recv(timeout_s=left):
+                    self._handle(event)
+            while self._ready:
+                found.append(self._ready.popleft())
+                steps += found[-1].env_steps
+        return found
 
     def _rest(self) -> Fragment | None:
         """Nothing is in flight: all is played, or nothing is left to play on."""
@@ -209,6 +244,7 @@ class Player:
                 track.memory[key] = np.zeros((self.pool.width, *rows.shape[1:]), rows.dtype)
             track.memory[key][slots] = rows
         track.acting = True
+        self._due.add(event.instance)
 
     def _on_step(self, event: Event) -> None:
         track, frame = self._tracks[event.instance], event.frame
@@ -227,6 +263,7 @@ class Player:
             result = referee.finish(slot, end, int(ruling.verdict.outcome[slot]))  # type: ignore[arg-type] # a literal, by the line above
             builder.end(slot, result)
         track.acting = not ruling.ended or bool(referee.active.any())
+        self._due.add(event.instance)
         resting = not track.acting and (self.options.prompt or not self.starts)
         if builder.full or resting or self._overdue(builder):
             self._emit(event.instance)
@@ -271,6 +308,7 @@ class Player:
                 track.builder.end(slot, result, loss)
                 track.free.append(slot)
         track.acting = bool(track.referee.active.any())
+        self._due.add(number)
         self._idle.add(number)
         self._emit(number)  # so that no row begins an episode that it does not go on with
 
@@ -285,9 +323,9 @@ class Player:
 
     def _act(self) -> None:
         """Lets the policy decide for every instance that waits for actions, in one call."""
-        numbers = [
-            n for n, track in enumerate(self._tracks) if track.acting and self.pool.waiting(n)
-        ]
+        due = {n for n in self._due if self._tracks[n].acting}
+        numbers = sorted(n for n in due if self.pool.waiting(n))
+        self._due = due.difference(numbers)
         if not numbers:
             return
         self.deciding_since = time.monotonic()
@@ -316,7 +354,7 @@ class Player:
         decision = self.policy.act(
             track.builder.observations(),
             track.memory,
-            details=_filled(track.builder.details()),
+            details=filled(track.builder.details()),
             explore=self.options.explore,
         )
         if not self._checked:
@@ -333,41 +371,19 @@ class Player:
 
     def _decide_together(self, tracks: Sequence[_Track]) -> list[Decision]:
         width = self.pool.width
-        details = [_filled(t.builder.details()) for t in tracks]
+        details = [filled(t.builder.details()) for t in tracks]
         joint = self.policy.act(
-            _join([t.builder.observations() for t in tracks]),
-            _join([t.memory for t in tracks]),
-            details=_join_details(details, width),
+            join_columns([t.builder.observations() for t in tracks]),
+            join_columns([t.memory for t in tracks]),
+            details=join_details(details, width),
             explore=self.options.explore,
         )
         parts = [slice(i * width, (i + 1) * width) for i in range(len(tracks))]
         return [
-            Decision(_part(joint.actions, p), _part(joint.memory, p), _part(joint.extras, p))
+            Decision(part_of(joint.actions, p), part_of(joint.memory, p), part_of(joint.extras, p))
             for p in parts
         ]
 
     def close(self) -> None:
         """Ends every game."""
         self.pool.close()
-
-
-def _join(columns: Sequence[Columns]) -> Columns:
-    return {key: np.concatenate([c[key] for c in columns]) for key in columns[0]}
-
-
-def _part(columns: Columns, rows: slice) -> Columns:
-    def copy(array: Array) -> Array:
-        return array[rows].copy()
-
-    return {key: copy(array) for key, array in columns.items()}
-
-
-def _filled(details: Sequence[Details | None] | None) -> list[Details] | None:
-    return None if details is None else [d if d is not None else {} for d in details]
-
-
-def _join_details(parts: Sequence[list[Details] | None], width: int) -> list[Details] | None:
-    if all(part is None for part in parts):
-        return None
-    blank: list[Details] = [{}] * width
-    return [entry for part in parts for entry in (part if part is not None else blank)]

@@ -83,6 +83,7 @@ class Pool:
         self._selector: selectors.BaseSelector = selectors.DefaultSelector()
         self._undertaker = Undertaker(self.options.keep_workdirs)
         self._news: deque[Event] = deque()  # that no game had to be asked for
+        self._here: deque[int] = deque()  # seats that run here with a command, the oldest first
         self._next_due = NEVER
         self._looked = time.monotonic()
         self._closed = False
@@ -119,7 +120,7 @@ class Pool:
             if seat.game is None:
                 return  # too many come up just now; it stays due
             self._begin(seat, "start", self.deadlines.start_s)
-            self._try(seat, lambda h: h.launch(self.deadlines.start_s))
+            self._try(number, seat, lambda h: h.launch(self.deadlines.start_s))
             if seat.game.handle.waitable is not None:
                 self._selector.register(seat.game.handle.waitable, selectors.EVENT_READ, number)
         seat.due, seat.resting, seat.episodes = None, False, 0
@@ -157,9 +158,9 @@ class Pool:
         Raises:
             OutOfTurnError: the instance is busy or not running.
         """
-        seat = self._waiting_seat(instance)
-        self._begin(seat, "reset", self.deadlines.reset_s)
-        self._try(seat, lambda h: h.reset(slots, starts, self.deadlines.reset_s))
+        seat, timeout_s = self._waiting_seat(instance), self.deadlines.reset_s
+        self._begin(seat, "reset", timeout_s)
+        self._try(instance, seat, lambda h: h.reset(slots, starts, timeout_s))
 
     def send(self, instance: int, actions: Columns) -> None:
         """Asks for a step of all slots; answered by a ``step`` event.
@@ -167,9 +168,9 @@ class Pool:
         Raises:
             OutOfTurnError: the instance is busy or not running.
         """
-        seat = self._waiting_seat(instance)
-        self._begin(seat, "step", self.deadlines.step_s)
-        self._try(seat, lambda h: h.step(actions, self.deadlines.step_s))
+        seat, timeout_s = self._waiting_seat(instance), self.deadlines.step_s
+        self._begin(seat, "step", timeout_s)
+        self._try(instance, seat, lambda h: h.step(actions, timeout_s))
 
     def played(self, instance: int, episodes: int) -> None:
         """Notes that so many episodes ended in an instance; see ``Supervision``."""
@@ -210,13 +211,15 @@ class Pool:
         seat.phase, seat.sent, seat.trouble = phase, time.monotonic(), ""
         seat.deadline = seat.sent + timeout_s + _GRACE_S
 
-    def _try(self, seat: Seat, call: Callable[[Handle], None]) -> None:
+    def _try(self, number: int, seat: Seat, call: Callable[[Handle], None]) -> None:
         """Gives a command. A game that is already gone is noticed by ``recv``, as any other."""
         assert seat.game is not None
         try:
             call(seat.game.handle)
         except GameError as error:
             seat.deadline, seat.trouble = 0.0, str(error)
+        if seat.runs_here:
+            self._here.append(number)
 
     # -- events --------------------------------------------------------------------------------
 
@@ -268,29 +271,28 @@ class Pool:
 
     def _hear(self, end: float) -> list[Event]:
         """Waits for the next thing to happen, at most until ``end``."""
-        pending = [(n, s) for n, s in enumerate(self._seats) if s.phase is not None]
-        local = [n for n, s in pending if s.runs_here]
-        if len(local) < len(pending) or not pending:
-            wake = min([s.deadline for _, s in pending] + [self._next_wake(), end])
-            ready = self._ready(0.0 if local else wake - time.monotonic())
-            late = time.monotonic() - wake
-            if not local and late > _LAG_S:
-                for _, seat in pending:
-                    seat.deadline += late
-            if ready:
-                return [self._collect(n) for n in ready]
-        if local:
+        while self._here and not self._seats[self._here[0]].runs_here:
+            self._here.popleft()
+        if self._here:
             # The one that has waited longest, so that none starves.
-            return [self._collect(min(local, key=lambda n: self._seats[n].sent))]
+            ready = self._ready(0.0) if self._selector.get_map() else []
+            return [self._collect(n) for n in ready or [self._here.popleft()]]
+        pending = [(n, s) for n, s in enumerate(self._seats) if s.phase is not None]
+        wake = min([s.deadline for _, s in pending] + [self._next_wake(), end])
+        ready = self._ready(wake - time.monotonic())
+        if (late := time.monotonic() - wake) > _LAG_S:
+            for _, seat in pending:
+                seat.deadline += late
+        if ready:
+            return [self._collect(n) for n in ready]
         now = time.monotonic()
         return [self._overdue(n) for n, s in pending if s.deadline <= now]
 
     def _next_wake(self) -> float:
         """When something is to be done that no game asks for."""
         look = NEVER if self.rules.memory_mb is None else self._looked + _LOOK_S
-        due = self._next_due
-        # It is due and was not launched: too many come up just now.
-        return min(look, max(due, time.monotonic() + _BOOT_POLL_S))
+        # If it is due and was not launched, too many come up just now.
+        return min(look, max(self._next_due, time.monotonic() + _BOOT_POLL_S))
 
     def _ready(self, pause_s: float) -> list[int]:
         """Seats in other processes that have answered, after a wait of at most ``pause_s``."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from rollout.cluster.addresses import ADDRESS, require_cluster
 from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write_own_token
 from rollout.errors import ConfigError
+from rollout.host.processes import RUN_ID
 
 _IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # set by Ray inside `ray job submit`
 _HERE = ("", "local")  # addresses that mean: start one
@@ -105,6 +106,8 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
         set_mode(mode)
     import ray  # noqa: PLC0415 - only after the authentication mode is decided
 
+    # Workers of a cluster that runs have the environment of their machine, not ours.
+    ours = {name: os.environ[name] for name in (RUN_ID,) if name in os.environ}
     try:
         if target is None:
             ray.init(
@@ -115,10 +118,10 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
             )
         elif _IN_JOB in os.environ and address is None:
             # The address, the working directory and the environment come from the job itself;
-            # saying any of them again is refused by Ray.
-            ray.init(logging_level=logging.WARNING)
+            # saying any of them again is refused by Ray; saying more is not.
+            ray.init(runtime_env={"env_vars": ours}, logging_level=logging.WARNING)
         else:
-            ray.init(address=target, logging_level=logging.WARNING)
+            ray.init(address=target, runtime_env={"env_vars": ours}, logging_level=logging.WARNING)
     except (ConnectionError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "ersion mismatch" not in str(error):
             raise
