@@ -87,7 +87,7 @@ class Plan:
             seed=c.seed,
             instances=c.instances,
             width=c.width,
-            pool=pool_options(c.host, self.bridge.spec.deadlines),
+            pool=pool_options(c.host, self.bridge.spec),
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, c.explore, c.host.retries),
         )
 

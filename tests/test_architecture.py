@@ -43,7 +43,8 @@ GAME_LIBRARIES = ("crafter", "ale_py", "minigrid", "pygame", "ray", "torch")
 
 
 def sources(*folders):
-    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return sorted(path for path in found if "node_modules" not in path.parts)  # those of others
 
 
 def name(path):

@@ -94,7 +94,13 @@ def _share(need: float, totals: Sequence[float], actors: int) -> float:
     return max((share for share in shares if share < need and fits(share)), default=0.0)
 
 
-def require_resources(needs: Resources, count: int, *, nodes: Sequence[Node] | None = None) -> None:
+def require_resources(
+    needs: Resources,
+    count: int,
+    *,
+    nodes: Sequence[Node] | None = None,
+    what: str = "game",
+) -> None:
     """Checks that a cluster has machines for games, before any is launched.
 
     One instance must fit on some machine that runs. GPUs and custom resources must suffice for all
@@ -105,6 +111,7 @@ def require_resources(needs: Resources, count: int, *, nodes: Sequence[Node] | N
         needs: of one instance.
         count: number of instances that run at once.
         nodes: machines of the cluster; None to ask the one that was joined.
+        what: is to be placed, in a word.
 
     Raises:
         ConfigError: no machine has what one instance needs, or all together have too little for
@@ -116,23 +123,23 @@ def require_resources(needs: Resources, count: int, *, nodes: Sequence[Node] | N
         if amount <= biggest.has(resource):
             continue
         if not biggest.has(resource):
-            raise ConfigError(f"{_unknown(resource, amount, nodes)}")
+            raise ConfigError(_unknown(what, resource, amount, nodes))
         raise ConfigError(
-            f"each game needs {_text(resource, amount)}, and the biggest machine of the cluster, "
+            f"each {what} needs {_text(resource, amount)}, and the biggest machine of the cluster, "
             f"{biggest.name}, has {_text(resource, biggest.has(resource))}; ask for less, or add "
             f"a bigger machine"
         )
     together = [node for node in nodes if _places(node, needs, shared=False)]
     if not together:
         raise ConfigError(
-            f"each game needs {_list(needs)} on one machine, and no machine of the cluster has all "
-            f"of it; they have: {'; '.join(f'{n.name} {_have(n, needs)}' for n in nodes[:5])}"
+            f"each {what} needs {_list(needs)} on one machine, and no machine of the cluster has "
+            f"all of it; they have: {'; '.join(f'{n.name} {_have(n, needs)}' for n in nodes[:5])}"
         )
     room = sum(_places(node, needs, shared=True) for node in together)
     if room < count and not any(node.group for node in nodes):
         raise ConfigError(
-            f"{count} games need {_list(needs)} each, and the cluster has room for {room:.0f}; run "
-            f"fewer at once, or add machines"
+            f"{count} {what}s need {_list(needs)} each, and the cluster has room for {room:.0f}; "
+            f"run fewer at once, or add machines"
         )
 
 
@@ -149,8 +156,8 @@ def _places(node: Node, needs: Resources, *, shared: bool) -> float:
     return float(min(rooms)) if rooms else math.inf
 
 
-def _unknown(resource: str, amount: float, nodes: Sequence[Node]) -> str:
-    text = f"each game needs {_text(resource, amount)}, and no machine of the cluster has any"
+def _unknown(what: str, resource: str, amount: float, nodes: Sequence[Node]) -> str:
+    text = f"each {what} needs {_text(resource, amount)}, and no machine of the cluster has any"
     if resource in _OWN:
         return f"{text}; add a machine that has, or set the need to 0"
     # Ray gives every machine a resource of its own name, which no one means to ask for.

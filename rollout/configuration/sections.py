@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from rollout.api import Deadlines, Splits, StateSet, StateSpace
+from rollout.api import Deadlines, Resources, Splits, StateSet, StateSpace
 from rollout.api.chosen import choose
 from rollout.api.prefix import PREFIX, take_prefix
 from rollout.api.sets import TRAIN
@@ -279,6 +279,12 @@ class HostConfig(Section):
         unit="s",
         gt=0,
     )
+    machine_failures: int | None = key(
+        3,
+        "Actors that may fail on one machine of a cluster within restart_window_s; after that it "
+        "gets no new ones for quarantine_s, while others fail less. null for any number.",
+        gt=0,
+    )
     recycle_episodes: int | None = key(
         None, "Finished episodes after which a game is restarted as planned; null never.", gt=0
     )
@@ -297,6 +303,11 @@ class HostConfig(Section):
     )
     boots: int | None = key(
         None, "Games that may come up at once on one machine; null for any number.", gt=0
+    )
+    resources: dict[str, Annotated[float, Field(ge=0)]] = key(
+        dict,
+        "What each game needs of its machine, where that is not what its bridge says: cpus, "
+        "memory_mb, gpus, and Ray's own resources by name, e.g. {gamut_game: 1}.",
     )
     retries: int = key(2, "Times a lost episode is tried again.", unit="attempts", ge=0)
     start_s: float | None = key(
@@ -320,6 +331,16 @@ class HostConfig(Section):
     max_in_flight: int = key(
         2, "Fragments an actor may have under way at once.", unit="fragments", gt=0
     )
+
+    def needs(self, own: Resources) -> Resources:
+        """Returns what a bridge's games need, with what is given here in its place."""
+        given = dict(self.resources)
+        return Resources(
+            cpus=given.pop("cpus", own.cpus),
+            memory_mb=int(given.pop("memory_mb", own.memory_mb)),
+            gpus=given.pop("gpus", own.gpus),
+            custom={**own.custom, **given},
+        )
 
     def deadlines(self, own: Deadlines) -> Deadlines:
         """Returns the deadlines of a bridge, with those given here in their place."""

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rollout.api import Fragment
 from rollout.cli import Session
@@ -42,6 +42,9 @@ from rollout.observe.progress import Progress, share, show_progress
 from rollout.observe.wandb_mirror import WandbMirror, mirror_settings
 from rollout.run_directory import RunDirectory, versions
 from rollout.tally import Tally
+
+if TYPE_CHECKING:
+    from rollout.host.inference_actors import InferenceActors
 
 log = logging.getLogger(__name__)
 
@@ -172,7 +175,7 @@ class _Job:
                     play_board(
                         self._board,
                         fleet,
-                        watch=lambda fragment: self._count(fragment, fleet),
+                        watch=lambda fragment: self._count(fragment, fleet, inference),
                         stopping=lambda: session.stop.requested,
                     )
             finally:
@@ -180,7 +183,7 @@ class _Job:
                 if inference is not None:
                     self._decided = {"inference": inference.summary()}
 
-    def _count(self, fragment: Fragment, fleet: Fleet) -> None:
+    def _count(self, fragment: Fragment, fleet: Fleet, inference: InferenceActors | None) -> None:
         self._tally.add(fragment)
         log_losses(log, [*fragment.losses, *self._tally.hear(fleet.news)])
         now = time.monotonic()
@@ -188,7 +191,9 @@ class _Job:
             return
         self._written = now
         done = share((self._tally.episodes, self._plan.legs.episodes))
-        self._metrics.write(self._tally.env_steps, {**self._tally.metrics(), "done": done})
+        queue = {} if inference is None else {"queue/inference": inference.queued}
+        line = {**self._tally.metrics(), **queue, "done": done}
+        self._metrics.write(self._tally.env_steps, line)
         self._progress.update(done, self._tally.brief())
 
     def _state(self) -> str:

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from rollout.configuration.files import write_atomically
 from rollout.errors import BudgetExhausted, DatasetError
-from rollout.evaluate.experiment_job import Outcome, Trainer, legs_of, pool_of
+from rollout.evaluate.experiment_job import Outcome, Trainer, legs_of
 from rollout.evaluate.experiment_plan import SweepPlan
 from rollout.evaluate.legs import Legs
 from rollout.evaluate.results import TEST
 from rollout.evaluate.videos import Film, Shot, best_and_worst, film
+from rollout.host.hosting import pool_options
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +95,7 @@ def _films_of(plan: SweepPlan, outcome: Outcome, trainer: Trainer, folder: Path)
             metric=job.evaluation.metric,
             column=videos.column,
             fps=videos.fps,
-            pool=pool_of(job, base.bridge.spec.deadlines),
+            pool=pool_options(job.config.host, base.bridge.spec),
             retries=job.config.host.retries,
         )
     )

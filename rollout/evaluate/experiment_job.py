@@ -36,7 +36,7 @@ from rollout.evaluate.journal import Journal
 from rollout.evaluate.legs import Leg
 from rollout.evaluate.playing import play_legs
 from rollout.evaluate.scoreboard import COLUMNS
-from rollout.host import PlayOptions, PoolOptions
+from rollout.host import PlayOptions
 from rollout.host.hosting import pool_options
 from rollout.observe.logs import about, log_losses
 from rollout.tasks import bridge_and_task
@@ -264,7 +264,7 @@ def play_job(job: Job, player: PolicyConfig, journal: Path) -> Table:
             seed=e.seed,
             metric=e.metric,
             width=e.width or c.width,
-            pool=pool_of(job, bridge.spec.deadlines),
+            pool=pool_options(job.config.host, bridge.spec),
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
             journal=kept,
             watch=lambda fragment: log_losses(log, fragment.losses),
@@ -272,11 +272,6 @@ def play_job(job: Job, player: PolicyConfig, journal: Path) -> Table:
             n=job.n,
             training_seed=job.training_seed,
         )
-
-
-def pool_of(job: Job, deadlines: Any) -> PoolOptions:
-    """Returns how the games of a run are hosted."""
-    return pool_options(job.config.host, deadlines)
 
 
 def scores_of_sets(table: Table) -> dict[str, dict[str, float | None]]:

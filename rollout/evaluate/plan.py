@@ -86,7 +86,7 @@ class Plan:
     @property
     def pool(self) -> PoolOptions:
         """How games are hosted."""
-        return pool_options(self.config.host, self.bridge.spec.deadlines)
+        return pool_options(self.config.host, self.bridge.spec)
 
 
 def _sets(config: EvaluateConfig, task: Task) -> dict[str, StateSet]:

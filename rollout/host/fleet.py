@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -18,15 +19,18 @@ from rollout.api.fragment import Phase
 from rollout.cluster.resources import actor_options, require_resources
 from rollout.errors import BudgetExhausted, GamutError
 from rollout.host.hosting import FleetNews, GameHost, HostPlan, Report
+from rollout.host.machines import Machines
 from rollout.host.schedule import Ledger, Schedule
 
 log = logging.getLogger(__name__)
 
+_NODE = "ray.io/node-id"  # label that Ray gives every node
 _WATCH = "watch"  # concurrency group that answers while a game is being played
 _POLL_S = 2.0  # how often hosts that are silent are looked after
 _FETCH_S = 120.0  # most time to fetch a fragment that is ready
 _STALL_MARGIN_S = 30.0  # beyond the longest deadline of a game, before its host counts as hung
 _ARRIVAL_S = 900.0  # most time for an actor to appear: a cluster may have to start a machine first
+_RELIEF_S = 30.0  # from then on what is held for one is played by others, if they have nothing else
 
 
 @dataclass
@@ -52,6 +56,8 @@ class _Member:
     ledger: Ledger
     handle: Any = None
     incarnation: int = 0
+    machine: str = ""  # where it is; empty until it has said so
+    asked: Any = None  # the question where it is
     pending: deque[Any] = field(default_factory=deque)
     want: int = 1
     waiting: int = 0
@@ -59,6 +65,7 @@ class _Member:
     progress: int = -1
     deciding_s: float = 0.0  # how long its policy had been deciding when last heard of
     moved: float = 0.0  # when its progress was last seen to change
+    relieved: bool = False  # whether it was ended because it did not appear, and others were idle
 
 
 class RayFleet:
@@ -78,15 +85,21 @@ class RayFleet:
         self._members = [
             _Member(n, Ledger(plan.play.retries), want=plan.slots) for n in range(options.actors)
         ]
-        needs = plan.bridge.spec.resources
+        needs = plan.needs
         require_resources(needs, options.actors * plan.instances)
         self._placement = actor_options(needs, options.actors, instances=plan.instances)
+        self._machines = Machines(plan.pool.rules)
         self._looked = time.monotonic()
         for member in self._members:
             self._launch(member)
 
     def _launch(self, member: _Member) -> None:
-        member.handle = _remote_host(self.plan, member.number, member.incarnation, self._placement)
+        placement = dict(self._placement)
+        if resting := self._machines.resting(time.monotonic()):
+            placement["label_selector"] = {_NODE: f"!in({','.join(resting)})"}
+        member.handle = _remote_host(self.plan, member.number, member.incarnation, placement)
+        member.machine = ""
+        member.asked = member.handle.machine.options(concurrency_group=_WATCH).remote()
         member.progress, member.pulse, member.waiting, member.deciding_s = -1, None, 0, 0.0
         member.moved = time.monotonic()
 
@@ -96,7 +109,12 @@ class RayFleet:
         Raises:
             BudgetExhausted: every actor failed more often than its budget allows.
         """
+        for member in self._members:
+            if member.relieved:
+                member.relieved = False
+                self._launch(member)
         while True:
+            self._relieve(schedule)
             self._ask(schedule)
             heads = {m.pending[0]: m for m in self._members if m.pending}
             if not heads:
@@ -153,11 +171,37 @@ class RayFleet:
         member.want = max(self.plan.slots, len(results) + 1)
         return fragments
 
+    def _relieve(self, schedule: Schedule) -> None:
+        """Has idle actors play what is held for actors that have not appeared.
+
+        Where a node was lost there may be no room for its actors until there is another.
+        """
+        if not schedule.exhausted or not any(
+            m.handle is not None and m.progress >= 0 and not m.pending for m in self._members
+        ):
+            return
+        for member in self._members:
+            late = time.monotonic() - member.moved > _RELIEF_S and member.progress < 0
+            if late and member.handle is not None and member.ledger.held:
+                ray.kill(member.handle)
+                member.handle, member.relieved = None, True
+                member.pending.clear()
+                # They were not begun, so that this is no attempt.
+                schedule.give_back(member.ledger.held.values())
+                log.warning(
+                    "host %d has not appeared; others play its %d episodes",
+                    member.number,
+                    len(member.ledger.held),
+                )
+                member.ledger.held.clear()
+
     def _task_failed(self, member: _Member, schedule: Schedule, error: RayTaskError) -> None:
         cause = error.as_instanceof_cause()
         if isinstance(cause, BudgetExhausted):
-            member.incarnation = self.options.restarts  # its games do not come up: no other try
-            self._replace(member, schedule, str(cause))
+            # Its games do not come up: no other try, unless it is the machine's fault.
+            if not self._blame(member, weight=self.plan.pool.rules.machine_failures or 1):
+                member.incarnation = self.options.restarts
+            self._replace(member, schedule, str(cause), blamed=True)
         else:
             raise cause from None if isinstance(cause, GamutError) else error
 
@@ -200,10 +244,29 @@ class RayFleet:
         if heard.progress != member.progress:
             member.progress, member.moved = heard.progress, now
 
+    def _blame(self, member: _Member, *, weight: int = 1) -> bool:
+        """Notes that an actor failed where it was; returns whether that machine rests now."""
+        if not member.machine and ray.wait([member.asked], timeout=0)[0]:
+            with contextlib.suppress(RayActorError, RayTaskError, GetTimeoutError):
+                member.machine = ray.get(member.asked, timeout=1.0)
+        now, alive = time.monotonic(), [n["NodeID"] for n in ray.nodes() if n["Alive"]]
+        if not self._machines.failed(member.machine, now, alive, weight=weight):
+            return False
+        log.warning("machine %s gets no more games for a while: they fail there", member.machine)
+        return True
+
     def _replace(
-        self, member: _Member, schedule: Schedule, reason: str, *, phase: Phase = "actor"
+        self,
+        member: _Member,
+        schedule: Schedule,
+        reason: str,
+        *,
+        phase: Phase = "actor",
+        blamed: bool = False,
     ) -> None:
         """Buries an actor; what it held is played again."""
+        if not blamed:
+            self._blame(member)
         handle, member.handle = member.handle, None
         member.pending.clear()
         if handle is not None:
@@ -270,7 +333,7 @@ def _remote_host(
 
 
 class _OneThreadHost(GameHost):
-    """A host that keeps to its processor: many actors with many threads each stall one another.
+    """A host in an actor that keeps to its processor: many of many threads stall one another.
 
     Ray caps OpenMP by the processors of the actor; what it does not cap is capped here, before a
     bridge or a policy imports it.
@@ -280,3 +343,7 @@ class _OneThreadHost(GameHost):
         for name in ("OPENCV_FOR_THREADS_NUM", "NUMBA_NUM_THREADS"):
             os.environ.setdefault(name, "1")
         super().__init__(plan, number, incarnation)
+
+    def machine(self) -> str:
+        """Returns the id of Ray's node it is on."""
+        return str(ray.get_runtime_context().get_node_id())

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from rollout.api import Bridge, Deadlines, Fragment, Loss, PolicyRecipe, Start, Task, Trainable
+from rollout.api import (
+    Bridge,
+    BridgeSpec,
+    Fragment,
+    Loss,
+    PolicyRecipe,
+    Resources,
+    Start,
+    Task,
+    Trainable,
+)
 from rollout.host.player import Player, PlayOptions
 from rollout.host.pool import Pool
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
@@ -22,12 +32,12 @@ if TYPE_CHECKING:
     from rollout.config import HostConfig
 
 
-def pool_options(host: HostConfig, own: Deadlines) -> PoolOptions:
+def pool_options(host: HostConfig, spec: BridgeSpec) -> PoolOptions:
     """Returns how games are hosted by a configuration.
 
     Args:
         host: the configuration.
-        own: deadlines of the bridge, for those that the configuration leaves open.
+        spec: of the bridge, for the deadlines and needs that the configuration leaves open.
     """
     minutes = host.recycle_minutes
     rules = Supervision(
@@ -41,8 +51,15 @@ def pool_options(host: HostConfig, own: Deadlines) -> PoolOptions:
         spares=host.spares,
         boots=host.boots,
         policy_s=host.policy_s,
+        machine_failures=host.machine_failures,
     )
-    return PoolOptions(host.isolation, host.restarts, host.deadlines(own), supervision=rules)
+    return PoolOptions(
+        host.isolation,
+        host.restarts,
+        host.deadlines(spec.deadlines),
+        supervision=rules,
+        needs=host.needs(spec.resources),
+    )
 
 
 @dataclass(frozen=True)
@@ -73,6 +90,11 @@ class HostPlan:
     def slots(self) -> int:
         """Number of episodes that one player plays at a time."""
         return self.instances * self.width
+
+    @property
+    def needs(self) -> Resources:
+        """What one instance needs of the machine it runs on."""
+        return self.pool.needs or self.bridge.spec.resources
 
     def build(self, number: int, incarnation: int, workdir: Path) -> Player:
         """Returns the player with this number, its games being launched."""

@@ -138,7 +138,7 @@ class InferenceActors:
 
     def __init__(self, plan: HostPlan, options: InferenceOptions, *, hosts: int) -> None:
         nodes = read_nodes()
-        require_room(options, plan.bridge.spec.resources.gpus * plan.instances * hosts, nodes)
+        require_room(options, plan.needs.gpus * plan.instances * hosts, nodes)
         self._options = options
         actor = ray.remote(
             num_cpus=_processors(plan, options, hosts, nodes),
@@ -304,9 +304,7 @@ def _processors(
         return options.cpus
     left = sum(node.has("CPU") for node in nodes)
     if hosts:
-        placed = actor_options(
-            plan.bridge.spec.resources, hosts, instances=plan.instances, nodes=nodes
-        )
+        placed = actor_options(plan.needs, hosts, instances=plan.instances, nodes=nodes)
         left -= hosts * float(placed["num_cpus"])
     # Ray counts in ten-thousandths.
     return math.floor(min(options.cpus, max(left, 0.0) / options.actors) * 1e4) / 1e4

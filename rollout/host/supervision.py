@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from rollout.api import Deadlines
+from rollout.api import Deadlines, Resources
 
 Isolation = Literal["auto", "in_process", "subprocess"]
 
@@ -42,6 +42,8 @@ class Supervision:
         spares: games that are kept launched and waiting, to take the place of one that fails.
         boots: games that may come up at the same time on one machine; None for any number.
         policy_s: deadline for a policy to decide; an actor in which it takes longer is replaced.
+        machine_failures: actors that may fail on one machine within ``window_s`` before it rests
+            for ``quarantine_s``, while there are machines that fail less; None for any number.
     """
 
     restarts: int = 5
@@ -55,6 +57,7 @@ class Supervision:
     spares: int = 0
     boots: int | None = None
     policy_s: float = 300.0
+    machine_failures: int | None = 3
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class PoolOptions:
         deadlines: seconds for each phase; None for the bridge's own.
         keep_workdirs: whether the folders of dead instances are left for inspection.
         supervision: when games are replaced; None for the rules by default.
+        needs: what one game needs of its machine; None for what its bridge says.
     """
 
     isolation: Isolation = "auto"
@@ -75,6 +79,7 @@ class PoolOptions:
     deadlines: Deadlines | None = None
     keep_workdirs: bool = False
     supervision: Supervision | None = None
+    needs: Resources | None = None
 
     @property
     def rules(self) -> Supervision:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
+from rollout.api import Resources
 from rollout.config import (
     BridgeConfig,
     Directory,
@@ -79,12 +80,31 @@ class LearnersConfig(Section):
 
     count: int = key(0, "Processes that share each update; 0 learns in the trainer's own.", ge=0)
     gpus: float = key(0.0, "GPUs of each; 0 learns on processors.", ge=0)
+    resources: dict[str, Annotated[float, Field(gt=0)]] = key(
+        dict,
+        "What each process needs of its machine beside, by the names of Ray's resources: "
+        "{gamut_learner: 1} places it on a machine that was started with any.",
+    )
     threads: int = key(
         1,
         "Threads of torch in each; 0 for all. More than one pays for convolutions on an otherwise "
         "idle machine, and costs dearly elsewhere.",
         ge=0,
     )
+
+    @model_validator(mode="after")
+    def _placed(self) -> LearnersConfig:
+        if self.resources and not self.count:
+            raise ValueError(
+                "resources: with count=0 the trainer's own process learns, wherever that is; set "
+                "count to 1 or more"
+            )
+        return self
+
+    @property
+    def needs(self) -> Resources:
+        """What each process needs that no other can share."""
+        return Resources(cpus=0.0, memory_mb=0, gpus=self.gpus, custom=dict(self.resources))
 
 
 class CheckpointConfig(Section):

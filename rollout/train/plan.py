@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rollout.api import Bridge, PolicyRecipe, StateSet, Task
+from rollout.api import Bridge, PolicyRecipe, Resources, StateSet, Task
 from rollout.errors import ConfigError
 from rollout.host import PlayOptions
 from rollout.host.hosting import HostPlan, pool_options
@@ -69,6 +69,11 @@ class TrainPlan:
         signals = chosen_signals(config.episodes.signals, list(spec.signals))
         return cls(config, bridge, task, states, recipe, reads, signals)
 
+    @property
+    def needs(self) -> Resources:
+        """What one game needs of the machine it runs on."""
+        return self.config.host.needs(self.bridge.spec.resources)
+
     def network(self) -> Any:
         """Returns the network as training begins with it, a ``torch.nn.Module``."""
         spec = self.bridge.spec
@@ -84,7 +89,7 @@ class TrainPlan:
             seed=c.seed,
             instances=c.instances,
             width=c.width,
-            pool=pool_options(c.host, self.bridge.spec.deadlines),
+            pool=pool_options(c.host, self.bridge.spec),
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, True, c.host.retries, False),
         )
         schedule = Schedule(

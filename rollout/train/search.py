@@ -46,7 +46,7 @@ def search(config: SearchConfig, session: Session) -> str | None:
         InputError: the configuration is wrong; nothing was launched.
     """
     first = {name: ends_of(values)[0] for name, values in config.space.items()}
-    TrainPlan.make(config.trial(first, config.output))
+    plan = TrainPlan.make(config.trial(first, config.output))
     require_session(config.ray.address)
     with contextlib.ExitStack() as stack:
         run = RunDirectory.create(config.output, config, resume=session.resume)
@@ -59,11 +59,27 @@ def search(config: SearchConfig, session: Session) -> str | None:
         stack.enter_context(ray_session(config.ray.address))
         metrics.listen(stack.enter_context(RayExporter(run.run_id, "search")))
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place
-        trials = _fit(config.model_copy(update={"output": run.path}), metrics, progress)
+        config_here = config.model_copy(update={"output": run.path})
+        trials = _fit(config_here, _bundles(plan), metrics, progress)
     return _conclude(config, run, trials)
 
 
-def _fit(config: SearchConfig, metrics: Metrics, progress: Progress) -> list[dict[str, Any]]:
+def _bundles(plan: TrainPlan) -> list[dict[str, float]]:
+    """Returns what a trial asks for: for itself, for each of its runners, for each learner."""
+    c, needs = plan.config, plan.needs
+    games = {name: amount * c.instances for name, amount in needs.custom.items()}
+    runner = {"CPU": 1.0, "GPU": needs.gpus * c.instances, **games}
+    learner = {"CPU": 1.0, "GPU": c.learners.gpus, **c.learners.resources}
+    asked = [{"CPU": 1.0}, *[runner] * c.runners, *[learner] * c.learners.count]
+    return [{name: amount for name, amount in each.items() if amount} for each in asked]
+
+
+def _fit(
+    config: SearchConfig,
+    bundles: list[dict[str, float]],
+    metrics: Metrics,
+    progress: Progress,
+) -> list[dict[str, Any]]:
     """Runs all trials; returns what became of each, the best first."""
     # Tune's own files, tables and boards would say again what run directories say.
     os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
@@ -84,8 +100,7 @@ def _fit(config: SearchConfig, metrics: Metrics, progress: Progress) -> list[dic
             grace_period=config.asha.grace_steps,
             reduction_factor=config.asha.reduction,
         )
-    helpers = config.train.runners + config.train.learners.count
-    needs = tune.PlacementGroupFactory([{"CPU": 1.0}] * (1 + helpers))
+    needs = tune.PlacementGroupFactory(bundles)
 
     def trial(point: Mapping[str, Any]) -> None:
         number = tune.get_context().get_trial_id().rpartition("_")[2]

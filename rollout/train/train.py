@@ -80,7 +80,8 @@ def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> 
         stack.enter_context(ray_session(config.ray.address))
         metrics.listen(stack.enter_context(RayExporter(run.run_id, "train")))
         if config.runners:
-            require_resources(plan.bridge.spec.resources, config.runners * config.instances)
+            require_resources(plan.needs, config.runners * config.instances)
+        require_resources(config.learners.needs, config.learners.count, what="learner")
         algorithm = _algorithm(plan)
         stack.callback(algorithm.stop)
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place

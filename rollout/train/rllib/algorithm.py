@@ -86,7 +86,7 @@ class ColumnPPOConfig(PPOConfig):  # type: ignore[misc] # RLlib is untyped
 
 def config_of(plan: TrainPlan) -> ColumnPPOConfig:
     """Returns the RLlib configuration of a run."""
-    c, spec = plan.config, plan.bridge.spec
+    c, spec, needs = plan.config, plan.bridge.spec, plan.needs
     config = ColumnPPOConfig()
     config.environment(
         observation_space=spec.observation_space,
@@ -94,14 +94,14 @@ def config_of(plan: TrainPlan) -> ColumnPPOConfig:
         env_config={PLAN: plan},
         disable_env_checking=True,
     )
-    share = _share(c.runners * spec.resources.cpus + c.learners.count)
+    share = _share(c.runners * needs.cpus + c.learners.count)
     config.env_runners(
         env_runner_cls=FragmentRunner,
         num_env_runners=c.runners,
-        num_cpus_per_env_runner=share * spec.resources.cpus,
-        num_gpus_per_env_runner=spec.resources.gpus * c.instances,
+        num_cpus_per_env_runner=share * needs.cpus,
+        num_gpus_per_env_runner=needs.gpus * c.instances,
         custom_resources_per_env_runner={
-            name: amount * c.instances for name, amount in spec.resources.custom.items()
+            name: amount * c.instances for name, amount in needs.custom.items()
         },
         rollout_fragment_length=c.fragment.steps,
     )
@@ -109,6 +109,7 @@ def config_of(plan: TrainPlan) -> ColumnPPOConfig:
         num_learners=c.learners.count,
         num_cpus_per_learner=share,
         num_gpus_per_learner=c.learners.gpus,
+        custom_resources_per_learner=dict(c.learners.resources),
         learner_class=ColumnLearner,
     )
     config.training(

@@ -109,5 +109,5 @@ class _Games(RemoteVectorEnv):
             states=plan.states,
             width=c.width,
             seed=c.seed,  # the runner resets it with a seed of its own
-            options=pool_options(c.host, plan.bridge.spec.deadlines),
+            options=pool_options(c.host, plan.bridge.spec),
         )
