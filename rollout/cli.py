@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from rollout.config import LogConfig, help_text, load_config, parse_set
 from rollout.configuration import document
 from rollout.configuration.explain import plugins_named
-from rollout.errors import BudgetExhausted, ConfigError, InputError
+from rollout.errors import BudgetExhausted, ConfigError, InputError, is_disk_full
 from rollout.observe.logs import set_up_logging
 
 DONE, FAILED, WRONG_INPUT, ENDED_SHORT = 0, 1, 2, 3
@@ -174,8 +174,11 @@ def _run(function: Callable[[M, Session], str | None], config: M, session: Sessi
         missing = function(config, session)
     except InputError as error:
         return _wrong(error)
-    except BudgetExhausted as error:
-        return _say(ENDED_SHORT, f"ended short: {_one_line(error)}")
+    except (BudgetExhausted, OSError) as error:
+        if not isinstance(error, BudgetExhausted) and not is_disk_full(error):
+            raise
+        how = "; make room, then go on with --resume" if is_disk_full(error) else ""
+        return _say(ENDED_SHORT, f"ended short: {_one_line(error)}{how}")
     except KeyboardInterrupt as error:
         signum = error.signum if isinstance(error, Stopped) else signal.SIGINT
         return _stopped(signum)

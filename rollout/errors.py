@@ -17,6 +17,7 @@
     │   ├── GameStartError                 it did not come up
     │   ├── GameTimeout (TimeoutError)     it did not answer within its deadline
     │   └── GameCrashed                    its process ended, or it raised
+    ├── DiskFullError (OSError)            no room to record; exit status 3
     ├── BudgetExhausted                    a slot failed too often; exit status 3
     ├── OutOfTurnError (RuntimeError)      methods were called in an order that is forbidden
     └── ContractError (AssertionError)     a plug-in breaks the contract of its seam
@@ -27,6 +28,7 @@ Each also inherits the matching builtin, so code that has never heard of Gamut c
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
 
 
@@ -108,6 +110,16 @@ class GameTimeout(GameError, TimeoutError):  # noqa: N818 - reads as what happen
 
 class GameCrashed(GameError):  # noqa: N818 - reads as what happened
     """A game's process ended or its code raised."""
+
+
+class DiskFullError(GamutError, OSError):
+    """The disk, a quota or a file size limit has no room; what was written before is whole."""
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Returns whether an error says that there is no room to write."""
+    full = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+    return isinstance(error, DiskFullError) or (isinstance(error, OSError) and error.errno in full)
 
 
 class BudgetExhausted(GamutError):  # noqa: N818 - reads as what happened

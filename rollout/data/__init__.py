@@ -13,7 +13,7 @@ were lost by our machinery, *damaged* ones miss steps: none of the three is ever
 from rollout.data.codec import Codec, parse_codec
 from rollout.data.doctor import Report, doctor
 from rollout.data.health import Finding
-from rollout.data.layout import DiskFullError, Layout
+from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, describe_dataset, read_manifest
 from rollout.data.reader import Dataset
 from rollout.data.refs import Counts, Episode, EpisodeRef, Finished, Piece, Window, part_of_set
@@ -22,6 +22,7 @@ from rollout.data.replay import export_actions, play_text, play_video
 from rollout.data.schema import Column, arrow_schema, columns_of_schema, spaces_of_schema
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.data.writer import DatasetWriter
+from rollout.errors import DiskFullError
 
 __all__ = [
     "Codec",

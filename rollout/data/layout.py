@@ -17,7 +17,6 @@ written starts with a dot and ends in ``.tmp``; no reader of Parquet folders loo
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import itertools
 import json
@@ -30,15 +29,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rollout.errors import DatasetError, DatasetLockedError
+from rollout.errors import DatasetLockedError, DiskFullError, is_disk_full
 
 _NUMBERED = re.compile(r"shard-(\d{6,})\.(parquet|json|arrows)")
 _LOCK_WAIT_S = 0.5  # longer than anyone holds the lock just to ask who has it
-_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-
-
-class DiskFullError(DatasetError, OSError):
-    """The disk, a quota or a file size limit has no room for what was to be written."""
 
 
 @contextmanager
@@ -51,7 +45,7 @@ def full_disk_named(path: Path, doing: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if isinstance(error, DiskFullError) or not is_disk_full(error):
             raise
         raise DiskFullError(
             f"no room on the disk while {doing} {path}: {error}. Everything recorded before is "

@@ -1,3 +1,4 @@
+import errno
 import logging
 import os
 import signal
@@ -12,7 +13,7 @@ import pytest
 
 from rollout.cli import Session, Stop, Stopped, main
 from rollout.config import LogConfig, RunConfig, key
-from rollout.errors import BudgetExhausted, DatasetError
+from rollout.errors import BudgetExhausted, DatasetError, DiskFullError
 
 
 class Config(RunConfig):
@@ -99,6 +100,28 @@ def test_a_run_that_ends_short_says_so_with_status_3(capsys) -> None:
 
     assert run(function) == 3
     assert capsys.readouterr().err == "ended short: slot 3 failed 5 times\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left on device"), DiskFullError("no room for the shard")],
+)
+def test_a_full_disk_ends_it_short_and_says_how_to_go_on(capsys, error) -> None:
+    def function(config: Config, session: Session) -> None:
+        raise error
+
+    assert run(function) == 3
+    said = capsys.readouterr().err
+    assert str(error) in said
+    assert "--resume" in said
+
+
+def test_any_other_error_of_the_system_is_a_bug() -> None:
+    def function(config: Config, session: Session) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    with pytest.raises(PermissionError):
+        run(function)
 
 
 def test_a_bug_keeps_its_traceback() -> None:
