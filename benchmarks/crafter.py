@@ -22,7 +22,7 @@ from rollout.train.episodes import read_episodes
 
 PREFIX = "signal/achievement/"
 
-PUBLISHED = [
+PUBLISHED = [  # Hafner 2022, arXiv 2109.06780, table 1
     ["human experts (Hafner 2022)", "50.5 ± 6.8", "14.3 ± 2.3"],
     ["DreamerV2, 1 M steps (Hafner 2022)", "10.0 ± 1.2", "9.0 ± 1.7"],
     ["PPO, 1 M steps (Hafner 2022)", "4.6 ± 0.3", "4.2 ± 1.2"],
