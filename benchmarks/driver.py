@@ -86,18 +86,18 @@ def main() -> None:
     setups = [(n, n // NODES) for n in args.instances] + [(n, 16) for n in args.instances]
     found = {setup: list[dict[str, float]]() for setup in setups}
     for number in range(args.rounds):
-        for setup in found:
+        for setup, runs in found.items():
             # Simulated machines with room for every actor; the computer's own cores are two.
             cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 64})
             for _ in range(NODES - 1):
                 cluster.add_node(num_cpus=64)
             try:
                 ray.init(address=cluster.address, logging_level="ERROR")
-                found[setup].append(driver(*setup, args.seconds))
+                runs.append(driver(*setup, args.seconds))
             finally:
                 ray.shutdown()
                 cluster.shutdown()
-            print(number, found[setup][-1], flush=True)
+            print(number, runs[-1], flush=True)
     rows = []
     for each in found.values():
         one = each[0]

@@ -158,7 +158,7 @@ class RayFleet:
             return ()
         member.waiting = report.waiting
         member.moved, member.progress = time.monotonic(), max(0, member.progress)
-        self.news.abandoned += report.abandoned
+        self.news.read(report)
         self.news.hosts.note(member.number, report.figures)
         self.news.hosts.queue("in_flight", sum(len(m.pending) for m in self._members))
         results = [result for fragment in fragments for result in fragment.results]

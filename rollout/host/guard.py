@@ -214,6 +214,34 @@ def _signal_all(number: int) -> None:
             continue  # it ended in between, or became another user, whom we cannot touch
 
 
+def remove_folders(folders: str, owner: str) -> None:
+    """Removes the folders of a host that has died, if this was the last of its games to end.
+
+    Args:
+        folders: their paths, with ``:`` between them.
+        owner: mark of the host.
+    """
+    mark = f"GAMUT_OWNER={owner}".encode()
+    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib is slow to import
+        if name.isdigit() and mark in read(f"/proc/{name}/environ").split(b"\0"):
+            return
+    import fcntl  # noqa: PLC0415 - most guards need neither
+    import shutil  # noqa: PLC0415
+
+    for folder in filter(None, folders.split(":")):
+        try:
+            lock = os.open(f"{folder}/.gamut-owner", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:  # somebody else has removed it
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+        except OSError:  # its host lives, or another guard is at it
+            continue
+        finally:
+            os.close(lock)
+
+
 def _closed(control: int) -> bool:
     poller = select.poll()
     poller.register(control, select.POLLIN)
@@ -266,6 +294,8 @@ def main(arguments: list[str]) -> int:
         grace_s = guard.watch()
     finally:
         guard.end(grace_s)
+        if grace_s > 0:  # the host has gone
+            remove_folders(marks.get("GAMUT_FOLDERS", ""), marks.get("GAMUT_OWNER", ""))
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,15 +22,20 @@ from rollout.api import (
     Task,
     Trainable,
 )
+from rollout.api.fragment import Phase
 from rollout.host.player import Player, PlayOptions
 from rollout.host.pool import Pool
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Schedule
 from rollout.host.supervision import PoolOptions, Supervision
 from rollout.observe.hosts import HostFigures, HostTable
+from rollout.observe.logs import about
 
 if TYPE_CHECKING:
     from rollout.config import HostConfig
+
+
+log = logging.getLogger(__name__)
 
 
 def pool_options(host: HostConfig, spec: BridgeSpec) -> PoolOptions:
@@ -114,11 +120,13 @@ class Report:
         waiting: episodes on offer that no slot has taken yet.
         abandoned: episodes given up since the last report.
         figures: how its games fare.
+        idle_failures: instance, phase and reason of games that failed with no episode in them.
     """
 
     waiting: int
     abandoned: tuple[Start, ...]
     figures: HostFigures
+    idle_failures: tuple[tuple[int, Phase, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +172,9 @@ class GameHost:
         player.offer(starts)
         fragments = player.next_fragments()
         abandoned, player.abandoned = tuple(player.abandoned), []
+        failures, player.idle_failures = tuple(player.idle_failures), []
         waiting = len(player.starts)
-        return Report(waiting, abandoned, player.pool.figures(waiting)), fragments
+        return Report(waiting, abandoned, player.pool.figures(waiting), failures), fragments
 
     def pulse(self) -> Pulse:
         """Returns a sign of life; may be asked while it plays, by another thread."""
@@ -193,6 +202,13 @@ class FleetNews:
     abandoned: list[Start] = field(default_factory=list)
     replaced: int = 0
     hosts: HostTable = field(default_factory=HostTable)
+
+    def read(self, report: Report) -> None:
+        """Takes in what a report tells beside its fragments, and says what nothing else does."""
+        self.abandoned += report.abandoned
+        for instance, phase, reason in report.idle_failures:
+            with about(instance=instance):
+                log.warning("a game failed in %s, with no episode in it: %s", phase, reason)
 
 
 class Fleet(Protocol):
@@ -226,7 +242,7 @@ class LocalFleet:
         while True:
             report, fragments = self._host.play(schedule.take(max(0, want - waiting)))
             waiting = report.waiting
-            self.news.abandoned += report.abandoned
+            self.news.read(report)
             self.news.hosts.note(0, report.figures)
             if not fragments and schedule.exhausted:
                 return

@@ -14,7 +14,13 @@ from typing import Any
 
 import numpy as np
 import ray
-from ray.exceptions import ActorDiedError, GetTimeoutError, RayActorError, RayTaskError
+from ray.exceptions import (
+    ActorDiedError,
+    GetTimeoutError,
+    ObjectLostError,
+    RayActorError,
+    RayTaskError,
+)
 
 from rollout.api import Start
 from rollout.cluster.resources import Node, actor_options, read_nodes
@@ -91,7 +97,7 @@ def _get(ref: Any, timeout_s: float) -> Any:
         raise Unreachable(f"did not answer within {timeout_s:.3g} s") from error
     except ActorDiedError as error:  # only once its restarts are used up, else it is unavailable
         raise Gone(_short(error)) from error
-    except RayActorError as error:
+    except (RayActorError, ObjectLostError) as error:  # an answer may die with its machine
         raise Unreachable(_short(error)) from error
 
 

@@ -76,6 +76,7 @@ class Player:
     Attributes:
         starts: episodes waiting for a free slot, first come first served.
         abandoned: episodes that were lost more often than they are retried.
+        idle_failures: instance, phase and reason of failures by which no episode was lost.
         progress: counts everything that happened; a host that stands still has hung.
         deciding_since: when the policy was last asked, monotonic seconds; None once it answered.
     """
@@ -92,6 +93,7 @@ class Player:
         self.pool, self.task, self.policy, self.options = pool, task, policy, options
         self.starts: deque[Start] = deque()
         self.abandoned: list[Start] = []
+        self.idle_failures: list[tuple[int, Phase, str]] = []
         self.progress = 0
         self.deciding_since: float | None = None
         self._first = first_instance
@@ -285,6 +287,8 @@ class Player:
         number = event.instance
         track = self._tracks[number]
         self._last_failure = event.reason
+        if not track.resetting and all(start is None for start in track.referee.starts):
+            self.idle_failures.append((self._first + number, event.phase, event.reason))
         for slot, start in enumerate(track.referee.starts):
             if start is not None:
                 result = track.referee.finish(slot, "lost", 0)

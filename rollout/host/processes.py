@@ -26,6 +26,7 @@ from pathlib import Path
 from rollout.host.guard import read
 
 RUN_ID, OWNER, GAME = "GAMUT_RUN_ID", "GAMUT_OWNER", "GAMUT_GAME"
+FOLDERS = "GAMUT_FOLDERS"  # of the process that launched it, for the guard to remove
 OWNER_FILE = ".gamut-owner"
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux keeps it; nothing is created here
 _PREFIX = "gamut-"
@@ -121,7 +122,8 @@ def game_marks() -> dict[str, str]:
     The run comes from this process's own ``GAMUT_RUN_ID``; the game gets a name of its own.
     """
     run = os.environ.get(RUN_ID, "unnamed")
-    return {RUN_ID: run, OWNER: owner_mark(), GAME: uuid.uuid4().hex}
+    folders = ":".join(str(folder) for folder in list(_locks))
+    return {RUN_ID: run, OWNER: owner_mark(), GAME: uuid.uuid4().hex, FOLDERS: folders}
 
 
 def marked_processes() -> list[MarkedProcess]:

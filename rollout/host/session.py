@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rollout.cluster.addresses import ADDRESS, require_cluster
 from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write_own_token
@@ -107,7 +108,8 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
     import ray  # noqa: PLC0415 - only after the authentication mode is decided
 
     # Workers of a cluster that runs have the environment of their machine, not ours.
-    ours = {name: os.environ[name] for name in (RUN_ID,) if name in os.environ}
+    run = os.environ.get(RUN_ID)
+    more: dict[str, Any] = {"runtime_env": {"env_vars": {RUN_ID: run}}} if run else {}
     try:
         if target is None:
             ray.init(
@@ -119,9 +121,9 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
         elif _IN_JOB in os.environ and address is None:
             # The address, the working directory and the environment come from the job itself;
             # saying any of them again is refused by Ray; saying more is not.
-            ray.init(runtime_env={"env_vars": ours}, logging_level=logging.WARNING)
+            ray.init(**more, logging_level=logging.WARNING)
         else:
-            ray.init(address=target, runtime_env={"env_vars": ours}, logging_level=logging.WARNING)
+            ray.init(address=target, **more, logging_level=logging.WARNING)
     except (ConnectionError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "ersion mismatch" not in str(error):
             raise

@@ -238,10 +238,12 @@ def test_a_ray_that_runs_already_is_used_and_left_alone(inits):
 def test_in_a_job_ray_is_given_nothing_that_the_job_says_already(inits, monkeypatch, head):
     monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
     monkeypatch.setenv("RAY_ADDRESS", head.address)
+    monkeypatch.setenv("GAMUT_RUN_ID", "run-7")
     with ray_session():
         pass
     ((options, mode, _),) = inits.asked
-    assert not options.keys() & {"address", "runtime_env", "namespace", "num_cpus"}
+    assert not options.keys() & {"address", "namespace", "num_cpus"}
+    assert options["runtime_env"] == {"env_vars": {"GAMUT_RUN_ID": "run-7"}}
     assert mode == "disabled"
 
 

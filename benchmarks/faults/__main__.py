@@ -1,0 +1,117 @@
+"""Runs the fault table, or some of its rows, and prints it.
+
+    python -m benchmarks.faults [--only NAME ...] [--seconds 600] [--keep] [--save]
+
+``--seconds`` is how long crashing games play. Rows that were run before are kept in
+``benchmarks/results/faults.json`` with the date of each; ``--save`` writes the table of all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.faults import clock, nodes, processes, storage
+from benchmarks.faults.check import Row
+from benchmarks.report import header, save, table
+
+HEAD = ["fault", "injected", "what was counted", "how it ended", "what must hold", "s", "when"]
+
+
+def rows(seconds: float) -> dict[str, Callable[[Path], Row]]:
+    """Returns every row by its name, in the order of the table."""
+    return {
+        "game": processes.one_game,
+        "grandchild": processes.one_grandchild,
+        "host": processes.host_actor,
+        "evaluation": processes.evaluation_actor,
+        "inference": processes.inference_actor,
+        "recorder": processes.recorder,
+        "driver": processes.driver,
+        "raylet": nodes.raylet,
+        "everything": processes.everything,
+        "cluster": nodes.whole_cluster,
+        **{f"hang-{each}": processes.hang(each) for each in ("start", "reset", "step", "close")},
+        "crashing": partial(processes.crashing, seconds=seconds),
+        "leak": processes.leak,
+        "disk-full": storage.disk_full,
+        "damage": storage.damage,
+        "network": nodes.network_cut,
+        "network-dead": nodes.network_cut_and_declared_dead,
+        "job": nodes.job,
+        "clock": clock.jump,
+    }
+
+
+def run(name: str, row: Callable[[Path], Row], *, keep: bool) -> dict[str, Any]:
+    """Returns what became of a row; whatever goes wrong in it is told in the table."""
+    folder = Path(tempfile.mkdtemp(prefix="gf-", dir="/tmp"))
+    began = time.monotonic()
+    try:
+        found = row(folder)
+    except Exception as error:  # noqa: BLE001 - the other rows are still to be run
+        traceback.print_exc()
+        words = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+        found = Row(name, "", "", "", [words])
+    took = time.monotonic() - began
+    if keep or found.wrong:
+        print(f"kept: {folder}", flush=True)
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    when = f"{datetime.now(UTC):%Y-%m-%d %H:%M}"
+    return {**asdict(found), "seconds": took, "when": when}
+
+
+def main() -> None:
+    """Runs rows one after the other."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
+    parser.add_argument("--store", type=Path, default=Path("benchmarks/results/faults.json"))
+    parser.add_argument("--keep", action="store_true", help="keep the folders of all runs")
+    parser.add_argument("--save", action="store_true", help="write the table of all rows so far")
+    args = parser.parse_args()
+    every = rows(args.seconds)
+    if unknown := set(args.only) - set(every):
+        parser.error(f"no row {', '.join(sorted(unknown))}; there are {', '.join(every)}")
+    known = json.loads(args.store.read_text()) if args.store.exists() else {}
+    for name in args.only or every:
+        known[name] = run(name, every[name], keep=args.keep)
+        cells = Row(**{k: known[name][k] for k in _FIELDS}).cells()
+        print(f"{name} ({known[name]['seconds']:.0f} s): {' | '.join(cells)}", flush=True)
+        if args.save:
+            args.store.write_text(json.dumps(known, indent=1) + "\n")
+    text = header("Faults", "python -m benchmarks.faults") + "\n"
+    text += (
+        "Each row is a run of its own on the chaos game, hurt from outside; see "
+        "`benchmarks/faults/check.py` for what must hold after every one.\n\n"
+    )
+    done = [known[name] for name in every if name in known]
+    cells = [[*_cells(each), f"{each['seconds']:.0f}", each["when"]] for each in done]
+    text += table(HEAD, cells)
+    if args.save:
+        save("faults", text)
+    else:
+        print(text)
+
+
+_FIELDS = ("fault", "injected", "held", "ended", "wrong")
+
+
+def _cells(each: dict[str, Any]) -> list[str]:
+    cells = Row(**{k: each[k] for k in _FIELDS}).cells()
+    return [" ".join(cell.split()).replace("|", "\\|") for cell in cells]
+
+
+if __name__ == "__main__":
+    main()

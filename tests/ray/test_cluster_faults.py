@@ -1,0 +1,240 @@
+"""Two Ray nodes, and what becomes of a run when one dies, all die, or the network is cut."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from benchmarks.faults.cluster import Networks, TwoNodes, kill_all, tree_of
+from rollout.data import Dataset, doctor
+from rollout.errors import DatasetError
+from rollout.host.processes import marked_processes
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 10.0
+EPISODES = 160
+CUT_S = 8.0
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.slow,
+    pytest.mark.xdist_group("ray-2"),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture(scope="module")
+def nodes():
+    """Two nodes; where it can be, with a network between them that can be cut."""
+    with contextlib.ExitStack() as stack:
+        why_not = Networks.why_not()
+        networks = None if why_not else stack.enter_context(Networks())
+        cluster = TwoNodes(networks=networks, resources='{"gamut_game": 1}')
+        yield stack.enter_context(cluster), networks, why_not
+
+
+@pytest.fixture
+def cluster(nodes):
+    nodes[0].mend()
+    return nodes[0]
+
+
+class Run:
+    """A collection by ``scripts/collect.py`` with real games, on whichever cluster."""
+
+    def __init__(self, folder: Path) -> None:
+        self.output, self.said = folder / "run", folder / "said.txt"
+        self.config = folder / "config.yaml"
+        self.config.write_text(
+            yaml.safe_dump(
+                {
+                    "output": str(self.output),
+                    "bridge": {"name": "chaos", "mean_steps": 30, "step_latency": 0.02},
+                    "policy": "random",
+                    "episodes": EPISODES,
+                    "actors": 2,
+                    "width": 8,
+                    "fragment": {"steps": 16},
+                    "host": {"retries": 20},
+                    "wandb": {"mode": "disabled"},
+                }
+            )
+        )
+
+    def begin(self, cluster: TwoNodes | None, *more: str) -> subprocess.Popen:
+        address = "null" if cluster is None else cluster.address
+        inside, env = ([], {**os.environ}) if cluster is None else (cluster.inside, {**cluster.env})
+        command = [*inside, sys.executable, "scripts/collect.py", "--config", str(self.config)]
+        command += ["--resume", "--set", f"ray.address={address}", *more]
+        with self.said.open("ab") as said:
+            self.driver = subprocess.Popen(command, cwd=ROOT, env=env, stdout=said, stderr=said)
+        return self.driver
+
+    def finished(self) -> list[int]:
+        try:
+            with Dataset(self.output / "dataset") as dataset:
+                return sorted(ref.episode for ref in dataset.episodes())
+        except DatasetError:
+            return []
+
+    def until(self, condition, seconds=90.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, self.said.read_text()
+            assert self.driver.poll() is None, self.said.read_text()
+            time.sleep(0.1)
+
+    def end(self, seconds=120.0) -> int:
+        try:
+            return self.driver.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(self.said.read_text()) from None
+        finally:
+            kill_all(tree_of(self.driver.pid))
+
+    def processes(self) -> list[str]:
+        run = json.loads((self.output / "run.json").read_text())["run_id"]
+        return [each.command for each in marked_processes() if each.run == run]
+
+    def assert_nobody_left(self):
+        end = time.monotonic() + LIMIT_S
+        while (left := self.processes()) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not left
+
+    def assert_whole(self):
+        """Every episode once, as reported; nothing to repair; nobody left."""
+        assert self.finished() == list(range(EPISODES))
+        summary = json.loads((self.output / "summary.json").read_text())
+        assert summary["status"] == "done"
+        assert summary["results"]["episodes"] == EPISODES
+        assert doctor(self.output / "dataset").clean
+        self.assert_nobody_left()
+
+
+def plays_on_both(cluster: TwoNodes) -> bool:
+    return all(node.workers("OneThreadHost") for node in (cluster.head, cluster.second))
+
+
+def test_a_network_that_is_cut_for_a_while(cluster, nodes, tmp_path):
+    """Nobody is declared dead that soon: what was under way goes on when packets come again."""
+    _, networks, why_not = nodes
+    if networks is None:
+        pytest.skip(why_not)
+    run = Run(tmp_path)
+    run.begin(cluster)
+    run.until(lambda: plays_on_both(cluster) and len(run.finished()) >= 10)
+    networks.cut()
+    time.sleep(CUT_S)
+    networks.heal()
+    assert run.end() == 0, run.said.read_text()
+    run.assert_whole()
+
+
+# A driver that holds fragments back until the node that they lie on has died. There is room for one
+# actor on each node, so that nobody can take the place of the one that dies with it.
+HOLDING = """
+import json, sys
+from collections import Counter
+from pathlib import Path
+from bridges.chaos import ChaosBridge
+from rollout.api import Resources, Splits, Task
+from rollout.config import build_plugin
+from rollout.evaluators import GameReward
+from rollout.host import PlayOptions, PoolOptions, fleet as hosts
+from rollout.host.fleet import FleetOptions, RayFleet
+from rollout.host.hosting import HostPlan
+from rollout.host.schedule import Schedule
+from rollout.host.session import ray_session
+
+with ray_session(sys.argv[1]):
+    import ray
+    bridge = ChaosBridge(zero_cost=True, mean_steps=200)
+    task = Task("walk", "", bridge.spec.state_space, GameReward())
+    policy = build_plugin("policies", "random", {})
+    # More than 100 KB each, so that Ray leaves them in the memory of the node that made them.
+    play = PlayOptions(steps=128, retries=5)
+    pool = PoolOptions(needs=Resources(cpus=0.01, memory_mb=10, custom={"gamut_game": 1}))
+    plan = HostPlan(bridge, task, policy, width=64, pool=pool, play=play)
+    fleet = RayFleet(plan, FleetOptions(actors=2))
+    states = Splits(task.state_space).take("train", 400)
+    ended, later = Counter(), Counter()
+    for number, fragment in enumerate(fleet.play(Schedule(states, seed=1, episodes=600))):
+        ended.update(r.start.episode for r in fragment.results if r.end != "lost")
+        if number == 3:
+            waiting = [ref for member in fleet._members for ref in member.pending]
+            ray.wait(waiting, num_returns=len(waiting), timeout=60, fetch_local=False)
+            Path(sys.argv[2]).touch()
+            sys.stdin.readline()
+    hosts._RELIEF_S = 3.0
+    for fragment in fleet.play(Schedule(states, seed=2, episodes=150)):
+        later.update(r.start.episode for r in fragment.results if r.end != "lost")
+    reasons = sorted({loss.reason.split(":")[0] for loss in fleet.news.losses})
+    counts = [len(ended), max(ended.values()), len(later), max(later.values())]
+    Path(sys.argv[2]).write_text(json.dumps([*counts, fleet.news.replaced, reasons]))
+    fleet.close()
+"""
+
+
+def test_what_a_node_holds_when_it_dies_is_played_by_others(cluster, tmp_path):
+    """Fragments that were ready, and episodes that wait for an actor that has no room any more."""
+    told, said = tmp_path / "told.json", tmp_path / "said.txt"
+    with said.open("w") as log:
+        driver = subprocess.Popen(
+            [*cluster.inside, sys.executable, "-c", HOLDING, cluster.address, str(told)],
+            cwd=ROOT,
+            env=cluster.env,
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        end = time.monotonic() + 90
+        while not told.exists():
+            assert time.monotonic() < end, said.read_text()
+            assert driver.poll() is None, said.read_text()
+            time.sleep(0.1)
+        cluster.second.raylet.kill()
+        cluster.second.process.wait(timeout=60)
+        driver.communicate(b"\n", timeout=120)
+    finally:
+        kill_all(tree_of(driver.pid))
+    assert driver.returncode == 0, said.read_text()
+    *counts, reasons = json.loads(told.read_text())
+    assert counts == [600, 1, 150, 1, 1]
+    assert len(reasons) == 1, "only what was lost with the node is an attempt"
+    assert "has not appeared; others play its" in said.read_text()
+
+
+def test_a_node_dies_while_games_play_on_both(cluster, tmp_path):
+    run = Run(tmp_path)
+    run.begin(cluster)
+    run.until(lambda: plays_on_both(cluster) and len(run.finished()) >= 10)
+    cluster.second.raylet.kill()
+    assert run.end() == 0, run.said.read_text()
+    run.assert_whole()
+    log = (run.output / "run.log").read_text()
+    assert "died: " in log
+    assert "episode lost in actor" in log
+
+
+def test_all_at_once(cluster, tmp_path):
+    """kill -9 of the driver and of every process of both nodes; then ``--resume``, without Ray."""
+    run = Run(tmp_path)
+    run.begin(cluster)
+    run.until(lambda: len(run.finished()) >= 10)
+    assert run.processes()
+    kill_all([*tree_of(run.driver.pid), *cluster.tree()])
+    assert run.end() == -9
+    run.assert_nobody_left()
+    kept = set(run.finished())
+    assert 10 <= len(kept) < EPISODES, "it was over, so this shows nothing"
+    run.begin(None, "actors=0")
+    assert run.end() == 0, run.said.read_text()
+    run.assert_whole()
