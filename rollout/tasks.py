@@ -17,12 +17,15 @@
 
 Within the ``parts`` of a composed evaluator (``rollout.composition``), ``{task: NAME}`` stands for
 the evaluator of another task of the same bridge.
+
+A bridge may also make tasks out of names that no file has (``rollout.api.bridge.TaskMaker``); where
+both know a name, the file counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,6 +33,7 @@ from rollout.api import Bridge, BridgeSpec, Factor, Limits, StateSpace, Task
 from rollout.api.state import Value
 from rollout.config import BridgeConfig, PluginConfig, Section, build_plugin, key
 from rollout.configuration import document
+from rollout.configuration.document import Document
 from rollout.configuration.load import from_document
 from rollout.configuration.plugins import REQUIRED, options_of
 from rollout.configuration.sections import Values
@@ -72,8 +76,25 @@ class _TaskFile(Section):
     metadata: dict[str, Any] = key(dict, "Whatever else one wants to know of it.")
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A task that was found.
+
+    Attributes:
+        name: what it is called, unless it says otherwise itself.
+        place: what messages say of it: the path of its file, or its name.
+        key: names it alone, however it was asked for.
+        document: what it says.
+    """
+
+    name: str
+    place: str
+    key: str
+    document: Document
+
+
 def task_names(spec: BridgeSpec) -> tuple[str, ...]:
-    """Returns the names of the tasks that come with a bridge, sorted."""
+    """Returns the names of the tasks that come with a bridge as files, sorted."""
     if spec.tasks is None or not spec.tasks.is_dir():
         return ()
     return tuple(sorted({p.stem for p in spec.tasks.iterdir() if p.suffix in _SUFFIXES}))
@@ -101,20 +122,23 @@ def load_task(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Task:
         task = Task("default", "", spec.state_space, evaluator)
         task.check(spec)
         return task
-    path = _find(spec, bridge_name, name_or_path)
-    file = _read(spec, bridge_name, path)
+    return _load(spec, bridge_name, _find(spec, bridge_name, name_or_path))
+
+
+def _load(spec: BridgeSpec, bridge_name: str, found: _Found) -> Task:
+    file, place = _read(spec, bridge_name, found), found.place
     if file.bridge not in ("", bridge_name):
         raise ConfigError(
-            f"{path}: bridge: the task is made for bridge {file.bridge!r}, and it was to be "
+            f"{place}: bridge: the task is made for bridge {file.bridge!r}, and it was to be "
             f"played in {bridge_name!r}; set bridge.name={file.bridge} or choose another task"
         )
     metadata = dict(file.metadata)
     if file.options:
         metadata["options"] = dict(file.options)
     task = Task(
-        name=file.name or path.stem,
+        name=file.name or found.name,
         goal=file.goal,
-        state_space=_state_space(spec, file.state_space, path),
+        state_space=_state_space(spec, file.state_space, place),
         evaluator=file.evaluator.build(),
         limits=Limits(file.limits.steps),
         difficulty=file.difficulty,
@@ -124,7 +148,7 @@ def load_task(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Task:
         task.check(spec)
     except UnknownNameError as error:
         raise UnknownNameError(
-            f"{error.kind}, needed by {path},", error.name, error.valid
+            f"{error.kind}, needed by {place},", error.name, error.valid
         ) from error
     return task
 
@@ -149,14 +173,14 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
     bridge: Bridge = config.build()
     if not name_or_path:
         return config, bridge, load_task(bridge.spec, config.name, "")
-    path = _find(bridge.spec, config.name, name_or_path)
-    needed = _read(bridge.spec, config.name, path).options
+    found = _find(bridge.spec, config.name, name_or_path)
+    needed = _read(bridge.spec, config.name, found).options
     if not needed:
-        return config, bridge, load_task(bridge.spec, config.name, str(path))
+        return config, bridge, _load(bridge.spec, config.name, found)
     try:
         bridge = build_plugin("bridges", config.name, {**config.options, **needed})
     except ConfigError as error:
-        raise ConfigError(f"{path}: options: {error}") from error
+        raise ConfigError(f"{found.place}: options: {error}") from error
     wanted = BridgeConfig.model_validate({"name": config.name, **config.options, **needed})
     options = options_of("bridges", config.name)
     for name in needed:
@@ -164,23 +188,25 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
         by_default = option.default is not REQUIRED and given == option.plain(option.default)
         if given != asked and not by_default:
             raise ConfigError(
-                f"bridge.{name}: the configuration says {given!r}, and the task {path} needs "
-                f"{asked!r}; leave the key out, or choose another task"
+                f"bridge.{name}: the configuration says {given!r}, and the task {found.place} "
+                f"needs {asked!r}; leave the key out, or choose another task"
             )
-    return wanted, bridge, load_task(bridge.spec, config.name, str(path))
+    # Found again, because what a task asks for may depend on the options of its bridge.
+    again = _find(bridge.spec, config.name, name_or_path)
+    return wanted, bridge, _load(bridge.spec, config.name, again)
 
 
-def _read(spec: BridgeSpec, bridge_name: str, path: Path) -> _TaskFile:
-    """What a task file says, the tasks within its evaluator replaced by their evaluators."""
-    source = document.read(path)
+def _read(spec: BridgeSpec, bridge_name: str, found: _Found) -> _TaskFile:
+    """What a task says, the tasks within its evaluator replaced by their evaluators."""
+    source = found.document
     if isinstance(source.data, dict) and isinstance(source.data.get("evaluator"), dict):
-        evaluator = _expanded(spec, bridge_name, source.data["evaluator"], (path.resolve(),))
+        evaluator = _expanded(spec, bridge_name, source.data["evaluator"], (found.key,))
         source = replace(source, data={**source.data, "evaluator": evaluator})
     return from_document(_TaskFile, source)
 
 
 def _expanded(
-    spec: BridgeSpec, bridge_name: str, evaluator: dict[str, Any], within: tuple[Path, ...]
+    spec: BridgeSpec, bridge_name: str, evaluator: dict[str, Any], within: tuple[str, ...]
 ) -> dict[str, Any]:
     parts = evaluator.get("parts")
     if not isinstance(parts, list):
@@ -194,43 +220,53 @@ def _expanded(
         place = f"{within[-1]}: evaluator.parts[{number}]"
         if len(part) > 1 or not isinstance(part["task"], str):
             raise ConfigError(f"{place}: expected the name of a task alone, got {part}")
-        path = _find(spec, bridge_name, part["task"])
-        if path.resolve() in within:
+        found = _find(spec, bridge_name, part["task"])
+        if found.key in within:
             raise ConfigError(f"{place}: task {part['task']!r} is composed of itself")
-        other = document.read(path).data
+        other = found.document.data
         other = other.get("evaluator") if isinstance(other, dict) else None
         other = {"name": other or DEFAULT_EVALUATOR} if not isinstance(other, dict) else other
-        whole.append(_expanded(spec, bridge_name, other, (*within, path.resolve())))
+        whole.append(_expanded(spec, bridge_name, other, (*within, found.key)))
     return {**evaluator, "parts": whole}
 
 
-def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Path:
-    """The file of a task."""
+def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> _Found:
+    """A task by its name or the path of its file."""
     if name_or_path.endswith(_SUFFIXES) or "/" in name_or_path:
         path = Path(name_or_path).expanduser()
         if not path.suffix and not path.exists():
             inner = (spec.tasks / name_or_path if spec.tasks else path).with_suffix(".yaml")
-            return inner if inner.exists() else path
-        return path
+            path = inner if inner.exists() else path
+        return _of_file(path)
     if name_or_path in task_names(spec) and spec.tasks is not None:
         for suffix in _SUFFIXES:
             path = spec.tasks / f"{name_or_path}{suffix}"
             if path.exists():
-                return path
-    raise UnknownNameError(f"task of bridge {bridge_name!r}", name_or_path, task_names(spec))
+                return _of_file(path)
+    maker = spec.task_maker
+    made = None if maker is None else maker.document(name_or_path)
+    if made is not None:
+        source = Document(dict(made), name_or_path)
+        return _Found(name_or_path, name_or_path, name_or_path, source)
+    listed = (*task_names(spec), *(() if maker is None else maker.names()))
+    raise UnknownNameError(f"task of bridge {bridge_name!r}", name_or_path, listed)
 
 
-def _state_space(spec: BridgeSpec, given: Mapping[str, Sequence[Value]], path: Path) -> StateSpace:
+def _of_file(path: Path) -> _Found:
+    return _Found(path.stem, str(path), str(path.resolve()), document.read(path))
+
+
+def _state_space(spec: BridgeSpec, given: Mapping[str, Sequence[Value]], place: str) -> StateSpace:
     space = spec.state_space
     chosen: dict[str, Sequence[Value]] = {}
     for name, values in given.items():
         try:
             chosen[name] = _restricted(space.factor(name), values)
         except UnknownNameError as error:
-            kind = f"factor of bridge {spec.name!r} in state_space of {path}"
+            kind = f"factor of bridge {spec.name!r} in state_space of {place}"
             raise UnknownNameError(kind, name, error.valid) from error
         except StateError as error:
-            raise StateError(f"{path}: state_space.{name}: {error}") from error
+            raise StateError(f"{place}: state_space.{name}: {error}") from error
     return space.restrict(chosen)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -52,6 +52,28 @@ class Resources:
     custom: Mapping[str, float] = field(default_factory=dict)
 
 
+class TaskMaker(Protocol):
+    """Makes tasks out of their names, for games with more of them than anyone writes files for.
+
+    It belongs to the spec, so it is cheap and picklable.
+    """
+
+    def names(self) -> Iterable[str]:
+        """Returns the names that are worth listing, in an order that never changes."""
+        ...
+
+    def document(self, name: str) -> Mapping[str, Any] | None:
+        """Returns what the file of a task would say (see ``rollout.tasks``).
+
+        None for a name that is nothing like one of its own; there may be more than ``names`` lists.
+
+        Raises:
+            InputError: the name is one of its own and there is no such task; the message says why,
+                and the nearest there is.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class BridgeSpec:
     """Everything known about a game before it is launched.
@@ -73,6 +95,7 @@ class BridgeSpec:
         deadlines: how long each phase may take.
         resources: what one instance needs.
         tasks: folder of the task files that come with the bridge.
+        task_maker: makes tasks out of names that no file has; None when there are no such.
         original_observation_space: the nested space, when the flat one was made from it.
         original_action_space: likewise.
         action_labels: what the actions are called, for people; see ``rollout.api.labels``.
@@ -93,6 +116,7 @@ class BridgeSpec:
     deadlines: Deadlines = Deadlines()
     resources: Resources = Resources()
     tasks: Path | None = None
+    task_maker: TaskMaker | None = None
     original_observation_space: spaces.Space[Any] | None = None
     original_action_space: spaces.Space[Any] | None = None
     action_labels: Labels = field(default_factory=dict)
