@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test unit lint format setup xvfb clean help
+.PHONY: demo test unit lint format setup mineflayer xvfb clean help
 
 help:           ## say what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -25,7 +25,16 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## the generalization experiment: twelve short trainings, their report and picture in runs/hunt_sheep_demo/
 	$(BIN)/python scripts/sweep.py --config configs/sweeps/hunt_sheep_demo.yaml --resume
 
-test: lint xvfb ## lint, then all tests
+MINEFLAYER := $(VENV)/.mineflayer
+
+mineflayer: $(MINEFLAYER) ## what the Minecraft bridge needs: Node, and half a gigabyte of its packages
+	@$(BIN)/python -m bridges.mineflayer.setup
+
+$(MINEFLAYER): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mineflayer,pettingzoo]'
+	@touch $@
+
+test: lint xvfb mineflayer ## lint, then all tests
 	@# Once, before the workers of pytest ask for the same; the sources may have changed since set-up.
 	$(BIN)/python -m bridges.blockworld.warm
 	$(BIN)/python -m pytest -n 2 --dist loadgroup

@@ -1,0 +1,309 @@
+"""Minecraft as a bridge: its options, its spaces, its launch."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from bridges.mineflayer.columns import LAYOUT, Column, load_layout, parse_layout
+from bridges.mineflayer.driver import Driver
+from bridges.mineflayer.factors import state_space
+from bridges.mineflayer.instance import MineflayerInstance, SavingInstance, Shape
+from bridges.mineflayer.loadouts import given
+from bridges.mineflayer.names import VERSION
+from bridges.mineflayer.node import GAME, find_node, require_packages
+from bridges.mineflayer.pictures import Pictures, RayCaster
+from bridges.mineflayer.spaces import LAYOUTS, RGB, action_labels, action_space, observation_space
+from bridges.mineflayer.task_documents import MinelandTasks
+from rollout.api import BridgeSpec, Deadlines, Instance, Resources, option
+from rollout.errors import (
+    ConfigError,
+    ContractError,
+    GameCrashed,
+    GameStartError,
+    GameTimeout,
+    InputError,
+    UnknownNameError,
+)
+
+NAME = "mineflayer"
+MODES = ("embedded", "remote")
+MODE_MEANS = "embedded: a world of our own, in steps; remote: a server at host:port, in real time"
+TASKS = Path(__file__).parent / "tasks"
+MOST_AGENTS = 128
+CLOSE_S = 5.0
+_PLAYER = re.compile(r"[A-Za-z0-9_]{1,16}")
+_REMOTE = re.compile(r"1\.(\d+)(\.\d+)?")
+_OLDEST, _NEWEST = 8, 21  # minor versions of Minecraft that Mineflayer speaks
+_STACK_KB = 3900  # half of what a thread has where nobody says otherwise
+_REAL_TIME = 3.0  # times as long as its ticks a remote step may take
+
+
+@dataclass(frozen=True)
+class MineflayerBridge:
+    """Hosts Minecraft: Mineflayer agents on a server that speaks its protocol.
+
+    In mode ``embedded`` server and agents share one process and a virtual clock: a step is exactly
+    ``ticks_per_step`` ticks, and the same start and actions give the same bytes. The protocol is
+    the real one; the mechanics are ours, made after version 1.16.5, so results are not those of
+    Mojang's server. In mode ``remote`` the agents join a server of yours in real time: its world
+    is what it is, whatever the state says, and nothing repeats.
+
+    An instance holds ``width / agents`` worlds of ``agents`` agents each; worlds do not influence
+    one another, the agents of one do. The signal ``reward`` is always 0: choose a task.
+    """
+
+    mode: str = option("embedded", MODE_MEANS, choices=MODES)
+    host: str = option("127.0.0.1", "address of the server, in mode remote")
+    port: int = option(25565, "port of the server, in mode remote")
+    version: str = option(VERSION, "version of Minecraft; remote servers have 1.8 to 1.21")
+    agents: int = option(1, "agents in each world")
+    names: tuple[str, ...] = option((), "their names; none listed for a0, a1, ...")
+    competitive: bool = option(False, "tasks made of ids judge the agents against one another")
+    actions: str = option("low_level", "how one acts: array, keys or programs", choices=LAYOUTS)
+    observe: tuple[str, ...] = option(
+        (), "what is observed; none listed for every column but rgb", unit="names"
+    )
+    ticks_per_step: int = option(5, "game time of a step, 50 ms each", unit="ticks")
+    view_distance: int = option(4, "how far the world is loaded", unit="chunks")
+    rgb_height: int = option(64, "height of the picture rgb", unit="pixels")
+    rgb_width: int = option(64, "width of the picture rgb", unit="pixels")
+    # Senses: 0 is without limit, for ablations.
+    sight_distance: float = option(48.0, "how far one sees blocks and entities", unit="blocks")
+    line_of_sight: bool = option(True, "whether walls hide what is behind them")
+    hearing_distance: float = option(50.0, "how far one hears", unit="blocks")
+    chat_distance: float = option(50.0, "how far one is heard in the chat", unit="blocks")
+    interest: float = option(48.0, "how far agents are told of others' moves", unit="blocks")
+    # What the world does to one.
+    needs: bool = option(True, "whether hunger and breath count")
+    respawn: bool = option(False, "an agent that dies goes on at the spawn; else it is over")
+    keep_inventory: bool = option(False, "the dead keep what they have")
+    daylight: bool = option(True, "whether time of day goes on")
+    spawning: bool = option(True, "whether mobs spawn by themselves")
+    give: Mapping[str, int] = option(
+        dict, "items one gets at the start, {item: n} or {agent.item: n}"
+    )
+    # Budgets of generated programs. Time is counted in branches, so that it repeats everywhere.
+    code_time_ms: int = option(100, "computing time of a program in a tick, roughly", unit="ms")
+    code_memory_mb: int = option(32, "memory of a program at most", unit="MB")
+    code_calls: int = option(2000, "calls of the bot's functions in a tick at most")
+
+    def __post_init__(self) -> None:
+        for name, valid in (("mode", MODES), ("actions", LAYOUTS)):
+            if getattr(self, name) not in valid:
+                raise UnknownNameError(name, str(getattr(self, name)), valid)
+        self._check_ranges()
+        for name in ("names", "observe"):
+            value = getattr(self, name)
+            if isinstance(value, str) or len(set(value)) != len(tuple(value)):
+                raise ConfigError(f"{name} must be a list of different names, got {value!r}")
+            object.__setattr__(self, name, tuple(value))
+        self._check_names()
+        self._check_version()
+        given(self.give, self.agent_names())
+
+    def agent_names(self) -> tuple[str, ...]:
+        """Returns the names of the agents of a world."""
+        return self.names or tuple(f"a{number}" for number in range(self.agents))
+
+    def _check_ranges(self) -> None:
+        for name, low, high in (
+            ("agents", 1, MOST_AGENTS),
+            ("port", 1, 65535),
+            ("ticks_per_step", 1, 24_000),
+            ("view_distance", 1, 16),
+            ("rgb_height", 1, 1024),
+            ("rgb_width", 1, 1024),
+            ("sight_distance", 0, 1024),
+            ("hearing_distance", 0, 1024),
+            ("chat_distance", 0, 1024),
+            ("interest", 8, 1024),
+            ("code_time_ms", 1, 60_000),
+            ("code_memory_mb", 1, 1024),
+            ("code_calls", 1, 10**9),
+        ):
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(f"{name}: expected {low} to {high}, got {getattr(self, name)}")
+
+    def _check_names(self) -> None:
+        if self.names and len(self.names) != self.agents:
+            raise ConfigError(
+                f"names: expected one for each of {self.agents} agents, got {len(self.names)}"
+            )
+        for name in self.names:
+            if not _PLAYER.fullmatch(name):
+                raise ConfigError(
+                    f"names: expected 1 to 16 letters, digits or underscores, got {name!r}"
+                )
+        valid = self._observations()
+        for name in self.observe:
+            if name not in valid:
+                raise UnknownNameError("observation", name, valid)
+
+    def _check_version(self) -> None:
+        if self.mode == "embedded":
+            if self.version != VERSION:
+                raise ConfigError(
+                    f"version: embedded worlds are of {VERSION}, got {self.version!r}; leave the "
+                    f"key out, or join a server with mode=remote"
+                )
+            return
+        match = _REMOTE.fullmatch(self.version)
+        if not match or not _OLDEST <= int(match[1]) <= _NEWEST:
+            raise ConfigError(
+                f"version: expected one of 1.{_OLDEST} to 1.{_NEWEST}, e.g. {VERSION}, got "
+                f"{self.version!r}"
+            )
+
+    def _observations(self) -> tuple[str, ...]:
+        columns = load_layout()
+        return (*(each.key for each in columns if each.role == "observation"), RGB)
+
+    def observed(self) -> tuple[str, ...]:
+        """Returns the keys of what is observed."""
+        return self.observe or self._observations()[:-1]
+
+    @property
+    def max_width(self) -> int:
+        """Most slots of an instance: whole worlds, and one only on a remote server."""
+        worlds = 1 if self.mode == "remote" else max(1, MOST_AGENTS // self.agents)
+        return worlds * self.agents
+
+    @cached_property
+    def spec(self) -> BridgeSpec:
+        """What is known before anything is launched; needs no Node."""
+        layout, remote = load_layout(), self.mode == "remote"
+        picture = (self.rgb_height, self.rgb_width)
+        waits = self.ticks_per_step * 0.05 * _REAL_TIME if remote else self.ticks_per_step * 0.1
+        return BridgeSpec(
+            name=NAME,
+            version=f"1/minecraft {self.version}",
+            observation_space=observation_space(layout, self.observed(), picture),
+            action_space=action_space(self.actions),
+            state_space=state_space(),
+            signals={each.key: each.signal() for each in layout if each.role == "signal"},
+            max_width=self.max_width,
+            reproducible=not remote,
+            process="subprocess",
+            ticks_per_second=20.0,
+            deadlines=Deadlines(90.0, 60.0, 20.0 + waits + 0.1 * self.agents, CLOSE_S),
+            resources=Resources(cpus=1.0, memory_mb=350 + 10 * self.agents),
+            tasks=TASKS,
+            task_maker=MinelandTasks(
+                self.ticks_per_step, self.agents, self.competitive, self.version
+            ),
+            action_labels=action_labels(self.actions),
+        )
+
+    def config(self, width: int) -> dict[str, Any]:
+        """Returns what the game is told at its start, for an instance of that width."""
+        rgb = {"height": self.rgb_height, "width": self.rgb_width}
+        return {
+            "mode": self.mode,
+            "host": self.host,
+            "port": self.port,
+            "version": self.version,
+            "width": width,
+            "agents": self.agents,
+            "names": list(self.agent_names()),
+            "actions": self.actions,
+            "ticks_per_step": self.ticks_per_step,
+            "view_distance": self.view_distance,
+            "rgb": rgb if RGB in self.observe else None,
+            "senses": {
+                "sight_distance": self.sight_distance,
+                "line_of_sight": self.line_of_sight,
+                "hearing_distance": self.hearing_distance,
+                "chat_distance": self.chat_distance,
+            },
+            "interest": self.interest,
+            "needs": self.needs,
+            "code": {
+                "time_ms": self.code_time_ms,
+                "memory_mb": self.code_memory_mb,
+                "calls": self.code_calls,
+            },
+            "server": {
+                "respawn": self.respawn,
+                "keepInventory": self.keep_inventory,
+                "doDaylightCycle": self.daylight,
+                "doMobSpawning": self.spawning,
+            },
+        }
+
+    def launch(
+        self, workdir: Path, ports: Sequence[int], *, width: int, timeout_s: float
+    ) -> Instance:
+        """Starts a game process; see ``rollout.api.Bridge``.
+
+        Raises:
+            ConfigError: no such width; no Node that is new enough, or its packages are missing:
+                the message has the command that installs them.
+            GameStartError: it did not come up, or the server refuses; the message says why.
+        """
+        del ports
+        if not 1 <= width <= self.max_width or width % self.agents:
+            raise ConfigError(
+                f"{NAME}: width must be a multiple of agents={self.agents} up to "
+                f"{self.max_width}, got {width}"
+            )
+        began = time.monotonic()
+        driver = Driver(game_command(), Path(workdir), close_s=CLOSE_S)
+        try:
+            left_s = max(0.0, began + timeout_s - time.monotonic())
+            return self._greet(driver, width, left_s)
+        except (GameCrashed, GameTimeout, InputError) as error:
+            driver.close()
+            raise GameStartError(str(error)) from error
+        except BaseException:
+            driver.close()
+            raise
+
+    def _greet(self, driver: Driver, width: int, timeout_s: float) -> Instance:
+        hello = driver.ask("hello", {"config": self.config(width)}, timeout_s=timeout_s)
+        shape = Shape(
+            _agreed(hello),
+            tuple(key for key in self.observed() if key != RGB),
+            self.spec.action_space,
+            self.spec.state_space,
+            given(self.give, self.agent_names()),
+            width,
+        )
+        pictures = None
+        if RGB in self.observe:
+            pictures = Pictures(RayCaster(hello), width, self.rgb_height, self.rgb_width)
+        saves = self.mode == "embedded" and self.agents == 1
+        return (SavingInstance if saves else MineflayerInstance)(driver, shape, pictures)
+
+
+def game_command() -> list[str]:
+    """Returns the command that runs the game; raises ``ConfigError`` as ``launch`` does."""
+    node = find_node()
+    require_packages()
+    # With more stack QuickJS itself finds a program that recurses without end.
+    return [str(node.program), f"--stack-size={_STACK_KB}", str(GAME / "main.js")]
+
+
+def _agreed(hello: Mapping[str, Any]) -> tuple[Column, ...]:
+    """The columns of a frame, which the game must send as the layout here says.
+
+    Raises:
+        GameCrashed: it has another layout.
+    """
+    layout = load_layout()
+    try:
+        sent = parse_layout(hello["layout"])
+    except (ContractError, LookupError, TypeError, ValueError) as error:
+        raise GameCrashed(f"the game said hello without a layout: {error}") from error
+    if sent != layout:
+        differing = [ours.key for ours, theirs in zip(layout, sent, strict=False) if ours != theirs]
+        raise GameCrashed(
+            f"the game has another layout than {LAYOUT}: {len(sent)} columns instead of "
+            f"{len(layout)}, first difference in {differing[:1] or 'their number'}"
+        )
+    return layout

@@ -1,0 +1,298 @@
+"""Evaluators of MineLand's families: harvest and tech tree, combat, survival, and creative.
+
+Success is decided as MineLand's code does (its defects mended); MineLand has no rewards, so those
+here are ours: parts of progress, and in combat the health that the targets lose (MineLand, section
+I). Where agents compete, the first to succeed has won and the others of its world have lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridges.mineflayer.blueprints import BLUEPRINTS, Place, score
+from bridges.mineflayer.judging import WorldJudge, count_of, detail
+from bridges.mineflayer.names import NEWER, VERSION, names
+from rollout.api import Columns, Evaluator, Frame, Outcome, Start, Verdict, option
+from rollout.api.types import Bools, Floats
+from rollout.errors import ConfigError, UnknownNameError
+
+_AGENTS = "agents of a world, who are judged together"
+_COMPETITIVE = "the first agent to do it wins; else what the agents of a world did is added up"
+_WORTH = "reward for the whole task, paid in parts"
+TICKS_PER_DAY = 24_000
+
+
+def _check(agents: int, count: float = 1) -> None:
+    if agents < 1 or not count > 0:
+        raise ConfigError(f"expected agents >= 1 and a target above 0, got {agents=} and {count}")
+
+
+@dataclass(frozen=True)
+class MinelandItems:
+    """Success once there are enough of an item in the inventory: harvest and tech tree.
+
+    The 36 main slots count, of what agents hold now: what they had at the start counts too.
+    """
+
+    target: str = option("oak_log", "item to have")
+    count: int = option(1, "how many of it")
+    agents: int = option(1, _AGENTS)
+    competitive: bool = option(False, _COMPETITIVE)
+    reward: float = option(1.0, _WORTH)
+
+    def __post_init__(self) -> None:
+        _check(self.agents, self.count)
+        if self.target not in names().items and self.target not in NEWER:
+            raise UnknownNameError(f"item of Minecraft {VERSION}", self.target, names().items)
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """No signal: inventories are in the details."""
+        return frozenset()
+
+    def build(self, width: int) -> Evaluator:
+        """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
+        return _Items(self, width)
+
+
+class _Items(WorldJudge):
+    def __init__(self, options: MinelandItems, width: int) -> None:
+        super().__init__(width, options.agents, options.reward)
+        self._options = options
+        self._had: NDArray[np.float64] = np.zeros(width)
+
+    def begin(self, rows: list[int], starts: Sequence[Start], frame: Frame) -> None:
+        for number, row in enumerate(rows):
+            self._had[row] = count_of(detail(frame, number), self._options.target)
+
+    def watch(self, rows: list[int], frame: Frame) -> None:
+        for row in rows:
+            self._had[row] = count_of(detail(frame, row), self._options.target)
+
+    def share(self) -> NDArray[np.float64]:
+        had = self._had if self._options.competitive else self.together(self._had, np.sum)
+        return had / self._options.count
+
+    def decided(self, share: Floats, frame: Frame) -> tuple[Bools, Bools]:
+        if self._options.competitive:
+            return self.against(share >= 1.0)
+        return super().decided(share, frame)
+
+
+@dataclass(frozen=True)
+class MinelandCombat:
+    """Success once enough targets have died, by whatever; failure once every agent has died once.
+
+    Reward is the health that targets lost, whoever took it; every agent of a world gets it.
+    """
+
+    target: str = option("zombie", "kind of the targets, which the state places")
+    count: int = option(1, "how many have to die")
+    agents: int = option(1, _AGENTS)
+    reward: float = option(1.0, "reward for each point of health that a target loses")
+    success_reward: float = option(0.0, "reward for the success")
+    death_reward: float = option(0.0, "reward for a death of one's own; give a negative number")
+
+    def __post_init__(self) -> None:
+        _check(self.agents, self.count)
+        if self.target not in names().mobs:
+            raise UnknownNameError(f"mob of Minecraft {VERSION}", self.target, names().mobs)
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """What targets suffer, and who died."""
+        return frozenset({"target_deaths", "target_damage", "deaths"})
+
+    def build(self, width: int) -> Evaluator:
+        """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
+        return _Combat(self, width)
+
+
+class _Combat(WorldJudge):
+    def __init__(self, options: MinelandCombat, width: int) -> None:
+        super().__init__(width, options.agents, options.success_reward)
+        self._options = options
+        self._dead: NDArray[np.float64] = np.zeros(width)
+        self._mine: NDArray[np.float64] = np.zeros(width)  # own deaths
+        self._damage: NDArray[np.float64] = np.zeros(width)
+        self._gained: NDArray[np.float64] = np.zeros(width)
+
+    def begin(self, rows: list[int], starts: Sequence[Start], frame: Frame) -> None:
+        self._dead[rows] = frame.signals["target_deaths"]
+        self._mine[rows] = frame.signals["deaths"]
+        self._damage[rows] = frame.signals["target_damage"]
+
+    def watch(self, rows: list[int], frame: Frame) -> None:
+        damage, mine = frame.signals["target_damage"], frame.signals["deaths"]
+        self._gained[:] = 0.0
+        hurt = np.maximum(damage[rows] - self._damage[rows], 0.0) * self._options.reward
+        died = np.maximum(mine[rows] - self._mine[rows], 0.0) * self._options.death_reward
+        self._gained[rows] = hurt + died
+        self._damage[rows], self._mine[rows] = damage[rows], mine[rows]
+        self._dead[rows] = frame.signals["target_deaths"][rows]
+
+    def share(self) -> NDArray[np.float64]:
+        return self.together(self._dead, np.max) / self._options.count
+
+    def extra_reward(self, frame: Frame) -> NDArray[np.float64]:
+        return self._gained
+
+    def decided(self, share: Floats, frame: Frame) -> tuple[Bools, Bools]:
+        everyone = self.together((self._mine >= 1) | ~self.known, np.all).astype(np.bool_)
+        return share >= 1.0, everyone & self.known
+
+
+@dataclass(frozen=True)
+class MinelandSurvival:
+    """Success once nobody has died for some days; where agents compete, each counts for itself.
+
+    A death starts the clock anew where the bridge lets agents respawn, as in MineLand. Where it
+    does not, an agent that died has failed, and without competition its world with it.
+    """
+
+    days: float = option(1.0, "days to survive", unit="days")
+    agents: int = option(1, _AGENTS)
+    competitive: bool = option(False, "every agent has a clock of its own, and the first wins")
+    reward: float = option(1.0, _WORTH)
+
+    def __post_init__(self) -> None:
+        _check(self.agents, self.days)
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """How long an agent has been alive."""
+        return frozenset({"survived_ticks"})
+
+    def build(self, width: int) -> Evaluator:
+        """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
+        return _Survival(self, width)
+
+
+class _Survival(WorldJudge):
+    def __init__(self, options: MinelandSurvival, width: int) -> None:
+        super().__init__(width, options.agents, options.reward)
+        self._options = options
+        self._clock: NDArray[np.float64] = np.zeros(width)
+
+    def begin(self, rows: list[int], starts: Sequence[Start], frame: Frame) -> None:
+        self._clock[rows] = frame.signals["survived_ticks"]
+
+    def watch(self, rows: list[int], frame: Frame) -> None:
+        self._clock[rows] = frame.signals["survived_ticks"][rows]
+
+    def share(self) -> NDArray[np.float64]:
+        clock = self._clock
+        if not self._options.competitive:
+            clock = self.together(np.where(self.known, clock, np.inf), np.min)
+        return clock / (self._options.days * TICKS_PER_DAY)
+
+    def decided(self, share: Floats, frame: Frame) -> tuple[Bools, Bools]:
+        if self._options.competitive:
+            return self.against(share >= 1.0)
+        lost = frame.game_over & (share < 1.0)
+        return share >= 1.0, self.together(lost, np.any).astype(np.bool_)
+
+
+@dataclass(frozen=True)
+class MinelandConstruction:
+    """Success once enough of a blueprint's blocks stand; see ``bridges.mineflayer.blueprints``.
+
+    MineLand compares pictures by ORB key points; this counts blocks, so scores do not compare.
+    """
+
+    blueprint: int = option(0, "number of what is to be built; 0 for that of the state")
+    at_least: float = option(1.0, "share of the blocks that is a success")
+    agents: int = option(1, _AGENTS)
+    reward: float = option(1.0, _WORTH)
+
+    def __post_init__(self) -> None:
+        _check(self.agents, self.at_least)
+        if not 0 <= self.blueprint <= len(BLUEPRINTS) or self.at_least > 1:
+            raise ConfigError(
+                f"expected a blueprint from 0 to {len(BLUEPRINTS)} and at_least up to 1, got "
+                f"{self.blueprint} and {self.at_least}"
+            )
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """No signal: the blocks that stand are in the details."""
+        return frozenset()
+
+    @property
+    def factors(self) -> frozenset[str]:
+        """The factor that says what is to be built."""
+        return frozenset() if self.blueprint else frozenset({"blueprint"})
+
+    def build(self, width: int) -> Evaluator:
+        """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
+        return _Construction(self, width)
+
+
+class _Construction(WorldJudge):
+    def __init__(self, options: MinelandConstruction, width: int) -> None:
+        super().__init__(width, options.agents, options.reward)
+        self._options = options
+        self._number = [options.blueprint] * width
+        self._stands: list[object] = [None] * width
+        self._score: NDArray[np.float64] = np.zeros(width)
+
+    def begin(self, rows: list[int], starts: Sequence[Start], frame: Frame) -> None:
+        for number, (row, start) in enumerate(zip(rows, starts, strict=True)):
+            if not self._options.blueprint:
+                self._number[row] = int(start.state["blueprint"])
+            self._stands[row] = None
+            self._score[row] = 0.0
+            self._look(row, frame, number)
+
+    def watch(self, rows: list[int], frame: Frame) -> None:
+        for row in rows:
+            self._look(row, frame, row)
+
+    def _look(self, row: int, frame: Frame, number: int) -> None:
+        # Most steps change no block, and comparing lists is quick.
+        built = detail(frame, number).get("built") or []
+        if self._number[row] and built != self._stands[row]:
+            self._stands[row] = built
+            placed: list[tuple[Place, str]] = [((x, y, z), name) for x, y, z, name in built]
+            self._score[row] = score(placed, self._number[row])
+
+    def share(self) -> NDArray[np.float64]:
+        return self.together(self._score, np.max)
+
+    def decided(self, share: Floats, frame: Frame) -> tuple[Bools, Bools]:
+        least = self._options.at_least - 1e-6  # a share of whole blocks, as a float32
+        return share >= least, np.zeros(self.width, np.bool_)
+
+
+@dataclass(frozen=True)
+class MinelandCreative:
+    """Never decides and rewards nothing: a goal in words, for judges that look at the episode."""
+
+    goal: str = option("", "the goal")
+
+    @property
+    def requires(self) -> frozenset[str]:
+        """No signal."""
+        return frozenset()
+
+    def build(self, width: int) -> Evaluator:
+        """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
+        return _Creative(width)
+
+
+class _Creative:
+    def __init__(self, width: int) -> None:
+        nothing = np.zeros(width, np.float32)
+        undefined = np.full(width, np.nan, np.float32)
+        self._verdict = Verdict(nothing, undefined, np.full(width, Outcome.RUNNING, np.int8))
+
+    def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
+        """There is nothing to forget."""
+
+    def judge(self, actions: Columns, frame: Frame) -> Verdict:
+        """Returns nothing, every time."""
+        return self._verdict

@@ -1,0 +1,83 @@
+"""Where episodes begin: the factors of the state space, and what the game is told of a start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from bridges.mineflayer.blueprints import BLUEPRINTS, materials
+from bridges.mineflayer.loadouts import LOADOUTS, NONE, Item, parse_loadout
+from rollout.api import Factor, Start, StateSpace
+
+WORLDS = 2**31
+BIOMES = ("plains", "forest", "desert", "taiga", "savanna", "snowy", "any")
+TIMES = ("day", "noon", "dusk", "night", "midnight")
+WEATHERS = ("clear", "rain", "thunder")
+FOES = (
+    *("bat", "cave_spider", "creeper", "elder_guardian", "enderman", "endermite", "evoker"),
+    *("ghast", "husk", "phantom", "pig", "piglin", "sheep", "shulker", "silverfish", "skeleton"),
+    *("snow_golem", "spider", "squid", "stray", "wither", "wither_skeleton", "zombie"),
+    "zombified_piglin",
+)
+"""The mobs of MineLand's combat tasks."""
+MOBS = (NONE, *FOES, "chicken", "cow", "rabbit")
+NUMBERS = (0, 1, 4, 8)
+DISTANCES = (2, 3, 5, 8, 12)
+DIFFICULTIES = ("peaceful", "easy", "normal", "hard")
+SITES = ("wild", "flat")
+
+_SAFE = 2**53 - 1  # whole numbers that JavaScript counts with exactly
+
+
+def state_space() -> StateSpace:
+    """Returns every state an episode can start from."""
+    return StateSpace(
+        (
+            Factor("world", range(WORLDS), doc="seed of the terrain"),
+            Factor("biome", BIOMES, doc="biome of the whole world; any for several"),
+            Factor("time", TIMES, doc="time of the day"),
+            Factor("weather", WEATHERS, doc="weather"),
+            Factor("loadout", LOADOUTS, doc="what the agents hold and wear, as MineLand writes it"),
+            Factor("mob", MOBS, doc="kind of the targets around the agents"),
+            Factor("mobs", NUMBERS, doc="how many of them"),
+            Factor("distance", DISTANCES, unit="blocks", doc="how far they are"),
+            Factor("difficulty", DIFFICULTIES, doc="difficulty of the game"),
+            Factor("site", SITES, doc="generated terrain, or flat grass"),
+            Factor(
+                "blueprint",
+                range(len(BLUEPRINTS) + 1),
+                doc="number of what is to be built, whose blocks are given; 0 for nothing",
+            ),
+        )
+    )
+
+
+def start_message(space: StateSpace, start: Start, extra: Iterable[Item] = ()) -> dict[str, Any]:
+    """Returns a start as the game is told of it.
+
+    The seed is folded into 53 bits, what JavaScript counts with exactly.
+
+    Args:
+        space: the state space of the bridge.
+        start: the state and the seed.
+        extra: items that are given beside those of the state.
+
+    Raises:
+        StateError: the bridge has no such state.
+    """
+    state = space.state(space.index(start.state.values)).values
+    kind, number = str(state["mob"]), int(state["mobs"])
+    items = [*parse_loadout(str(state["loadout"])), *extra, *materials(int(state["blueprint"]))]
+    targets = []
+    if kind != NONE and number:
+        distance = int(state["distance"])
+        targets = [{"kind": kind, "count": number, "distance": distance, "name": kind}]
+    return {
+        "seed": (start.seed ^ (start.seed >> 53)) & _SAFE,
+        "episode": start.episode,
+        "state": dict(state),
+        "items": [item.as_data() for item in items],
+        "targets": targets,
+        "blocks": [],
+        "commands": [],
+    }

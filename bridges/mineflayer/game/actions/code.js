@@ -1,0 +1,111 @@
+'use strict';
+/**
+ * Programs in JavaScript, locked up (sandbox/): `kind` 0 RESUME lets the program go on, 1 NEW puts
+ * the text in `code` in its place. A program is the body of an async function.
+ *
+ * What takes over at once and cleanly, that is with the walk, the keys, the digging, the item in use
+ * and the window of the program let go: a NEW program; the agent's death; and, with `on_event: stop`
+ * in the instance's `code`, a blow that the agent takes or a word that names it. Otherwise events do
+ * not stop programs. A program that was stopped has no error; `code_info.stopped` says why.
+ *
+ * A program runs before every game tick. The number of an error in `code_state` stays until the next
+ * NEW; `code_info.code_error` has it in the frame of the step in which it happened, once, as in
+ * MineLand.
+ */
+const { Actor } = require('./actor');
+const { Sandbox, limitsOf } = require('../sandbox/runtime');
+const { makeApi } = require('../sandbox/api');
+
+const NEW = 1;
+const ON_EVENT = ['go_on', 'stop'];
+
+/** Errors by number, from 1; what a program throws of its own is `Error`. */
+const ERRORS = ['Error', 'SyntaxError', 'ArgumentError', 'ActionError', 'MemoryError', 'StackError',
+  'CallBudgetError', 'FuelError', 'WallClockError', 'NeverError', 'SandboxError'];
+
+class Code extends Actor {
+  /** @param {object} agent see agent.js: bot, senses, config.code, counts, listen, now() */
+  constructor(agent) {
+    super(agent);
+    const code = agent.config.code ?? {};
+    this.onEvent = code.on_event ?? 'go_on';
+    if (!ON_EVENT.includes(this.onEvent)) {
+      throw new Error(`code.on_event: expected one of ${ON_EVENT.join(', ')}, got ${code.on_event}`);
+    }
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    this.sandbox = new Sandbox({ agent, api: makeApi(), seed, ...limitsOf(code) });
+    this.source = '';
+    this.since = 0;
+    this.error = null;
+    this.told = true;
+    agent.listen(this.bot, 'death', () => this.interrupt('the agent died'));
+    agent.listen(this.bot, 'entityHurt', (entity) => {
+      if (entity === this.bot.entity) this.happened('the agent was hurt');
+    });
+    agent.listen(this.bot, 'chat', (username, text) => {
+      if (username !== agent.name && text.includes(agent.name)) this.happened(`${username} spoke to it`);
+    });
+  }
+
+  /** Takes the action of a step; settled when the first tick may come. */
+  async apply(row) {
+    this.told = true;
+    this.left = this.agent.config.ticks_per_step ?? 1;
+    if (row.kind === NEW) {
+      // Keys that a program pressed outlive its end, but not the next program's beginning.
+      this.bot.clearControlStates();
+      this.source = row.code;
+      this.since = 0;
+      this.error = null;
+      await this.sandbox.start(row.code);
+      this.note();
+    }
+    this.pulse();
+  }
+
+  pulse() {
+    this.since++;
+    if (!this.sandbox.running) return;
+    this.sandbox.tick();
+    this.note();
+  }
+
+  /** Takes note of an error that has just come. */
+  note() {
+    const { error } = this.sandbox;
+    if (error === null || error === this.error) return;
+    this.error = error;
+    this.told = false;
+    this.agent.counts.code_errors++;
+  }
+
+  happened(what) {
+    if (this.onEvent === 'stop') this.interrupt(what);
+  }
+
+  interrupt(reason) {
+    this.sandbox.stop(reason);
+    this.bot.clearControlStates();
+  }
+
+  /** Returns `{running, ticks, error, info}`: what the program does, and MineLand's code_info. */
+  codeState() {
+    const state = this.sandbox.state();
+    const number = this.error === null ? 0 : Math.max(0, ERRORS.indexOf(this.error.type)) + 1;
+    return { running: state.running, ticks: this.since, error: number, info: this.info(state) };
+  }
+
+  info({ running, stopped, calls, logs, logsLeftOut }) {
+    const { error } = this;
+    const shown = this.told || error === null ? {} : { error_type: error.type,
+      error_message: error.message, error_stack: error.stack, error_line: error.line };
+    return { name: this.agent.name, is_running: running, is_ready: !running, code_error: shown,
+      last_code: this.source, code_tick: this.since, stopped, calls, logs, logs_left_out: logsLeftOut };
+  }
+
+  close() {
+    this.sandbox.close();
+  }
+}
+
+module.exports = { Code, ERRORS, NEW };

@@ -1,0 +1,106 @@
+'use strict';
+/**
+ * Keys and mouse as people have them, the layout of blockworld and of VPT: 20 keys in the order of
+ * KEYS, and a camera of 11 x 11 bins, pitch (more is down) and yaw (more is right), that lie closer
+ * together near zero (MineStudio's mu-law, 10 degrees at most, mu 10; 5 is still). One tick per step
+ * is usual; in longer steps the keys are held and the camera turns in the first tick.
+ *
+ * Keys are levels. Attack that is held digs on; on a creature it strikes when pressed and then
+ * whenever the blow is at full strength again. Use that is held clicks every 4 ticks, eats, draws a
+ * bow, holds a shield up. Drop throws one item when pressed. Of opposite keys both count, as in the
+ * game; of two hot-bar keys the later; sneak goes before sprint.
+ *
+ * The inventory key, when pressed, opens the inventory, or closes whatever window is open. While a
+ * window is open no other key and no camera does anything, as in the game; its cursor and slots are
+ * not modelled, so nothing can be moved or crafted there. For that there are the other layouts.
+ */
+const { Actor } = require('./actor');
+const { Hands } = require('./hands');
+const { bodyAtCursor, face } = require('./cursor');
+
+const KEYS = ['attack', 'back', 'forward', 'jump', 'left', 'right', 'sneak', 'sprint', 'use', 'drop',
+  'inventory', ...Array.from({ length: 9 }, (_, i) => `hotbar.${i + 1}`)];
+const WALKING = ['back', 'forward', 'jump', 'left', 'right', 'sneak', 'sprint'];
+const BINS = 11;
+const MOST = 10;
+const MU = 10;
+const RADIANS = Math.PI / 180;
+
+/** Returns the degrees at the centre of a bin of the camera: 0, +-0.615, 1.61, 3.22, 5.81, 10. */
+function degrees(bin) {
+  const step = 2 * bin - MOST;
+  return (Math.sign(step) * MOST / MU) * ((1 + MU) ** (Math.abs(step) / MOST) - 1);
+}
+
+class Human extends Actor {
+  constructor(agent) {
+    super(agent);
+    this.hands = new Hands(agent, true);
+    this.before = new Set();
+    this.opened = false;
+    agent.listen(this.bot, 'death', () => { this.opened = false; });
+  }
+
+  begin({ keys, camera }) {
+    const held = new Set(KEYS.filter((_, i) => keys[i]));
+    const pressed = new Set([...held].filter((key) => !this.before.has(key)));
+    this.before = held;
+    if (pressed.has('inventory')) this.toggle();
+    this.attacking = false;
+    if (this.opened || this.bot.currentWindow) {
+      this.bot.clearControlStates();
+      this.hands.letGo();
+      return;
+    }
+    for (const key of WALKING) this.bot.setControlState(key, held.has(key));
+    if (held.has('sneak')) this.bot.setControlState('sprint', false);
+    this.turn(camera);
+    this.press(held, pressed);
+  }
+
+  toggle() {
+    if (this.bot.currentWindow) this.bot.closeWindow(this.bot.currentWindow);
+    else this.opened = !this.opened;
+  }
+
+  press(held, pressed) {
+    const { bot, hands } = this;
+    for (let slot = 9; slot > 0; slot--) {
+      if (!pressed.has(`hotbar.${slot}`)) continue;
+      if (bot.quickBarSlot !== slot - 1) {
+        hands.letGo();
+        bot.setQuickBarSlot(slot - 1);
+      }
+      break;
+    }
+    if (pressed.has('drop')) hands.drop(false);
+    hands.holdUse(held.has('use'));
+    this.attacking = held.has('attack');
+    this.fresh = pressed.has('attack');
+  }
+
+  turn([pitch, yaw]) {
+    const [down, right] = [degrees(pitch) * RADIANS, degrees(yaw) * RADIANS];
+    if (down === 0 && right === 0) return;
+    const { entity } = this.bot;
+    face(this.bot, entity.yaw - right, entity.pitch - down);
+  }
+
+  pulse() {
+    const { hands } = this;
+    const body = this.attacking ? bodyAtCursor(this.bot) : null;
+    if (!this.attacking || body !== null || hands.isBusy()) hands.holdDig(false);
+    else if (!hands.digging) hands.holdDig(true);
+    if (this.attacking && !hands.isBusy() && (this.fresh || (body !== null && hands.isCharged()))) {
+      hands.strike();
+    }
+    this.fresh = false;
+    hands.pulse();
+  }
+
+  close() {
+    this.hands.close();
+  }
+}
+
+module.exports = { Human, KEYS, BINS, degrees };

@@ -1,0 +1,154 @@
+'use strict';
+/**
+ * One agent of a world: its bot, its senses, what is counted of it, how it acts.
+ *
+ * Actions and generated programs get this object; of it they use `bot`, `senses`, `tick()`, `name`
+ * and `world`. Everything else is for the frame.
+ */
+const { Senses } = require('./observe/senses');
+const { Events } = require('./observe/events');
+const { Observer } = require('./observe');
+const { zero, walked } = require('./observe/signals');
+const { tablesOf } = require('./observe/tables');
+const { makeActor } = require('./actions');
+
+/** Below this height nothing stops a fall, and the void has killed whoever can die. */
+const LOST_BELOW = -128;
+const IDLE_CODE = { running: false, ticks: 0, error: 0, info: null };
+
+class Agent {
+  /**
+   * @param {object} world `serv` (null on a remote server), `names`, `tick()`, `day()`
+   * @param {object} bot mineflayer bot that has spawned
+   * @param {object} config of the instance, as in the protocol's hello
+   */
+  constructor(world, bot, config) {
+    this.world = world;
+    this.bot = bot;
+    this.name = bot.username;
+    this.config = config;
+    this.embedded = world.serv !== null;
+    this.player = this.embedded ? world.serv.uuidToPlayer[bot._client.uuid] : null;
+    this.counts = zero();
+    this.firstTick = world.tick();
+    this.bornAt = 0;
+    this.over = false;
+    this.stopped = false;
+    this.listeners = [];
+    const { opaque } = tablesOf(bot.registry);
+    this.senses = new Senses(bot, config.senses, opaque);
+    this.events = new Events(this, this.embedded);
+    this.observer = new Observer(this);
+    this.actor = makeActor(config.actions, this);
+    this.lastPlace = bot.entity.position.clone();
+    this.listen(bot, 'spawn', () => { this.bornAt = this.tick(); });
+    this.listen(bot, 'end', (reason) => this.end('kicked', `the connection ended: ${reason}`));
+    if (!this.embedded) this.listen(bot, 'death', () => this.died());
+  }
+
+  /** Listens to an emitter until the agent leaves. */
+  listen(emitter, event, listener) {
+    emitter.on(event, listener);
+    this.listeners.push([emitter, event, listener]);
+  }
+
+  /** Game ticks since this agent's episode began. */
+  tick() {
+    return this.world.tick() - this.firstTick;
+  }
+
+  /** Game ticks, as programs count them. */
+  now() {
+    return this.tick();
+  }
+
+  /** Days that have begun since the episode did. */
+  day() {
+    return this.world.day();
+  }
+
+  /** Time of the day, 0 to 23999: the server's where it is ours, else what it last told. */
+  timeOfDay() {
+    const time = this.embedded ? this.world.serv.time : this.bot.time.timeOfDay;
+    return (time ?? 0) % 24000;
+  }
+
+  died() {
+    if (!this.config.server?.respawn) this.over = true;
+    if (!this.embedded) this.counts.deaths++;
+  }
+
+  /** Ends the episode from outside the game's rules, with an event that says why. */
+  end(type, message) {
+    if (this.over || this.stopped) return;
+    this.over = true;
+    const noted = this.events.list.some((event) => event.type === type);
+    if (!noted) this.events.add(type, { reason: message, message });
+  }
+
+  /** Looks after what changes every tick: the way walked, a fall out of the world. */
+  afterTick() {
+    const { position } = this.bot.entity;
+    this.counts.distance += walked(this.lastPlace, position);
+    this.lastPlace.update(position);
+    if (position.y < LOST_BELOW) {
+      this.end('fellOutOfWorld', `${this.name} fell out of the world`);
+    }
+    this.actor.tick?.();
+  }
+
+  /** Returns what the agent's program is doing. */
+  codeState() {
+    return this.actor.codeState?.() ?? { ...IDLE_CODE, info: this.codeInfo() };
+  }
+
+  codeInfo() {
+    return { name: this.name, is_running: false, is_ready: true, code_error: {}, last_code: '',
+      code_tick: 0 };
+  }
+
+  /** Whether an entity is one of the targets of the start; on a remote server, one with a name. */
+  isTarget(entity) {
+    if (!this.embedded) return entity.type !== 'player' && Boolean(entity.metadata?.[2]);
+    return Boolean(this.world.serv.entities[entity.id]?.gamutTarget);
+  }
+
+  targetsLeft() {
+    if (!this.embedded) return 0;
+    return this.world.targets.filter((target) => !target.gamutDead
+      && this.world.serv.entities[target.id] === target).length;
+  }
+
+  /** Returns the blocks that agents placed in this world and that stand; none on a real server. */
+  built() {
+    return this.embedded ? this.world.built.list() : [];
+  }
+
+  ends() {
+    return { game_over: this.over, game_truncated: false };
+  }
+
+  /**
+   * Applies one action; an agent whose episode is over does nothing. Returns what the action does:
+   * a promise where it goes on, undefined where it is done. Throws ActionError.
+   */
+  act(row) {
+    return this.over ? undefined : this.actor.apply(row);
+  }
+
+  /** Returns the agent's row: `{values, details}`. */
+  look() {
+    return this.observer.look();
+  }
+
+  /** Cuts every tie: what the bot does from now on reaches nobody. */
+  leave() {
+    this.stopped = true;
+    this.actor.close?.();
+    this.scene?.close();
+    for (const [emitter, event, listener] of this.listeners) emitter.off(event, listener);
+    this.listeners = [];
+  }
+}
+
+module.exports = { Agent };

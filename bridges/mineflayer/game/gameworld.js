@@ -1,0 +1,199 @@
+'use strict';
+/**
+ * One world that is played: made from a start, stepped with actions, and never used again after it.
+ * A reset makes a new server, new bots and a new clock, so nothing of an episode can outlive it.
+ */
+const { real } = require('./context');
+const { World, openWorld } = require('./harness');
+const { Agent } = require('./agent');
+const { Counters } = require('./observe/signals');
+const { Built } = require('./observe/built');
+const { drain, check, tick } = require('./stepper');
+const { prepareWorld, spawnTargets, equip, StateError } = require('./start');
+const { Journal } = require('./snapshot');
+const { makeGenerator } = require('./generator');
+const { sceneOf } = require('./scenes');
+
+const ACTION_MS = 15000; // real time that an action may take before the tick
+const DAY_BACK = 12000; // a time of day that falls by more has passed midnight
+
+/** Returns the text that a world's chance comes from: its seed and its state, nothing else. */
+function chanceOf(start) {
+  const state = Object.keys(start.state).sort().map((key) => `${key}=${start.state[key]}`);
+  return `${start.seed};${state.join(';')}`;
+}
+
+function generatorOf(state) {
+  return makeGenerator({ seed: state.world ?? 0, biome: state.biome ?? 'plains',
+    site: state.site ?? 'wild' });
+}
+
+class GameWorld extends World {
+  constructor(config, start) {
+    super({ seed: chanceOf(start), viewDistance: config.view_distance,
+      respawn: Boolean(config.server?.respawn) });
+    this.config = config;
+    this.names = config.names;
+    this.agents = new Array(config.agents).fill(null);
+    this.targets = [];
+    this.afterCommands = [];
+    this.days = 0;
+    this.lastTime = 0;
+    this.journal = new Journal();
+  }
+
+  /** Game ticks since the world began. */
+  tick() {
+    return this.ticks;
+  }
+
+  /** Midnights that have passed since the world began, slept through or not. */
+  day() {
+    return this.days;
+  }
+
+  async begin(begins) {
+    const { start } = begins[0];
+    this.journal.reset(begins);
+    await openWorld(this, {
+      generator: generatorOf(start.state),
+      difficulty: start.state.difficulty ?? 'normal',
+      needs: this.config.needs,
+      interest: this.config.interest,
+      chatDistance: this.config.senses.chat_distance
+    });
+    Object.assign(this.serv.survival?.rules ?? {}, rulesOf(this.config.server));
+    this.counters = new Counters(this);
+    this.built = new Built(this);
+    await this.run(async () => {
+      prepareWorld(this, start);
+      await this.settle();
+    });
+    await this.enter(begins);
+    await this.run(async () => {
+      spawnTargets(this, start);
+      this.serv.tracker.flush();
+      await this.settle();
+    });
+    this.lastTime = this.serv.time ?? 0;
+  }
+
+  async settle() {
+    await drain(this);
+    check(this);
+    for (const verify of this.afterCommands.splice(0)) verify();
+  }
+
+  /** Lets agents in with their items. */
+  async enter(begins) {
+    const bots = await this.joinAll(begins.map(({ index }) => this.names[index]));
+    await this.run(async () => {
+      bots.forEach((bot, i) => {
+        const { index, start } = begins[i];
+        this.agents[index] = new Agent(this, bot, this.config);
+        equip(this.agents[index], start);
+      });
+      await this.settle();
+    });
+  }
+
+  /** Lets agents in again while others play on. */
+  async rejoin(begins) {
+    this.journal.reset(begins);
+    await this.run(async () => {
+      for (const { index } of begins) {
+        const agent = this.agents[index];
+        if (agent === null) continue;
+        agent.leave();
+        this.bots.splice(this.bots.indexOf(agent.bot), 1);
+        agent.bot._client.end('a new episode');
+        this.agents[index] = null;
+      }
+      await this.settle();
+    });
+    await this.enter(begins);
+  }
+
+  /** Plays actions, `[[agent index, row]]`, for the ticks of a step. */
+  async play(actions) {
+    await this.run(async () => {
+      for (const [index, row] of actions) await this.begun(this.agents[index].act(row));
+      this.journal.step(actions);
+      await drain(this);
+      check(this);
+      for (let i = 0; i < this.config.ticks_per_step; i++) {
+        await tick(this);
+        this.ticks++;
+        this.countDays();
+        for (const agent of this.agents) if (agent !== null && !agent.stopped) agent.afterTick();
+      }
+    });
+  }
+
+  /**
+   * Waits until an action has come to where the tick may come; throws what it threw. One after the
+   * other: what an action waits for may take real time (a sandbox is made), and agents must act in
+   * the same order every time.
+   */
+  async begun(action) {
+    if (!(action instanceof Promise)) return;
+    let outcome = null;
+    action.then(() => { outcome = {}; }, (error) => { outcome = { error }; });
+    const began = real.now();
+    while (outcome === null) {
+      await drain(this);
+      if (real.now() - began > ACTION_MS) {
+        throw new Error(`an action did not let the tick come within ${ACTION_MS / 1000} s`);
+      }
+    }
+    if (outcome.error !== undefined) throw outcome.error;
+  }
+
+  countDays() {
+    const time = this.serv.time ?? 0;
+    if (this.lastTime - time > DAY_BACK) this.days++;
+    this.lastTime = time;
+  }
+
+  /** Adds what the ray-caster needs to an agent's details, where pictures are wanted. */
+  withScene(agent, details) {
+    if (!this.config.rgb) return details;
+    return { ...details, scene: this.run(() => sceneOf(agent)) };
+  }
+
+  /** Returns a snapshot; throws a StateError while a generated program runs. */
+  snapshot() {
+    const busy = this.agents.find((agent) => agent !== null && agent.codeState().running);
+    if (busy !== undefined) {
+      throw new StateError(`the world cannot be saved while a program of ${busy.name} runs; `
+        + 'wait for its end or put an empty program in its place');
+    }
+    return this.journal.bytes();
+  }
+
+  close() {
+    for (const agent of this.agents) agent?.leave();
+    super.close();
+  }
+}
+
+/** Returns the game rules among an instance's server options. */
+function rulesOf(server) {
+  const { respawn, ...rules } = server ?? {};
+  return rules;
+}
+
+/**
+ * Returns a world at the beginning of its agents' episodes.
+ *
+ * @param {object} config of the instance
+ * @param {Array} begins `{index, start}`: which agents, each with its start; the first start is the
+ *   world's
+ */
+async function makeGameWorld(config, begins) {
+  const world = new GameWorld(config, begins[0].start);
+  await world.begin(begins);
+  return world;
+}
+
+module.exports = { makeGameWorld };

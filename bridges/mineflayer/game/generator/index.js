@@ -1,0 +1,174 @@
+'use strict';
+
+/**
+ * The seeded world: ground, caves, ores, trees, plants, villages, animals.
+ *
+ * Everything is a function of seed, biome, site and place, so a chunk has the same bytes in whatever
+ * order chunks are asked for, in whatever process. Heights and numbers follow the game at 1.16 where
+ * a file says so; the shapes of land and houses are our own. See the head of each file for what is
+ * simpler than in the game.
+ */
+
+const { Animals } = require('./animals');
+const { lightTables, makeStates } = require('./blocks');
+const { Canvas, copyChunk, writeBlocks } = require('./canvas');
+const { Caves } = require('./caves');
+const { CHOICES, Climate, SEA_LEVEL } = require('./climate');
+const { Cover } = require('./cover');
+const { Ground } = require('./ground');
+const { lightChunk } = require('./light');
+const { hash, seedOf } = require('./noise');
+const { Ores } = require('./ores');
+const { NAMES, Plans } = require('./plan');
+const { findSpawn } = require('./spawn');
+const { Trees } = require('./trees');
+const { Villages } = require('./villages');
+
+const SITES = ['wild', 'flat'];
+/** How many chunks are kept for worlds that begin again, of about 40 kB each. */
+const KEPT = 640;
+const kept = new Map();
+const canvas = new Canvas();
+
+function check(options) {
+  const { seed, biome, site } = options;
+  if (!Number.isSafeInteger(seed)) throw new RangeError(`seed must be a whole number up to 2^53, not ${seed}`);
+  if (biome !== 'any' && !CHOICES.includes(biome)) {
+    throw new RangeError(`biome must be any or one of ${CHOICES.join(', ')}, not ${biome}`);
+  }
+  if (!SITES.includes(site)) throw new RangeError(`site must be one of ${SITES.join(', ')}, not ${site}`);
+}
+
+class Generator {
+  constructor({ seed, biome, site, registry, Chunk }) {
+    const states = makeStates(registry);
+    this.Chunk = Chunk;
+    this.key = `${registry.version.minecraftVersion} ${seed} ${biome} ${site}`;
+    this.flat = site === 'flat';
+    this.tables = lightTables(registry);
+    this.climate = new Climate(seed, biome === 'any' && this.flat ? 'plains' : biome, this.flat);
+    this.caves = new Caves(seed);
+    this.villages = new Villages(seed, this.climate, states);
+    this.plans = new Plans(seed, this.climate, this.caves, this.villages);
+    this.ground = new Ground(seed, this.climate, this.caves, states);
+    this.ores = new Ores(seed, states);
+    this.trees = new Trees(states);
+    this.cover = new Cover(seed, this.climate, this.plans, states);
+    this.creatures = new Animals(seed, this.plans, this.villages);
+    this.biomeIds = NAMES.map((name) => registry.biomesByName[name].id);
+    this.seed = seedOf(seed, 'spawn');
+  }
+
+  /** Draws a chunk's blocks on the canvas; returns its chests. */
+  draw(chunkX, chunkZ) {
+    const plan = this.plans.get(chunkX, chunkZ);
+    canvas.begin(chunkX, chunkZ);
+    this.ground.draw(canvas, plan);
+    if (!this.flat) this.ground.carve(canvas, plan);
+    this.ores.draw(canvas, plan.top, (x, z) => this.plans.biomeAt(x, z) === 'mountains');
+    if (this.flat) return [];
+    const chests = this.villages.draw(canvas, (x, z) => this.plans.groundAt(x, z));
+    for (let dz = -1; dz <= 1; dz++) {
+      for (let dx = -1; dx <= 1; dx++) {
+        for (const tree of this.plans.get(chunkX + dx, chunkZ + dz).trees) this.trees.draw(canvas, tree);
+      }
+    }
+    this.cover.draw(canvas, plan);
+    this.cover.snowfall(canvas, plan, this.tables.open);
+    return chests;
+  }
+
+  make(chunkX, chunkZ) {
+    const chests = this.draw(chunkX, chunkZ);
+    const chunk = new this.Chunk();
+    writeBlocks(chunk, canvas);
+    lightChunk(chunk, canvas, this.tables);
+    const { biomes } = this.plans.get(chunkX, chunkZ);
+    for (let n = 0; n < 1024; n++) {
+      const column = (((n >> 2) & 3) * 4 + 2) * 16 + (n & 3) * 4 + 2;
+      chunk.biomes[n] = this.biomeIds[biomes[column]];
+    }
+    return { chunk, chests };
+  }
+
+  /** Returns a chunk and its chests as they were first made, from memory if it was made lately. */
+  first(chunkX, chunkZ) {
+    const key = `${this.key} ${chunkX} ${chunkZ}`;
+    let made = kept.get(key);
+    if (made === undefined) {
+      made = this.make(chunkX, chunkZ);
+      if (kept.size >= KEPT) kept.delete(kept.keys().next().value);
+    } else kept.delete(key);
+    // Last in, last out: a Map keeps the order of insertion.
+    kept.set(key, made);
+    return made;
+  }
+
+  /** Returns a copy of a chunk of its own, ready to be changed. */
+  generate(chunkX, chunkZ) {
+    return copyChunk(this.first(chunkX, chunkZ).chunk);
+  }
+
+  chests(chunkX, chunkZ) {
+    return this.first(chunkX, chunkZ).chests.map((chest) => ({ ...chest, items: chest.items.map((item) => ({ ...item })) }));
+  }
+
+  animals(chunkX, chunkZ) {
+    return this.flat ? [] : this.creatures.of(chunkX, chunkZ);
+  }
+
+  biomeAt(x, z) {
+    return this.plans.biomeAt(Math.floor(x), Math.floor(z));
+  }
+
+  spawn() {
+    if (this.flat) return { x: 0.5, y: SEA_LEVEL + 1, z: 0.5 };
+    const start = hash(this.seed, 1);
+    return findSpawn({
+      x: (start & 63) - 32,
+      z: ((start >>> 6) & 63) - 32,
+      climate: this.climate,
+      villages: this.villages,
+      plans: this.plans,
+      chunkAt: (chunkX, chunkZ) => this.first(chunkX, chunkZ).chunk,
+    });
+  }
+}
+
+/**
+ * Makes the generator of one world.
+ *
+ * Args:
+ *   seed: whole number; another seed is another world.
+ *   biome: 'any' for a world of all biomes, or one that covers all land: plains, forest, desert, taiga,
+ *     savanna, snowy. Seas, rivers, beaches and mountains are there in all of them.
+ *   site: 'wild', or 'flat': level ground of the biome at y 63 with ores below, and nothing on it.
+ *   version: of the game; block names and chunks are those of 1.16.
+ *
+ * Returns {generate(chunkX, chunkZ) -> a prismarine-chunk of its own, spawn: {x, y, z} (middle of the
+ * feet, on dry land under open sky), animals(chunkX, chunkZ) -> [{kind, x, y, z}], chests(chunkX,
+ * chunkZ) -> [{x, y, z, items: [{name, count}]}], biomeAt(x, z) -> name}. Throws RangeError on an
+ * option that is none.
+ */
+function makeGenerator({ seed, biome = 'any', site = 'wild', version = '1.16.5' }) {
+  check({ seed, biome, site });
+  const registry = require('prismarine-registry')(version);
+  if (registry.version.majorVersion !== '1.16') {
+    throw new RangeError(`worlds are generated for version 1.16, not ${version}`);
+  }
+  const Chunk = require('prismarine-chunk')(registry);
+  const generator = new Generator({ seed, biome, site, registry, Chunk });
+  let spawn;
+  return {
+    generate: (chunkX, chunkZ) => generator.generate(chunkX, chunkZ),
+    animals: (chunkX, chunkZ) => generator.animals(chunkX, chunkZ),
+    chests: (chunkX, chunkZ) => generator.chests(chunkX, chunkZ),
+    biomeAt: (x, z) => generator.biomeAt(x, z),
+    get spawn() {
+      spawn = spawn || generator.spawn();
+      return { ...spawn };
+    },
+  };
+}
+
+module.exports = { SITES, makeGenerator };

@@ -1,0 +1,135 @@
+'use strict';
+/**
+ * The game process of one Gamut instance: requests come over file descriptor 3, a socket, one at a
+ * time, and each is answered; the process ends when the socket does. Messages are those of wire.js.
+ *
+ *   request {id, op, ...}             answer {id, ok: true, ...}
+ *   hello    config                   node, packages, layout, and sceneTable's where rgb is wanted
+ *   reset    slots, starts            columns, details: a frame of len(slots) rows
+ *   step     actions {column: ..}     columns, details: a frame of all slots
+ *   snapshot slot                     snapshot
+ *   restore  slot, snapshot           columns, details: a frame of one row
+ *   close                             nothing; then the process ends
+ *
+ * What fails is answered by {id, ok: false, error: {kind, message}}: `state` (cannot start from
+ * that, or no snapshot), `action` (no action), `refused` (a server does not let an agent in), `bug`
+ * (anything else; its stack is in the log).
+ */
+require('./libraries');
+const net = require('node:net');
+const { shareVersion } = require('./libraries');
+const { Reader, pack } = require('./wire');
+const { Game } = require('./game');
+const { ActionError } = require('./decode');
+const { RemoteGame, RefusedError } = require('./remote');
+const { StateError } = require('./start');
+const { SnapshotError } = require('./snapshot');
+const { sceneTable } = require('./observe/scene');
+const { LAYOUT } = require('./observe/columns');
+
+const SOCKET = 3;
+/** Error kinds of the protocol by the errors that stand for them; any other is a bug. */
+const KINDS = [[StateError, 'state'], [SnapshotError, 'state'], [ActionError, 'action'],
+  [RefusedError, 'refused']];
+const PACKAGES = ['flying-squid', 'minecraft-data', 'minecraft-protocol', 'mineflayer',
+  'mineflayer-pathfinder', 'prismarine-chunk', 'prismarine-world', 'quickjs-emscripten'];
+
+/** Answers requests with a game; a class so that tests can run it without a process. */
+class Session {
+  constructor() {
+    this.game = null;
+  }
+
+  /** Returns the answer to a request, never throws. */
+  async answer(request) {
+    const { id } = request;
+    try {
+      const run = Session.OPS[request.op];
+      if (run === undefined) {
+        throw new Error(`no request is called ${request.op}: ${Object.keys(Session.OPS).join(', ')}`);
+      }
+      if (this.game === null && request.op !== 'hello' && request.op !== 'close') {
+        throw new Error(`${request.op} before hello`);
+      }
+      return { id, ok: true, ...await run.call(this, request) };
+    } catch (error) {
+      const found = KINDS.find(([type]) => error instanceof type);
+      const kind = found === undefined ? 'bug' : found[1];
+      if (kind === 'bug') console.error(error?.stack ?? error);
+      return { id, ok: false, error: { kind, message: error?.message ?? String(error) } };
+    }
+  }
+
+  async hello({ config }) {
+    this.game = config.mode === 'remote' ? new RemoteGame(config) : new Game(config);
+    await this.game.warm();
+    const registry = shareVersion(config.version);
+    return { node: process.version, packages: versions(), layout: LAYOUT,
+      ...(config.rgb ? sceneTable(registry) : {}) };
+  }
+
+  reset({ slots, starts }) {
+    return this.game.reset(slots, starts);
+  }
+
+  step({ actions }) {
+    return this.game.step(actions);
+  }
+
+  snapshot({ slot }) {
+    return { snapshot: this.game.snapshot(slot) };
+  }
+
+  restore({ slot, snapshot }) {
+    return this.game.restore(slot, snapshot);
+  }
+
+  async close() {
+    await this.game?.close();
+    return {};
+  }
+}
+
+Session.OPS = Object.fromEntries(['hello', 'reset', 'step', 'snapshot', 'restore', 'close']
+  .map((op) => [op, Session.prototype[op]]));
+
+function versions() {
+  return Object.fromEntries(PACKAGES.map((name) => {
+    // Not every package lets its package.json be required.
+    const path = require.resolve.paths(name).map((folder) => `${folder}/${name}/package.json`)
+      .find((file) => require('node:fs').existsSync(file));
+    return [name, path === undefined ? 'missing' : require(path).version];
+  }));
+}
+
+/** Serves a socket until it ends. */
+function serve(socket, leave) {
+  const session = new Session();
+  const reader = new Reader();
+  let turn = Promise.resolve();
+  const handle = async (request) => {
+    const answer = await session.answer(request);
+    socket.write(pack(answer));
+    if (request.op === 'close') socket.end(() => leave(0));
+  };
+  socket.on('data', (chunk) => {
+    try {
+      for (const request of reader.push(chunk)) turn = turn.then(() => handle(request));
+    } catch (error) {
+      console.error(`the socket carries no messages: ${error.message}`);
+      leave(1);
+    }
+  });
+  socket.on('error', () => leave(0));
+  socket.on('end', () => leave(0));
+}
+
+if (require.main === module) {
+  process.on('unhandledRejection', (error) => {
+    // Libraries start things whose end nobody awaits; what matters reaches a caller by other ways.
+    console.error('unhandled rejection:', error?.stack ?? error);
+  });
+  serve(new net.Socket({ fd: SOCKET, readable: true, writable: true }), (code) => process.exit(code));
+}
+
+module.exports = { Session, serve };

@@ -1,0 +1,148 @@
+'use strict';
+/**
+ * What an agent notices between two frames, in the form of MineLand's event list: plain maps with
+ * `type`, `tick`, `message` and, by type:
+ *   entityHurt, entityDead, entityEat   entity_type (self, bot, player or the kind), entity_name;
+ *                                       a meal in a world of ours also item
+ *   entitySpawn                         the same and position [x, y, z]; creatures only
+ *   chat                                username, only_message; message is "<name> text"
+ *   death                               username; the agent's own
+ *   blockIsBeingBroken                  block_name, position [x, y, z]
+ *   playerJoined, playerLeft            player_name
+ *   kicked                              reason; the agent's connection has ended
+ *   fellOutOfWorld                      the agent is below the world
+ * Unlike MineLand's, a name is always that of the entity it happened to, and distances count for
+ * every type that has a place.
+ */
+
+const NEAR_SPAWN = 10; // blocks within which a creature's appearance is noticed, as in MineLand
+/** Categories of minecraft-data that hold living creatures other than players. */
+const CREATURES = /mobs$/;
+const MOST = 200; // events kept between two frames; later ones are counted and dropped
+
+const round = (v) => Math.round(v * 100) / 100;
+const place = (position) => [position.x, position.y, position.z].map(round);
+
+class Events {
+  /**
+   * @param {object} agent with bot, senses, name, world
+   * @param {boolean} embedded whether the server's own events are heard as well
+   */
+  constructor(agent, embedded) {
+    this.agent = agent;
+    this.list = [];
+    this.chat = [];
+    this.dropped = 0;
+    const { bot } = agent;
+    const on = (event, listener) => agent.listen(bot, event, listener);
+    on('entityHurt', (entity) => this.of('entityHurt', entity, 'was hurt'));
+    on('entityDead', (entity) => this.of('entityDead', entity, 'died'));
+    if (embedded) {
+      // The protocol tells others of a meal only by a sound; here the server says who ate.
+      agent.listen(agent.world.serv, 'gamut:eat', ({ player, item }) =>
+        this.of('entityEat', bot.entities[player.id], `ate ${item}`, { item }));
+    } else {
+      on('entityEat', (entity) => this.of('entityEat', entity, 'ate'));
+    }
+    on('entitySpawn', (entity) => this.spawned(entity));
+    on('chat', (username, text) => this.said(username, text));
+    on('death', () => this.add('death', { username: agent.name, message: `${agent.name} died` }));
+    on('blockBreakProgressObserved', (block) => this.broken(block));
+    on('playerJoined', ({ username }) => this.came('playerJoined', username, 'joined'));
+    on('playerLeft', ({ username }) => this.came('playerLeft', username, 'left'));
+    on('kicked', (reason) => this.add('kicked', { reason: plain(reason), message: plain(reason) }));
+  }
+
+  add(type, fields) {
+    if (this.list.length >= MOST) this.dropped++;
+    else this.list.push({ type, tick: this.agent.tick(), ...fields });
+  }
+
+  /** Returns how this agent calls an entity: [entity_type, entity_name]. */
+  label(entity) {
+    if (entity === this.agent.bot.entity) return ['self', this.agent.name];
+    if (entity.type === 'player') {
+      const known = this.agent.world.names.includes(entity.username);
+      return [known ? 'bot' : 'player', entity.username];
+    }
+    return [entity.name ?? 'unknown', entity.name ?? 'unknown'];
+  }
+
+  of(type, entity, verb, more = {}) {
+    if (!entity?.position || !this.agent.senses.canHear(entity.position)) return;
+    const [kind, name] = this.label(entity);
+    this.add(type, { entity_type: kind, entity_name: name, message: `${name} ${verb}`, ...more });
+  }
+
+  spawned(entity) {
+    // Before 1.17 minecraft-data calls arrows and dropped items mobs too; their category tells.
+    if (!CREATURES.test(entity.kind ?? '')) return;
+    if (this.agent.bot.entity.position.distanceTo(entity.position) > NEAR_SPAWN) return;
+    const [kind, name] = this.label(entity);
+    this.add('entitySpawn', { entity_type: kind, entity_name: name,
+      position: place(entity.position), message: `${name} appeared` });
+  }
+
+  said(username, text) {
+    const { bot, name, senses } = this.agent;
+    const speaker = bot.players[username]?.entity;
+    const known = this.agent.world.names.includes(username);
+    if (known && username !== name) {
+      const limit = senses.limits.chat_distance;
+      const away = speaker ? speaker.position.distanceTo(bot.entity.position) : Infinity;
+      if (limit > 0 && away > limit) return;
+    }
+    const message = `<${username}> ${text}`;
+    this.chat.push(message);
+    this.add('chat', { username, only_message: text, message });
+  }
+
+  broken(block) {
+    if (!block || !this.agent.senses.canHear(block.position)) return;
+    this.add('blockIsBeingBroken', { block_name: block.name, position: place(block.position),
+      message: `${block.name} is being broken` });
+  }
+
+  came(type, username, verb) {
+    if (username === this.agent.name) return;
+    this.add(type, { player_name: username, message: `${username} ${verb}` });
+  }
+
+  /** Returns what happened since the last call: `{event, chat}`. */
+  take() {
+    const taken = { event: this.list, chat: this.chat };
+    if (this.dropped > 0) {
+      taken.event.push({ type: 'dropped', tick: this.agent.tick(), count: this.dropped,
+        message: `${this.dropped} more events were dropped` });
+    }
+    this.list = [];
+    this.chat = [];
+    this.dropped = 0;
+    return taken;
+  }
+}
+
+/** Returns the words of a reason that a server gave: a text, chat JSON, or a tree of NBT. */
+function plain(reason) {
+  let value = reason;
+  if (typeof value === 'string') {
+    try {
+      value = JSON.parse(value);
+    } catch {
+      return value;
+    }
+  }
+  return words(value) || JSON.stringify(reason);
+}
+
+function words(value) {
+  if (typeof value === 'string') return value;
+  if (value === null || typeof value !== 'object') return '';
+  if (Array.isArray(value)) return value.map(words).join('');
+  if ('value' in value && 'type' in value) return words(value.value);
+  const own = words(value.text ?? '') || words(value.translate ?? '');
+  return own + ['with', 'extra'].map((key) => (value[key] ? ` ${words(value[key])}`.trimEnd() : ''))
+    .join('');
+}
+
+module.exports = { Events, plain };

@@ -1,0 +1,98 @@
+'use strict';
+/**
+ * All that generated programs can reach of the game: a table of calls and nothing else.
+ *
+ * An entry is {name, doc, args: [{name, type, range.., optional | default}], returns, cost (calls it
+ * counts as), run(agent, args)}; entries that take ticks have `async: true`, `ticks` (after which
+ * they fail) and run(agent, args, signal) returning a promise. Arguments arrive checked (check.js),
+ * results leave as JSON. What programs see as `bot`, `mcData`, ... is built on it in guest/*.js.
+ */
+const { coordinates, hears } = require('./api_shared');
+const walk = require('./api_walk');
+const { entries: data } = require('./api_data');
+
+const FAMILIES = [
+  require('./api_look'), data, require('./api_body'), require('./api_items'),
+  require('./api_windows'), walk.entries
+];
+
+/** Whether a chat line reaches an agent, as observe/events.js has it: only agents can be too far away. */
+function hearsChat(agent, username) {
+  const limit = agent.senses?.limits?.chat_distance ?? 0;
+  const isAgent = agent.world?.names?.includes(username) ?? true;
+  const speaker = agent.bot.players[username]?.entity;
+  if (!(limit > 0) || !isAgent || username === agent.bot.username) return true;
+  return Boolean(speaker) && speaker.position.distanceTo(agent.bot.entity.position) <= limit;
+}
+
+/** Events that programs may listen to: what of mineflayer's arguments they get, or null to hide it. */
+const EVENTS = {
+  chat: (agent, username, message) => (hearsChat(agent, username) ? [username, String(message)] : null),
+  health: () => [],
+  death: () => [],
+  respawn: () => [],
+  entityHurt: entityEvent,
+  entityDead: entityEvent,
+  entitySpawn: entityEvent,
+  entityGone: entityEvent,
+  playerCollect: (agent, collector, collected) => [collector.id, collected.id],
+  goal_reached: () => [],
+  rain: () => [],
+  sleep: () => [],
+  wake: () => []
+};
+const MAX_EVENTS = 64;
+
+function entityEvent(agent, entity) {
+  if (!entity?.position || (entity !== agent.bot.entity && !hears(agent, entity.position))) return null;
+  return [entity.id, entity.name ?? null, coordinates(entity.position)];
+}
+
+const listeners = new WeakMap();
+
+/** Begins to collect an event for the program that runs. */
+function listen(agent, [name], sandbox) {
+  const own = listeners.get(sandbox) ?? new Map();
+  listeners.set(sandbox, own);
+  if (own.has(name)) return;
+  const handler = (...args) => {
+    const plain = EVENTS[name](agent, ...args);
+    if (plain && sandbox.events.length < MAX_EVENTS) sandbox.events.push([name, plain]);
+  };
+  own.set(name, handler);
+  agent.bot.on(name, handler);
+}
+
+const LISTEN = {
+  name: 'listen', doc: 'begins to collect an event', returns: 'nothing', cost: 1,
+  args: [{ name: 'event', type: 'choice', of: Object.keys(EVENTS) }], run: listen
+};
+
+/** Ends collecting of events. */
+function quiet(sandbox) {
+  const own = listeners.get(sandbox);
+  if (!own) return;
+  for (const [name, handler] of own) sandbox.agent.bot.removeListener(name, handler);
+  listeners.delete(sandbox);
+}
+
+/** Lets go of everything a program may have set in motion: walk, dig, keys, item in use, window. */
+function release({ bot }) {
+  walk.halt(bot);
+  if (bot.targetDigBlock) bot.stopDigging();
+  bot.clearControlStates();
+  if (bot.usingHeldItem) bot.deactivateItem();
+  if (bot.currentWindow) bot.closeWindow(bot.currentWindow);
+}
+
+/** Returns {entries: Map, release(agent), quiet(sandbox), isListening(sandbox)}. */
+function makeApi() {
+  const entries = new Map();
+  for (const entry of [...FAMILIES.flat(), LISTEN]) {
+    if (entries.has(entry.name)) throw new Error(`two API entries are called ${entry.name}`);
+    entries.set(entry.name, entry);
+  }
+  return { entries, release, quiet, isListening: (sandbox) => Boolean(listeners.get(sandbox)?.size) };
+}
+
+module.exports = { EVENTS, makeApi };

@@ -1,0 +1,149 @@
+'use strict';
+/** What programs do with their body: look, walk by keys, dig, place, hit, use, sleep, talk. */
+const { Vec3 } = require('vec3');
+const { ActionError, ArgumentError } = require('./check');
+const { blockAt, knownEntity, reachedBlock, reachedEntity } = require('./api_shared');
+
+const CELL = { name: 'position', type: 'cell' };
+const POINT = { name: 'point', type: 'point' };
+const ENTITY = { name: 'entity', type: 'integer', min: -2147483648, max: 2147483647 };
+const ON = { name: 'state', type: 'boolean' };
+const CONTROLS = ['forward', 'back', 'left', 'right', 'jump', 'sprint', 'sneak'];
+const ANGLE = { type: 'number', min: -1000, max: 1000 };
+const OFF_HAND = { name: 'offHand', type: 'boolean', default: false };
+const MINUTE = 1200; // ticks
+
+/** Talks. Commands are for the console only. */
+function chat({ bot }, [text]) {
+  const line = text.replace(/[\r\n§]+/g, ' ').trim();
+  if (line.startsWith('/')) {
+    throw new ArgumentError(`bot.chat: commands are not allowed to agents: ${line.split(' ')[0]}`);
+  }
+  if (line) bot.chat(line);
+}
+
+async function dig(agent, [cell, forceLook], signal) {
+  const { bot } = agent;
+  const block = reachedBlock(agent, cell, 'dig');
+  if (block.name.endsWith('air')) throw new ActionError(`nothing to dig at ${cell}`);
+  if (!block.diggable || !Number.isFinite(bot.digTime(block))) {
+    throw new ActionError(`${block.name} cannot be dug`);
+  }
+  const stop = () => bot.stopDigging();
+  signal.addEventListener('abort', stop);
+  await bot.dig(block, forceLook);
+  signal.removeEventListener('abort', stop);
+}
+
+async function placeBlock(agent, [cell, face]) {
+  const { bot } = agent;
+  if (Math.abs(face.x) + Math.abs(face.y) + Math.abs(face.z) !== 1) {
+    throw new ArgumentError(`bot.placeBlock(faceVector): expected a unit vector along an axis, got ${face}`);
+  }
+  const block = reachedBlock(agent, cell, 'place something at');
+  if (!bot.heldItem) throw new ActionError('nothing is held that could be placed (bot.equip first)');
+  const target = blockAt(agent, cell.plus(face));
+  if (target.boundingBox === 'block') {
+    throw new ActionError(`there is ${target.name} already at ${target.position}`);
+  }
+  await bot.placeBlock(block, new Vec3(face.x, face.y, face.z));
+}
+
+async function activateBlock(agent, [cell]) {
+  await agent.bot.activateBlock(reachedBlock(agent, cell, 'use'));
+}
+
+async function consume({ bot }) {
+  if (!bot.heldItem) throw new ActionError('nothing is held that could be eaten (bot.equip first)');
+  await bot.consume();
+}
+
+async function sleep(agent, [cell]) {
+  await agent.bot.sleep(reachedBlock(agent, cell, 'sleep in'));
+}
+
+function attack(agent, [id]) {
+  const entity = reachedEntity(agent, id, 'hit');
+  agent.bot.attack(entity);
+}
+
+async function lookAt({ bot }, [point, force]) {
+  await bot.lookAt(point, force);
+}
+
+async function look({ bot }, [yaw, pitch, force]) {
+  await bot.look(yaw, Math.max(-Math.PI / 2, Math.min(Math.PI / 2, pitch)), force);
+}
+
+function setControlState({ bot }, [control, on]) {
+  bot.setControlState(control, on);
+}
+
+async function useOn(agent, [id]) {
+  const entity = reachedEntity(agent, id, 'use something on');
+  await agent.bot.activateEntity(entity);
+}
+
+const FORCE = { name: 'force', type: 'boolean', default: true };
+const sync = (name, doc, args, run, returns = 'nothing') => ({ name, doc, args, returns, cost: 1, run });
+const long = (name, doc, args, run, ticks = MINUTE) =>
+  ({ name, doc, args, returns: 'nothing', cost: 2, async: true, ticks, run });
+
+module.exports = [
+  sync(
+    'chat', 'says something; at most 256 characters, no commands',
+    [{ name: 'text', type: 'text', max: 256 }], chat
+  ),
+  sync(
+    'setControlState', 'presses or lets go of a key',
+    [{ name: 'control', type: 'choice', of: CONTROLS }, ON], setControlState
+  ),
+  sync('clearControlStates', 'lets go of all keys', [], ({ bot }) => bot.clearControlStates()),
+  sync(
+    'controlState', 'the keys that are pressed', [],
+    ({ bot }) => Object.fromEntries(CONTROLS.map((key) => [key, Boolean(bot.controlState?.[key])])),
+    'object'
+  ),
+  sync('swingArm', 'moves the arm', [], ({ bot }) => bot.swingArm('right')),
+  sync('attack', 'hits an entity within reach, once', [ENTITY], attack),
+  sync(
+    'activateItem', 'begins to use the held item (bow, shield, bucket, ...)', [OFF_HAND],
+    ({ bot }, [off]) => bot.activateItem(off)
+  ),
+  sync('deactivateItem', 'ends to use the held item (shoots the bow)', [], ({ bot }) => bot.deactivateItem()),
+  sync('stopDigging', 'ends digging', [], ({ bot }) => { bot.stopDigging(); }),
+  long(
+    'look', 'turns to angles in radians', [{ name: 'yaw', ...ANGLE }, { name: 'pitch', ...ANGLE }, FORCE],
+    look, 100
+  ),
+  long('lookAt', 'turns to a point', [POINT, FORCE], lookAt, 100),
+  long('dig', 'digs a block within reach', [CELL, FORCE], dig, 6 * MINUTE),
+  long(
+    'placeBlock', 'places the held block at a face of another',
+    [CELL, { name: 'faceVector', type: 'cell' }], placeBlock, 200
+  ),
+  long('activateBlock', 'uses a block: door, lever, button, bed, ...', [CELL], activateBlock, 200),
+  long('activateEntity', 'uses an entity', [ENTITY], useOn, 200),
+  long(
+    'useOn', 'uses the held item on an entity: shears, wheat, ...', [ENTITY],
+    async (agent, [id]) => { agent.bot.useOn(reachedEntity(agent, id, 'use something on')); }, 200
+  ),
+  long('consume', 'eats or drinks what is held', [], consume, 200),
+  long('sleep', 'lies down in a bed', [CELL], sleep, 200),
+  long('wake', 'gets up', [], async ({ bot }) => bot.wake(), 200),
+  {
+    name: 'waitForTicks', doc: 'waits', args: [{ name: 'ticks', type: 'integer', min: 1, max: 24000 }],
+    returns: 'nothing', cost: 1, async: true, wait: ([ticks]) => ticks
+  },
+  {
+    name: 'isNear', doc: 'whether an entity is within reach of a blow', args: [ENTITY], returns: 'boolean', cost: 1,
+    run(agent, [id]) {
+      try {
+        return Boolean(reachedEntity(agent, id, 'hit'));
+      } catch {
+        knownEntity(agent, id);
+        return false;
+      }
+    }
+  }
+];

@@ -1,0 +1,187 @@
+'use strict';
+/** What programs may look at: themselves, blocks and entities their senses allow, the time. */
+const {
+  blockData, coordinates, entityData, knownBlock, seesBlock, seesEntity
+} = require('./api_shared');
+const { findCells } = require('./find');
+
+const CELL = { name: 'position', type: 'cell' };
+const MAX_DISTANCE = 64;
+const MAX_BLOCKS = 256;
+const MAX_ENTITIES = 128;
+
+function self({ bot }) {
+  const { entity } = bot;
+  return {
+    ...entityData(entity),
+    eyeHeight: entity.eyeHeight ?? 1.62,
+    isInWater: Boolean(entity.isInWater),
+    isInLava: Boolean(entity.isInLava),
+    isCollidedHorizontally: Boolean(entity.isCollidedHorizontally),
+    username: bot.username,
+    health: bot.health ?? 20,
+    food: bot.food ?? 20,
+    foodSaturation: bot.foodSaturation ?? 0,
+    oxygenLevel: bot.oxygenLevel ?? 20,
+    experience: { level: 0, points: 0, progress: 0, ...bot.experience },
+    isSleeping: Boolean(bot.isSleeping),
+    quickBarSlot: bot.quickBarSlot ?? 0,
+    targetDigBlock: bot.targetDigBlock ? coordinates(bot.targetDigBlock.position) : null,
+    usingHeldItem: Boolean(bot.usingHeldItem)
+  };
+}
+
+function clock(agent) {
+  const { bot } = agent;
+  const { timeOfDay = 0, day = 0, age = 0, isDay = true, moonPhase = 0 } = bot.time ?? {};
+  return {
+    time: { timeOfDay, day, age, isDay, moonPhase, time: age },
+    isRaining: Boolean(bot.isRaining),
+    thunderState: bot.thunderState ?? 0,
+    tick: agent.now?.() ?? 0,
+    game: {
+      gameMode: bot.game?.gameMode ?? 'survival',
+      difficulty: bot.game?.difficulty ?? 'normal',
+      dimension: bot.game?.dimension ?? 'overworld'
+    }
+  };
+}
+
+function lookAtBlock(agent, [cell]) {
+  const block = agent.bot.blockAt(cell);
+  return block && seesBlock(agent, cell) ? blockData(block) : null;
+}
+
+/** Returns cells of visible blocks of some kinds, nearest first. */
+function findBlocks(agent, [{ matching, maxDistance, count, point }]) {
+  const kinds = [...new Set(matching)];
+  // Hidden ones fall away: more are looked at than are asked for, yet not all of a mountain.
+  const wanted = Math.min(1024, count * 16);
+  const from = point ?? agent.bot.entity.position;
+  const out = [];
+  for (const cell of findCells(agent.bot, { kinds, maxDistance, count: wanted, point: from })) {
+    if (!seesBlock(agent, cell)) continue;
+    out.push(coordinates(cell));
+    if (out.length === count) break;
+  }
+  return out;
+}
+
+function visibleEntities(agent, [{ maxDistance, count }]) {
+  const { bot } = agent;
+  const here = bot.entity.position;
+  const near = [];
+  for (const entity of Object.values(bot.entities)) {
+    if (entity === bot.entity) continue;
+    const far = entity.position.distanceTo(here);
+    if (far <= maxDistance) near.push({ entity, far });
+  }
+  near.sort((a, b) => a.far - b.far || a.entity.id - b.entity.id);
+  const out = [];
+  for (const { entity } of near) {
+    if (!seesEntity(agent, entity)) continue;
+    out.push(entityData(entity));
+    if (out.length === count) break;
+  }
+  return out;
+}
+
+function oneEntity(agent, [id]) {
+  const entity = agent.bot.entities[id];
+  return entity && seesEntity(agent, entity) ? entityData(entity) : null;
+}
+
+/** Names of the players, as every client knows them; where they are only of those in sight. */
+function players(agent) {
+  const { bot } = agent;
+  return Object.values(bot.players).map(({ username, entity }) => {
+    const inSight = entity && (entity === bot.entity || seesEntity(agent, entity));
+    return { username, entity: inSight ? entity.id : null };
+  });
+}
+
+function blockAtCursor(agent, [maxDistance]) {
+  const block = agent.bot.blockAtCursor(maxDistance);
+  return block && seesBlock(agent, block.position) ? blockData(block) : null;
+}
+
+function entityAtCursor(agent, [maxDistance]) {
+  const entity = agent.bot.entityAtCursor?.(maxDistance);
+  return entity && seesEntity(agent, entity) ? entityData(entity) : null;
+}
+
+const RANGE = { type: 'number', min: 0, max: MAX_DISTANCE };
+const FIND = {
+  name: 'options',
+  type: 'record',
+  fields: {
+    matching: { type: 'list', max: 2000, of: { type: 'block' } },
+    maxDistance: { ...RANGE, default: 16 },
+    count: { type: 'integer', min: 1, max: MAX_BLOCKS, default: 1 },
+    point: { type: 'point', optional: true }
+  }
+};
+const NEAR = {
+  name: 'options',
+  type: 'record',
+  fields: {
+    maxDistance: { ...RANGE, max: 256, default: 256 },
+    count: { type: 'integer', min: 1, max: MAX_ENTITIES, default: MAX_ENTITIES }
+  }
+};
+const REACH = { name: 'maxDistance', type: 'number', min: 0, max: MAX_DISTANCE, default: 5 };
+
+module.exports = [
+  {
+    name: 'self', doc: 'the agent itself: place, look, health, food, ...', args: [], returns: 'object',
+    cost: 1, run: self
+  },
+  { name: 'clock', doc: 'time, weather, game mode, tick', args: [], returns: 'object', cost: 1, run: clock },
+  {
+    name: 'blockAt', doc: 'a block the senses allow; null otherwise', args: [CELL],
+    returns: 'Block | null', cost: 1, run: lookAtBlock
+  },
+  {
+    name: 'findBlocks', doc: 'cells of blocks the senses allow, nearest first', args: [FIND],
+    returns: '[[x, y, z]]', cost: 40, run: findBlocks
+  },
+  {
+    name: 'entities', doc: 'entities the senses allow, nearest first', args: [NEAR], returns: '[Entity]',
+    cost: 5, run: visibleEntities
+  },
+  {
+    name: 'entity', doc: 'one entity by its number; null when gone or out of sight',
+    args: [{ name: 'id', type: 'integer', min: -2147483648, max: 2147483647 }], returns: 'Entity | null',
+    cost: 1, run: oneEntity
+  },
+  {
+    name: 'players', doc: 'players on the server', args: [], returns: '[{username, entity}]', cost: 1,
+    run: players
+  },
+  {
+    name: 'blockAtCursor', doc: 'the block looked at', args: [REACH], returns: 'Block | null', cost: 5,
+    run: blockAtCursor
+  },
+  {
+    name: 'entityAtCursor', doc: 'the entity looked at', args: [{ ...REACH, default: 3.5 }],
+    returns: 'Entity | null', cost: 5, run: entityAtCursor
+  },
+  {
+    name: 'canSeeBlock', doc: 'whether a block is in line of sight', args: [CELL], returns: 'boolean',
+    cost: 5,
+    run: (agent, [cell]) => seesBlock(agent, cell) && Boolean(agent.bot.canSeeBlock(knownBlock(agent, cell)))
+  },
+  {
+    name: 'canDigBlock', doc: 'whether a block can be dug from here', args: [CELL], returns: 'boolean',
+    cost: 1, run: (agent, [cell]) => Boolean(agent.bot.canDigBlock(knownBlock(agent, cell)))
+  },
+  {
+    name: 'digTime', doc: 'milliseconds to dig a block with what is held', args: [CELL],
+    returns: 'number | null', cost: 1,
+    run: (agent, [cell]) => finiteOrNull(agent.bot.digTime(knownBlock(agent, cell)))
+  }
+];
+
+function finiteOrNull(value) {
+  return Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,149 @@
+'use strict';
+/**
+ * What the families of API entries share: how the game's things are copied for programs, and the
+ * checks that many calls make (is it seen, is it in reach).
+ */
+const { ActionError } = require('./check');
+
+/** How far a hand reaches, from the eye to the nearest point of a box (Minecraft Wiki: Player). */
+const BLOCK_REACH = 4.5;
+const BLOW_REACH = 3;
+/** Lenience for what moves during a tick. */
+const SLACK = 0.6;
+
+const round = (value) => Math.round(value * 1e6) / 1e6;
+/** Returns [x, y, z] of a Vec3. */
+const coordinates = (point) => [round(point.x), round(point.y), round(point.z)];
+
+/** Returns a stack of items as plain data, or null. */
+function itemData(item) {
+  if (!item) return null;
+  const data = { type: item.type, name: item.name, count: item.count, slot: item.slot ?? null };
+  if (item.metadata) data.metadata = item.metadata;
+  if (item.maxDurability) {
+    data.maxDurability = item.maxDurability;
+    data.durabilityUsed = item.durabilityUsed ?? 0;
+  }
+  return data;
+}
+
+/** Returns a block as plain data: what differs from block to block, not what its kind says. */
+function blockData(block) {
+  const properties = block.getProperties?.() ?? {};
+  return {
+    type: block.type,
+    name: block.name,
+    stateId: block.stateId,
+    metadata: block.metadata,
+    position: coordinates(block.position),
+    properties
+  };
+}
+
+function heldName(entity) {
+  return entity.heldItem?.name ?? entity.equipment?.[0]?.name ?? null;
+}
+
+/** Returns an entity as plain data. */
+function entityData(entity) {
+  const dropped = entity.name === 'item' ? entity.getDroppedItem?.() : null;
+  return {
+    id: entity.id,
+    name: entity.name ?? null,
+    type: entity.type ?? null,
+    kind: entity.kind ?? null,
+    displayName: entity.displayName ?? null,
+    username: entity.username ?? null,
+    position: coordinates(entity.position),
+    velocity: coordinates(entity.velocity),
+    yaw: round(entity.yaw),
+    pitch: round(entity.pitch),
+    height: entity.height,
+    width: entity.width,
+    onGround: Boolean(entity.onGround),
+    health: entity.health ?? null,
+    heldItem: heldName(entity),
+    droppedItem: dropped ? { type: dropped.type, name: dropped.name, count: dropped.count } : null
+  };
+}
+
+const seesBlock = (agent, cell) => agent.senses?.canSeeBlock?.(cell) ?? true;
+const seesEntity = (agent, entity) => agent.senses?.canSeeEntity?.(entity) ?? true;
+const hears = (agent, point) => agent.senses?.canHear?.(point) ?? true;
+
+/** Returns the block at a cell. @throws {ActionError} where nothing is known of it */
+function blockAt(agent, cell) {
+  const block = agent.bot.blockAt(cell);
+  if (!block) throw new ActionError(`nothing is known of the place ${cell}: it is too far away`);
+  return block;
+}
+
+const eyeOf = (bot) => bot.entity.position.offset(0, bot.entity.eyeHeight ?? 1.62, 0);
+
+/** Returns the distance from a point to an axis-aligned box. */
+function boxDistance(point, low, high) {
+  const gap = (axis) => Math.max(low[axis] - point[axis], 0, point[axis] - high[axis]);
+  return Math.hypot(gap('x'), gap('y'), gap('z'));
+}
+
+const handDistance = (agent, cell) => boxDistance(eyeOf(agent.bot), cell, cell.offset(1, 1, 1));
+
+/** Returns the block at a cell that a hand reaches. @throws {ActionError}, which names no hidden block */
+function reachedBlock(agent, cell, doing) {
+  const far = handDistance(agent, cell);
+  if (far > BLOCK_REACH + SLACK) {
+    throw new ActionError(`too far away to ${doing} the block at ${cell}: ` +
+      `${far.toFixed(1)} blocks, a hand reaches ${BLOCK_REACH}; go nearer (bot.pathfinder.goto)`);
+  }
+  return blockAt(agent, cell);
+}
+
+/** Returns the block at a cell that is seen or within reach of a hand. @throws {ActionError} */
+function knownBlock(agent, cell) {
+  const block = blockAt(agent, cell);
+  if (seesBlock(agent, cell) || handDistance(agent, cell) <= BLOCK_REACH) return block;
+  throw new ActionError(`the block at ${cell} is out of sight`);
+}
+
+/** Returns a visible entity by its number. @throws {ActionError} */
+function knownEntity(agent, id) {
+  const entity = agent.bot.entities[id];
+  if (!entity || !seesEntity(agent, entity)) {
+    throw new ActionError(`entity ${id} is gone or out of sight`);
+  }
+  return entity;
+}
+
+/** Returns an entity that a blow or a hand reaches. @throws {ActionError} */
+function reachedEntity(agent, id, doing) {
+  const entity = knownEntity(agent, id);
+  const half = (entity.width ?? 0.6) / 2;
+  const low = entity.position.offset(-half, 0, -half);
+  const far = boxDistance(eyeOf(agent.bot), low, low.offset(2 * half, entity.height ?? 1, 2 * half));
+  if (far > BLOW_REACH + SLACK) {
+    throw new ActionError(`too far away to ${doing} ${entity.name}: ${far.toFixed(1)} blocks, ` +
+      `${BLOW_REACH} are possible; go nearer (bot.pathfinder.goto)`);
+  }
+  return entity;
+}
+
+/** Returns the stack in a slot of the inventory, which has to be what the program thinks it is. */
+function itemIn(agent, slot, type) {
+  const item = agent.bot.inventory.slots[slot];
+  if (!item || (type !== undefined && item.type !== type.id)) {
+    const wanted = type ? type.name : 'anything';
+    const held = item?.name ?? 'nothing';
+    throw new ActionError(`slot ${slot} of the inventory does not hold ${wanted}; it holds ${held}`);
+  }
+  return item;
+}
+
+/** @throws {ActionError} when the program that asked has ended */
+function stillWanted(signal) {
+  if (signal.aborted) throw new ActionError('the program ended');
+}
+
+module.exports = {
+  blockAt, blockData, boxDistance, coordinates, entityData, eyeOf, hears, itemData, itemIn,
+  knownBlock, knownEntity, reachedBlock, reachedEntity, seesBlock, seesEntity, stillWanted
+};

@@ -1,0 +1,154 @@
+'use strict';
+/** Walking by mineflayer-pathfinder: goals, movements, goto. */
+const { Vec3 } = require('vec3');
+const { ActionError } = require('./check');
+const { knownEntity, stillWanted } = require('./api_shared');
+
+const XYZ = {
+  x: { type: 'number', min: -3e7, max: 3e7, default: 0 },
+  y: { type: 'number', min: -4096, max: 4096, default: 0 },
+  z: { type: 'number', min: -3e7, max: 3e7, default: 0 }
+};
+const KINDS = [
+  'GoalBlock', 'GoalNear', 'GoalXZ', 'GoalNearXZ', 'GoalY', 'GoalGetToBlock', 'GoalLookAtBlock',
+  'GoalFollow'
+];
+const GOAL = {
+  name: 'goal',
+  type: 'record',
+  fields: {
+    kind: { type: 'choice', of: KINDS },
+    ...XYZ,
+    range: { type: 'number', min: 0, max: 256, default: 1 },
+    entity: { type: 'integer', min: -2147483648, max: 2147483647, optional: true }
+  }
+};
+const FLAGS = ['canDig', 'allow1by1towers', 'allowParkour', 'allowSprinting', 'allowFreeMotion', 'canOpenDoors',
+  'dontCreateFlow', 'dontMineUnderFallingBlock', 'allowEntityDetection'];
+const NUMBERS = ['digCost', 'placeCost', 'liquidCost', 'entityCost'];
+const MOVEMENTS = {
+  name: 'movements',
+  type: 'record',
+  fields: {
+    ...Object.fromEntries(FLAGS.map((name) => [name, { type: 'boolean', optional: true }])),
+    ...Object.fromEntries(NUMBERS.map((name) => [name, { type: 'number', min: 0, max: 1000, optional: true }])),
+    maxDropDown: { type: 'integer', min: 1, max: 32, optional: true },
+    scafoldingBlocks: { type: 'list', max: 64, of: { type: 'item' }, optional: true },
+    blocksCantBreak: { type: 'list', max: 512, of: { type: 'block' }, optional: true }
+  }
+};
+const TICKS = { name: 'ticks', type: 'integer', min: 1, max: 12000, default: 2400 };
+
+/**
+ * Milliseconds of searching in a tick: some 250 nodes on the clock of a world (agents.js), 25,000 in
+ * the 5 s after which a search gives up. With the library's 40 a search in vain takes 0.4 s a tick.
+ */
+const SEARCH_MS = 5;
+
+/** Required late: whoever replaces the clock must do so before this library keeps a reference. */
+function pathfinder(bot) {
+  const library = require('mineflayer-pathfinder');
+  if (!bot.pathfinder) bot.loadPlugin(library.pathfinder);
+  bot.pathfinder.tickTimeout = SEARCH_MS;
+  return library;
+}
+
+function makeGoal(agent, { kind, x, y, z, range, entity }) {
+  const { bot } = agent;
+  const { goals } = pathfinder(bot);
+  switch (kind) {
+    case 'GoalNear': return new goals.GoalNear(x, y, z, range);
+    case 'GoalXZ': return new goals.GoalXZ(x, z);
+    case 'GoalNearXZ': return new goals.GoalNearXZ(x, z, range);
+    case 'GoalY': return new goals.GoalY(y);
+    case 'GoalGetToBlock': return new goals.GoalGetToBlock(x, y, z);
+    case 'GoalLookAtBlock': return new goals.GoalLookAtBlock(new Vec3(x, y, z).floor(), bot.world);
+    case 'GoalFollow': return new goals.GoalFollow(knownEntity(agent, entity ?? NaN), range);
+    default: return new goals.GoalBlock(x, y, z);
+  }
+}
+
+/** Makes the walk end, now: no goal, no keys. */
+function halt(bot) {
+  if (!bot.pathfinder) return;
+  bot.pathfinder.setGoal(null);
+}
+
+const REASONS = {
+  NoPath: 'no path leads there', Timeout: 'no path was found in time',
+  PathStopped: 'the walk was stopped', GoalChanged: 'another goal was set'
+};
+
+async function goto(agent, [goalData], signal) {
+  const { bot } = agent;
+  pathfinder(bot);
+  const goal = makeGoal(agent, goalData);
+  stillWanted(signal);
+  signal.addEventListener('abort', () => halt(bot));
+  try {
+    await bot.pathfinder.goto(goal);
+  } catch (error) {
+    throw new ActionError(REASONS[error?.name] ?? String(error?.message ?? error));
+  }
+  // The library also ends without an error when the path it found is empty.
+  const here = bot.entity.position.floored();
+  const { x, y, z, kind } = goalData;
+  const isThere = [here, here.offset(0, 1, 0), here.offset(0, -1, 0)].some((cell) => goal.isEnd(cell));
+  if (!isThere && kind !== 'GoalFollow') throw new ActionError(`no path leads to ${x} ${y} ${z}`);
+}
+
+function setGoal(agent, [goal, dynamic]) {
+  pathfinder(agent.bot);
+  agent.bot.pathfinder.setGoal(goal ? makeGoal(agent, goal) : null, dynamic);
+}
+
+function setMovements({ bot }, [settings]) {
+  const { Movements } = pathfinder(bot);
+  const movements = new Movements(bot);
+  for (const [name, value] of Object.entries(settings)) {
+    if (value === undefined) continue;
+    if (name === 'scafoldingBlocks') movements.scafoldingBlocks = value.map(({ id }) => id);
+    else if (name === 'blocksCantBreak') for (const { id } of value) movements.blocksCantBreak.add(id);
+    else movements[name] = value;
+  }
+  bot.pathfinder.setMovements(movements);
+}
+
+function walking({ bot }) {
+  const { pathfinder: finder } = bot;
+  return {
+    moving: Boolean(finder?.isMoving()),
+    mining: Boolean(finder?.isMining()),
+    building: Boolean(finder?.isBuilding()),
+    goal: Boolean(finder?.goal)
+  };
+}
+
+module.exports = {
+  entries: [
+    {
+      name: 'goto', doc: 'walks to a goal; ends when there, without a path, or after `ticks`',
+      args: [GOAL, TICKS], returns: 'nothing', cost: 20, async: true, ticks: ([, ticks]) => ticks,
+      run: goto
+    },
+    {
+      name: 'setGoal', doc: 'walks to a goal in the background; null stops',
+      args: [{ ...GOAL, optional: true }, { name: 'dynamic', type: 'boolean', default: false }],
+      returns: 'nothing', cost: 20, run: setGoal
+    },
+    {
+      name: 'stopPath', doc: 'ends the walk', args: [], returns: 'nothing', cost: 1,
+      run: ({ bot }) => halt(bot)
+    },
+    {
+      name: 'setMovements', doc: 'how paths may lead', args: [MOVEMENTS], returns: 'nothing', cost: 20,
+      run: setMovements
+    },
+    {
+      name: 'walking', doc: 'whether a walk is under way', args: [], returns: 'object', cost: 1,
+      run: walking
+    }
+  ],
+  halt,
+  pathfinder
+};

@@ -1,0 +1,299 @@
+'use strict';
+/**
+ * QuickJS, compiled to WebAssembly: the machine in which one generated program runs.
+ *
+ * Two fences stand around a program. *Fuel* counts calls of QuickJS's interrupt handler (one in
+ * 10,000 branches and calls of the program): it does not depend on the machine, so a program that
+ * computes too long ends at the same point everywhere. It does not catch natives that loop without
+ * asking (`Array.prototype.indexOf.call({length: 2 ** 53 - 1}, 1)` would hold the process for
+ * years), so every entry is also watched by a thread (the timeout of node:vm, used for that only)
+ * which ends it after `wallMs` of real time.
+ *
+ * A QuickJS stack of 128 KB: with 256 KB natives that recurse (JSON.stringify, Array.prototype.flat)
+ * overflow the host's stack first. What overflows it all the same (sources nested thousands deep,
+ * unless Node runs with --stack-size=3900) is a StackError, and the module is thrown away.
+ */
+const fs = require('node:fs');
+const path = require('node:path');
+const vm = require('node:vm');
+const {
+  DefaultIntrinsics, RELEASE_SYNC, newQuickJSWASMModuleFromVariant, newVariant
+} = require('quickjs-emscripten');
+
+const STACK_BYTES = 128 * 1024;
+/** Jobs run between two looks at whether the program must end. */
+const JOB_BATCH = 64;
+/** What the fences themselves may use: setting up the prelude, finding a line. */
+const OWN_FUEL = 1000;
+const GUEST_FILES = ['core', 'promises', 'vec3', 'things', 'data', 'bot', 'walking'];
+/** Compiled inside QuickJS when a program first names a helper: compiling is most of a start's cost. */
+const LATE_FILES = ['helpers', 'helpers_more'];
+
+const ENTER = Symbol.for('gamut.sandbox.enter');
+const ENTER_SCRIPT = new vm.Script('globalThis[Symbol.for("gamut.sandbox.enter")]()', {
+  filename: 'sandbox-entry.js'
+});
+
+/** What QuickJS itself takes of its memory: the stack of WebAssembly, its data, an empty context. */
+const BASE_MB = 6;
+/** The module wants 16 MB at least. */
+const FIRST_PAGES = 256;
+const PAGES_PER_MB = 16;
+
+let compiled = null;
+let preludeTexts = null;
+
+/**
+ * Returns a new WebAssembly instance of QuickJS whose memory cannot grow beyond what a program may
+ * hold; the code is compiled once per process. The limit must be the memory's own: QuickJS built
+ * by Emscripten does not know the sizes of its blocks and counts 8 bytes for each.
+ */
+async function newModule(memoryMb) {
+  if (!compiled) {
+    const file = require.resolve('@jitl/quickjs-wasmfile-release-sync/wasm');
+    compiled = WebAssembly.compile(fs.readFileSync(file));
+  }
+  const maximum = Math.max(FIRST_PAGES, Math.ceil((memoryMb + BASE_MB) * PAGES_PER_MB));
+  const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum });
+  let isFull = false;
+  wasmMemory.grow = (pages) => {
+    try {
+      return WebAssembly.Memory.prototype.grow.call(wasmMemory, pages);
+    } catch (error) {
+      isFull = true;
+      throw error;
+    }
+  };
+  const variant = newVariant(RELEASE_SYNC, { wasmModule: compiled, wasmMemory });
+  const quickjs = await newQuickJSWASMModuleFromVariant(variant);
+  return { quickjs, isFull: () => isFull };
+}
+
+/** Returns the text of guest/*.js files, each the body of a function that sees `guest`, run in turn. */
+function guestText(names) {
+  return names.map((name) => {
+    const text = fs.readFileSync(path.join(__dirname, 'guest', `${name}.js`), 'utf8');
+    return `(function () {\n${text}})();`;
+  }).join('\n');
+}
+
+/** Returns {first, late}: the texts that make a program's surroundings. */
+function prelude() {
+  preludeTexts ??= {
+    first: `(hostCall, settings) => { 'use strict'; const guest = { hostCall, settings };
+${guestText(GUEST_FILES)}
+return guest.hooks; }`,
+    late: `(guest) => { 'use strict'; ${guestText(LATE_FILES)} }`
+  };
+  return preludeTexts;
+}
+
+/** A reason to end a program; `type` is what the user reads in `state().error.type`. */
+class Doom extends Error {
+  constructor(type, message, stack = null) {
+    super(message);
+    this.type = type;
+    this.guestStack = stack;
+  }
+}
+
+/** One program in a module of its own: no program finds the memory another one left. */
+class Engine {
+  /**
+   * @param {object} module of newModule(); used by this engine only
+   * @param {{memoryMb: number, seed: number}} limits
+   * @param {(op: string, text: string) => string} host answers the program's calls; may not enter the engine
+   */
+  constructor(module, limits, host) {
+    this.limits = limits;
+    this.host = host;
+    /** Why the program must end, once it must. */
+    this.doom = null;
+    this.module = module;
+    this.fuel = OWN_FUEL;
+    this.searching = false;
+    this.open = true;
+    this.enter(() => this.build(module.quickjs));
+  }
+
+  build(quickjs) {
+    this.runtime = quickjs.newRuntime({
+      memoryLimitBytes: Math.round(this.limits.memoryMb * 1048576),
+      maxStackSizeBytes: STACK_BYTES
+    });
+    this.runtime.setInterruptHandler(() => this.interrupt());
+    this.context = this.runtime.newContext({ intrinsics: { ...DefaultIntrinsics, BigInt: false } });
+    const { context } = this;
+    const make = this.value(context.evalCode(prelude().first, 'prelude.js'));
+    const call = context.newFunction('host', (op, text) => {
+      if (context.typeof(op) !== 'string' || context.typeof(text) !== 'string') {
+        throw new TypeError('a host call takes two texts');
+      }
+      return context.newString(this.host(context.getString(op), context.getString(text)));
+    });
+    const settings = context.newObject();
+    context.setProp(settings, 'seed', context.newNumber(this.limits.seed >>> 0));
+    context.setProp(settings, 'late', context.newString(prelude().late));
+    const hooks = this.value(context.callFunction(make, context.undefined, call, settings));
+    this.hooks = {};
+    for (const name of ['run', 'deliver', 'turn', 'site']) {
+      this.hooks[name] = context.getProp(hooks, name);
+    }
+  }
+
+  /** Returns the handle of a result, or throws what the program threw. */
+  value(result) {
+    if (!result.error) return result.value;
+    const error = this.thrown(result.error);
+    result.error.dispose();
+    throw error;
+  }
+
+  /** Turns what was thrown outside the program's own promise (mostly a SyntaxError) into a Doom. */
+  thrown(handle) {
+    if (this.doom) return this.doom;
+    if (this.context.typeof(handle) !== 'object') return new Doom('Error', 'the program threw no error');
+    const text = (name) => {
+      const part = this.context.getProp(handle, name);
+      const plain = this.context.typeof(part) === 'string' ? this.context.getString(part) : '';
+      part.dispose();
+      return plain.slice(0, 2000);
+    };
+    return new Doom(text('name') || 'Error', text('message'), text('stack'));
+  }
+
+  /** The interrupt handler of QuickJS: true ends the program. */
+  interrupt() {
+    if (this.fuel-- > 0 && !this.doom) return false;
+    if (this.doom || this.searching) return true;
+    const stack = this.site();
+    this.doom = new Doom('FuelError',
+      'the program computed too long within one tick (a loop without an end, or without an await?)',
+      stack);
+    return true;
+  }
+
+  /** Returns the stack of the program at this moment, or null. */
+  site() {
+    this.searching = true;
+    this.fuel = 1;
+    try {
+      const result = this.context.callFunction(this.hooks.site, this.context.undefined);
+      const handle = result.error ?? result.value;
+      const ok = !result.error && this.context.typeof(handle) === 'string';
+      const text = ok ? this.context.getString(handle) : null;
+      handle.dispose();
+      return text;
+    } finally {
+      this.searching = false;
+    }
+  }
+
+  /**
+   * Runs `fn`, which enters QuickJS; only ever behind a fence (together()).
+   * @throws {Doom} when the program must end
+   */
+  enter(fn) {
+    if (!this.open) return undefined;
+    let result;
+    try {
+      result = fn();
+    } catch (error) {
+      throw this.broken(error);
+    }
+    if (this.doom) throw this.doom;
+    return result;
+  }
+
+  /** Returns the Doom of an exception on the host's side. */
+  broken(error) {
+    if (error instanceof Doom) return error;
+    if (error instanceof RangeError) {
+      return new Doom('StackError', 'the program recursed or nested too deeply');
+    }
+    return new Doom('SandboxError', `the sandbox broke: ${String(error?.message ?? error).slice(0, 300)}`);
+  }
+
+  /** Compiles a program and runs it up to its first waits. @throws {Doom} */
+  begin(source, fuel) {
+    this.turn(fuel, () => {
+      const { context } = this;
+      // One line and no parameters: the program's own line numbers stay true.
+      const main = this.value(context.evalCode(`(async function () {${source}\n})`, 'program.js'));
+      this.call('run', main);
+    });
+  }
+
+  /** Hands a batch of results over and runs the program up to its next waits. @throws {Doom} */
+  deliver(text, fuel) {
+    this.turn(fuel, () => this.call('deliver', this.context.newString(text)));
+  }
+
+  turn(fuel, fn) {
+    this.fuel = fuel;
+    this.enter(() => {
+      fn();
+      this.jobs();
+      if (!this.doom) this.call('turn');
+    });
+  }
+
+  /** Calls a hook of the prelude; disposes of its arguments. */
+  call(name, ...handles) {
+    const done = this.context.callFunction(this.hooks[name], this.context.undefined, ...handles);
+    for (const handle of handles) handle.dispose();
+    this.value(done).dispose();
+  }
+
+  /** Runs promise jobs until none is left or the program must end. */
+  jobs() {
+    for (let batch = 1; !this.doom && this.runtime.hasPendingJob(); batch++) {
+      const result = this.runtime.executePendingJobs(JOB_BATCH);
+      if (result.error) {
+        const error = this.thrown(result.error);
+        result.error.dispose();
+        throw error;
+      }
+      // Jobs count as well, 1,024 of them one unit of fuel: some have no branch that would.
+      if (batch % 16 === 0 && --this.fuel < -OWN_FUEL) this.interrupt();
+    }
+  }
+
+  /** Drops the program and its module; after it nothing of it runs. What is dropped is the collector's. */
+  close() {
+    this.open = false;
+    this.runtime = this.context = this.module = null;
+    this.hooks = {};
+  }
+}
+
+/**
+ * Runs turns one after the other, watched by the clock: the watch is a thread, so there is one for
+ * many turns. A turn that holds the process for `wallMs` is ended, and the others go on; none
+ * begins in a watch of which a quarter is gone.
+ *
+ * @param {Array<() => void>} turns what they throw is thrown
+ * @param {number} wallMs milliseconds of real time
+ * @param {(index: number, doom: Doom) => void} ended told of a turn that was ended
+ */
+function together(turns, wallMs, ended) {
+  let next = 0;
+  const watch = () => {
+    const late = process.hrtime.bigint() + BigInt(Math.ceil(wallMs * 250000));
+    do turns[next++](); while (next < turns.length && process.hrtime.bigint() < late);
+  };
+  while (next < turns.length) {
+    globalThis[ENTER] = watch;
+    try {
+      ENTER_SCRIPT.runInThisContext({ timeout: wallMs });
+    } catch (error) {
+      if (error?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+      ended(next - 1, new Doom('WallClockError', `the program held the process for ${wallMs} ms of real ` +
+        'time; this fence depends on the machine, unlike the others'));
+    } finally {
+      globalThis[ENTER] = undefined;
+    }
+  }
+}
+
+module.exports = { Doom, Engine, newModule, prelude, together };

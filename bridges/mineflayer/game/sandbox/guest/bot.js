@@ -1,0 +1,284 @@
+// The bot, with mineflayer's names.
+const { act, call, wait, xyz, self, Vec3, ArgumentError } = guest;
+const { freeze, defineProperty } = Object;
+const { ActionError } = globalThis;
+const optional = (value) => value ?? undefined;
+const asBoolean = (value, otherwise) => (value === undefined ? otherwise : Boolean(value));
+
+// ----- what is carried
+const slots = () => call('inventory').slots.map(guest.item);
+const sameItem = (wanted) => (item) => item && (item.type === wanted || item.name === wanted);
+const inventory = freeze({
+  get slots() { return slots(); },
+  items() { return slots().slice(9, 45).filter(Boolean); },
+  count(item) {
+    const fits = sameItem(guest.itemId(item, 'inventory.count'));
+    return this.items().filter(fits).reduce((sum, { count }) => sum + count, 0);
+  },
+  findInventoryItem(item) {
+    return this.items().find(sameItem(guest.itemId(item, 'inventory.findInventoryItem'))) ?? null;
+  },
+  emptySlotCount() { return slots().slice(9, 45).filter((item) => !item).length; },
+  firstEmptyInventorySlot() {
+    const at = slots().slice(9, 45).findIndex((item) => !item);
+    return at < 0 ? null : at + 9;
+  }
+});
+
+/** Returns [slot, type] of a stack, or of an item given by name or number. */
+function slotOf(item, what) {
+  if (item !== null && typeof item === 'object' && typeof item.slot === 'number') return [item.slot, item.type];
+  const id = guest.itemId(item, what);
+  const found = inventory.findInventoryItem(id) ?? slots().find(sameItem(id));
+  if (!found) {
+    if (typeof id === 'string') call('recipes', id); // an unknown name: the host names the nearest
+    throw new ActionError(`${what}: ${guest.shown(id)} is not in the inventory`);
+  }
+  return [found.slot, found.type];
+}
+
+// ----- what is looked for
+/** Returns the names or numbers that a `matching` stands for, and a test for the blocks found. */
+function matcher(matching, what) {
+  if (typeof matching === 'function') {
+    const fits = ({ id, name }) => {
+      try {
+        return Boolean(matching({ id, type: id, name, position: null, getProperties: () => ({}), properties: {} }));
+      } catch {
+        return true; // it asks for the place or the state: the block itself is asked
+      }
+    };
+    return { kinds: guest.names('blocks').filter(fits).map(({ id }) => id), test: matching };
+  }
+  const kinds = (Array.isArray(matching) ? matching : [matching]).map((kind) => {
+    const id = kind !== null && typeof kind === 'object' ? kind.id ?? kind.type : kind;
+    if (typeof id !== 'number' && typeof id !== 'string') {
+      throw new ArgumentError(`${what}: matching holds ${guest.shown(kind)}, not a name or number of a block ` +
+        '(does mcData.blocksByName have it?)');
+    }
+    return id;
+  });
+  return { kinds, test: null };
+}
+
+function findBlocks(options, what = 'bot.findBlocks') {
+  if (options === null || typeof options !== 'object') {
+    throw new ArgumentError(`${what}: expected options {matching, ...}, got ${guest.shown(options)}`);
+  }
+  const { kinds, test } = matcher(options.matching, what);
+  if (kinds.length === 0) return [];
+  const query = {
+    matching: kinds,
+    maxDistance: optional(options.maxDistance),
+    count: test ? 256 : optional(options.count),
+    point: options.point ? xyz(options.point, what) : undefined
+  };
+  const cells = call('findBlocks', query).map((cell) => new Vec3(...cell));
+  if (!test) return cells;
+  const out = [];
+  for (const cell of cells) {
+    const block = blockAt(cell);
+    if (block && test(block)) out.push(cell);
+    if (out.length >= (options.count ?? 1)) break;
+  }
+  return out;
+}
+const blockAt = (point) => guest.block(call('blockAt', xyz(point, 'bot.blockAt')));
+function findBlock(options) {
+  const [cell] = findBlocks({ ...options, count: 1 }, 'bot.findBlock');
+  return cell ? blockAt(cell) : null;
+}
+const entityList = (options) => call('entities', options ?? {}).map(guest.entity);
+
+/** The nearest entity for which a function is true, or that fits {kind, name, type, username, maxDistance}. */
+function nearestEntity(filter) {
+  if (filter === undefined || typeof filter === 'function') {
+    return entityList().find(filter ?? (() => true)) ?? null;
+  }
+  const { maxDistance, ...wanted } = filter;
+  const fits = (entity) => Object.keys(wanted).every((key) => entity[key] === wanted[key]);
+  return entityList(maxDistance === undefined ? {} : { maxDistance }).find(fits) ?? null;
+}
+function players() {
+  const own = {};
+  for (const { username, entity } of call('players')) {
+    own[username] = {
+      username,
+      get entity() {
+        if (entity === null) return null;
+        return entity === self.id ? self : guest.entity(call('entity', entity));
+      }
+    };
+  }
+  return own;
+}
+
+// ----- events
+const handlers = new Map();
+function on(name, handler, once = false) {
+  if (typeof handler !== 'function') throw new ArgumentError(`bot.on("${name}"): expected a function`);
+  call('listen', String(name));
+  if (!handlers.has(name)) handlers.set(name, []);
+  handlers.get(name).push({ handler, once });
+  return bot;
+}
+function removeListener(name, handler) {
+  handlers.set(name, (handlers.get(name) ?? []).filter((one) => one.handler !== handler));
+  return bot;
+}
+const entityEvents = new Set(['entityHurt', 'entityDead', 'entitySpawn', 'entityGone']);
+function eventArguments(name, args) {
+  if (!entityEvents.has(name)) return args;
+  const [id, kind, place] = args;
+  return [guest.entity(call('entity', id)) ?? { id, name: kind, position: new Vec3(...place), isValid: false }];
+}
+const failed = (error) => guest.report('$unhandled', guest.describeError(error));
+guest.events = {
+  emit([name, args]) {
+    const own = handlers.get(name) ?? [];
+    handlers.set(name, own.filter(({ once }) => !once));
+    for (const { handler } of own) {
+      try {
+        const result = handler(...eventArguments(name, args));
+        if (result instanceof Promise) result.then(undefined, failed);
+      } catch (error) {
+        failed(error);
+      }
+    }
+  }
+};
+
+// ----- chests and furnaces
+const items = (list) => list.filter(Boolean).map(guest.item);
+function chest(window) {
+  return freeze({
+    id: window,
+    containerItems: () => items(call('contents', window).container),
+    items: () => items(call('contents', window).own),
+    deposit: (item, _metadata, count) =>
+      wait('deposit', window, guest.itemId(item, 'chest.deposit'), optional(count)),
+    withdraw: (item, _metadata, count) =>
+      wait('withdraw', window, guest.itemId(item, 'chest.withdraw'), optional(count)),
+    close: () => act('closeWindow', window)
+  });
+}
+function furnace(window) {
+  const slot = (i) => guest.item(call('contents', window).container[i]);
+  const put = (place) => (item, _metadata, count) =>
+    wait('putIn', window, place, guest.itemId(item, 'furnace.put'), optional(count));
+  const take = (place) => () => wait('takeOut', window, place).then(guest.item);
+  return freeze({
+    id: window,
+    get fuel() { return call('contents', window).fuel; },
+    get progress() { return call('contents', window).progress; },
+    inputItem: () => slot(0),
+    fuelItem: () => slot(1),
+    outputItem: () => slot(2),
+    items: () => items(call('contents', window).own),
+    putInput: put('input'),
+    putFuel: put('fuel'),
+    takeInput: take('input'),
+    takeFuel: take('fuel'),
+    takeOutput: take('output'),
+    close: () => act('closeWindow', window)
+  });
+}
+const openChest = guest.placed(async (block) => chest(await wait('openChest', xyz(block, 'bot.openChest'))));
+const openFurnace = guest.placed(async (block) => furnace(await wait('openFurnace', xyz(block, 'bot.openFurnace'))));
+
+// ----- recipes
+const cellOf = (block) => (block ? xyz(block, 'craftingTable') : undefined);
+const recipesFor = (item, _metadata, minCount, table) =>
+  call('recipes', guest.itemId(item, 'bot.recipesFor'), optional(minCount), cellOf(table), false);
+const recipesAll = (item, _metadata, table) =>
+  call('recipes', guest.itemId(item, 'bot.recipesAll'), undefined, cellOf(table), true);
+function craft(recipe, count, table) {
+  if (recipe === null || typeof recipe !== 'object' || !recipe.result) {
+    return guest.placed(async () => {
+      const got = guest.shown(recipe);
+      throw new ArgumentError(`bot.craft: expected a recipe of bot.recipesFor (none fits?), got ${got}`);
+    })();
+  }
+  return wait('craft', recipe.result.id, recipe.key, optional(count), cellOf(table));
+}
+
+const bot = {
+  inventory,
+  blockAt,
+  findBlock,
+  findBlocks,
+  nearestEntity,
+  on,
+  addListener: on,
+  once: (name, handler) => on(name, handler, true),
+  removeListener,
+  off: removeListener,
+  removeAllListeners(name) { handlers.delete(name); return bot; },
+  registry: guest.mcData,
+  chat: (text) => act('chat', String(text)),
+  setControlState: (control, state) => act('setControlState', control, Boolean(state)),
+  getControlState: (control) => call('controlState')[control],
+  clearControlStates: () => act('clearControlStates'),
+  swingArm: () => act('swingArm'),
+  attack: (entity) => act('attack', guest.entityId(entity, 'bot.attack')),
+  activateItem: (offHand) => act('activateItem', asBoolean(offHand, false)),
+  deactivateItem: () => act('deactivateItem'),
+  stopDigging: () => act('stopDigging'),
+  setQuickBarSlot: (slot) => act('setQuickBarSlot', slot),
+  canSeeBlock: (block) => call('canSeeBlock', xyz(block, 'bot.canSeeBlock')),
+  canDigBlock: (block) => call('canDigBlock', xyz(block, 'bot.canDigBlock')),
+  digTime: (block) => call('digTime', xyz(block, 'bot.digTime')) ?? Infinity,
+  blockAtCursor: (maxDistance) => guest.block(call('blockAtCursor', optional(maxDistance))),
+  entityAtCursor: (maxDistance) => guest.entity(call('entityAtCursor', optional(maxDistance))),
+  look: (yaw, pitch, force) => wait('look', yaw, pitch, asBoolean(force, true)),
+  lookAt: (point, force) => wait('lookAt', xyz(point, 'bot.lookAt'), asBoolean(force, true)),
+  dig: (block, force) => wait('dig', xyz(block, 'bot.dig'), asBoolean(force, true)),
+  placeBlock: (block, face) =>
+    wait('placeBlock', xyz(block, 'bot.placeBlock'), xyz(face, 'bot.placeBlock(faceVector)')),
+  activateBlock: (block) => wait('activateBlock', xyz(block, 'bot.activateBlock')),
+  activateEntity: (entity) => wait('activateEntity', guest.entityId(entity, 'bot.activateEntity')),
+  useOn: (entity) => wait('useOn', guest.entityId(entity, 'bot.useOn')),
+  consume: () => wait('consume'),
+  sleep: (bed) => wait('sleep', xyz(bed, 'bot.sleep')),
+  wake: () => wait('wake'),
+  equip: (item, destination) => wait('equip', ...slotOf(item, 'bot.equip'), optional(destination)),
+  unequip: (destination) => wait('unequip', optional(destination)),
+  toss: (item, _metadata, count) => wait('toss', guest.itemId(item, 'bot.toss'), optional(count)),
+  tossStack: (item) => wait('tossStack', ...slotOf(item, 'bot.tossStack')),
+  waitForTicks: (ticks) => wait('waitForTicks', ticks),
+  waitForChunksToLoad: () => wait('waitForTicks', 1),
+  recipesFor,
+  recipesAll,
+  craft,
+  openChest,
+  openContainer: openChest,
+  openFurnace
+};
+// What mineflayer throws by rejecting must not throw at once here: `bot.dig(null).catch(...)`.
+for (const name of ['look', 'lookAt', 'dig', 'placeBlock', 'activateBlock', 'activateEntity', 'useOn', 'sleep', 'equip',
+  'toss', 'tossStack', 'craft']) {
+  const plain = bot[name];
+  bot[name] = (...args) => {
+    try {
+      return plain(...args);
+    } catch (error) {
+      return guest.placed(async () => { throw error; })();
+    }
+  };
+}
+const getters = {
+  entity: () => self,
+  entities: () => Object.fromEntries(entityList().map((entity) => [entity.id, entity])),
+  players,
+  heldItem: () => slots()[36 + self.now().quickBarSlot],
+  time: () => call('clock').time,
+  game: () => call('clock').game,
+  isRaining: () => call('clock').isRaining,
+  thunderState: () => call('clock').thunderState,
+  controlState: () => call('controlState'),
+  currentTick: () => guest.tick
+};
+for (const name of ['username', 'health', 'food', 'foodSaturation', 'oxygenLevel', 'experience', 'isSleeping',
+  'quickBarSlot', 'targetDigBlock', 'usingHeldItem']) getters[name] = () => self.now()[name];
+for (const [name, get] of Object.entries(getters)) defineProperty(bot, name, { get, enumerable: true });
+guest.bot = bot;

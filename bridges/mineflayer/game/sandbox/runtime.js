@@ -1,0 +1,369 @@
+'use strict';
+/**
+ * A place where one agent's generated programs run, locked up.
+ *
+ *   const sandbox = new Sandbox({ agent, api, memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, seed: 1 });
+ *   let ready;                       // start and tick with the world's context current, which they touch
+ *   world.run(() => { ready = sandbox.start(source); });  // NEW: the former program ends here, at once
+ *   await ready;
+ *   sandbox.tick();                  // once for every game tick; Sandbox.tickAll(list) for many at once
+ *   sandbox.state();                 // {running, error, ticks, calls, logs, ...}
+ *
+ * A program is the body of an async function. It starts in the first tick after `start`. What it
+ * awaits is settled by the game and handed over at the beginning of a tick, in the order of asking.
+ * Programs are over when their function has ended and nothing they asked for is under way, or at
+ * their first error that nothing caught. What actions do to mineflayer happens outside the fence
+ * that watches the clock, so that ending a program never leaves the host half way through.
+ *
+ * Budgets: `fuel` per tick (see engine.js), `calls` per tick (each call of the API counts its cost),
+ * `memoryMb` for everything a program holds, 64 actions under way at once.
+ */
+const { Doom, Engine, newModule, together } = require('./engine');
+const { checkArguments } = require('./check');
+const { linesOf } = require('./lines');
+
+const DEFAULTS = { memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, seed: 0 };
+const MAX_SOURCE = 65536;
+const MAX_UNDER_WAY = 64;
+const MAX_LOGS = 100;
+const MAX_ANSWER = 1 << 20;
+/** Calls that a refused call counts as. */
+const REFUSAL_COST = 20;
+
+/** One unit of fuel is about half a millisecond of ordinary code (0.03 to 3 ms measured). */
+const FUEL_PER_MS = 2;
+
+/** Returns a Sandbox's limits for the wire's `code` {time_ms (per tick), memory_mb, calls (per tick)}. */
+function limitsOf(code = {}) {
+  const limits = {};
+  if (code.time_ms !== undefined) {
+    limits.fuel = Math.max(1, Math.ceil(code.time_ms * FUEL_PER_MS));
+    limits.wallMs = Math.max(DEFAULTS.wallMs, Math.ceil(code.time_ms) * 20);
+  }
+  if (code.memory_mb !== undefined) limits.memoryMb = code.memory_mb;
+  if (code.calls !== undefined) limits.calls = code.calls;
+  return limits;
+}
+
+class Sandbox {
+  /**
+   * @param {{agent: object, api: object, memoryMb?: number, fuel?: number, calls?: number,
+   *   wallMs?: number, seed?: number}} options `api` of makeApi() (api.js), `agent` what it acts on
+   */
+  constructor({ agent, api, ...limits }) {
+    this.agent = agent;
+    this.api = api;
+    this.limits = { ...DEFAULTS, ...limits };
+    this.module = null;
+    this.engine = null;
+    this.source = null;
+    this.starts = 0;
+    this.programs = 0;
+    this.report = null;
+    this.forget();
+  }
+
+  forget() {
+    this.ops = new Map();
+    this.events = [];
+    this.nextOp = 1;
+    this.ended = false;
+    this.spent = 0;
+    this.error = null;
+    this.stopped = null;
+    this.ticks = 0;
+    this.calls = 0;
+    this.logs = [];
+    this.logsLeftOut = 0;
+  }
+
+  /** Forgets what was played, as at the start of an episode: chance begins anew. */
+  reset(seed = this.limits.seed) {
+    this.stop('the episode ended');
+    this.limits.seed = seed;
+    this.programs = 0;
+    this.forget();
+  }
+
+  /**
+   * NEW: ends what runs, at once, and makes a program ready; it begins in the next tick().
+   * @returns {Promise<void>} settled when tick() may be called
+   */
+  async start(source) {
+    this.stop('a new program came');
+    const turn = ++this.starts;
+    this.forget();
+    this.programs += 1;
+    if (typeof source !== 'string' || source.length > MAX_SOURCE) {
+      const message = `a program is a text of at most ${MAX_SOURCE} characters`;
+      this.error = { type: 'SyntaxError', message, stack: '', line: null };
+      return;
+    }
+    this.source = source;
+    const module = await newModule(this.limits.memoryMb);
+    if (turn === this.starts) this.module = module;
+  }
+
+  /** Whether a program is under way (or will begin in the next tick). */
+  get running() {
+    return this.source !== null;
+  }
+
+  /** Ends the program, if one runs, with all that it has under way. */
+  stop(reason) {
+    if (!this.running) return;
+    this.stopped = String(reason);
+    this.end();
+    this.api.release(this.agent);
+  }
+
+  end() {
+    this.source = null;
+    for (const op of this.ops.values()) op.abort?.abort();
+    this.ops.clear();
+    this.events = [];
+    this.api.quiet(this);
+    this.engine?.close();
+    this.engine = null;
+    this.module = null;
+  }
+
+  /** Runs the program for one game tick. Call it with the world's context current. */
+  tick() {
+    Sandbox.tickAll([this]);
+  }
+
+  /** Runs the programs of several sandboxes for one game tick: cheaper than one by one, and the same. */
+  static tickAll(sandboxes) {
+    const running = sandboxes.filter((sandbox) => sandbox.running);
+    for (const sandbox of running) {
+      if (!sandbox.module) throw new Error('await start() before tick()');
+    }
+    const awake = running.filter((sandbox) => sandbox.prepare());
+    const turns = awake.map((sandbox) => () => sandbox.turn());
+    const wallMs = Math.max(0, ...awake.map((sandbox) => sandbox.limits.wallMs));
+    together(turns, wallMs, (index, doom) => { awake[index].doom = doom; });
+    for (const sandbox of running) sandbox.finish();
+  }
+
+  /** Begins a tick; returns whether the program has anything to do in it. */
+  prepare() {
+    this.ticks += 1;
+    this.spent = 0;
+    this.doom = null;
+    this.batch = this.engine ? this.collect() : null;
+    return !this.engine || this.batch !== null;
+  }
+
+  /** The program's own part of a tick, behind the fence. */
+  turn() {
+    try {
+      if (this.engine) this.engine.deliver(this.batch, this.limits.fuel);
+      else this.begin();
+    } catch (error) {
+      if (!(error instanceof Doom)) throw error;
+      this.doom = error;
+    }
+  }
+
+  /** The host's part: starts the actions that were asked for, looks whether the program is over. */
+  finish() {
+    if (this.doom) {
+      const { type, message, guestStack } = this.doom;
+      this.fail({ type, message, stack: guestStack ?? '' });
+      return;
+    }
+    this.launch();
+    this.conclude();
+  }
+
+  begin() {
+    const { memoryMb, seed, fuel } = this.limits;
+    // Programs of one episode have their own chance each, whatever sandbox plays them.
+    const chance = Math.imul(seed | 0, 0x9e3779b1) + Math.imul(this.programs, 0x85ebca6b);
+    this.engine = new Engine(this.module, { memoryMb, seed: chance }, this.answer.bind(this));
+    this.engine.begin(this.source, fuel);
+  }
+
+  /** Returns what has come in since the last tick as the text of a batch, or null. */
+  collect() {
+    const settled = [];
+    for (const [id, op] of this.ops) {
+      if (op.due !== undefined && this.ticks >= op.due) op.result = [true, null];
+      if (!op.result && op.deadline !== undefined && this.ticks > op.deadline) {
+        op.abort.abort();
+        op.result = [false, ['ActionError', `${op.entry.name} was not done after ${op.limit} ticks`]];
+      }
+      if (!op.result) continue;
+      settled.push([id, ...op.result]);
+      this.ops.delete(id);
+    }
+    if (settled.length === 0 && this.events.length === 0) return null;
+    const { events } = this;
+    this.events = [];
+    return JSON.stringify({ tick: this.ticks - 1, settled, events });
+  }
+
+  /** Starts the actions asked for in this tick, in the order of asking. */
+  launch() {
+    for (const op of this.ops.values()) {
+      if (op.state !== 'asked') continue;
+      op.state = 'under way';
+      op.abort = new AbortController();
+      const settle = (ok, value) => { op.result ??= [ok, value]; };
+      const refuse = (error) => settle(false, errorPair(error));
+      try {
+        const promise = op.entry.run(this.agent, op.values, op.abort.signal);
+        promise.then((value) => settle(true, plain(value)), refuse).catch(refuse);
+      } catch (error) {
+        refuse(error);
+      }
+    }
+  }
+
+  /** Ends the program when it has failed or come to its end. */
+  conclude() {
+    if (this.report) {
+      const report = this.report;
+      this.report = null;
+      this.fail(report);
+    } else if (this.ops.size === 0 && this.ended) {
+      this.end();
+    } else if (this.ops.size === 0 && !this.api.isListening(this)) {
+      this.fail({ type: 'NeverError', message: 'the program waits for what can never come', stack: '' });
+    }
+  }
+
+  fail(report) {
+    this.error = this.readable(report);
+    this.report = null;
+    this.end();
+    this.api.release(this.agent);
+  }
+
+  /** Returns an error as state() shows it: the stack has the program's own frames only. */
+  readable(report) {
+    const { message, stack } = textsOf(report);
+    const { line, frames } = linesOf(stack);
+    const type = this.typeOf(textsOf(report));
+    if (type === 'null') return { type: 'Error', message: 'null was thrown', stack: frames, line };
+    const isMemory = type === 'MemoryError';
+    const text = isMemory ? `the program holds more than ${this.limits.memoryMb} MB` : message;
+    return { type, message: text, stack: frames, line };
+  }
+
+  /** QuickJS names what it runs out of in its own way, or not at all when no memory is left for it. */
+  typeOf({ type, message }) {
+    const isNameless = type === 'null' || (type === 'Error' && message === '');
+    if (isNameless && this.module.isFull()) return 'MemoryError';
+    if (type !== 'InternalError') return type;
+    if (message.startsWith('out of memory')) return 'MemoryError';
+    return message === 'stack overflow' ? 'StackError' : type;
+  }
+
+  /** Answers a call of the program, inside the fence: JSON of {value} or {error: [type, message]}. */
+  answer(op, text) {
+    if (op.startsWith('$')) return this.internal(op, text);
+    try {
+      const entry = this.charge(op);
+      const values = checkArguments(entry, JSON.parse(text), this.agent.bot.registry);
+      const value = entry.async ? this.ask(entry, values) : entry.run(this.agent, values, this);
+      const answer = JSON.stringify({ value });
+      if (answer.length > MAX_ANSWER) throw new Error(`${op}: the answer is too long`);
+      return answer;
+    } catch (error) {
+      // To say what is wrong (nearest names) costs more than most answers.
+      this.spent += REFUSAL_COST;
+      return JSON.stringify({ error: errorPair(error) });
+    }
+  }
+
+  charge(op) {
+    const entry = this.api.entries.get(op);
+    if (!entry) throw new Error(`no host call ${op}`);
+    this.spent += entry.cost;
+    if (this.engine?.doom) throw this.engine.doom;
+    if (this.spent > this.limits.calls) {
+      this.engine.doom = new Doom('CallBudgetError',
+        `more than ${this.limits.calls} calls within one tick; wait in between (await bot.waitForTicks(1))`,
+        this.engine.site());
+      throw this.engine.doom;
+    }
+    this.calls += 1;
+    return entry;
+  }
+
+  ask(entry, values) {
+    if (this.ops.size >= MAX_UNDER_WAY) {
+      throw new RangeError(`more than ${MAX_UNDER_WAY} actions under way at once; await them`);
+    }
+    const id = this.nextOp++;
+    const op = { entry, values, state: 'asked' };
+    if (entry.wait) {
+      op.state = 'under way';
+      op.due = this.ticks + entry.wait(values);
+    } else {
+      op.limit = entry.ticks instanceof Function ? entry.ticks(values) : entry.ticks;
+      op.deadline = this.ticks + op.limit;
+    }
+    this.ops.set(id, op);
+    return id;
+  }
+
+  internal(op, text) {
+    if (op === '$log') {
+      if (this.logs.length < MAX_LOGS) this.logs.push(String(JSON.parse(text)).slice(0, 300));
+      else this.logsLeftOut += 1;
+    } else if (op === '$cancel') {
+      const id = JSON.parse(text);
+      if (this.ops.get(id)?.due !== undefined) this.ops.delete(id);
+    } else if (op === '$end') {
+      this.ended = true;
+      this.report ??= JSON.parse(text);
+    } else if (op === '$unhandled') {
+      this.report ??= JSON.parse(text);
+    }
+    return '';
+  }
+
+  /**
+   * Returns {running, error: null | {type, message, stack, line}, stopped: null | text, ticks (since
+   * NEW), calls (since NEW), logs [text], logsLeftOut}. `line` counts from 1 in the program's text.
+   */
+  state() {
+    const { running, error, stopped, ticks, calls, logsLeftOut } = this;
+    return { running, error, stopped, ticks, calls, logs: [...this.logs], logsLeftOut };
+  }
+
+  /** Frees everything; the sandbox is not used again. */
+  close() {
+    this.stop('closed');
+  }
+}
+
+/** Returns a report with texts in it, whatever the program made of it. */
+function textsOf(report) {
+  const text = (value, otherwise) => (typeof value === 'string' ? value : otherwise);
+  return {
+    type: text(report?.type, 'Error'),
+    message: text(report?.message, 'the error cannot be read'),
+    stack: text(report?.stack, '')
+  };
+}
+
+/** Returns plain data, or refuses what cannot be copied. */
+function plain(value) {
+  const text = JSON.stringify(value ?? null);
+  if (text.length > MAX_ANSWER) throw new Error('the answer is too long');
+  return JSON.parse(text);
+}
+
+/** Returns [type, message] of a host error: never its stack, which names files of the host. */
+function errorPair(error) {
+  const isOurs = error?.name === 'ArgumentError' || error instanceof Doom;
+  const type = error instanceof Doom ? error.type : isOurs ? 'ArgumentError' : 'ActionError';
+  const text = String(error?.message ?? error).split('\n')[0].replace(/^(Error: )+/, '');
+  return [type, text.slice(0, 500) || 'it failed without a reason'];
+}
+
+module.exports = { DEFAULTS, FUEL_PER_MS, Sandbox, limitsOf };

@@ -1,0 +1,141 @@
+'use strict';
+/**
+ * Puts a new world into the state of a start, before its first tick.
+ */
+const { Vec3 } = require('vec3');
+
+/** Ticks of the day that the factor `time` stands for. */
+const TIMES = { day: 1000, noon: 6000, dusk: 12000, night: 14000, midnight: 18000 };
+const WEATHERS = { clear: 0, rain: 1, thunder: 2 };
+/** Window slots that an item of a start can be put into. */
+const SLOTS = { head: 5, torso: 6, legs: 7, feet: 8, 'off-hand': 45 };
+const FIRST_FREE = [36, 37, 38, 39, 40, 41, 42, 43, 44,
+  ...Array.from({ length: 27 }, (_, i) => 9 + i)];
+const SEARCH = 6; // blocks up and down for the ground under a target
+
+/** What cannot be started from: the caller's mistake, not the game's. */
+class StateError extends Error {}
+
+/** Returns the value of a table, or throws a StateError that lists what there is. */
+function pick(table, key, what) {
+  if (!(key in table)) {
+    throw new StateError(`${what}: expected one of ${Object.keys(table).join(', ')}, got ${key}`);
+  }
+  return table[key];
+}
+
+function prepareWorld(world, start) {
+  const { serv } = world;
+  const { time, weather } = start.state;
+  if (time !== undefined) setTime(serv, pick(TIMES, time, 'time'));
+  if (weather !== undefined) {
+    pick(WEATHERS, weather, 'weather');
+    if (serv.survival?.setWeather) serv.survival.setWeather(weather);
+    else if (weather !== 'clear') command(world, `weather ${weather}`);
+  }
+  const spawn = serv.spawnOf(0).floored();
+  for (const { x, y, z, name } of start.blocks ?? []) {
+    const block = serv.registry.blocksByName[name];
+    if (block === undefined) throw new StateError(`no block of this version is called ${name}`);
+    serv.setBlock(serv.overworld, spawn.offset(x, y, z), block.defaultState);
+  }
+  inhabit(world);
+  for (const line of start.commands ?? []) command(world, line);
+}
+
+function setTime(serv, time) {
+  if (serv.setTime) serv.setTime(time);
+  else serv.time = time;
+}
+
+/** Runs a console command; what it complains about is an error of the start. */
+function command(world, line) {
+  const before = world.lines.length;
+  world.serv.handleCommand(line.replace(/^\//, ''));
+  world.afterCommands.push(() => {
+    if (world.lines.length > before) {
+      throw new StateError(`the command ${line} failed: ${world.lines[before]}`);
+    }
+  });
+}
+
+/** Puts the generator's animals and the contents of its chests into each column as it comes. */
+function inhabit(world) {
+  const { serv } = world;
+  const { generator } = serv.gamut;
+  const fill = serv.survival?.fillContainer;
+  const lively = world.config.server?.doMobSpawning !== false;
+  const place = (chunkX, chunkZ) => {
+    for (const { kind, x, y, z } of (lively && generator.animals?.(chunkX, chunkZ)) || []) {
+      spawn(serv, kind, new Vec3(x, y, z));
+    }
+    for (const { x, y, z, items } of (fill && generator.chests?.(chunkX, chunkZ)) || []) {
+      fill(x, y, z, items);
+    }
+  };
+  for (const key of Object.keys(serv.overworld.columns)) place(...key.split(',').map(Number));
+  serv.overworld.on('chunkColumnLoad', (corner) => place(corner.x >> 4, corner.z >> 4));
+}
+
+/** Returns a new mob of a kind at a place. */
+function spawn(serv, kind, position) {
+  const entity = serv.registry.entitiesByName[kind];
+  if (entity === undefined) throw new StateError(`no entity of this version is called ${kind}`);
+  if (serv.survival?.spawnMob) return serv.survival.spawnMob(kind, position);
+  return serv.spawnMob(entity.id, serv.overworld, position);
+}
+
+/** Spawns the targets of a start in a ring around the first agent, at their distance. */
+function spawnTargets(world, start) {
+  const { serv } = world;
+  const centre = world.agents.find((agent) => agent !== null).player.position;
+  for (const { kind, count, distance, name } of start.targets ?? []) {
+    const first = Math.random() * 2 * Math.PI;
+    for (let i = 0; i < count; i++) {
+      const angle = first + (i * 2 * Math.PI) / count;
+      const x = centre.x + Math.sin(angle) * distance;
+      const z = centre.z + Math.cos(angle) * distance;
+      const target = spawn(serv, kind, new Vec3(x, ground(serv, x, centre.y, z), z));
+      target.gamutTarget = true;
+      target.gamutName = name ?? kind;
+      world.targets.push(target);
+    }
+  }
+}
+
+/** Returns the y of the ground at x and z that is nearest to a height; the height if none is near. */
+function ground(serv, x, y, z) {
+  const [bx, by, bz] = [x, y, z].map(Math.floor);
+  const column = serv.columnAt(serv.overworld, bx >> 4, bz >> 4);
+  const solid = (at) => serv.registry.blocksByStateId[
+    column.getBlockStateId({ x: bx & 15, y: at, z: bz & 15 })].boundingBox === 'block';
+  for (let step = 0; step <= SEARCH; step++) {
+    for (const at of [by + step, by - step]) {
+      if (at > 0 && solid(at - 1) && !solid(at) && !solid(at + 1)) return at;
+    }
+  }
+  return y;
+}
+
+/** Gives an agent the items of its start. */
+function equip(agent, start) {
+  const { player } = agent;
+  const { registry } = agent.bot;
+  const Item = require('prismarine-item')(registry);
+  const free = [...FIRST_FREE];
+  for (const { name, count, slot } of start.items ?? []) {
+    const item = registry.itemsByName[name];
+    if (item === undefined) throw new StateError(`no item of this version is called ${name}`);
+    if (slot !== null && slot !== undefined) {
+      player.inventory.updateSlot(pick(SLOTS, slot, 'slot'), new Item(item.id, count));
+      continue;
+    }
+    for (let left = count; left > 0; left -= item.stackSize) {
+      const at = free.shift();
+      if (at === undefined) throw new StateError(`the items of the start do not fit: ${name}`);
+      player.inventory.updateSlot(at, new Item(item.id, Math.min(left, item.stackSize)));
+    }
+  }
+}
+
+module.exports = { prepareWorld, spawnTargets, equip, StateError, TIMES };

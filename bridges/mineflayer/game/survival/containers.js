@@ -1,0 +1,163 @@
+'use strict';
+
+/**
+ * Blocks that hold things: chests, trapped chests and barrels (27 slots each, one block; two chests
+ * side by side stay two), ender chests, and the furnaces of furnace.js. What they hold stays in the
+ * world, is seen by all who have it open, and falls out when the block goes.
+ *
+ * `serv.survival.container(x, y, z)` returns {kind, x, y, z, slots, viewers} or undefined;
+ * `setContainerSlot(container, index, item)`; `fillContainer(x, y, z, items)` for generators.
+ */
+
+const { Vec3 } = require('vec3');
+
+const name = 'containers';
+const SIZES = { chest: 27, trapped_chest: 27, barrel: 27, furnace: 3, blast_furnace: 3, smoker: 3 };
+const LIDS = new Set(['chest', 'trapped_chest']);
+
+function keyOf(x, y, z) {
+  return `${x},${y},${z}`;
+}
+
+function at(survival, x, y, z, make = false) {
+  const key = keyOf(x, y, z);
+  const found = survival.containers.get(key);
+  if (found || !make) return found;
+  const kind = survival.blocks.at(x, y, z).name;
+  if (!SIZES[kind]) return undefined;
+  const container = { kind, x, y, z, slots: new Array(SIZES[kind]).fill(null), viewers: new Set() };
+  survival.containers.set(key, container);
+  return container;
+}
+
+function setSlot(survival, container, index, item) {
+  container.slots[index] = item && item.count > 0 ? item : null;
+  for (const player of container.viewers) {
+    // Whoever clicks is told after the answer to the click.
+    if (player.openWindow && !player.held) survival.sendWindowSlot(player.openWindow, index);
+  }
+}
+
+function slotsOf(survival, container) {
+  return container.slots.map((_, index) => ({
+    get: () => container.slots[index],
+    set: (item) => setSlot(survival, container, index, item),
+  }));
+}
+
+function showLid(survival, container) {
+  if (!LIDS.has(container.kind)) return;
+  const { x, y, z, kind } = container;
+  const { serv } = survival;
+  const near = serv.players.filter((p) => p.loadedChunks[`${x >> 4},${z >> 4}`]);
+  serv._writeArray(
+    'block_action',
+    {
+      location: new Vec3(x, y, z),
+      byte1: 1,
+      byte2: container.viewers.size,
+      blockId: serv.registry.blocksByName[kind].id,
+    },
+    near,
+  );
+}
+
+function openChest(survival, { player, x, y, z, info }) {
+  // A lid under a full block does not open.
+  if (LIDS.has(info.name) && survival.blocks.at(x, y + 1, z).full) return true;
+  const container = at(survival, x, y, z, true);
+  survival.openWindow(player, {
+    kind: 'chest',
+    title: info.def.displayName,
+    place: new Vec3(x, y, z),
+    slots: slotsOf(survival, container),
+    viewed: (viewer, opens) => {
+      if (opens) container.viewers.add(viewer);
+      else container.viewers.delete(viewer);
+      showLid(survival, container);
+    },
+  });
+  return true;
+}
+
+/** The ender chest of a player: its own, wherever it opens one. */
+function openEnder(survival, { player, x, y, z, info }) {
+  survival.openWindow(player, {
+    kind: 'chest',
+    title: info.def.displayName,
+    place: new Vec3(x, y, z),
+    slots: player.ender.map((_, index) => ({
+      get: () => player.ender[index],
+      set: (item) => {
+        player.ender[index] = item && item.count > 0 ? item : null;
+      },
+    })),
+  });
+  return true;
+}
+
+/** Spills what a container held and closes it for all who look into it. */
+function empty(survival, container) {
+  survival.containers.delete(keyOf(container.x, container.y, container.z));
+  for (const player of [...container.viewers]) {
+    player._client.write('close_window', { windowId: player.openWindow.id });
+    player.closeWindow();
+  }
+  for (const item of container.slots) {
+    if (item) survival.popItem(container.x, container.y, container.z, item);
+  }
+}
+
+function server(serv) {
+  const { survival } = serv;
+  survival.containers = new Map();
+  survival.container = (x, y, z) => at(survival, x, y, z, true);
+  survival.containerSlots = (container) => slotsOf(survival, container);
+  survival.setContainerSlot = (container, index, item) => setSlot(survival, container, index, item);
+  survival.fillContainer = (x, y, z, items) => {
+    const container = at(survival, x, y, z, true);
+    items.forEach((item, index) => {
+      if (item) setSlot(survival, container, index, survival.items.make(item.name, item.count));
+    });
+  };
+  survival.onUseBlock(['chest', 'trapped_chest', 'barrel'], (call) => openChest(survival, call));
+  survival.onUseBlock('ender_chest', (call) => openEnder(survival, call));
+  survival.blocks.onChange((x, y, z, old, now) => {
+    if (!SIZES[old.name] || old.name === now.name) return;
+    const container = at(survival, x, y, z);
+    if (container) empty(survival, container);
+  });
+}
+
+/** Returns every container with what it holds; furnaces with their fire. */
+function save(serv) {
+  const { survival } = serv;
+  return [...survival.containers.values()].map(({ slots, ...rest }) => ({
+    ...rest,
+    viewers: undefined,
+    slots: slots.map(survival.items.toJson),
+  }));
+}
+
+function load(serv, data) {
+  const { survival } = serv;
+  survival.containers.clear();
+  for (const { slots, ...rest } of data || []) {
+    const container = { ...rest, slots: slots.map(survival.items.fromJson), viewers: new Set() };
+    survival.containers.set(keyOf(rest.x, rest.y, rest.z), container);
+  }
+}
+
+function player(player) {
+  player.ender = new Array(27).fill(null);
+}
+
+function savePlayer(player, serv) {
+  return player.ender.map(serv.survival.items.toJson);
+}
+
+function loadPlayer(player, serv, data) {
+  player.ender = data ? data.map(serv.survival.items.fromJson) : new Array(27).fill(null);
+}
+
+module.exports = { name, server, player, save, load, savePlayer, loadPlayer };

@@ -1,0 +1,163 @@
+'use strict';
+
+/**
+ * What a broken block drops. minecraft-data names the items per block, but its chances are mostly
+ * placeholders; what depends on chance, age or tool stands here (Minecraft Wiki, 1.16). Fortune is
+ * not counted, silk touch is.
+ */
+
+const SHEARED =
+  /_leaves$|^(grass|fern|dead_bush|vine|seagrass|tall_seagrass|tall_grass|large_fern|nether_sprouts|cobweb)$/;
+const SAPLINGS = { jungle: 0.025 };
+
+function between(low, high) {
+  return low + Math.floor(Math.random() * (high - low + 1));
+}
+
+function chance(p, item, count = 1) {
+  return Math.random() < p ? [[item, count]] : [];
+}
+
+/** Extra draws of chance 4/7 each, as crops give seeds (three draws). */
+function crop(base) {
+  let count = base;
+  for (let i = 0; i < 3; i++) if (Math.random() < 4 / 7) count++;
+  return count;
+}
+
+function leaves({ info }) {
+  const wood = info.name.replace('_leaves', '');
+  const drops = chance(SAPLINGS[wood] || 0.05, `${wood}_sapling`);
+  drops.push(...chance(0.02, 'stick', between(1, 2)));
+  if (wood === 'oak' || wood === 'dark_oak') drops.push(...chance(0.005, 'apple'));
+  return drops;
+}
+
+const grass = () => chance(0.125, 'wheat_seeds');
+
+const BY_HAND = {
+  coal_ore: () => [['coal', 1]],
+  diamond_ore: () => [['diamond', 1]],
+  emerald_ore: () => [['emerald', 1]],
+  nether_quartz_ore: () => [['quartz', 1]],
+  redstone_ore: () => [['redstone', between(4, 5)]],
+  lapis_ore: () => [['lapis_lazuli', between(4, 9)]],
+  nether_gold_ore: () => [['gold_nugget', between(2, 6)]],
+  glowstone: () => [['glowstone_dust', between(2, 4)]],
+  melon: () => [['melon_slice', between(3, 7)]],
+  sea_lantern: () => [['prismarine_crystals', between(2, 3)]],
+  gravel: () => (Math.random() < 0.1 ? [['flint', 1]] : [['gravel', 1]]),
+  gilded_blackstone: () =>
+    Math.random() < 0.1 ? [['gold_nugget', between(2, 5)]] : [['gilded_blackstone', 1]],
+  grass,
+  fern: grass,
+  tall_grass: grass,
+  large_fern: grass,
+  dead_bush: () => [['stick', between(0, 2)]],
+  seagrass: () => [],
+  tall_seagrass: () => [],
+  vine: () => [],
+  nether_sprouts: () => [],
+  snow: ({ info }) => [['snowball', info.props.layers]],
+  snow_block: () => [['snowball', 4]],
+  brown_mushroom_block: () => [['brown_mushroom', Math.max(0, between(-6, 2))]],
+  red_mushroom_block: () => [['red_mushroom', Math.max(0, between(-6, 2))]],
+  twisting_vines: () => chance(0.33, 'twisting_vines'),
+  weeping_vines: () => chance(0.33, 'weeping_vines'),
+  wheat: ({ info }) =>
+    info.props.age < 7
+      ? [['wheat_seeds', 1]]
+      : [
+          ['wheat', 1],
+          ['wheat_seeds', crop(0)],
+        ],
+  beetroots: ({ info }) =>
+    info.props.age < 3
+      ? [['beetroot_seeds', 1]]
+      : [
+          ['beetroot', 1],
+          ['beetroot_seeds', crop(0)],
+        ],
+  carrots: ({ info }) => [['carrot', info.props.age < 7 ? 1 : crop(1)]],
+  potatoes: ({ info }) =>
+    info.props.age < 7
+      ? [['potato', 1]]
+      : [['potato', crop(1)], ...chance(0.02, 'poisonous_potato')],
+  nether_wart: ({ info }) => [['nether_wart', info.props.age < 3 ? 1 : between(2, 4)]],
+  cocoa: ({ info }) => [['cocoa_beans', info.props.age < 2 ? 1 : 3]],
+  sweet_berry_bush: ({ info }) => {
+    const { age } = info.props;
+    return age < 2 ? [] : [['sweet_berries', age === 2 ? between(1, 2) : between(2, 3)]];
+  },
+  pumpkin_stem: ({ info }) => chance(info.props.age / 15, 'pumpkin_seeds'),
+  melon_stem: ({ info }) => chance(info.props.age / 15, 'melon_seeds'),
+  campfire: () => [['charcoal', 2]],
+  soul_campfire: () => [['soul_soil', 1]],
+  turtle_egg: () => [],
+  cake: () => [],
+  spawner: () => [],
+};
+
+/** Wall-standing forms drop what their standing forms do. */
+function standing(name) {
+  return name.replace('wall_', '').replace(/^attached_/, '');
+}
+
+/** Double blocks drop once: by the lower half, or a bed's head. */
+function secondHalf({ props, name }) {
+  if (props.half === 'upper' && !/stairs|trapdoor/.test(name)) return true;
+  return props.part === 'foot';
+}
+
+function fromData(registry, info) {
+  const entry = registry.blockLoot[info.name] || registry.blockLoot[standing(info.name)];
+  if (!entry) return [];
+  const fits = entry.drops.filter((drop) => !drop.silkTouch);
+  const double = info.props.type === 'double';
+  return fits.map(({ item, stackSizeRange: [low, high] }) => {
+    if (info.name.endsWith('_slab')) return [item, double ? 2 : 1];
+    if (info.name === 'sea_pickle') return [item, info.props.pickles];
+    return [item, between(low ?? 1, high ?? low ?? 1)];
+  });
+}
+
+/**
+ * Returns what a block drops as `[[item name, count], ...]`, given the tool and whether it is good
+ * enough for the block (else nothing).
+ */
+function lootOf(items, registry, info, tool, goodEnough) {
+  if (info.air || info.liquid || !goodEnough) return [];
+  const sheared = tool && tool.name === 'shears' && SHEARED.test(info.name);
+  if (sheared || items.level(tool, 'silk_touch')) {
+    const whole =
+      registry.itemsByName[
+        info.name === 'tall_grass' ? 'grass' : info.name === 'large_fern' ? 'fern' : info.name
+      ];
+    if (whole && !secondHalf(info)) return [[whole.name, 1]];
+  }
+  if (info.name === 'cobweb') return tool && tool.name.endsWith('_sword') ? [['string', 1]] : [];
+  if (secondHalf(info)) return [];
+  if (info.name.endsWith('_leaves')) return leaves({ info });
+  const own = BY_HAND[info.name];
+  const drops = own ? own({ info }) : fromData(registry, info);
+  return drops.filter(([, count]) => count > 0);
+}
+
+/** Experience of a mined ore (Minecraft Wiki, "Experience"): [least, most] points. */
+const ORE_XP = {
+  coal_ore: [0, 2],
+  diamond_ore: [3, 7],
+  emerald_ore: [3, 7],
+  lapis_ore: [2, 5],
+  nether_quartz_ore: [2, 5],
+  redstone_ore: [1, 5],
+  nether_gold_ore: [0, 1],
+  spawner: [15, 43],
+};
+
+function oreXp(blockName) {
+  const range = ORE_XP[blockName];
+  return range ? between(range[0], range[1]) : 0;
+}
+
+module.exports = { lootOf, oreXp, between };

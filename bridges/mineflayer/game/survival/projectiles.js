@@ -1,0 +1,284 @@
+'use strict';
+
+/**
+ * Arrows, of players and of whoever shoots: flight, hits, sticking in blocks, picking up again
+ * (Minecraft Wiki, "Arrow" and "Bow", 1.16). Crossbows, tridents and thrown things are not there.
+ *
+ * `serv.survival.shoot(shooter, {from, direction, speed, damage, spread, critical, keep})` returns
+ * the arrow: speed in blocks per tick, `damage` per block per tick of speed (2 for a bow), `spread`
+ * 1 for a player, more for mobs (14 less 4 per level of difficulty), `keep` whether players can
+ * pick it up. Events: 'gamut:shot' {by, arrow}.
+ */
+
+const { Vec3 } = require('vec3');
+const { sweep, boxesOverlap } = require('./physics');
+
+const name = 'projectiles';
+const SIZE = 0.5;
+const TIP = 0.05;
+const GRAVITY = 0.05;
+const STUCK_FOR = 1200;
+const FULL_DRAW = 20;
+
+/** A normally distributed number (Box and Muller). */
+function gaussian() {
+  return Math.sqrt(-2 * Math.log(1 - Math.random())) * Math.cos(2 * Math.PI * Math.random());
+}
+
+function shoot(serv, shooter, shot) {
+  const {
+    from,
+    direction,
+    speed = 3,
+    damage = 2,
+    spread = 1,
+    critical = false,
+    keep = false,
+  } = shot;
+  const unit = direction.scaled(1 / (direction.norm() || 1));
+  const motion = unit
+    .offset(
+      gaussian() * 0.0075 * spread,
+      gaussian() * 0.0075 * spread,
+      gaussian() * 0.0075 * spread,
+    )
+    .scaled(speed);
+  const metadata = [{ key: 7, type: 0, value: critical ? 1 : 0 }];
+  const arrow = serv.survival.spawnObject('arrow', from, motion, metadata, shooter.id + 1);
+  Object.assign(arrow, { shooter: shooter.id, damage, critical, keep, age: 0, stuck: null });
+  turn(arrow);
+  serv.survival.arrows.set(arrow.id, arrow);
+  serv.emit('gamut:shot', { by: shooter, arrow });
+  return arrow;
+}
+
+function turn(arrow) {
+  const { x, y, z } = arrow.motion;
+  const bytes = (radians) => (Math.round((radians / (2 * Math.PI)) * 256) << 24) >> 24;
+  arrow.yaw = bytes(Math.atan2(x, z));
+  arrow.pitch = bytes(Math.atan2(y, Math.hypot(x, z)));
+}
+
+function remove(survival, arrow) {
+  survival.arrows.delete(arrow.id);
+  survival.removeEntity(arrow);
+}
+
+/** Where along a step, 0 to 1, a segment enters a box; null if it does not. */
+function entry(from, step, low, high) {
+  let [enter, leave] = [0, 1];
+  for (const axis of ['x', 'y', 'z']) {
+    if (Math.abs(step[axis]) < 1e-9) {
+      if (from[axis] < low[axis] || from[axis] > high[axis]) return null;
+      continue;
+    }
+    const [a, b] = [(low[axis] - from[axis]) / step[axis], (high[axis] - from[axis]) / step[axis]];
+    enter = Math.max(enter, Math.min(a, b));
+    leave = Math.min(leave, Math.max(a, b));
+  }
+  return enter <= leave ? enter : null;
+}
+
+/** The first living thing on the way, within `share` of the step. */
+function victimOf(serv, arrow, share) {
+  let [best, first] = [null, share];
+  for (const id in serv.entities) {
+    const entity = serv.entities[id];
+    if (!(entity.health > 0) || entity.type === 'object') continue;
+    if (entity.id === arrow.shooter && arrow.age < 5) continue;
+    const body =
+      entity.type === 'player'
+        ? { width: 0.6, height: 1.8 }
+        : serv.registry.entitiesByName[entity.name];
+    const half = body.width / 2 + 0.3;
+    const low = entity.position.offset(-half, -0.3, -half);
+    const high = entity.position.offset(half, body.height + 0.3, half);
+    const at = entry(arrow.position, arrow.motion, low, high);
+    if (at !== null && at <= first) [best, first] = [entity, at];
+  }
+  return best;
+}
+
+function strike(serv, arrow, victim) {
+  const { survival } = serv;
+  const speed = arrow.motion.norm();
+  let amount = Math.ceil(speed * arrow.damage);
+  if (arrow.critical) amount += Math.floor(Math.random() * (Math.floor(amount / 2) + 2));
+  const by = serv.entities[arrow.shooter] || null;
+  const behind = victim.position.minus(arrow.motion);
+  const lost = survival.hurt(victim, { amount, cause: 'arrow', by, from: behind, knockback: 0.4 });
+  if (lost > 0 || victim.type !== 'player') {
+    remove(survival, arrow);
+    return;
+  }
+  // Off a shield, or off somebody who was hit just now, it falls down.
+  arrow.motion = arrow.motion.scaled(-0.1);
+}
+
+function fly(serv, arrow) {
+  const { survival } = serv;
+  const { position, motion } = arrow;
+  const to = sweep(
+    survival.blocks,
+    position.x,
+    position.y,
+    position.z,
+    TIP,
+    TIP,
+    motion.x,
+    motion.y,
+    motion.z,
+  );
+  const blocked = to.hitX || to.hitY || to.hitZ;
+  const length = motion.norm() || 1;
+  const share = blocked ? position.distanceTo(new Vec3(to.x, to.y, to.z)) / length : 1;
+  const victim = victimOf(serv, arrow, share);
+  if (victim) {
+    strike(serv, arrow, victim);
+    return;
+  }
+  survival.moveEntity(arrow, to.x, to.y, to.z, blocked);
+  if (blocked) {
+    arrow.stuck = { since: survival.tick };
+    return;
+  }
+  const wet = survival.blocks.at(to.x, to.y, to.z).water;
+  arrow.motion = motion.scaled(wet ? 0.6 : 0.99).offset(0, -GRAVITY, 0);
+  turn(arrow);
+}
+
+/** Whether an arrow still has a block at its tip. */
+function held(survival, { position, motion }) {
+  const { x, y, z } = motion.scaled(0.1 / (motion.norm() || 1));
+  const to = sweep(survival.blocks, position.x, position.y, position.z, TIP, TIP, x, y, z);
+  return to.hitX || to.hitY || to.hitZ;
+}
+
+function pickUp(serv, arrow) {
+  const { survival } = serv;
+  for (const player of serv.players) {
+    if (!arrow.keep || player.health <= 0 || player.gameMode === 3) continue;
+    if (!boxesOverlap(player.position.offset(0, -0.5, 0), 2.6, 2.8, arrow.position, SIZE, SIZE))
+      continue;
+    if (player.give(survival.items.make('arrow')) > 0) continue;
+    survival.broadcast(arrow, 'collect', {
+      collectedEntityId: arrow.id,
+      collectorEntityId: player.id,
+      pickupItemCount: 1,
+    });
+    serv.emit('gamut:picked', { player, item: 'arrow', count: 1 });
+    remove(survival, arrow);
+    return;
+  }
+}
+
+function tickArrow(serv, arrow) {
+  const { survival } = serv;
+  arrow.age++;
+  if (arrow.position.y < -64 || (arrow.stuck && survival.tick - arrow.stuck.since > STUCK_FOR)) {
+    remove(survival, arrow);
+    return;
+  }
+  if (!arrow.stuck) {
+    fly(serv, arrow);
+    return;
+  }
+  if ((survival.tick + arrow.id) % 10 === 0 && !held(survival, arrow)) {
+    arrow.stuck = null;
+    arrow.motion = new Vec3(0, 0, 0);
+  }
+  pickUp(serv, arrow);
+}
+
+function arrowSlot(player) {
+  return [45, ...Array.from({ length: 36 }, (_, i) => 9 + i)].find((slot) => {
+    const item = player.inventory.slots[slot];
+    return item && item.name === 'arrow';
+  });
+}
+
+function draw(serv, { player, slot }) {
+  if (player.using || (arrowSlot(player) === undefined && player.gameMode !== 1)) return false;
+  player.using = { kind: 'bow', slot, item: 'bow', since: serv.survival.tick };
+  return true;
+}
+
+/** Lets go of a bow: the longer it was drawn, up to a second, the faster the arrow. */
+function release(serv, player, using) {
+  const { survival } = serv;
+  const bow = player.inventory.slots[using.slot];
+  const free = player.gameMode === 1;
+  const from = arrowSlot(player);
+  const drawn = (survival.tick - using.since) / FULL_DRAW;
+  const power = Math.min(1, (drawn * drawn + drawn * 2) / 3);
+  if (power < 0.1 || !bow || bow.name !== 'bow' || (from === undefined && !free)) return;
+  const { yaw, pitch } = player.facing;
+  const direction = new Vec3(
+    -Math.sin(yaw) * Math.cos(pitch),
+    -Math.sin(pitch),
+    Math.cos(yaw) * Math.cos(pitch),
+  );
+  shoot(serv, player, {
+    from: player.position.offset(0, 1.52, 0),
+    direction,
+    speed: 3 * power,
+    critical: power === 1,
+    keep: !free,
+  });
+  if (!free) player.useUp(from);
+  player.wearSlot(using.slot, 1);
+}
+
+function server(serv) {
+  const { survival } = serv;
+  survival.arrows = new Map();
+  survival.shoot = (shooter, shot) => shoot(serv, shooter, shot);
+  survival.onUseItem('bow', (call) => draw(serv, call));
+  survival.onTick(() => {
+    for (const arrow of [...survival.arrows.values()]) {
+      if (serv.entities[arrow.id]) tickArrow(serv, arrow);
+      else survival.arrows.delete(arrow.id);
+    }
+  });
+}
+
+function player(player, serv) {
+  player.on('releases', (using) => {
+    if (using.kind === 'bow') release(serv, player, using);
+  });
+}
+
+function save(serv) {
+  return [...serv.survival.arrows.values()].map((arrow) => ({
+    position: arrow.position.toArray(),
+    motion: arrow.motion.toArray(),
+    rest: {
+      shooter: arrow.shooter,
+      damage: arrow.damage,
+      critical: arrow.critical,
+      keep: arrow.keep,
+      age: arrow.age,
+      stuck: arrow.stuck,
+    },
+  }));
+}
+
+function load(serv, data) {
+  const { survival } = serv;
+  for (const arrow of [...survival.arrows.values()]) remove(survival, arrow);
+  for (const { position, motion, rest } of data || []) {
+    const metadata = [{ key: 7, type: 0, value: rest.critical ? 1 : 0 }];
+    const arrow = survival.spawnObject(
+      'arrow',
+      new Vec3(...position),
+      new Vec3(...motion),
+      metadata,
+      rest.shooter + 1,
+    );
+    Object.assign(arrow, rest);
+    turn(arrow);
+    survival.arrows.set(arrow.id, arrow);
+  }
+}
+
+module.exports = { name, server, player, save, load };

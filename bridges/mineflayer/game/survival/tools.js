@@ -1,0 +1,238 @@
+'use strict';
+
+/**
+ * Tools used on blocks and animals: shears on sheep, buckets for water, lava and milk, flint and
+ * steel, axes that strip, shovels that make paths, spawn eggs (Minecraft Wiki, pages of the items).
+ * Liquids stay where they are poured: they do not flow. 'gamut:sheared' {player, entity, count}.
+ */
+
+const { Vec3 } = require('vec3');
+const { FACES } = require('./blocks');
+
+const name = 'tools';
+const REACH = 5;
+/** Metadata of sheep, protocol 754: low four bits the colour, bit 4 whether shorn. */
+const SHEEP_KEY = 16;
+const SHORN = 16;
+const COLOURS = [
+  'white',
+  'orange',
+  'magenta',
+  'light_blue',
+  'yellow',
+  'lime',
+  'pink',
+  'gray',
+  'light_gray',
+  'cyan',
+  'purple',
+  'blue',
+  'brown',
+  'green',
+  'red',
+  'black',
+];
+const LOGS =
+  /^(oak|spruce|birch|jungle|acacia|dark_oak)_(log|wood)$|^(crimson|warped)_(stem|hyphae)$/;
+
+/** Sets one key of an entity's metadata and tells who sees it. */
+function setMetadata(entity, key, type, value) {
+  const rest = (Array.isArray(entity.metadata) ? entity.metadata : []).filter((m) => m.key !== key);
+  entity.metadata = [...rest, { key, type, value }];
+  entity._writeNearby('entity_metadata', { entityId: entity.id, metadata: [{ key, type, value }] });
+}
+
+function setShorn(entity, shorn) {
+  entity.shorn = shorn;
+  const colour = Math.max(0, COLOURS.indexOf(entity.colour || 'white'));
+  setMetadata(entity, SHEEP_KEY, 0, colour | (shorn ? SHORN : 0));
+}
+
+function shear(serv, { player, entity, slot, item }) {
+  if (!item || item.name !== 'shears' || entity.name !== 'sheep') return false;
+  if (entity.shorn || entity.baby || !(entity.health > 0)) return false;
+  const { survival } = serv;
+  const count = 1 + Math.floor(Math.random() * 3);
+  setShorn(entity, true);
+  for (let i = 0; i < count; i++) {
+    const push = () => Math.random() * 0.1 - 0.05;
+    survival.drop(
+      entity.position.offset(0, 1, 0),
+      survival.items.make(`${entity.colour || 'white'}_wool`),
+      {
+        velocity: new Vec3(push(), Math.random() * 0.05, push()),
+      },
+    );
+  }
+  player.wearSlot(slot, 1);
+  serv.emit('gamut:sheared', { player, entity, count });
+  return true;
+}
+
+/** Swaps one of a stack for another item. */
+function exchange(serv, player, slot, itemName) {
+  const { survival } = serv;
+  const item = survival.items.make(itemName);
+  if (player.gameMode === 1) return;
+  player.useUp(slot);
+  if (!player.inventory.slots[slot]) player.setSlot(slot, item);
+  else survival.giveOrToss(player, item);
+}
+
+function milk(serv, { player, entity, slot, item }) {
+  if (!item || item.name !== 'bucket' || (entity.name !== 'cow' && entity.name !== 'mooshroom'))
+    return false;
+  if (entity.baby || !(entity.health > 0)) return false;
+  exchange(serv, player, slot, 'milk_bucket');
+  serv.emit('gamut:milked', { player, entity });
+  return true;
+}
+
+/**
+ * The first block in a player's line of sight for which `accept(info)` holds, before anything
+ * solid.
+ */
+function inSight(survival, player, accept) {
+  const { yaw, pitch } = player.facing;
+  const step = 0.02;
+  const dir = [-Math.sin(yaw) * Math.cos(pitch), -Math.sin(pitch), Math.cos(yaw) * Math.cos(pitch)];
+  const eye = player.position.offset(0, player.crouching ? 1.27 : 1.62, 0);
+  let last = null;
+  for (let d = 0; d <= REACH; d += step) {
+    const spot = [eye.x + dir[0] * d, eye.y + dir[1] * d, eye.z + dir[2] * d];
+    const cell = spot.map(Math.floor);
+    if (last && cell.every((v, i) => v === last.cell[i]) && !last.info.boxes.length) continue;
+    const info = survival.blocks.at(...cell);
+    if (accept(info)) return { cell, info, before: last && last.cell };
+    const inside = info.boxes.some((b) =>
+      [0, 1, 2].every((i) => {
+        const v = spot[i] - cell[i];
+        return v >= b[i] && v <= b[i + 3];
+      }),
+    );
+    if (inside) return { cell, info, before: last ? last.cell : null, solid: true };
+    if (!last || !cell.every((v, i) => v === last.cell[i])) last = { cell, info };
+  }
+  return null;
+}
+
+function fill(serv, { player, slot }) {
+  const { survival } = serv;
+  const source = (info) => info.liquid && info.level === 0;
+  const found = inSight(survival, player, source);
+  if (!found || found.solid) return false;
+  survival.blocks.setNamed(...found.cell, 'air');
+  exchange(serv, player, slot, `${found.info.name}_bucket`);
+  serv.emit('gamut:filled', { player, item: `${found.info.name}_bucket` });
+  return true;
+}
+
+function pour(serv, { player, slot, item }) {
+  const { survival } = serv;
+  const liquid = item.name.replace('_bucket', '');
+  const found = inSight(survival, player, () => false);
+  const to = found && (found.info.replaceable ? found.cell : found.before);
+  if (!to) return false;
+  return pourAt(serv, player, slot, to, liquid);
+}
+
+function pourAt(serv, player, slot, [x, y, z], liquid) {
+  const { blocks } = serv.survival;
+  const there = blocks.at(x, y, z);
+  if (!there.replaceable || there.name === liquid) return false;
+  const meets = (there.water && liquid === 'lava') || (there.lava && liquid === 'water');
+  blocks.setNamed(x, y, z, meets ? 'obsidian' : liquid);
+  harden(blocks, x, y, z);
+  exchange(serv, player, slot, 'bucket');
+  serv.emit('gamut:placed', { player, block: liquid, x, y, z });
+  return true;
+}
+
+/**
+ * Lava that touches water turns to obsidian: all that is left of the two meeting, as nothing flows.
+ */
+function harden(blocks, x, y, z) {
+  const here = blocks.at(x, y, z);
+  for (const [dx, dy, dz] of FACES) {
+    const spot = [x + dx, y + dy, z + dz];
+    const there = blocks.at(...spot);
+    if (here.name === 'water' && there.lava) blocks.setNamed(...spot, 'obsidian');
+    if (here.name === 'lava' && there.name === 'water') blocks.setNamed(x, y, z, 'obsidian');
+  }
+}
+
+function strike(serv, { player, x, y, z, face, slot }) {
+  const { blocks } = serv.survival;
+  const [dx, dy, dz] = FACES[face];
+  const spot = [x + dx, y + dy, z + dz];
+  if (!blocks.at(...spot).air || !blocks.at(spot[0], spot[1] - 1, spot[2]).full) return false;
+  blocks.setNamed(...spot, 'fire');
+  serv.survival.schedule(100 + Math.random() * 200, 'burnOut', spot);
+  player.wearSlot(slot, 1);
+  return true;
+}
+
+function strip(serv, { player, x, y, z, info, slot }) {
+  if (!LOGS.test(info.name)) return false;
+  serv.survival.blocks.setNamed(x, y, z, `stripped_${info.name}`, { axis: info.props.axis });
+  player.wearSlot(slot, 1);
+  return true;
+}
+
+function flatten(serv, { player, x, y, z, info, face, slot }) {
+  if (info.name !== 'grass_block' || face === 0 || !serv.survival.blocks.at(x, y + 1, z).air)
+    return false;
+  serv.survival.blocks.setNamed(x, y, z, 'grass_path');
+  player.wearSlot(slot, 1);
+  return true;
+}
+
+function hatch(serv, { player, x, y, z, face, slot, item }) {
+  const def = serv.registry.entitiesByName[item.name.replace('_spawn_egg', '')];
+  const [dx, dy, dz] = FACES[face];
+  serv.spawnMob(def.id, serv.overworld, new Vec3(x + dx + 0.5, y + dy, z + dz + 0.5));
+  if (player.gameMode !== 1) player.useUp(slot);
+  return true;
+}
+
+const MATERIALS = ['wooden', 'stone', 'iron', 'golden', 'diamond', 'netherite'];
+
+function server(serv) {
+  const { survival } = serv;
+  survival.setMetadata = setMetadata;
+  survival.setShorn = setShorn;
+  survival.onUseEntity((call) => shear(serv, call));
+  survival.onUseEntity((call) => milk(serv, call));
+  const buckets = ['water_bucket', 'lava_bucket'];
+  survival.onUseItem('bucket', (call) => fill(serv, call));
+  survival.onUseItem(buckets, (call) => pour(serv, call));
+  survival.onUseItemOn('bucket', (call) => fill(serv, call));
+  survival.onUseItemOn(buckets, (call) => {
+    const [dx, dy, dz] = call.info.replaceable ? [0, 0, 0] : FACES[call.face];
+    return pourAt(
+      serv,
+      call.player,
+      call.slot,
+      [call.x + dx, call.y + dy, call.z + dz],
+      call.item.name.replace('_bucket', ''),
+    );
+  });
+  survival.onUseItemOn('flint_and_steel', (call) => strike(serv, call));
+  survival.onUseItemOn(
+    MATERIALS.map((m) => `${m}_axe`),
+    (call) => strip(serv, call),
+  );
+  survival.onUseItemOn(
+    MATERIALS.map((m) => `${m}_shovel`),
+    (call) => flatten(serv, call),
+  );
+  const eggs = Object.keys(serv.registry.itemsByName).filter(
+    (n) => n.endsWith('_spawn_egg') && serv.registry.entitiesByName[n.replace('_spawn_egg', '')],
+  );
+  survival.onUseItemOn(eggs, (call) => hatch(serv, call));
+  survival.onScheduled('burnOut', ([x, y, z]) => {
+    if (survival.blocks.at(x, y, z).name === 'fire') survival.blocks.setNamed(x, y, z, 'air');
+  });
+}
+
+module.exports = { name, server };

@@ -1,0 +1,209 @@
+'use strict';
+
+/**
+ * Windows: a player's own and the one it has open over a chest, a table or a furnace; clicks in
+ * them answered with `transaction` and then the slots as they really are.
+ *
+ * `serv.survival.openWindow(player, {kind, title, slots, place, quick, closed, viewed})` opens one
+ * over `slots` (see clicks.js); `player.openWindow` is it or null; `player.closeWindow()` ends it,
+ * and what lies at the cursor goes back to the player.
+ */
+
+const { Clicks } = require('./clicks');
+const { wornSlot } = require('./armour');
+const { STORAGE, OFF_HAND } = require('./inventory');
+
+const name = 'windows';
+/** Window types of protocol 754. */
+const TYPES = { chest: 2, blast_furnace: 9, crafting: 11, furnace: 13, smoker: 21 };
+const MAIN = [9, 35];
+const HOTBAR = [36, 44];
+/** A window closes when its owner is farther than this from its block. */
+const FAR = 8;
+
+function range([from, to], shift = 0) {
+  return Array.from({ length: to - from + 1 }, (_, i) => from + i + shift);
+}
+
+function ownSlot(player, index) {
+  const slot = {
+    get: () => player.inventory.slots[index] || null,
+    set: (item) => player.setSlot(index, item),
+  };
+  if (index >= 5 && index <= 8) {
+    slot.limit = 1;
+    slot.accepts = (item) => wornSlot(item.name) === index;
+  }
+  return slot;
+}
+
+/** Shift-click in a player's own window: armour to where it is worn, else between bar and bag. */
+function quickOwn(player, index, item) {
+  if (index < 9 || index === OFF_HAND) return STORAGE.slice().sort((a, b) => a - b);
+  const worn = wornSlot(item.name);
+  if (worn > 0 && !player.inventory.slots[worn]) return [worn];
+  if (item.name === 'shield' && !player.inventory.slots[OFF_HAND]) return [OFF_HAND];
+  return range(index >= HOTBAR[0] ? MAIN : HOTBAR);
+}
+
+function ownWindow(player) {
+  const slots = Array.from({ length: 46 }, (_, i) => ownSlot(player, i));
+  return {
+    id: 0,
+    kind: 'inventory',
+    slots,
+    player,
+    inventoryStart: 9,
+    quick: (i, item) => quickOwn(player, i, item),
+  };
+}
+
+function over(player, spec, id) {
+  const inventoryStart = spec.slots.length;
+  const own = [...range(MAIN), ...range(HOTBAR)].map((i) => ownSlot(player, i));
+  const shift = inventoryStart - 9;
+  const quick = (index, item) => {
+    if (index < inventoryStart)
+      return [...range(HOTBAR, shift).reverse(), ...range(MAIN, shift).reverse()];
+    const preferred = spec.quick ? spec.quick(item) : range([0, inventoryStart - 1]);
+    if (preferred.length) return preferred;
+    return index >= HOTBAR[0] + shift ? range(MAIN, shift) : range(HOTBAR, shift);
+  };
+  return { ...spec, id, player, slots: [...spec.slots, ...own], inventoryStart, quick };
+}
+
+function sendAll(serv, window) {
+  const { Item } = serv.survival.items;
+  window.player._client.write('window_items', {
+    windowId: window.id,
+    items: window.slots.map((slot) => Item.toNotch(slot.get())),
+  });
+}
+
+/** Sends one slot of the open window's own part. */
+function sendOne(serv, window, index) {
+  window.player._client.write('set_slot', {
+    windowId: window.id,
+    slot: index,
+    item: serv.survival.items.Item.toNotch(window.slots[index].get()),
+  });
+}
+
+function open(serv, player, spec) {
+  player.closeWindow();
+  player.windowCount = (player.windowCount % 100) + 1;
+  player.openWindow = over(player, spec, player.windowCount);
+  player._client.write('open_window', {
+    windowId: player.openWindow.id,
+    inventoryType: TYPES[spec.kind],
+    windowTitle: JSON.stringify({ text: spec.title }),
+  });
+  sendAll(serv, player.openWindow);
+  if (spec.viewed) spec.viewed(player, true);
+  player.emit('windowOpened', player.openWindow);
+}
+
+function close(serv, player) {
+  const window = player.openWindow;
+  player.openWindow = null;
+  if (window && window.viewed) window.viewed(player, false);
+  if (window && window.closed) window.closed(player);
+  player.emit('windowClosed');
+  if (player.cursor) {
+    const { cursor } = player;
+    player.cursor = null;
+    serv.survival.giveOrToss(player, cursor);
+  }
+}
+
+function onClick(serv, player, packet) {
+  const window = packet.windowId === 0 ? player.ownWindow : player.openWindow;
+  const answer = (accepted) =>
+    player._client.write('transaction', {
+      windowId: packet.windowId,
+      action: packet.action,
+      accepted,
+    });
+  if (!window || window.id !== packet.windowId || player.health <= 0) {
+    answer(false);
+    return;
+  }
+  const before = window.slots.slice(0, window.inventoryStart).map((slot) => slot.get());
+  let accepted = false;
+  player.holdSlots(() => {
+    accepted = serv.survival.clicks.click(window, packet);
+    player.emit('clicked', window);
+  });
+  answer(accepted);
+  // Where a shift-click or a number key moves things, client and server differ: the whole window is
+  // sent.
+  if (!accepted || packet.mode === 1 || packet.mode === 2) {
+    player.sendHeld();
+    sendAll(serv, window);
+    return;
+  }
+  player.sendHeld();
+  if (window.id === 0) return;
+  before.forEach((item, index) => {
+    if (item !== window.slots[index].get()) sendOne(serv, window, index);
+  });
+}
+
+function closeIfFar(player) {
+  const { place } = player.openWindow;
+  if (!place) return;
+  const away = player.position.distanceTo(place.offset(0.5, 0.5, 0.5));
+  if (away <= FAR) return;
+  player._client.write('close_window', { windowId: player.openWindow.id });
+  player.closeWindow();
+}
+
+function server(serv) {
+  const { survival } = serv;
+  survival.clicks = new Clicks(survival);
+  survival.openWindow = (player, spec) => open(serv, player, spec);
+  survival.sendWindowSlot = (window, index) => sendOne(serv, window, index);
+  survival.giveOrToss = (player, item) => {
+    const left = player.give(item);
+    if (left) survival.toss(player, survival.items.copy(item, left));
+  };
+  survival.onTick(() => {
+    for (const player of serv.players) if (player.openWindow) closeIfFar(player);
+  });
+}
+
+function player(player, serv) {
+  player.cursor = null;
+  player.openWindow = null;
+  player.windowCount = 0;
+  player.ownWindow = ownWindow(player);
+  player.closeWindow = () => close(serv, player);
+  player._client.on('window_click', (packet) => onClick(serv, player, packet));
+  player._client.on('close_window', () => close(serv, player));
+  player.on('closeWindows', () => {
+    if (player.openWindow) player._client.write('close_window', { windowId: player.openWindow.id });
+    close(serv, player);
+  });
+  player.on('disconnected', () => {
+    if (player.openWindow && player.openWindow.viewed) player.openWindow.viewed(player, false);
+    player.openWindow = null;
+  });
+}
+
+function savePlayer(player, serv) {
+  return { cursor: serv.survival.items.toJson(player.cursor) };
+}
+
+/** Windows are closed by a restore; what was at the cursor comes to the bag. */
+function loadPlayer(player, serv, data) {
+  if (player.openWindow) {
+    player._client.write('close_window', { windowId: player.openWindow.id });
+    if (player.openWindow.viewed) player.openWindow.viewed(player, false);
+    player.openWindow = null;
+  }
+  player.cursor = null;
+  const cursor = data && serv.survival.items.fromJson(data.cursor);
+  if (cursor) player.give(cursor);
+}
+
+module.exports = { name, server, player, savePlayer, loadPlayer };

@@ -1,0 +1,160 @@
+'use strict';
+const test = require('node:test');
+const assert = require('node:assert');
+const { ERRORS } = require('../actions/code');
+const { begin, play, playUntil, blockAt, countOf, look } = require('./actions_help');
+
+const RESUME = { kind: 0, code: '' };
+const NEW = (code) => ({ kind: 1, code });
+const program = (start, over) => begin({ actions: 'code', ...over }, start);
+const state = (world, index = 0) => world.run(() => world.agents[index].codeState());
+const keys = (bot) => ['forward', 'back', 'left', 'right', 'jump', 'sprint', 'sneak']
+  .filter((key) => bot.getControlState(key));
+
+test('a program runs over many steps and ends', async () => {
+  const world = await program();
+  await play(world, NEW('bot.chat("on my way"); await bot.waitForTicks(10); await moveTo(4, 64, 4, 1);'));
+  const first = look(world);
+  assert.deepStrictEqual(first.values.code_state, [1, 1, 0]);
+  assert.ok(first.details.chat.some((line) => line.endsWith('on my way')));
+  const steps = await playUntil(world, RESUME, () => !state(world).running, 200);
+  assert.ok(steps > 20);
+  assert.ok(world.bots[0].entity.position.distanceTo(world.bots[0].entity.position.clone().set(4.5, 64, 4.5)) < 2);
+  const { details, values } = look(world);
+  assert.strictEqual(values.code_state[0], 0);
+  assert.strictEqual(details.code_info.is_ready, true);
+  world.close();
+});
+
+test('the senses and helpers work on the real game: a log is mined', async () => {
+  const world = await program({ blocks: [{ x: 4, y: 0, z: 4, name: 'oak_log' }, { x: 4, y: 1, z: 4, name: 'oak_log' }] });
+  await play(world, NEW('return await mineBlock("oak_log", 2);'));
+  await playUntil(world, RESUME, () => !state(world).running, 900);
+  assert.deepStrictEqual(look(world).details.code_info.code_error, {});
+  assert.strictEqual(countOf(world, 'oak_log'), 2);
+  world.close();
+});
+
+test('an error is told once, with its line, and its number stays until the next program', async () => {
+  const world = await program();
+  await play(world, NEW('await bot.waitForTicks(2);\nthrow new Error("no way");'));
+  await play(world, RESUME, 2);
+  const { details, values } = look(world);
+  assert.strictEqual(details.code_info.code_error.error_message, 'no way');
+  assert.strictEqual(details.code_info.code_error.error_line, 2);
+  assert.strictEqual(values.code_errors, 1);
+  assert.deepStrictEqual(values.code_state.slice(0, 1), [0]);
+  assert.strictEqual(ERRORS[values.code_state[2] - 1], 'Error');
+  await play(world, RESUME);
+  assert.deepStrictEqual(look(world).details.code_info.code_error, {});
+  assert.strictEqual(look(world).values.code_state[2], 1);
+  await play(world, NEW('bot.setControlState("forward"'));
+  assert.strictEqual(ERRORS[look(world).values.code_state[2] - 1], 'SyntaxError');
+  assert.strictEqual(look(world).values.code_errors, 2);
+  await play(world, NEW(''));
+  assert.strictEqual(look(world).values.code_state[2], 0);
+  world.close();
+});
+
+test('a new program takes over a walk, a dig and pressed keys at once and cleanly', async () => {
+  const world = await program();
+  const [bot] = world.bots;
+  const still = async () => {
+    assert.deepStrictEqual(keys(bot), []);
+    assert.strictEqual(bot.targetDigBlock, null);
+    assert.ok(!bot.pathfinder.isMoving());
+    await play(world, RESUME, 15);
+    const place = bot.entity.position.clone();
+    await play(world, RESUME, 20);
+    assert.ok(bot.entity.position.distanceTo(place) < 0.01, 'it stands still');
+  };
+  await play(world, NEW('await moveTo(40, 64, 0, 1);'));
+  await play(world, RESUME, 30);
+  assert.ok(bot.entity.position.x > 2);
+  await play(world, NEW('await bot.waitForTicks(200);'));
+  await still();
+  await play(world, NEW('await bot.dig(bot.blockAt(bot.entity.position.offset(0, -1, 0)));'));
+  await play(world, RESUME, 3);
+  assert.ok(bot.targetDigBlock);
+  await play(world, NEW('await bot.waitForTicks(200);'));
+  await still();
+  await play(world, NEW('bot.setControlState("forward", true); bot.setControlState("jump", true);'
+    + 'await bot.waitForTicks(100);'));
+  await play(world, RESUME, 5);
+  assert.deepStrictEqual(keys(bot), ['forward', 'jump']);
+  await play(world, NEW('await bot.waitForTicks(200);'));
+  await still();
+  world.close();
+});
+
+test('a death stops the program and says so', async () => {
+  const world = await program({}, { server: { respawn: true, doMobSpawning: false } });
+  await play(world, NEW('bot.setControlState("forward", true); while (true) await bot.waitForTicks(1);'));
+  await play(world, RESUME, 5);
+  await world.console('/kill a0');
+  await play(world, RESUME, 5);
+  const { code_info: info } = look(world).details;
+  assert.strictEqual(info.is_running, false);
+  assert.strictEqual(info.stopped, 'the agent died');
+  assert.deepStrictEqual(keys(world.bots[0]), []);
+  assert.strictEqual(look(world).values.code_errors, 0);
+  world.close();
+});
+
+test('events stop programs only where they are asked to', async () => {
+  for (const [onEvent, running] of [['go_on', true], ['stop', false]]) {
+    const world = await program({}, { agents: 2, code: { time_ms: 100, memory_mb: 32, calls: 1000, on_event: onEvent } });
+    await world.play([[0, NEW('await bot.waitForTicks(500);')], [1, NEW('bot.chat("hello a9");')]]);
+    await world.play([[0, RESUME], [1, RESUME]]);
+    assert.strictEqual(state(world).running, true, 'not its name');
+    await world.play([[0, RESUME], [1, NEW('bot.chat("hello a0");')]]);
+    await world.play([[0, RESUME], [1, RESUME]]);
+    assert.strictEqual(state(world).running, running);
+    if (!running) assert.strictEqual(state(world).info.stopped, 'a1 spoke to it');
+    world.close();
+  }
+  await assert.rejects(program({}, { code: { on_event: 'sometimes' } }), /go_on, stop, got sometimes/);
+});
+
+test('a program runs in every tick of a step', async () => {
+  const world = await program({}, { ticks_per_step: 5 });
+  await play(world, NEW('for (let i = 0; i < 9; i++) { console.log(bot.currentTick); await bot.waitForTicks(1); }'));
+  assert.strictEqual(state(world).info.logs.length, 5);
+  await play(world, RESUME);
+  assert.strictEqual(state(world).running, false);
+  assert.strictEqual(state(world).info.logs.length, 9);
+  world.close();
+});
+
+test('one locked-up program that loops for ever does not change what another one does', async () => {
+  const walk = NEW('await moveTo(6, 64, 3, 1); bot.chat("there");');
+  const outcomes = [];
+  for (const other of ['while (true) {}', 'bot.toss("stone", 3)', 'const a = []; for (;;) a.push("x".repeat(1e5));']) {
+    const world = await program({}, { agents: 2 });
+    await world.play([[0, walk], [1, NEW(other)]]);
+    for (let i = 0; i < 60; i++) await world.play([[0, RESUME], [1, RESUME]]);
+    assert.notStrictEqual(state(world, 1).error, 0);
+    outcomes.push([world.bots[0].entity.position.toString(), state(world).ticks, state(world).running]);
+    world.close();
+  }
+  assert.deepStrictEqual(outcomes[1], outcomes[0]);
+  assert.deepStrictEqual(outcomes[2], outcomes[0]);
+});
+
+test('the same programs give the same world', async () => {
+  const run = async () => {
+    const world = await program({}, { agents: 2 });
+    const source = NEW('for (let i = 0; i < 4; i++) { await moveTo(Math.random() * 8, 64, Math.random() * 8, 1); }'
+      + 'await bot.dig(bot.blockAt(bot.entity.position.offset(0, -1, 0)));');
+    await world.play([[0, source], [1, source]]);
+    const seen = [];
+    for (let i = 0; i < 150; i++) {
+      await world.play([[0, RESUME], [1, RESUME]]);
+      seen.push(JSON.stringify(world.bots.map((bot) => bot.entity.position)));
+    }
+    const ground = blockAt(world, 0, -1, 0);
+    world.close();
+    return [seen, ground];
+  };
+  assert.deepStrictEqual(await run(), await run());
+});

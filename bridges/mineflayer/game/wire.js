@@ -1,0 +1,51 @@
+'use strict';
+/**
+ * Messages over a stream: a little-endian uint32, the length, and as many bytes of msgpack, a map.
+ */
+const { encode, decode } = require('@msgpack/msgpack');
+
+const HEAD = 4;
+const MOST = 1 << 30; // bytes of a message; a length beyond is garbage
+
+/** Cuts a stream of bytes into messages. */
+class Reader {
+  constructor() {
+    this.chunks = [];
+    this.size = 0;
+  }
+
+  /** Takes bytes; returns the messages that are complete with them. Throws on garbage. */
+  push(chunk) {
+    this.chunks.push(chunk);
+    this.size += chunk.length;
+    const messages = [];
+    for (;;) {
+      const length = this.peek();
+      if (length === null || this.size < HEAD + length) return messages;
+      const bytes = this.chunks.length === 1 ? this.chunks[0] : Buffer.concat(this.chunks);
+      messages.push(decode(bytes.subarray(HEAD, HEAD + length)));
+      this.chunks = bytes.length > HEAD + length ? [bytes.subarray(HEAD + length)] : [];
+      this.size = bytes.length - HEAD - length;
+    }
+  }
+
+  /** Returns the length of the next message; null while its head has not come. */
+  peek() {
+    if (this.size < HEAD) return null;
+    if (this.chunks[0].length < HEAD) this.chunks = [Buffer.concat(this.chunks)];
+    const length = this.chunks[0].readUInt32LE(0);
+    if (length === 0 || length > MOST) throw new Error(`a message of ${length} bytes was announced`);
+    return length;
+  }
+}
+
+/** Returns the bytes of a message. */
+function pack(message) {
+  const body = encode(message, { ignoreUndefined: true });
+  const bytes = Buffer.allocUnsafe(HEAD + body.length);
+  bytes.writeUInt32LE(body.length, 0);
+  bytes.set(body, HEAD);
+  return bytes;
+}
+
+module.exports = { Reader, pack };

@@ -1,0 +1,223 @@
+"""The game behind the ``Instance`` seam: frames are views of one buffer that each answer fills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from bridges.mineflayer.columns import OVER, TICK, TRUNCATED, Column, Rows
+from bridges.mineflayer.driver import Driver, Message
+from bridges.mineflayer.factors import start_message
+from bridges.mineflayer.loadouts import Item
+from bridges.mineflayer.pictures import SCENE, Pictures
+from bridges.mineflayer.spaces import RGB, encode
+from rollout.api import Columns, Details, Frame, Start, StateSpace
+from rollout.api.types import Bools
+from rollout.errors import GameError, InputError, OutOfTurnError
+
+_SNAPSHOT = b"gamut-mineflayer-1\n"
+_SNAPSHOT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What an instance needs to know of its bridge.
+
+    Attributes:
+        layout: the columns of a frame.
+        observe: keys of what is observed, without ``rgb``.
+        actions: the action space.
+        states: the state space.
+        extra: items that each agent of a world is given at the start.
+        width: number of slots.
+    """
+
+    layout: tuple[Column, ...]
+    observe: tuple[str, ...]
+    actions: spaces.Dict
+    states: StateSpace
+    extra: tuple[tuple[Item, ...], ...]
+    width: int
+
+
+class MineflayerInstance:
+    """``width`` agents of one game process; see ``rollout.api.Instance``.
+
+    Args:
+        driver: the process, which has said hello.
+        shape: what it plays.
+        pictures: renders ``rgb``; None if it is not observed.
+    """
+
+    def __init__(self, driver: Driver, shape: Shape, pictures: Pictures | None = None) -> None:
+        self.driver, self._shape, self._pictures = driver, shape, pictures
+        self._rows = Rows(shape.layout, shape.width)
+        self._arrays = self._rows.arrays()
+        self._ready: Bools = np.zeros(shape.width, np.bool_)
+        self._idle: Bools = np.ones(shape.width, np.bool_)  # never reset, or over
+        self._details: list[Details] = [{} for _ in range(shape.width)]
+        self._frame = self._framed(self._rows, None if pictures is None else pictures.out)
+        self._ended = ""  # why no more requests are taken
+
+    def _framed(self, rows: Rows, picture: Any) -> Frame:
+        observations = {key: rows.observations[key] for key in self._shape.observe}
+        if picture is not None:
+            observations[RGB] = picture
+        state = rows.frame
+        return Frame(observations, rows.signals, state[OVER], state[TRUNCATED], state[TICK])
+
+    def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
+        """Begins an episode in some slots; see ``rollout.api.Instance``."""
+        self._require_running()
+        rows = self._distinct(slots, len(starts))
+        # A world of several agents is made from the first of their starts: that of the lowest slot,
+        # in whatever order they were named.
+        order = sorted(range(len(rows)), key=rows.__getitem__)
+        states, extra = self._shape.states, self._shape.extra
+        told = [start_message(states, starts[k], extra[rows[k] % len(extra)]) for k in order]
+        sorted_rows = [rows[k] for k in order]
+        answer = self._ask("reset", {"slots": sorted_rows, "starts": told}, timeout_s)
+        frame = self._take(sorted_rows, answer, "reset")
+        return frame if sorted_rows == rows else frame.take(np.argsort(order))
+
+    def _take(self, slots: list[int], answer: Message, op: str) -> Frame:
+        """Puts the rows of an answer into some slots; returns the frame of those rows."""
+        data = bytearray(self._columns(answer, len(slots), op))
+        rows = Rows(self._shape.layout, len(slots), data)
+        details = self._said(answer, len(slots), op)
+        for target, source in zip(self._arrays, rows.arrays(), strict=True):
+            target[slots] = source
+        self._ready[slots] = True
+        self._idle[slots] = rows.frame[OVER] | rows.frame[TRUNCATED]
+        picture = None
+        if self._pictures is not None:
+            picture = self._pictures.begin(slots, details)
+        for slot, said in zip(slots, details, strict=True):
+            self._details[slot] = _shown(said)
+        frame = self._framed(rows, picture)
+        frame.details = [self._details[slot] for slot in slots]
+        return frame
+
+    def step(self, actions: Columns, *, timeout_s: float) -> Frame:
+        """Plays one action in every slot that is not over; see ``rollout.api.Instance``."""
+        self._require_running()
+        if not self._ready.any():
+            raise OutOfTurnError(
+                "mineflayer: no slot was ever reset; reset at least one before the first step"
+            )
+        told = encode(self._shape.actions, actions, self._shape.width)
+        answer = self._ask("step", {"actions": told}, timeout_s)
+        columns = self._columns(answer, self._shape.width, "step")
+        details = self._said(answer, self._shape.width, "step")
+        idle = self._idle
+        some_idle = 1 in idle.tobytes()
+        kept = [array[idle] for array in self._arrays] if some_idle else []
+        self._rows.data[:] = columns
+        for array, rows in zip(self._arrays, kept, strict=bool(kept)):
+            array[idle] = rows
+        playing = np.flatnonzero(~idle).tolist()
+        if self._pictures is not None:
+            self._pictures.follow(playing, details)
+        shown = list(self._details)
+        for slot in playing:
+            shown[slot] = _shown(details[slot])
+        self._details = shown
+        self._frame.details = shown
+        self._idle = idle | self._frame.game_over | self._frame.game_truncated
+        return self._frame
+
+    def close(self) -> None:
+        """Ends the game and every process it started. Idempotent; never raises."""
+        self._ended = self._ended or "is closed"
+        self.driver.close()
+
+    def _ask(self, op: str, fields: Mapping[str, Any], timeout_s: float) -> Message:
+        try:
+            return self.driver.ask(op, fields, timeout_s=timeout_s)
+        except GameError:
+            self._fail()
+            raise
+
+    def _columns(self, answer: Message, rows: int, op: str) -> bytes:
+        columns = answer.get("columns")
+        size = rows * len(self._rows.data) // self._shape.width
+        if not isinstance(columns, bytes) or len(columns) != size:
+            got = f"{len(columns)} bytes" if isinstance(columns, bytes) else repr(columns)[:80]
+            raise self._garbage(op, f"columns are {got} instead of {size} bytes")
+        return columns
+
+    def _said(self, answer: Message, rows: int, op: str) -> list[dict[str, Any]]:
+        details = answer.get("details")
+        listed = details if isinstance(details, list) else []
+        if len(listed) != rows or not all(isinstance(each, dict) for each in listed):
+            raise self._garbage(op, f"details are not {rows} maps")
+        return listed
+
+    def _garbage(self, op: str, what: str) -> GameError:
+        error = self.driver.garbage(op, what)
+        self._fail()
+        return error
+
+    def _fail(self) -> None:
+        # At once: whoever gives up a game may not come to close it, and it would live on.
+        self._ended = self._ended or "has failed"
+        self.driver.close()
+
+    def _require_running(self) -> None:
+        if self._ended:
+            raise OutOfTurnError(f"mineflayer: the game {self._ended}; launch another")
+
+    def _distinct(self, slots: Sequence[int], starts: int) -> list[int]:
+        rows = [int(slot) for slot in slots]
+        inside = all(0 <= row < self._shape.width for row in rows)
+        if not inside or len(set(rows)) != len(rows) or len(rows) != starts:
+            raise InputError(
+                f"expected distinct slots from 0 to {self._shape.width - 1} with one start each, "
+                f"got slots {rows} and {starts} starts"
+            )
+        return rows
+
+
+class SavingInstance(MineflayerInstance):
+    """An instance whose worlds hold one agent each, so that a slot is saved whole."""
+
+    def snapshot(self, slot: int) -> bytes:
+        """Returns everything that decides the slot's future; see ``rollout.api.Snapshots``.
+
+        Raises:
+            StateError: the world cannot be saved now, as while a program of the agent runs.
+        """
+        self._require_running()
+        (row,) = self._distinct([slot], 1)
+        if not self._ready[row]:
+            raise OutOfTurnError(f"mineflayer: slot {row} was never reset; reset it first")
+        saved = self._ask("snapshot", {"slot": row}, _SNAPSHOT_S).get("snapshot")
+        if not isinstance(saved, bytes):
+            raise self._garbage("snapshot", f"{type(saved).__name__} instead of bytes")
+        return _SNAPSHOT + saved
+
+    def restore(self, slot: int, snapshot: bytes) -> Frame:
+        """Puts a slot back to a snapshot; returns its frame, one row.
+
+        Raises:
+            InputError: the bytes are no snapshot of this version of the game.
+        """
+        self._require_running()
+        (row,) = self._distinct([slot], 1)
+        if not snapshot.startswith(_SNAPSHOT):
+            raise InputError(
+                f"mineflayer: expected a snapshot made by this version, got {len(snapshot)} other "
+                f"bytes; play the episode again from its start"
+            )
+        fields = {"slot": row, "snapshot": snapshot[len(_SNAPSHOT) :]}
+        return self._take([row], self._ask("restore", fields, _SNAPSHOT_S), "restore")
+
+
+def _shown(details: dict[str, Any]) -> Details:
+    """What a slot shows, without what was meant for the renderer."""
+    details.pop(SCENE, None)
+    return details

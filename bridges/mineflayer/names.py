@@ -1,0 +1,47 @@
+"""Names of items, blocks and mobs of Minecraft 1.16.5, known without starting anything.
+
+``names.json`` was made in ``game/`` out of minecraft-data 3.117.0, with Node::
+
+    const d = require('minecraft-data')('1.16.5'), name = (each) => each.name;
+    const lives = (e) => /mobs/.test(e.category) || e.type === 'UNKNOWN' || e.name === 'fox';
+    const mobs = d.entitiesArray.filter(lives).map(name).filter((n) => n !== 'evoker_fangs');
+    const items = d.itemsArray.map(name).filter((n) => n !== 'air');
+    console.log({ items, blocks: d.blocksArray.map(name), mobs: mobs.sort() });
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_FILE = Path(__file__).with_name("names.json")
+
+VERSION = "1.16.5"
+"""The version of embedded worlds, and of the names here."""
+
+NEWER = {"raw_iron": "1.17", "raw_gold": "1.17", "raw_copper": "1.17", "copper_ingot": "1.17"}
+"""Items of MineLand's tasks that came later, and with which version."""
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names of one version, in the order of minecraft-data; mobs by name.
+
+    Attributes:
+        items: what a slot can hold; item ``k`` of this list has the number ``k + 1`` there.
+        blocks: what a place can be.
+        mobs: the entities that live.
+    """
+
+    items: tuple[str, ...]
+    blocks: tuple[str, ...]
+    mobs: tuple[str, ...]
+
+
+@lru_cache
+def names() -> Names:
+    """Returns the names of ``VERSION``."""
+    data = json.loads(_FILE.read_text())
+    return Names(tuple(data["items"]), tuple(data["blocks"]), tuple(data["mobs"]))

@@ -1,0 +1,277 @@
+"""The first-person picture of what a bot sees, drawn on the CPU from the scenes of the driver.
+
+``Scene`` keeps the blocks about one bot up to date; ``render`` draws it. Colours, textures and
+bodies are our own. 70 degrees are seen from top to bottom, about 35 blocks far; the picture is the
+true perspective of a camera at the bot's eye. Not drawn: hands, particles, falling rain (the sky
+and the light are those of rain), the game's overlays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bridges.mineflayer.rgb_compiled import one_at_a_time
+from bridges.mineflayer.rgb_frame import CLOUDS, draw
+from bridges.mineflayer.rgb_kernel import BODY
+from bridges.mineflayer.rgb_light import REACH, Grid, relight
+from bridges.mineflayer.rgb_looks import WATER, WET_CROSS, Looks
+from bridges.mineflayer.rgb_models import cloud_map, parts_of
+from bridges.mineflayer.rgb_sight import SIGHT
+
+__all__ = ["FIELD_OF_VIEW", "Looks", "Scene", "render", "warm"]
+
+FIELD_OF_VIEW = 70.0
+"""Degrees from the upper to the lower edge of the picture."""
+_DAY = 24000
+_CLOUDS = cloud_map(CLOUDS)
+_CLOUD_HEIGHT = 128.0
+# Minecraft's curve from levels of light to brightness.
+_CURVE = (np.arange(16) / 15.0) / (4.0 - 3.0 * np.arange(16) / 15.0)
+_LAMPS = _CURVE[None, :, None] * np.array((1.0, 0.9, 0.68))
+
+
+class Scene:
+    """What one bot sees: the blocks about it, bodies, the hour.
+
+    Args:
+        looks: what the numbers in scenes mean; one ``Looks`` serves any number of scenes.
+    """
+
+    def __init__(self, looks: Looks) -> None:
+        self.looks = looks
+        self.grid: Grid | None = None
+        self.origin = np.zeros(3, np.int64)
+        self.eye = np.zeros(3)
+        self.yaw = self.pitch = 0.0
+        self.time, self.rain, self.thunder = 0, 0.0, 0.0
+        self.bodies = np.zeros((0, 8), np.float32)
+        self._queue = np.zeros(0, np.int32)
+        self.room = np.zeros(0)
+        self.ceiling = 0
+
+    def apply(self, update: Mapping[str, Any]) -> None:
+        """Takes in what ``SceneFeed.update`` of the driver gave.
+
+        The first update, and the first after the driver began anew, carries a box of blocks. Raises
+        ValueError if there is none yet.
+        """
+        self.eye = np.array(update["eye"], np.float64)
+        self.yaw, self.pitch = float(update["yaw"]), float(update["pitch"])
+        self.time = int(update["time"])
+        self.rain, self.thunder = float(update["rain"]), float(update["thunder"])
+        self.bodies = np.frombuffer(update["bodies"], "<f4").reshape(-1, 8)
+        if update["box"] is not None:
+            self._fill(update["box"])
+        changes = np.frombuffer(update["changes"], "<i4").reshape(-1, 5)
+        if self.grid is None:
+            raise ValueError("a scene begins with a box of blocks, and none has come yet")
+        if len(changes) > 0:
+            self._change(self.grid, changes)
+
+    def _fill(self, box: Mapping[str, Any]) -> None:
+        wide, tall, deep = (int(n) for n in box["size"])
+        self.origin = np.array(box["origin"], np.int64)
+        blocks = np.frombuffer(box["blocks"], "<u2").reshape(wide, deep, tall)
+        self.looks.paint(blocks)
+        shape = (wide + 2, deep + 2, tall + 2)
+        if self.grid is None or (self.grid.wide, self.grid.deep, self.grid.tall) != shape:
+            self.grid = _empty_grid(shape)
+            self._queue = np.zeros(1 << math.ceil(math.log2(2 * math.prod(shape))), np.int32)
+        grid = self.grid
+        cells = grid.cells.reshape(shape)
+        cells[:] = len(self.looks)
+        cells[1:-1, 1:-1, 1:-1] = blocks
+        np.take(self.looks.forms, grid.cells, out=grid.forms)
+        solid = np.flatnonzero(blocks.any((0, 1)))
+        self.ceiling = int(solid[-1]) + 2 if len(solid) > 0 else 0
+        heights = np.frombuffer(box["heights"], "<i2").reshape(wide, deep)
+        inside = grid.heights.reshape(shape[:2])[1:-1, 1:-1]
+        inside[:] = heights.astype(np.int32) + 1 - self.origin[1] + 1
+        grid.biomes.reshape(shape[:2])[1:-1, 1:-1] = np.frombuffer(box["biomes"], np.uint8).reshape(
+            wide, deep
+        )
+        grid.light[:] = 0
+        relight(grid, self.looks.book, 1, wide + 1, 1, deep + 1, 1, tall + 1, self._queue)
+
+    def _change(self, grid: Grid, changes: NDArray[np.int32]) -> None:
+        """Sets single blocks and works out anew the light that they can have changed."""
+        self.looks.paint(changes[:, 3])
+        place = changes[:, :3] - self.origin + 1
+        inside = ((place > 0) & (place < (grid.wide - 1, grid.tall - 1, grid.deep - 1))).all(1)
+        place, changes = place[inside], changes[inside]
+        if len(place) == 0:
+            return
+        columns = place[:, 0] * grid.deep + place[:, 2]
+        at = columns * grid.tall + place[:, 1]
+        grid.cells[at] = changes[:, 3]
+        grid.forms[at] = self.looks.forms[changes[:, 3]]
+        self.ceiling = max(self.ceiling, int(place[:, 1].max()) + 1)
+        heights = changes[:, 4] + 2 - int(self.origin[1])
+        before = grid.heights[columns]
+        grid.heights[columns] = heights
+        # The sky's light changes along the whole stretch by which a column rose or sank.
+        low = np.minimum(np.minimum(before, heights), place[:, 1]).min() - REACH
+        high = np.maximum(np.maximum(before, heights), place[:, 1]).max() + REACH
+        x0, x1 = place[:, 0].min() - REACH, place[:, 0].max() + REACH
+        z0, z1 = place[:, 2].min() - REACH, place[:, 2].max() + REACH
+        relight(
+            grid, self.looks.book,
+            int(max(x0, 1)), int(min(x1, grid.wide - 2)) + 1,
+            int(max(z0, 1)), int(min(z1, grid.deep - 2)) + 1,
+            int(max(low, 1)), int(min(high, grid.tall - 2)) + 1,
+            self._queue,
+        )  # fmt: skip
+
+
+def _empty_grid(shape: tuple[int, int, int]) -> Grid:
+    cells, columns = math.prod(shape), shape[0] * shape[1]
+    return Grid(
+        forms=np.zeros(cells, np.uint8),
+        cells=np.zeros(cells, np.uint16),
+        light=np.zeros(cells, np.uint8),
+        heights=np.zeros(columns, np.int32),
+        biomes=np.zeros(columns, np.uint8),
+        wide=shape[0],
+        deep=shape[1],
+        tall=shape[2],
+    )
+
+
+def _mix(
+    one: NDArray[np.float64], other: tuple[float, float, float], share: float
+) -> NDArray[np.float64]:
+    return one + (np.array(other) - one) * share
+
+
+def _hour(scene: Scene, s: Any, wet: bool, open_sky: float) -> NDArray[np.float64]:
+    """Fills in the colours of the hour; returns how each level of light shines, ``(256, 3)``.
+
+    ``open_sky`` is 1 where the sky's light comes to the eye, less in caves: the haze is dark there.
+    """
+    sun = math.cos((scene.time - _DAY / 4) * 2 * math.pi / _DAY)
+    day = min(max(sun * 1.9 + 0.55, 0.0), 1.0)
+    dusk = max(0.0, 1.0 - abs(sun + 0.04) * 3.2)
+    storm = min(scene.rain * 0.75 + scene.thunder * 0.2, 1.0)
+    grey = 24.0 + 120.0 * day
+    fog = _mix(np.array((10.0, 13.0, 26.0)), (188, 212, 250), day)
+    fog = _mix(_mix(fog, (232, 150, 98), dusk * 0.55), (grey, grey * 1.03, grey * 1.1), storm)
+    top = _mix(np.array((3.0, 4.0, 12.0)), (112, 162, 250), day)
+    top = _mix(_mix(top, (88, 92, 160), dusk * 0.5), (grey * 0.8, grey * 0.83, grey * 0.9), storm)
+    deep = np.array((18.0, 46.0, 128.0)) * (0.25 + 0.75 * day)
+    colours = {
+        "fog": fog * open_sky,
+        "top": top * open_sky,
+        "glare": _mix(fog, (255, 190, 110), 0.75) * open_sky,
+        "deep_water": deep,
+    }
+    if wet:
+        colours["fog"] = colours["top"] = deep
+    for name, colour in colours.items():
+        for part, value in zip("rgb", colour, strict=True):
+            s[f"{name}_{part}"] = value
+    s["day"], s["clear"], s["drowned"] = day, 1.0 - scene.rain, float(wet)
+    sky = _mix(np.array((0.19, 0.22, 0.36)), (1.0, 1.0, 1.0), day) * (1.0 - 0.35 * storm)
+    shine = np.maximum(_CURVE[:, None, None] * sky, _LAMPS)
+    return np.ascontiguousarray(np.maximum(shine, 0.045).reshape(256, 3), np.float64)
+
+
+def _cell(grid: Grid, eye: NDArray[np.float64]) -> int:
+    x, y, z = (int(n) for n in eye)
+    return (x * grid.deep + z) * grid.tall + y
+
+
+def _is_wet(scene: Scene, grid: Grid, eye: NDArray[np.float64]) -> bool:
+    at = _cell(grid, eye)
+    if grid.forms[at] not in {WATER, WET_CROSS}:
+        return False
+    top = float(scene.looks.book.tops[grid.cells[at]])
+    return bool(grid.forms[at + 1] in {WATER, WET_CROSS} or eye[1] % 1.0 < top)
+
+
+def _aim(scene: Scene, s: Any, eye: NDArray[np.float64], wet: bool) -> None:
+    """Fills in the camera, the fog, the sun and the clouds."""
+    sine, cosine = math.sin(scene.yaw), math.cos(scene.yaw)
+    up, level = math.sin(scene.pitch), math.cos(scene.pitch)
+    s["eye_x"], s["eye_y"], s["eye_z"] = eye
+    s["ahead_x"], s["ahead_y"], s["ahead_z"] = -sine * level, up, -cosine * level
+    s["right_x"], s["right_z"] = cosine, -sine
+    s["up_x"], s["up_y"], s["up_z"] = sine * up, level, cosine * up
+    s["focal"] = s["rows"] / 2 / math.tan(math.radians(FIELD_OF_VIEW) / 2)
+    # The eye is never nearer than this to the sides of the box; see scene.js.
+    limit = 16.0 if wet else min(s["wide"], s["deep"]) / 2 - 1 - 4 - 0.5
+    s["fog_from"] = 0.0 if wet else limit * (0.7 - 0.35 * scene.rain)
+    s["fog_step"] = 1.0 / (limit - s["fog_from"])
+    turn = (scene.time - _DAY / 4) * 2 * math.pi / _DAY
+    s["sun_x"], s["sun_y"] = -math.sin(turn), math.cos(turn)
+    s["cloud_y"] = _CLOUD_HEIGHT - scene.eye[1]
+    s["cloud_x"], s["cloud_z"] = scene.eye[0] % (12 * CLOUDS), scene.eye[2] % (12 * CLOUDS)
+    s["ceiling"] = scene.ceiling
+
+
+def render(
+    scene: Scene, height: int, width: int, out: NDArray[np.uint8] | None = None
+) -> NDArray[np.uint8]:
+    """Returns ``(height, width, 3)`` uint8: red, green, blue, the first row on top.
+
+    Args:
+        scene: at least one update must have been applied, else ValueError.
+        height: pixels.
+        width: pixels.
+        out: filled and returned instead of a new array; of that shape and in one piece, else
+            ValueError.
+    """
+    grid, book = scene.grid, scene.looks.book
+    if grid is None:
+        raise ValueError("nothing can be drawn before the first update of the scene")
+    picture = np.empty((height, width, 3), np.uint8) if out is None else out
+    if picture.shape != (height, width, 3) or not picture.flags.c_contiguous:
+        raise ValueError(f"out must be ({height}, {width}, 3) in one piece, not {picture.shape}")
+    if scene.room.size != height * width * BODY:
+        scene.room = np.empty(height * width * BODY)
+    sizes = (grid.wide, grid.tall, grid.deep)
+    eye = np.clip(scene.eye - scene.origin + 1, 1.0, np.array(sizes) - 1.001)
+    wet = _is_wet(scene, grid, eye)
+    sights = np.zeros(1, SIGHT)
+    s = sights[0]
+    s["rows"], s["columns"] = height, width
+    s["wide"], s["tall"], s["deep"] = sizes
+    sky = int(grid.light[_cell(grid, eye)]) >> 4
+    shine = _hour(scene, s, wet, min(sky / 8.0, 1.0))
+    _aim(scene, s, eye, wet)
+    parts = parts_of(scene.looks, scene.bodies)
+    s["n_parts"] = len(parts)
+    arrays: dict[str, NDArray[Any]] = {
+        "forms": grid.forms, "cells": grid.cells, "light": grid.light, "biomes": grid.biomes,
+        **book._asdict(), "shine": shine, "tints": scene.looks.tints, "clouds": _CLOUDS,
+        "parts": parts, "bodies": scene.room, "picture": picture,
+    }  # fmt: skip
+    for name, array in arrays.items():
+        s[name] = array.ctypes.data
+    # `arrays` keeps alive what the record points to.
+    draw(sights, float(wet))
+    return picture
+
+
+def warm() -> None:
+    """Loads the compiled code, or compiles it: half a minute, once for each machine and version.
+
+    Processes that come at the same time wait for the first. Without it, the first picture waits.
+    """
+    table = {"appearances": [["air", [], {}, 0, 1]], "entities": [], "items": [], "biomes": []}
+    scene = Scene(Looks(table))
+    box = {
+        "origin": [0, 0, 0],
+        "size": [16, 16, 16],
+        "blocks": bytes(8192),
+        "heights": bytes(512),
+        "biomes": bytes(256),
+    }
+    hour = {"yaw": 0.0, "pitch": 0.0, "time": 6000, "rain": 0.0, "thunder": 0.0}
+    with one_at_a_time():
+        scene.apply({"eye": [8.0] * 3, **hour, "box": box, "changes": b"", "bodies": b""})
+        render(scene, 2, 2)

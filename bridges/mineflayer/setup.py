@@ -1,0 +1,139 @@
+"""Installs the packages of the game: ``python -m bridges.mineflayer.setup``.
+
+They are installed beside and renamed into place when they are complete, so that no game ever sees
+half of them, and what was interrupted leaves the former ones as they were.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from bridges.mineflayer.node import (
+    GAME,
+    STAMP,
+    find_node,
+    lock_digest,
+    npm,
+    packages_problem,
+)
+from rollout.errors import ConfigError, InputError
+
+_FILES = ("package.json", "package-lock.json", ".npmrc")
+_LOCK = ".node_modules.lock"
+_BESIDE = ".node_modules-"
+_LAST_LINES = 15
+
+
+def install(
+    game: Path = GAME, *, command: Sequence[str] | None = None, timeout_s: float = 1800.0
+) -> bool:
+    """Installs the packages that the lock file names, unless they are there.
+
+    Whoever comes while another installs waits for it, and finds them installed.
+
+    Args:
+        game: folder with the lock file.
+        command: what is called with ``ci`` and its options; that of Node's npm when None.
+        timeout_s: seconds it may take.
+
+    Returns:
+        whether something had to be installed.
+
+    Raises:
+        ConfigError: Node is missing, or the packages cannot be had; the message ends with the
+            last lines of npm.
+    """
+    with _alone(game):
+        if not packages_problem(game):
+            return False
+        command = npm(find_node()) if command is None else command
+        beside = Path(tempfile.mkdtemp(prefix=_BESIDE, dir=game))
+        try:
+            for name in _FILES:
+                if (game / name).exists():
+                    shutil.copy2(game / name, beside / name)
+            _npm_ci(command, beside, timeout_s)
+            (beside / "node_modules" / STAMP).write_text(lock_digest(game) + "\n")
+            _into_place(game, beside)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    return True
+
+
+@contextmanager
+def _alone(game: Path) -> Iterator[None]:
+    with (game / _LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _npm_ci(command: Sequence[str], folder: Path, timeout_s: float) -> None:
+    # Scripts of packages are not run: none that is used needs them.
+    told = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+    # Npm's own program looks for "node" on the PATH, where an older one may come first.
+    path = f"{Path(command[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    try:
+        run = subprocess.run(
+            [*command, *told],
+            cwd=folder,
+            env={**os.environ, "PATH": path},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ConfigError(
+            f"npm did not come to an end within {timeout_s:g} s; check the way to its registry, "
+            f"and run it again"
+        ) from error
+    except OSError as error:
+        raise ConfigError(f"npm could not be started ({command[0]}): {error}") from error
+    if run.returncode or not (folder / "node_modules").is_dir():
+        last = "\n".join(run.stdout.strip().splitlines()[-_LAST_LINES:])
+        raise ConfigError(f"npm ended with exit status {run.returncode}:\n{last}")
+
+
+def _into_place(game: Path, beside: Path) -> None:
+    modules, former = game / "node_modules", beside / "former"
+    if modules.exists():
+        modules.rename(former)
+    try:
+        (beside / "node_modules").rename(modules)
+    except OSError:
+        if former.exists():
+            former.rename(modules)
+        raise
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit status of the command: 0, or 2 with the reason on stderr."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bridges.mineflayer.setup",
+        description="Installs the npm packages of the Mineflayer bridge, about 500 MB.",
+    )
+    parser.add_argument("--timeout", type=float, default=1800.0, help="seconds it may take")
+    chosen = parser.parse_args(arguments)
+    try:
+        fresh = install(timeout_s=chosen.timeout)
+    except InputError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    sys.stdout.write(f"{'installed' if fresh else 'already installed'}: {GAME / 'node_modules'}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""What agents may do, and what they see: the spaces of the bridge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from bridges.mineflayer.columns import Column
+from rollout.api import Array, Columns, leaf_shape
+from rollout.api.labels import Labels
+from rollout.errors import SpaceError
+
+LAYOUTS = ("low_level", "human", "code")
+"""Names of the ways to act."""
+
+ACTION, KEYS_COLUMN, CAMERA, KIND, CODE = "action", "keys", "camera", "kind", "code"
+RGB = "rgb"
+
+LOW_LEVEL = (3, 3, 4, 25, 25, 10, 244, 46)
+"""Sizes of MineDojo's and MineLand's array: move, strafe, posture, pitch, yaw, do, craft, slot."""
+
+NEUTRAL = (0, 0, 0, 12, 12, 0, 0, 0)
+"""The ``low_level`` action that does nothing. Zeros turn by half a circle: 12 is no turn."""
+
+RESUME, NEW = 0, 1
+"""What ``kind`` says: the program goes on, or the text in ``code`` takes its place at once."""
+
+MOST_CODE = 20_000
+"""Characters of a program at most."""
+
+KEYS = (
+    *("attack", "back", "forward", "jump", "left", "right", "sneak", "sprint", "use", "drop"),
+    "inventory",
+    *(f"hotbar.{n}" for n in range(1, 10)),
+)
+"""Keys of ``human`` in their order: VPT's buttons."""
+
+CAMERA_BINS = 11
+"""Bins of a camera axis of ``human``; 5 is still (mu-law, 10 degrees at most, mu 10)."""
+
+_TURNS = tuple(f"{(v - 12) * 15}" for v in range(25))
+_ANGLES = ("-10", "-5.81", "-3.22", "-1.61", "-0.615", "0", "0.615", "1.61", "3.22", "5.81", "10")
+_PLACES = ("move", "strafe", "posture", "pitch", "yaw", "do", "craft", "slot")
+_DONE = ("none", "use", "drop", "attack", "craft", "equip", "place", "destroy", "dig", "stop dig")
+_PRINTED = "".join(map(chr, range(32, 127))) + "\n\t"
+
+_SPACES: Mapping[str, spaces.Dict] = {
+    "low_level": spaces.Dict({ACTION: spaces.MultiDiscrete(list(LOW_LEVEL))}),
+    "human": spaces.Dict(
+        {
+            KEYS_COLUMN: spaces.MultiBinary(len(KEYS)),
+            CAMERA: spaces.MultiDiscrete([CAMERA_BINS, CAMERA_BINS]),
+        }
+    ),
+    "code": spaces.Dict(
+        {
+            KIND: spaces.Discrete(2),
+            CODE: spaces.Text(MOST_CODE, min_length=0, charset=_PRINTED),
+        }
+    ),
+}
+
+_LABELS: Mapping[str, Labels] = {
+    "low_level": {
+        ACTION: _PLACES,
+        f"{ACTION}/move": ("none", "forward", "back"),
+        f"{ACTION}/strafe": ("none", "left", "right"),
+        f"{ACTION}/posture": ("none", "jump", "sneak", "sprint"),
+        f"{ACTION}/pitch": _TURNS,
+        f"{ACTION}/yaw": _TURNS,
+        f"{ACTION}/do": _DONE,
+    },
+    "human": {
+        KEYS_COLUMN: KEYS,
+        CAMERA: ("pitch", "yaw"),
+        f"{CAMERA}/pitch": _ANGLES,
+        f"{CAMERA}/yaw": _ANGLES,
+    },
+    "code": {KIND: ("resume", "new")},
+}
+
+
+def action_space(layout: str) -> spaces.Dict:
+    """Returns the action space of one of ``LAYOUTS``."""
+    return _SPACES[layout]
+
+
+def action_labels(layout: str) -> Labels:
+    """Returns what the actions of a layout are called."""
+    return _LABELS[layout]
+
+
+def neutral(layout: str, rows: int) -> Columns:
+    """Returns the action that changes nothing, for some rows; a running program goes on."""
+    if layout == "low_level":
+        return {ACTION: np.tile(np.array(NEUTRAL, np.int64), (rows, 1))}
+    if layout == "human":
+        still: Array = np.full((rows, 2), CAMERA_BINS // 2, np.int64)
+        return {KEYS_COLUMN: np.zeros((rows, len(KEYS)), np.int8), CAMERA: still}
+    return {KIND: np.full(rows, RESUME, np.int64), CODE: np.full(rows, "", object)}
+
+
+def observation_space(
+    layout: Sequence[Column], observe: Sequence[str], picture: tuple[int, int]
+) -> spaces.Dict:
+    """Returns the space of what is observed.
+
+    Args:
+        layout: the columns of a frame.
+        observe: keys of it, and ``rgb``.
+        picture: height and width of ``rgb`` in pixels.
+    """
+    shown: dict[str, spaces.Space[Any]] = {
+        column.key: column.space()
+        for column in layout
+        if column.role == "observation" and column.key in observe
+    }
+    if RGB in observe:
+        shown[RGB] = spaces.Box(0, 255, (*picture, 3), np.uint8)
+    return spaces.Dict(shown)
+
+
+def encode(space: spaces.Dict, actions: Mapping[str, Array], rows: int) -> dict[str, Any]:
+    """Returns actions as they travel: bytes in C order, texts as a list.
+
+    Raises:
+        SpaceError: a column is missing or unknown, has another shape, or holds what is no action;
+            the message names the column and the first such value.
+    """
+    if actions.keys() != space.spaces.keys():
+        raise SpaceError(
+            f"expected the action columns {sorted(space.spaces)}, got {sorted(actions)}"
+        )
+    return {key: _encoded(key, leaf, actions[key], rows) for key, leaf in space.spaces.items()}
+
+
+def _encoded(key: str, leaf: spaces.Space[Any], column: Array, rows: int) -> Any:
+    column = np.asarray(column)
+    shape = (rows, *leaf_shape(leaf))
+    if column.shape != shape:
+        raise SpaceError(f"action column {key!r}: expected {list(shape)}, got {list(column.shape)}")
+    if isinstance(leaf, spaces.Text):
+        return [_text(key, leaf, value) for value in column.tolist()]
+    sizes: Any = 2
+    if isinstance(leaf, spaces.MultiDiscrete):
+        sizes = leaf.nvec
+    elif isinstance(leaf, spaces.Discrete):
+        sizes = leaf.n
+    wrong = (column < 0) | (column >= sizes)
+    if column.dtype.kind not in "iub" or wrong.any():
+        place = np.argwhere(wrong)[0].tolist() if wrong.any() else []
+        raise SpaceError(
+            f"action column {key!r}: expected whole numbers inside {leaf}, got "
+            f"{column[tuple(place)] if place else column.dtype} in row {place[:1] or 'any'}"
+        )
+    return np.ascontiguousarray(column, np.dtype(leaf.dtype).newbyteorder("<")).tobytes()
+
+
+def _text(key: str, leaf: spaces.Text, value: object) -> str:
+    if not isinstance(value, str):
+        raise SpaceError(f"action column {key!r}: expected text, got {type(value).__name__}")
+    if len(value) > leaf.max_length:
+        raise SpaceError(
+            f"action column {key!r}: expected at most {leaf.max_length} characters, got "
+            f"{len(value)}; write a shorter program, or several one after another"
+        )
+    return value

@@ -1,0 +1,321 @@
+"""The ids of MineLand's tasks: what they mean, which there are, and which cannot be.
+
+The grammar is MineLand's: ``harvest_8_oak_log_with_1_iron_pickaxe``, ``combat_1_zombie``,
+``survival_0.5_days``, ``construction_task_3``. Any item of the version may be a target and any list
+of items a load-out, so there are more ids than MineLand lists. Its irregular ones (a missing
+underscore, a second ``_with_``) are understood as what they can only mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bridges.mineflayer.blueprints import BLUEPRINTS
+from bridges.mineflayer.factors import FOES, MOBS, NUMBERS
+from bridges.mineflayer.loadouts import NONE, SUITS, SWORDS, parse_loadout, suit, sword
+from bridges.mineflayer.names import NEWER, VERSION, names
+from bridges.mineflayer.scripts import SCRIPTS
+from rollout.errors import ConfigError, UnknownNameError
+
+FAMILIES = ("harvest", "techtree", "combat", "survival", "construction", "stage", "creative")
+PLAYGROUND = "playground"
+DAYS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4)
+MOST_DAYS = 100.0
+MOST_COUNT = 36 * 64
+
+_ITEMS_ID = re.compile(r"(harvest|techtree)_(\d+)_([a-z][a-z0-9_]*?)(?:_with_([a-z0-9_]+))?")
+_COMBAT_ID = re.compile(r"combat_(\d+)_([a-z][a-z_]*?)(?:_with_([a-z0-9_]+))?")
+_SURVIVAL_ID = re.compile(r"survival_(\d+(?:\.\d+)?)_days(?:_with_([a-z0-9_]+))?")
+_CREATIVE_ID = re.compile(r"creative_(\w+)", re.ASCII)
+_HYBRID_ID = re.compile(r"(construction_task|stage_performance)_(\w+)", re.ASCII)
+_NO_UNDERSCORE = re.compile(r"(harvest_\d+)(white_wool|blue_wool|pink_wool|white_bed)")
+_TWO_LISTS = re.compile(r"(harvest_\d+_(?:glass|oak_planks))_with_[a-z0-9_]+(_with_[a-z0-9_]+)")
+
+# What comes nearest to items that are newer than the version.
+_INSTEAD = {
+    "raw_iron": "iron_ore",
+    "raw_gold": "gold_ore",
+    "raw_copper": "iron_ore",
+    "copper_ingot": "iron_ingot",
+}
+_NO_ITEM = {"milk": "milk_bucket", "mellon_slice": "melon_slice", "stone_fence": "cobblestone_wall"}
+_CHAINMAIL = "chainmail_"
+
+
+@dataclass(frozen=True)
+class MinelandTask:
+    """What an id asks for.
+
+    Attributes:
+        id: regular form of the id.
+        family: one of ``FAMILIES``.
+        target: item, mob, or name of the script; empty where there is none.
+        count: how many of it.
+        loadout: what the agents begin with, as in the id; ``none`` for nothing.
+        days: days to survive.
+        blueprint: number of what is to be built, 0 for nothing.
+        goal: the goal in words.
+    """
+
+    id: str
+    family: str
+    target: str = ""
+    count: int = 0
+    loadout: str = NONE
+    days: float = 0.0
+    blueprint: int = 0
+    goal: str = ""
+
+
+def parse(task_id: str, version: str = VERSION) -> MinelandTask:
+    """Returns what an id asks for.
+
+    Args:
+        task_id: e.g. ``combat_4_skeleton_with_1_iron_sword_and_1_shield``.
+        version: version of Minecraft it is to be played in.
+
+    Raises:
+        ConfigError: the task is impossible in that version, or a number is; the message says why
+            and names the nearest that is possible.
+        UnknownNameError: no such task, item or mob; the message has the nearest.
+    """
+    regular = regular_id(task_id)
+    if regular == PLAYGROUND:
+        return MinelandTask(regular, "creative")
+    if match := _ITEMS_ID.fullmatch(regular):
+        return _items(regular, version, *match.groups())
+    if match := _COMBAT_ID.fullmatch(regular):
+        return _combat(regular, *match.groups())
+    if match := _SURVIVAL_ID.fullmatch(regular):
+        return _survival(regular, *match.groups())
+    if match := _HYBRID_ID.fullmatch(regular):
+        return _hybrid(regular, *match.groups())
+    if match := _CREATIVE_ID.fullmatch(regular):
+        return MinelandTask(regular, "creative", goal=match[1].replace("_", " "))
+    if regular == "playthrough":
+        raise _impossible(regular, "worlds here have no End, and no dragon", "combat_1_wither")
+    raise UnknownNameError("task", task_id, generate())
+
+
+def regular_id(task_id: str) -> str:
+    """Returns the regular form of an id: MineLand lists some that do not keep its own grammar."""
+    text = task_id.removeprefix("_") if task_id.startswith("_techtree_") else task_id
+    text = _NO_UNDERSCORE.sub(r"\1_\2", text)
+    return _TWO_LISTS.sub(r"\1\2", text)  # of two lists MineLand gives the last
+
+
+def _words(text: str) -> str:
+    return text.replace("_", " ")
+
+
+def _impossible(task_id: str, why: str, instead: str) -> ConfigError:
+    return ConfigError(
+        f"task {task_id!r} is impossible in Minecraft {VERSION}: {why}; nearest that is possible: "
+        f"{instead}"
+    )
+
+
+def _items(
+    task_id: str, version: str, family: str, count: str, item: str, loadout: str | None
+) -> MinelandTask:
+    with_ = f"_with_{loadout}" if loadout else ""
+    newer = item in NEWER and _at_least(version, NEWER[item])
+    if not newer:
+        _check_possible(task_id, f"{family}_{count}_", item, with_)
+    number = _count(task_id, count, 1, MOST_COUNT)
+    parse_loadout(loadout or NONE)
+    return MinelandTask(task_id, family, item, number, loadout or NONE, goal=_words(task_id))
+
+
+def _check_possible(task_id: str, head: str, item: str, with_: str) -> None:
+    if item in NEWER:
+        instead = f"{head}{_INSTEAD[item]}{with_}"
+        raise _impossible(task_id, f"{item} came with {NEWER[item]}", instead)
+    if item in _NO_ITEM:
+        raise _impossible(task_id, f"there is no item {item}", f"{head}{_NO_ITEM[item]}{with_}")
+    if item.startswith(_CHAINMAIL):
+        instead = f"{head}iron_{item.removeprefix(_CHAINMAIL)}{with_}"
+        raise _impossible(task_id, "chain mail cannot be crafted", instead)
+    if item not in names().items:
+        kind = f"item of Minecraft {VERSION} in task {task_id!r}:"
+        raise UnknownNameError(kind, item, names().items)
+
+
+def _at_least(version: str, other: str) -> bool:
+    return [int(n) for n in version.split(".")] >= [int(n) for n in other.split(".")]
+
+
+def _count(task_id: str, count: str, low: int, high: int) -> int:
+    if not low <= int(count) <= high:
+        raise ConfigError(f"task {task_id!r}: expected a number from {low} to {high}, got {count}")
+    return int(count)
+
+
+def _combat(task_id: str, count: str, mob: str, loadout: str | None) -> MinelandTask:
+    if mob not in MOBS or mob == NONE:
+        raise UnknownNameError(f"mob to fight in task {task_id!r}:", mob, MOBS[1:])
+    if int(count) not in NUMBERS[1:]:
+        listed = ", ".join(map(str, NUMBERS[1:]))
+        raise ConfigError(f"task {task_id!r}: expected {listed} mobs, got {count}")
+    parse_loadout(loadout or NONE)
+    goal = _words(task_id)
+    return MinelandTask(task_id, "combat", mob, int(count), loadout or NONE, goal=goal)
+
+
+def _survival(task_id: str, days: str, loadout: str | None) -> MinelandTask:
+    if not 0 < float(days) <= MOST_DAYS:
+        raise ConfigError(
+            f"task {task_id!r}: expected more than 0 and at most {MOST_DAYS:g} days, got {days}"
+        )
+    parse_loadout(loadout or NONE)
+    goal = f"Do not die until the end of day {days}."
+    return MinelandTask(task_id, "survival", days=float(days), loadout=loadout or NONE, goal=goal)
+
+
+def _hybrid(task_id: str, kind: str, which: str) -> MinelandTask:
+    if kind == "stage_performance":
+        if which not in SCRIPTS:
+            raise UnknownNameError("script of a stage performance", which, SCRIPTS)
+        return MinelandTask(task_id, "stage", which, goal=SCRIPTS[which].goal)
+    if not which.isdecimal() or not 1 <= int(which) <= len(BLUEPRINTS):
+        valid = [str(number + 1) for number in range(len(BLUEPRINTS))]
+        raise UnknownNameError("construction task", which, valid)
+    number = int(which)
+    goal = f"Build a {BLUEPRINTS[number - 1].name}."
+    return MinelandTask(task_id, "construction", blueprint=number, goal=goal)
+
+
+def generate(family: str | None = None, *, possible: bool = True) -> Iterator[str]:
+    """Yields the ids of MineLand's lists in their regular form, in an order that never changes.
+
+    The load-outs of eight irregular harvest targets (``_SPECIAL``) are partly of our own choice;
+    all else, and every count, is MineLand's.
+
+    Args:
+        family: one of ``FAMILIES``, or None for all; creative tasks are not listed.
+        possible: leave out those that are impossible in ``VERSION``.
+
+    Raises:
+        UnknownNameError: there is no such family.
+    """
+    if family is not None and family not in FAMILIES:
+        raise UnknownNameError("family of tasks", family, FAMILIES)
+    for name in FAMILIES if family is None else (family,):
+        for task_id in _listed(name):
+            if not possible or not _is_impossible(task_id):
+                yield task_id
+
+
+def _is_impossible(task_id: str) -> bool:
+    match = _ITEMS_ID.fullmatch(task_id)
+    return match is not None and (match[3] not in names().items or match[3].startswith(_CHAINMAIL))
+
+
+@lru_cache
+def _listed(family: str) -> tuple[str, ...]:
+    makers: dict[str, Callable[[], Iterable[str]]] = {
+        "harvest": _harvest_ids,
+        "techtree": _techtree_ids,
+        "combat": _combat_ids,
+        "survival": _survival_ids,
+        "construction": lambda: (f"construction_task_{k + 1}" for k in range(len(BLUEPRINTS))),
+        "stage": lambda: (f"stage_performance_{name}" for name in SCRIPTS),
+        "creative": tuple,
+    }
+    return tuple(makers[family]())
+
+
+_PICKAXES = (NONE, "1_wooden_pickaxe", "1_iron_pickaxe", "1_diamond_pickaxe")
+_DYES = "black blue brown cyan gray green light_blue light_gray lime magenta orange pink purple"
+_SETS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "arrow bow bucket chest cobblestone compass dirt flint flint_and_steel lava_bucket "
+        "oak_button oak_door oak_fence oak_fence_gate oak_log oak_pressure_plate oak_sapling "
+        "oak_sign oak_slab oak_stairs oak_trapdoor obsidian raw_copper raw_gold raw_iron redstone "
+        "sand shield stone_brick_slab stone_brick_stairs stone_bricks stone_button stone_fence "
+        "stone_pressure_plate stone_slab stone_stairs water_bucket",
+        _PICKAXES,
+    ),
+    (
+        "andesite diorite stone coal copper_ingot diamond emerald gold_ingot gravel iron_ingot "
+        "lapis_lazuli " + " ".join(f"{dye}_dye" for dye in f"{_DYES} red white yellow".split()),
+        (NONE, "1_iron_pickaxe"),
+    ),
+    (
+        "allium apple baked_potato bread brown_mushroom carrot cookie dandelion golden_apple "
+        "golden_carrot mellon_slice potato red_mushroom",
+        (NONE,),
+    ),
+    (
+        "beef chicken cod leather milk mutton porkchop rabbit salmon wheat",
+        (NONE, "1_iron_sword"),
+    ),
+    (
+        "cooked_beef cooked_chicken cooked_cod cooked_mutton cooked_porkchop cooked_rabbit "
+        "cooked_salmon",
+        (NONE, "1_iron_sword_and_1_furnace"),
+    ),
+    ("white_wool blue_wool pink_wool", (NONE, "1_iron_sword", "1_shears")),
+)
+_SPECIAL: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...] = (
+    ("oak_leaves", (1, 8), (NONE, "1_shears")),
+    ("white_bed", (1, 8), (NONE, "1_shears", "3_white_wool_and_3_oak_planks")),
+    ("glass", (1, 8), (NONE, "1_furnace")),
+    ("glass_pane", (1, 8), (NONE, "6_glass")),
+    ("glass_pane", (16,), (NONE, "6_glass", "1_furnace")),
+    ("stick", (1, 8), (NONE, "2_oak_planks", "1_oak_log")),
+    ("crafting_table", (1, 8), (NONE, "4_oak_planks")),
+    ("oak_planks", (1, 8), (NONE, "1_wooden_axe_and_1_crafting_table")),
+    ("furnace", (1, 8), (NONE, "1_wooden_pickaxe", "8_cobblestone")),
+)
+_TOOLS = ("axe", "hoe", "pickaxe", "shovel", "sword")
+_PIECES = ("boots", "chestplate", "helmet", "leggings")
+
+
+def _ids(head: str, numbers: Iterable[int], name: str, loadouts: Iterable[str]) -> Iterator[str]:
+    for loadout in loadouts:
+        for number in numbers:
+            with_ = "" if loadout == NONE else f"_with_{loadout}"
+            yield f"{head}_{number}_{name}{with_}"
+
+
+def _harvest_ids() -> Iterator[str]:
+    for targets, loadouts in _SETS:
+        for target in targets.split():
+            yield from _ids("harvest", (1, 8), target, loadouts)
+    for target, numbers, loadouts in _SPECIAL:
+        yield from _ids("harvest", numbers, target, loadouts)
+
+
+def _techtree_ids() -> Iterator[str]:
+    for material in ("diamond", "golden", "iron", "stone"):
+        for tool in _TOOLS:
+            yield from _ids("techtree", (1, 8), f"{material}_{tool}", (NONE, "1_iron_pickaxe"))
+    fighting = (NONE, "1_iron_sword_and_1_iron_axe")
+    for material in ("chainmail", "diamond", "golden", "iron", "leather"):
+        for piece in _PIECES:
+            yield from _ids("techtree", (1, 8), f"{material}_{piece}", fighting)
+    planks = ("64_oak_planks", "16_oak_planks_and_1_crafting_table_and_8_stick")
+    for tool in _TOOLS:
+        yield from _ids("techtree", (1, 8), f"wooden_{tool}", (NONE, "1_iron_pickaxe", *planks))
+    for number, ingots in ((1, "2_iron_ingot"), (8, "16_iron_ingot")):
+        yield from _ids("techtree", (number,), "shears", (NONE, "1_iron_pickaxe", ingots))
+
+
+def _combat_ids() -> Iterator[str]:
+    suits = [suit(material, armour) for material in SWORDS for armour in SUITS]
+    loadouts = (NONE, *(sword(material) for material in SWORDS), *suits)
+    for mob in FOES:
+        yield from _ids("combat", NUMBERS[1:], mob, loadouts)
+
+
+def _survival_ids() -> Iterator[str]:
+    swords = [sword(material) for material in ("iron", "diamond")]
+    loadouts = (NONE, *swords, *(f"{each}_and_equipments" for each in swords))
+    for days in DAYS:
+        for loadout in loadouts:
+            with_ = "" if loadout == NONE else f"_with_{loadout}"
+            yield f"survival_{days:g}_days{with_}"
