@@ -87,6 +87,8 @@ class _Items(WorldJudge):
 class MinelandCombat:
     """Success once enough targets have died, by whatever; failure once every agent has died once.
 
+    Failure too once there are too few left: a creeper that blows up is gone and did not die.
+
     Reward is the health that targets lost, whoever took it; every agent of a world gets it.
     """
 
@@ -105,7 +107,7 @@ class MinelandCombat:
     @property
     def requires(self) -> frozenset[str]:
         """What targets suffer, and who died."""
-        return frozenset({"target_deaths", "target_damage", "deaths"})
+        return frozenset({"target_deaths", "target_damage", "targets_left", "deaths"})
 
     def build(self, width: int) -> Evaluator:
         """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
@@ -117,12 +119,14 @@ class _Combat(WorldJudge):
         super().__init__(width, options.agents, options.success_reward)
         self._options = options
         self._dead: NDArray[np.float64] = np.zeros(width)
+        self._left: NDArray[np.float64] = np.zeros(width)
         self._mine: NDArray[np.float64] = np.zeros(width)  # own deaths
         self._damage: NDArray[np.float64] = np.zeros(width)
         self._gained: NDArray[np.float64] = np.zeros(width)
 
     def begin(self, rows: list[int], starts: Sequence[Start], frame: Frame) -> None:
         self._dead[rows] = frame.signals["target_deaths"]
+        self._left[rows] = frame.signals["targets_left"]
         self._mine[rows] = frame.signals["deaths"]
         self._damage[rows] = frame.signals["target_damage"]
 
@@ -134,6 +138,7 @@ class _Combat(WorldJudge):
         self._gained[rows] = hurt + died
         self._damage[rows], self._mine[rows] = damage[rows], mine[rows]
         self._dead[rows] = frame.signals["target_deaths"][rows]
+        self._left[rows] = frame.signals["targets_left"][rows]
 
     def share(self) -> NDArray[np.float64]:
         return self.together(self._dead, np.max) / self._options.count
@@ -143,7 +148,8 @@ class _Combat(WorldJudge):
 
     def decided(self, share: Floats, frame: Frame) -> tuple[Bools, Bools]:
         everyone = self.together((self._mine >= 1) | ~self.known, np.all).astype(np.bool_)
-        return share >= 1.0, everyone & self.known
+        too_few = self.together(self._dead + self._left, np.max) < self._options.count
+        return share >= 1.0, (everyone | too_few) & self.known
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ class Machines:
         self._rests: dict[str, float] = {}
 
     def failed(self, machine: str, now: float, used: Iterable[str], *, weight: int = 1) -> bool:
-        """Notes that an actor failed; returns whether its machine begins to rest.
+        """Notes that an actor failed; returns whether its machine rests now.
 
         Args:
             machine: where; empty when nobody knows, which blames none.
@@ -39,12 +39,13 @@ class Machines:
         most = self._rules.machine_failures
         if not machine or most is None:
             return False
+        resting = self.resting(now)
+        if machine in resting:
+            return True
         self._failures[machine].extend([now] * weight)
-        others = [self._count(m, now) for m in used if m != machine and m not in self.resting(now)]
+        others = [self._count(m, now) for m in used if m != machine and m not in resting]
         count = self._count(machine, now)
-        if machine in self.resting(now) or count < most or not others:
-            return False
-        if count < _AHEAD * max(1, min(others)):
+        if not others or count < max(most, _AHEAD * max(1, min(others))):
             return False
         rest = self._rules.quarantine_s
         self._rests[machine] = float("inf") if rest is None else now + rest

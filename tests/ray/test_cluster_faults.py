@@ -224,6 +224,69 @@ def test_a_node_dies_while_games_play_on_both(cluster, tmp_path):
     assert "episode lost in actor" in log
 
 
+# Games that do not come up on the machine on which the first of them was tried.
+PICKY = """
+import json, sys
+from dataclasses import dataclass
+from pathlib import Path
+from bridges.chaos import ChaosBridge
+from rollout.api import Resources, Splits, Task
+from rollout.config import build_plugin
+from rollout.errors import GameStartError
+from rollout.evaluators import GameReward
+from rollout.host import PlayOptions, PoolOptions, Supervision
+from rollout.host.fleet import FleetOptions, RayFleet
+from rollout.host.hosting import HostPlan
+from rollout.host.schedule import Schedule
+from rollout.host.session import ray_session
+
+@dataclass(frozen=True)
+class Picky(ChaosBridge):
+    told: str = ""
+
+    def launch(self, workdir, ports, *, width, timeout_s):
+        import ray
+        here = ray.get_runtime_context().get_node_id()
+        try:
+            with open(self.told, "x") as file:
+                file.write(here)
+        except FileExistsError:
+            pass
+        if Path(self.told).read_text() in ("", here):
+            raise GameStartError("no display on this machine")
+        return super().launch(workdir, ports, width=width, timeout_s=timeout_s)
+
+with ray_session(sys.argv[1]):
+    bridge = Picky(zero_cost=True, told=sys.argv[2])
+    task = Task("walk", "", bridge.spec.state_space, GameReward())
+    policy = build_plugin("policies", "random", {})
+    rules = Supervision(restarts=1, backoff_s=0.0, quarantine_s=None)
+    pool = PoolOptions(supervision=rules, needs=Resources(cpus=0.01, memory_mb=10))
+    plan = HostPlan(bridge, task, policy, width=4, pool=pool, play=PlayOptions(steps=64))
+    fleet = RayFleet(plan, FleetOptions(actors=2))
+    states = Splits(task.state_space).take("train", 40)
+    ended = [r.start.episode for f in fleet.play(Schedule(states, seed=1, episodes=40))
+             for r in f.results if r.end != "lost"]
+    fleet.close()
+print(json.dumps(sorted(ended)), flush=True)
+"""
+
+
+def test_a_machine_on_which_no_game_comes_up_rests_and_others_play(cluster, tmp_path):
+    done = subprocess.run(
+        [*cluster.inside, sys.executable, "-c", PICKY, cluster.address, str(tmp_path / "told")],
+        cwd=ROOT,
+        env=cluster.env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == list(range(40))
+    assert "gets no more games for a while" in done.stderr
+
+
 def test_all_at_once(cluster, tmp_path):
     """kill -9 of the driver and of every process of both nodes; then ``--resume``, without Ray."""
     run = Run(tmp_path)

@@ -26,6 +26,7 @@ RUNNING, SUCCESS, FAILURE = (int(outcome) for outcome in Outcome)
 
 def frame(width=1, details=None, over=(), **signals):
     columns = {name: np.zeros(width, column.dtype) for name, column in SPEC.signals.items()}
+    columns["targets_left"][:] = 8
     for name, values in signals.items():
         columns[name][:] = values
     ended = np.zeros(width, bool)
@@ -164,6 +165,14 @@ def test_combat_is_lost_once_everyone_has_died():
     assert outcomes == [FAILURE, FAILURE, RUNNING, RUNNING]
     outcomes = judged.see(frame(4, deaths=[1, 1, 0, 1], target_deaths=[0, 0, 1, 1]))[2]
     assert outcomes == [FAILURE, FAILURE, SUCCESS, SUCCESS]
+
+
+def test_combat_is_lost_once_too_few_are_left():
+    """A creeper that blew up is gone and has not died."""
+    judged = Judged(MinelandCombat(count=2), frame(targets_left=3))
+    assert judged.see(frame(targets_left=2))[2] == [RUNNING]
+    assert judged.see(frame(targets_left=1, target_deaths=1))[2] == [RUNNING]
+    assert judged.see(frame(targets_left=0, target_deaths=1))[2] == [FAILURE]
 
 
 # Survival ----------------------------------------------------------------------------------------

@@ -78,10 +78,10 @@ function inhabit(world) {
 }
 
 /** Returns a new mob of a kind at a place. */
-function spawn(serv, kind, position) {
+function spawn(serv, kind, position, options) {
   const entity = serv.registry.entitiesByName[kind];
   if (entity === undefined) throw new StateError(`no entity of this version is called ${kind}`);
-  if (serv.survival?.spawnMob) return serv.survival.spawnMob(kind, position);
+  if (serv.survival?.spawnMob) return serv.survival.spawnMob(kind, position, options);
   return serv.spawnMob(entity.id, serv.overworld, position);
 }
 
@@ -95,7 +95,8 @@ function spawnTargets(world, start) {
       const angle = first + (i * 2 * Math.PI) / count;
       const x = centre.x + Math.sin(angle) * distance;
       const z = centre.z + Math.cos(angle) * distance;
-      const target = spawn(serv, kind, new Vec3(x, ground(serv, x, centre.y, z), z));
+      const at = new Vec3(x, ground(serv, x, centre.y, z), z);
+      const target = spawn(serv, kind, at, { name: name ?? kind, target: true });
       target.gamutTarget = true;
       target.gamutName = name ?? kind;
       world.targets.push(target);

@@ -159,6 +159,10 @@ function raiseShield(serv, { player, slot }) {
 /** Experience of a kill: hostile mobs 5, animals 1 to 3 (Minecraft Wiki, "Experience"). */
 function killXp(registry, victim) {
   if (victim.type === 'player') return Math.min(100, 7 * victim.experience.level);
+  if (victim.xpReward) {
+    const [least, most] = victim.xpReward;
+    return least + Math.floor(Math.random() * (most - least + 1));
+  }
   const category = registry.entitiesByName[victim.name].category || '';
   if (category === 'Hostile mobs')
     return victim.name === 'blaze' || victim.name === 'guardian' ? 10 : 5;
