@@ -37,7 +37,9 @@ $(MINEFLAYER): $(READY)
 test: lint xvfb mineflayer ## lint, then all tests
 	@# Once, before the workers of pytest ask for the same; the sources may have changed since set-up.
 	$(BIN)/python -m bridges.blockworld.warm
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@# Three workers on two cores, since the tests of Ray often wait; a file at a time, since its tests share
+	@# what is costly to make; in the order of the folders, so that no long file is the last.
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 unit: $(READY)  ## the tests that need no Ray, in seconds
 	$(BIN)/python -m pytest -n 2 tests/unit tests/test_architecture.py -m 'not slow and not ray and not process and not heavy'

@@ -24,7 +24,6 @@ CUT_S = 8.0
 pytestmark = [
     pytest.mark.ray,
     pytest.mark.slow,
-    pytest.mark.xdist_group("ray-2"),
     pytest.mark.timeout(300),
 ]
 

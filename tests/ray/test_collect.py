@@ -17,7 +17,7 @@ from rollout.data import Dataset
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "collect.py"
 
-pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]
+pytestmark = [pytest.mark.ray]
 
 
 def command(folder: Path, *arguments: str) -> list[str]:

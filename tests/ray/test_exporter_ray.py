@@ -13,7 +13,6 @@ from rollout.observe.metrics import Metrics
 pytestmark = [
     pytest.mark.ray,
     pytest.mark.usefixtures("local_ray"),
-    pytest.mark.xdist_group("ray"),
 ]
 
 LIMIT_S = 120.0

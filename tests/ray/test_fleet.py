@@ -21,7 +21,6 @@ from rollout.testing.players import FakeEvaluator, FakePolicy
 pytestmark = [
     pytest.mark.ray,
     pytest.mark.usefixtures("local_ray"),
-    pytest.mark.xdist_group("ray"),
 ]
 
 

@@ -29,7 +29,7 @@ from rollout.testing.players import FakeEvaluator, FakePolicy
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray-2"), pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(400)]
 on_ray = pytest.mark.usefixtures("local_ray")
 
 

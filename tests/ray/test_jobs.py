@@ -23,7 +23,7 @@ from rollout.errors import ConfigError
 from rollout.train.checkpoint import find_checkpoint
 from tests.ray.training import ROOT, SMALL, merged, wait_for, write_config
 
-pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.xdist_group("ray-2")]
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 SUBMIT = ROOT / "scripts" / "submit.py"
 SAID = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_ADDRESS", "GAMUT_RUNS_DIR")

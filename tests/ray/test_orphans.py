@@ -16,7 +16,6 @@ from rollout.host.processes import marked_processes, start_time
 pytestmark = [
     pytest.mark.ray,
     pytest.mark.usefixtures("local_ray"),
-    pytest.mark.xdist_group("ray-2"),
 ]
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,6 @@ from tests.ray.training import SMALL, merged
 pytestmark = [
     pytest.mark.ray,
     pytest.mark.usefixtures("local_ray"),
-    pytest.mark.xdist_group("ray-2"),
 ]
 
 

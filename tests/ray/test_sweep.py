@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 import yaml
 
@@ -18,7 +17,7 @@ from rollout.evaluate.experiment_pool import _last_sign, _Running, _stalled
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = [pytest.mark.ray, pytest.mark.xdist_group("ray")]
+pytestmark = [pytest.mark.ray]
 
 SCRIPT = """
 import sys
@@ -141,47 +140,23 @@ def test_killed_at_any_moment_it_goes_on(folder):
     same(resumed, table_of(folder / "here"))
 
 
-def test_runs_that_die_are_tried_again_and_the_others_go_on(folder):
+def test_runs_that_die_or_hang_are_tried_again_and_the_others_go_on(folder):
     faults = folder / "faults"
     (faults / "random-n6-s0.die").write_text("1")
+    (faults / "random-n6-s0.fail").write_text("1")
     (faults / "random-n6-s1.die").write_text("9")
-    (faults / "random-n2-s0.fail").write_text("1")
+    (faults / "random-n2-s0.hang").write_text("1")
     (faults / "random-n2-s1.wrong").write_text("1")
-    said = finish(folder, "--set", "retries=1", status=3)
+    said = finish(folder, "--set", "retries=2", "stall_s=8", status=3)
+    assert "random-n2-s0 failed, it is tried again: no sign of life for 8 s" in said
     assert "2 of 4 runs are missing" in said
     missing = json.loads((folder / "run" / "summary.json").read_text())["results"]["missing"]
     assert missing.keys() == {"random-n6-s1", "random-n2-s1"}
     assert "WorkerCrashedError" in missing["random-n6-s1"]
     assert missing["random-n2-s1"] == "ConfigError: it does not fit"
-    assert (faults / "random-n6-s1.die").read_text() == "7", "one retry"
+    assert (faults / "random-n6-s1.die").read_text() == "6", "two retries"
     assert sorted(trained(folder)) == ["random-n2-s0", "random-n6-s0"]
     assert "2 of 4 runs are missing" in (folder / "run" / "report.md").read_text()
-
-
-def test_a_worker_that_is_killed_costs_one_attempt(folder):
-    (folder / "faults" / "wait").write_text("40")
-    process = begin(folder)
-    wait_for(lambda: len(begun(folder)) == 2)
-    victim = next(p for p in psutil.Process(process.pid).children(recursive=True) if is_run(p))
-    victim.kill()
-    _, said = process.communicate(timeout=150)
-    assert process.returncode == 0, said
-    assert said.count("is tried again") == 1
-    assert sorted(trained(folder)) == sorted(RUNS)
-
-
-def is_run(process):
-    try:
-        return "ray::random-n" in " ".join(process.cmdline())
-    except psutil.NoSuchProcess:
-        return False
-
-
-def test_a_run_that_hangs_is_broken_off(folder):
-    (folder / "faults" / "random-n2-s0.hang").write_text("1")
-    said = finish(folder, "--set", "stall_s=8", "sizes=[2]")
-    assert "random-n2-s0 failed, it is tried again: no sign of life for 8 s" in said
-    assert sorted(trained(folder)) == ["random-n2-s0", "random-n2-s1"]
 
 
 def test_signs_of_life(tmp_path):

@@ -16,7 +16,6 @@ from tests.ray.training import SMALL, merged, plan_of, same_weights, whole_episo
 pytestmark = [
     pytest.mark.ray,
     pytest.mark.usefixtures("local_ray"),
-    pytest.mark.xdist_group("ray"),
     # A process that starts learners copies Ray Data's settings, those it has deprecated too.
     pytest.mark.filterwarnings("ignore::DeprecationWarning:ray.data.context"),
 ]

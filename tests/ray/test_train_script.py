@@ -30,7 +30,6 @@ from tests.ray.training import (
 pytestmark = [
     pytest.mark.ray,
     pytest.mark.usefixtures("local_ray"),
-    pytest.mark.xdist_group("ray"),
 ]
 
 UPDATES = 30

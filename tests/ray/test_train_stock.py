@@ -10,7 +10,6 @@ from tests.ray.training import SMALL, merged, plan_of
 pytestmark = [
     pytest.mark.ray,
     pytest.mark.usefixtures("local_ray"),
-    pytest.mark.xdist_group("ray"),
 ]
 
 BUDGET = 24_576

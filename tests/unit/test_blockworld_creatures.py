@@ -47,7 +47,7 @@ from bridges.blockworld.world import (
 )
 from tests.unit.blockworld_scenes import MIDDLE, flat_world, give, put
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("blockworld_creatures")]
+pytestmark = [pytest.mark.heavy]
 
 GROUND = 12
 NOON, NIGHT = 6_000, 18_000

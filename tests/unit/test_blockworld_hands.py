@@ -10,7 +10,7 @@ from bridges.blockworld.items import DURABILITY, NUMBER
 from bridges.blockworld.tick import advance
 from tests.unit.blockworld_scenes import block, control, creature, flat_world, give, index, put
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("blockworld_hands")]
+pytestmark = [pytest.mark.heavy]
 
 PLAYING = np.ones(1, np.uint8)
 X = Z = 32

@@ -23,7 +23,7 @@ from bridges.blockworld.world import (
 )
 from tests.unit.blockworld_scenes import MIDDLE, flat_world, put
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("blockworld_motion")]
+pytestmark = [pytest.mark.heavy]
 
 GROUND = 12
 SAND_BOX = 26, 39  # columns in which random terrain is laid

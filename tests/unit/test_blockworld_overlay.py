@@ -8,7 +8,7 @@ from bridges.blockworld.rgb import draw
 from bridges.blockworld.world import FURNACE_SCREEN, INVENTORY_SCREEN, TABLE_SCREEN
 from tests.unit import blockworld_scenes as scenes
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("blockworld_overlay")]
+pytestmark = [pytest.mark.heavy]
 
 SIZES = [(64, 64), (72, 128), (360, 640)]
 

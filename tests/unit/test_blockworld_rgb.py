@@ -12,7 +12,7 @@ from bridges.blockworld.species import COATS, NAMES
 from bridges.blockworld.world import EYES
 from tests.unit import blockworld_scenes as scenes
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("blockworld_rgb")]
+pytestmark = [pytest.mark.heavy]
 
 GROUND = 12
 HALF_TURN = np.tan(np.radians(35.0))  # of a field of view of 70 degrees

@@ -13,7 +13,7 @@ from bridges.blockworld.recipes import BUTTONS, FURNACE_FIRE, HAND, RECIPES, TAB
 from bridges.blockworld.tick import advance
 from tests.unit.blockworld_scenes import block, control, flat_world, give, index, put
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("blockworld_screen")]
+pytestmark = [pytest.mark.heavy]
 
 PLAYING = np.ones(1, np.uint8)
 X = Z = 32

@@ -23,7 +23,7 @@ from bridges.blockworld.world import (
 from rollout.api import allocate
 from tests.unit.blockworld_scenes import MIDDLE, creature, flat_world, put
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("blockworld_semantic")]
+pytestmark = [pytest.mark.heavy]
 
 EYE = 12 + EYES
 AHEAD = int(MIDDLE)

@@ -12,7 +12,7 @@ from rollout.api import allocate, check_columns, is_fixed
 from rollout.errors import ConfigError
 from tests.unit.blockworld_scenes import MIDDLE, flat_world, give
 
-pytestmark = [pytest.mark.heavy, pytest.mark.xdist_group("blockworld_senses")]
+pytestmark = [pytest.mark.heavy]
 
 WITHOUT_PICTURE = [name for name in OBSERVATIONS if name != "rgb"]
 

@@ -154,7 +154,7 @@ def test_our_own_sources_are_all_sent():
         path.relative_to(ROOT).as_posix()
         for top in ("rollout", "policies", "bridges", "scripts", "configs")
         for path in (ROOT / top).rglob("*")
-        if path.suffix in {".py", ".yaml"}
+        if path.suffix in {".py", ".yaml", ".js"} and "node_modules" not in path.parts
     }
     assert len(sources) > 100
     assert sources <= sent
