@@ -196,6 +196,29 @@ def waits_without_end(path):
             yield f"{name(path)}:{node.lineno} {ast.unparse(called)}"
 
 
+# They write down when something was, and wait for nothing by it: the wall clock may jump.
+DATED = {
+    "rollout/cluster/jobs.py",
+    "rollout/data/manifest.py",
+    "rollout/data/rows.py",
+    "rollout/host/builder.py",
+    "rollout/observe/look.py",
+    "rollout/observe/metrics.py",
+    "rollout/run_directory.py",
+}
+
+
+def test_nothing_waits_by_the_wall_clock():
+    asking = {
+        name(path)
+        for path in PACKAGED
+        for node in nodes(path, ast.Attribute)
+        if ast.unparse(node) in ("time.time", "datetime.now")
+    }
+    assert "rollout/host/builder.py" in asking
+    assert asking - DATED == set()
+
+
 def test_every_wait_for_ray_has_an_end():
     assert not [call for path in WITHOUT_TESTS for call in waits_without_end(path)]
 

@@ -38,13 +38,22 @@ class Ended:
     again: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Running:
-    """A run that was handed to the cluster: when, and when its log was last written before."""
+    """A run that was handed to the cluster.
+
+    Attributes:
+        job: the run.
+        log_time: when its log was last written before, by the wall clock.
+        sign: when it last wrote something, by the wall clock, which may jump: only that it
+            changes counts.
+        moved: when that was last seen to change, monotonic seconds.
+    """
 
     job: Job
-    since: float
     log_time: float
+    sign: float
+    moved: float
 
 
 class _Queue:
@@ -129,12 +138,12 @@ def run_on_ray(
         while (queue.waiting or running) and not stopping():
             while queue.waiting and len(running) < most:
                 job = queue.waiting.popleft()
-                before = _Running(job, time.time(), _log_time(job))
+                before = _Running(job, _log_time(job), _last_sign(job), time.monotonic())
                 running[_begin(job, trainer)] = before
             ready, _ = ray.wait(list(running), num_returns=1, timeout=_POLL_S)
             for ref in ready:
                 yield queue.end(running.pop(ref).job, _error_of(ref))
-            for ref in _stalled(running, stall_s):
+            for ref in _stalled(running, stall_s, time.monotonic()):
                 job = running.pop(ref).job
                 with contextlib.suppress(ray.exceptions.RayError):  # it ended in this moment
                     ray.cancel(ref, force=True)
@@ -173,17 +182,17 @@ def _error_of(ref: Any) -> BaseException | None:
     return None
 
 
-def _stalled(running: Mapping[Any, _Running], stall_s: float | None) -> list[Any]:
+def _stalled(running: Mapping[Any, _Running], stall_s: float | None, now: float) -> list[Any]:
     """The runs that have begun, and have written nothing for too long."""
-    if stall_s is None:
-        return []
-    late = time.time() - stall_s
-    return [
-        ref
-        for ref, run in running.items()
+    stalled = []
+    for ref, run in running.items():
+        sign = _last_sign(run.job)
         # What the cluster has no room for yet has not begun, and so has not touched its log.
-        if _log_time(run.job) != run.log_time and max(run.since, _last_sign(run.job)) < late
-    ]
+        if sign != run.sign or _log_time(run.job) == run.log_time:
+            run.sign, run.moved = sign, now
+        elif stall_s is not None and now - run.moved > stall_s:
+            stalled.append(ref)
+    return stalled
 
 
 def _last_sign(job: Job) -> float:

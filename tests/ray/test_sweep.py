@@ -160,20 +160,23 @@ def test_runs_that_die_or_hang_are_tried_again_and_the_others_go_on(folder):
 
 
 def test_signs_of_life(tmp_path):
+    """By what changes, not by when: the clock that files are dated by may jump."""
     job = type("Job", (), {"folder": tmp_path / "run"})
-    now = time.time()
-    running = {"a": _Running(job, now - 50, 0.0)}
     assert _last_sign(job) == 0
-    assert _stalled(running, 40) == [], "it waits for its turn"
+    running = {"a": _Running(job, 0.0, 0.0, 100.0)}
+    assert _stalled(running, 40, 200.0) == [], "it waits for its turn"
     log = tmp_path / "run.log"
     log.touch()
-    os.utime(log, (now - 45, now - 45))
-    assert _stalled(running, None) == []
-    assert _stalled(running, 60) == []
-    assert _stalled(running, 40) == ["a"]
+    assert _stalled(running, 40, 300.0) == []
+    assert _stalled(running, None, 900.0) == []
+    assert _stalled(running, 60, 345.0) == []
+    assert _stalled(running, 40, 345.0) == ["a"]
+    os.utime(log, (10, 10))
+    assert _stalled(running, 40, 345.0) == [], "it wrote, an hour ago as it seems"
     (tmp_path / "run" / "evaluation-1").mkdir(parents=True)
     (tmp_path / "run" / "evaluation-1" / "episodes.jsonl").write_text("{}\n")
-    assert _stalled(running, 40) == []
+    assert _stalled(running, 40, 390.0) == []
+    assert _stalled(running, 40, 431.0) == ["a"]
 
 
 @pytest.mark.slow
