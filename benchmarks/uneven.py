@@ -35,6 +35,7 @@ from rollout.errors import GamutError
 from rollout.evaluators import GameReward
 from rollout.host import Player, PlayOptions, Pool, PoolOptions, Supervision
 
+PATIENCE_S = 60.0  # for RLlib's runners to give a sample
 CALM = ChaosBridge(step_latency="lognormal(0.02, 1.0, 2)", step_deadline_s=3.0)
 ROUGH = replace(CALM, episode_hang=0.02, episode_crash=0.01, crash_kind="any")
 
@@ -168,7 +169,7 @@ def runners(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float,
         gym_env_vectorize_mode="async",
         rollout_fragment_length=16,
         num_cpus_per_env_runner=0.1,
-        sample_timeout_s=600,
+        sample_timeout_s=PATIENCE_S,
     )
     config.training(train_batch_size_per_learner=16 * instances, minibatch_size=16 * instances)
     algorithm = config.build_algo()
@@ -183,9 +184,11 @@ def runners(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float,
         steps, failed, began = 0, 0, time.perf_counter()
         while time.perf_counter() - began < seconds:
             asked = group.num_healthy_remote_env_runners()
-            got = group.foreach_env_runner(sample, local_env_runner=False, timeout_seconds=600)
+            got = group.foreach_env_runner(
+                sample, local_env_runner=False, timeout_seconds=PATIENCE_S
+            )
             if not got:
-                return f"no runner left after {time.perf_counter() - began:.0f} s"
+                return f"no sample for {PATIENCE_S:g} s, after {steps:,} steps"
             steps += sum(got)
             failed += asked - len(got)
         counts = {"samples failed": failed, "runners left": group.num_healthy_remote_env_runners()}

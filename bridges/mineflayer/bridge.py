@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bridges.mineflayer.bearings import BEARINGS
 from bridges.mineflayer.columns import LAYOUT, Column, load_layout, parse_layout
 from bridges.mineflayer.driver import Driver
 from bridges.mineflayer.factors import state_space
@@ -33,6 +34,7 @@ from rollout.errors import (
 
 NAME = "mineflayer"
 MODES = ("embedded", "remote")
+ON_EVENT = ("go_on", "stop")
 MODE_MEANS = "embedded: a world of our own, in steps; remote: a server at host:port, in real time"
 TASKS = Path(__file__).parent / "tasks"
 MOST_AGENTS = 128
@@ -66,8 +68,11 @@ class MineflayerBridge:
     names: tuple[str, ...] = option((), "their names; none listed for a0, a1, ...")
     competitive: bool = option(False, "tasks made of ids judge the agents against one another")
     actions: str = option("low_level", "how one acts: array, keys or programs", choices=LAYOUTS)
+    compact_actions: tuple[str, ...] = option(
+        (), "actions of compact there are, in this order; none listed for all", unit="names"
+    )
     observe: tuple[str, ...] = option(
-        (), "what is observed; none listed for every column but rgb", unit="names"
+        (), "what is observed; none listed for all but rgb and bearings", unit="names"
     )
     ticks_per_step: int = option(5, "game time of a step, 50 ms each", unit="ticks")
     view_distance: int = option(4, "how far the world is loaded", unit="chunks")
@@ -91,19 +96,23 @@ class MineflayerBridge:
     # Budgets of generated programs. Time is counted in branches, so that it repeats everywhere.
     code_time_ms: int = option(100, "computing time of a program in a tick, roughly", unit="ms")
     code_memory_mb: int = option(32, "memory of a program at most", unit="MB")
+    code_on_event: str = option(
+        "go_on", "whether a blow, or being named, ends a program", choices=ON_EVENT
+    )
     code_calls: int = option(2000, "calls of the bot's functions in a tick at most")
 
     def __post_init__(self) -> None:
-        for name, valid in (("mode", MODES), ("actions", LAYOUTS)):
+        for name, valid in (("mode", MODES), ("actions", LAYOUTS), ("code_on_event", ON_EVENT)):
             if getattr(self, name) not in valid:
                 raise UnknownNameError(name, str(getattr(self, name)), valid)
         self._check_ranges()
-        for name in ("names", "observe"):
+        for name in ("names", "observe", "compact_actions"):
             value = getattr(self, name)
             if isinstance(value, str) or len(set(value)) != len(tuple(value)):
                 raise ConfigError(f"{name} must be a list of different names, got {value!r}")
             object.__setattr__(self, name, tuple(value))
         self._check_names()
+        action_space(self.actions, self.compact_actions)
         self._check_version()
         given(self.give, self.agent_names())
 
@@ -162,11 +171,11 @@ class MineflayerBridge:
 
     def _observations(self) -> tuple[str, ...]:
         columns = load_layout()
-        return (*(each.key for each in columns if each.role == "observation"), RGB)
+        return (*(each.key for each in columns if each.role == "observation"), BEARINGS, RGB)
 
     def observed(self) -> tuple[str, ...]:
         """Returns the keys of what is observed."""
-        return self.observe or self._observations()[:-1]
+        return self.observe or self._observations()[:-2]
 
     @property
     def max_width(self) -> int:
@@ -184,7 +193,7 @@ class MineflayerBridge:
             name=NAME,
             version=f"1/minecraft {self.version}",
             observation_space=observation_space(layout, self.observed(), picture),
-            action_space=action_space(self.actions),
+            action_space=action_space(self.actions, self.compact_actions),
             state_space=state_space(),
             signals={each.key: each.signal() for each in layout if each.role == "signal"},
             max_width=self.max_width,
@@ -197,7 +206,7 @@ class MineflayerBridge:
             task_maker=MinelandTasks(
                 self.ticks_per_step, self.agents, self.competitive, self.version
             ),
-            action_labels=action_labels(self.actions),
+            action_labels=action_labels(self.actions, self.compact_actions),
         )
 
     def config(self, width: int) -> dict[str, Any]:
@@ -212,6 +221,7 @@ class MineflayerBridge:
             "agents": self.agents,
             "names": list(self.agent_names()),
             "actions": self.actions,
+            "compact_actions": list(self.compact_actions),
             "ticks_per_step": self.ticks_per_step,
             "view_distance": self.view_distance,
             "rgb": rgb if RGB in self.observe else None,
@@ -227,6 +237,7 @@ class MineflayerBridge:
                 "time_ms": self.code_time_ms,
                 "memory_mb": self.code_memory_mb,
                 "calls": self.code_calls,
+                "on_event": self.code_on_event,
             },
             "server": {
                 "respawn": self.respawn,

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
+from bridges.mineflayer.bearings import BEARINGS, bearings
 from bridges.mineflayer.columns import OVER, TICK, TRUNCATED, Column, Rows
 from bridges.mineflayer.driver import Driver, Message
 from bridges.mineflayer.factors import start_message
@@ -64,7 +66,10 @@ class MineflayerInstance:
         self._ended = ""  # why no more requests are taken
 
     def _framed(self, rows: Rows, picture: Any) -> Frame:
-        observations = {key: rows.observations[key] for key in self._shape.observe}
+        kept = [key for key in self._shape.observe if key != BEARINGS]
+        observations = {key: rows.observations[key] for key in kept}
+        if BEARINGS in self._shape.observe:
+            observations[BEARINGS] = _bearings(rows)
         if picture is not None:
             observations[RGB] = picture
         state = rows.frame
@@ -119,6 +124,8 @@ class MineflayerInstance:
         self._rows.data[:] = columns
         for array, rows in zip(self._arrays, kept, strict=bool(kept)):
             array[idle] = rows
+        if BEARINGS in self._frame.observations:
+            self._frame.observations[BEARINGS][:] = _bearings(self._rows)
         playing = np.flatnonzero(~idle).tolist()
         if self._pictures is not None:
             self._pictures.follow(playing, details)
@@ -215,6 +222,10 @@ class SavingInstance(MineflayerInstance):
             )
         fields = {"slot": row, "snapshot": snapshot[len(_SNAPSHOT) :]}
         return self._take([row], self._ask("restore", fields, _SNAPSHOT_S), "restore")
+
+
+def _bearings(rows: Rows) -> NDArray[np.float32]:
+    return bearings(rows.observations["entities"], rows.observations["look"])
 
 
 def _shown(details: dict[str, Any]) -> Details:

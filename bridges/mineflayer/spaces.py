@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from bridges.mineflayer import bearings
 from bridges.mineflayer.columns import Column
 from rollout.api import Array, Columns, leaf_shape
 from rollout.api.labels import Labels
-from rollout.errors import SpaceError
+from rollout.errors import ConfigError, SpaceError, UnknownNameError
 
-LAYOUTS = ("low_level", "human", "code")
+LAYOUTS = ("low_level", "human", "code", "compact")
 """Names of the ways to act."""
 
 ACTION, KEYS_COLUMN, CAMERA, KIND, CODE = "action", "keys", "camera", "kind", "code"
@@ -24,6 +27,10 @@ LOW_LEVEL = (3, 3, 4, 25, 25, 10, 244, 46)
 
 NEUTRAL = (0, 0, 0, 12, 12, 0, 0, 0)
 """The ``low_level`` action that does nothing. Zeros turn by half a circle: 12 is no turn."""
+
+_ROWS = Path(__file__).with_name("game") / "actions" / "compact.json"
+COMPACT: tuple[str, ...] = tuple(json.loads(_ROWS.read_text()))
+"""The actions of ``compact`` in their order; ``compact.json`` has what each is in ``low_level``."""
 
 RESUME, NEW = 0, 1
 """What ``kind`` says: the program goes on, or the text in ``code`` takes its place at once."""
@@ -61,6 +68,7 @@ _SPACES: Mapping[str, spaces.Dict] = {
             CODE: spaces.Text(MOST_CODE, min_length=0, charset=_PRINTED),
         }
     ),
+    "compact": spaces.Dict({ACTION: spaces.Discrete(len(COMPACT))}),
 }
 
 _LABELS: Mapping[str, Labels] = {
@@ -80,21 +88,48 @@ _LABELS: Mapping[str, Labels] = {
         f"{CAMERA}/yaw": _ANGLES,
     },
     "code": {KIND: ("resume", "new")},
+    "compact": {ACTION: COMPACT},
 }
 
 
-def action_space(layout: str) -> spaces.Dict:
-    """Returns the action space of one of ``LAYOUTS``."""
-    return _SPACES[layout]
+def action_space(layout: str, chosen: Sequence[str] = ()) -> spaces.Dict:
+    """Returns the action space of one of ``LAYOUTS``.
+
+    Args:
+        layout: its name.
+        chosen: the actions of ``compact`` there shall be, in this order; all when empty.
+
+    Raises:
+        UnknownNameError: there is no such action.
+        ConfigError: actions were chosen for another layout, or one of them twice.
+    """
+    if not chosen:
+        return _SPACES[layout]
+    if layout != "compact":
+        raise ConfigError(
+            f"only the actions of compact can be chosen one by one, and actions={layout}; set "
+            f"actions=compact, or leave compact_actions empty"
+        )
+    for name in chosen:
+        if name not in COMPACT:
+            raise UnknownNameError("compact action", name, COMPACT)
+    if len(set(chosen)) != len(chosen):
+        raise ConfigError(f"compact_actions must be a list of different names, got {list(chosen)}")
+    return spaces.Dict({ACTION: spaces.Discrete(len(chosen))})
 
 
-def action_labels(layout: str) -> Labels:
-    """Returns what the actions of a layout are called."""
-    return _LABELS[layout]
+def action_labels(layout: str, chosen: Sequence[str] = ()) -> Labels:
+    """Returns what the actions of a layout are called; see ``action_space``."""
+    return {ACTION: tuple(chosen)} if chosen else _LABELS[layout]
 
 
 def neutral(layout: str, rows: int) -> Columns:
-    """Returns the action that changes nothing, for some rows; a running program goes on."""
+    """Returns the action that changes nothing, for some rows; a running program goes on.
+
+    Of ``compact`` it is that of all its actions: some of them need not have any such.
+    """
+    if layout == "compact":
+        return {ACTION: np.full(rows, COMPACT.index("noop"), np.int64)}
     if layout == "low_level":
         return {ACTION: np.tile(np.array(NEUTRAL, np.int64), (rows, 1))}
     if layout == "human":
@@ -110,7 +145,7 @@ def observation_space(
 
     Args:
         layout: the columns of a frame.
-        observe: keys of it, and ``rgb``.
+        observe: keys of it, ``bearings`` and ``rgb``.
         picture: height and width of ``rgb`` in pixels.
     """
     shown: dict[str, spaces.Space[Any]] = {
@@ -118,6 +153,8 @@ def observation_space(
         for column in layout
         if column.role == "observation" and column.key in observe
     }
+    if bearings.BEARINGS in observe:
+        shown[bearings.BEARINGS] = bearings.space()
     if RGB in observe:
         shown[RGB] = spaces.Box(0, 255, (*picture, 3), np.uint8)
     return spaces.Dict(shown)

@@ -17,6 +17,7 @@ const { Sandbox, limitsOf } = require('../sandbox/runtime');
 const { makeApi } = require('../sandbox/api');
 
 const NEW = 1;
+const SEARCH_MS = 1000;
 const ON_EVENT = ['go_on', 'stop'];
 
 /** Errors by number, from 1; what a program throws of its own is `Error`. */
@@ -34,6 +35,9 @@ class Code extends Actor {
     }
     const seed = Math.floor(Math.random() * 2 ** 31);
     this.sandbox = new Sandbox({ agent, api: makeApi(), seed, ...limitsOf(code) });
+    // A search that finds nothing takes this long, 2,000 nodes in each of 20 ticks; five seconds of
+    // mineflayer's would be 200,000.
+    if (this.bot.pathfinder) this.bot.pathfinder.thinkTimeout = SEARCH_MS;
     this.source = '';
     this.since = 0;
     this.error = null;

@@ -33,6 +33,7 @@ class Hands {
     this.agent = agent;
     this.repeats = repeats;
     this.bot = agent.bot;
+    this.lookAt = this.bot.lookAt;
     this.bot.lookAt = async () => {};
     this.digging = false;
     this.using = false;
@@ -208,7 +209,7 @@ class Hands {
 
   close() {
     this.letGo();
-    delete this.bot.lookAt;
+    this.bot.lookAt = this.lookAt;
   }
 }
 

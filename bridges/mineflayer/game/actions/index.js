@@ -14,6 +14,7 @@ const { ActionError } = require('../decode');
 const { LowLevel, SIZES, CRAFTABLES } = require('./low_level');
 const { Human, KEYS, BINS } = require('./human');
 const { Code } = require('./code');
+const { Compact, NAMES: COMPACT } = require('./compact');
 
 const LAYOUTS = {
   low_level: { action: { dtype: 'int64', count: 8, sizes: SIZES } },
@@ -24,9 +25,10 @@ const LAYOUTS = {
   code: {
     kind: { dtype: 'int64', count: 1, sizes: [2] },
     code: { dtype: 'text', count: 1 }
-  }
+  },
+  compact: { action: { dtype: 'int64', count: 1, sizes: [COMPACT.length] } }
 };
-const ACTORS = { low_level: LowLevel, human: Human, code: Code };
+const ACTORS = { low_level: LowLevel, human: Human, code: Code, compact: Compact };
 /** What the numbers of a column are called, where they have names. */
 const NAMES = {
   action: ['move', 'strafe', 'posture', 'pitch', 'yaw', 'do', 'craft', 'slot'],

@@ -183,6 +183,19 @@ test('use opens gates with and without something in the hand', async () => {
   }
 });
 
+test('an agent that leaves gives its bot back as it was', async () => {
+  const world = await begin({}, { blocks: [{ x: 0, y: 0, z: 2, name: 'stone' }] });
+  await play(world, low({ do: 'dig', pitch: -6 }), 2);
+  assert.ok(dug(world));
+  world.run(() => world.agents[0].leave());
+  await world.step(2);
+  assert.strictEqual(world.players[0].digging, null);
+  const [bot] = world.bots;
+  await world.until(() => bot.lookAt(bot.entity.position.offset(3, 1.62, 0), true));
+  near(bot.entity.yaw, -Math.PI / 2, 0.01);
+  world.close();
+});
+
 test('numbers outside are refused by name', async () => {
   const world = await begin();
   const wrong = [[5, 10, 'do'], [3, 25, 'pitch'], [7, 46, 'slot'], [0, -1, 'move'], [6, 1.5, 'craft']];
@@ -192,7 +205,7 @@ test('numbers outside are refused by name', async () => {
     assert.throws(() => world.run(() => world.agents[0].actor.apply(row)),
       (error) => error instanceof ActionError && error.message.includes(`action/${name}`));
   }
-  assert.throws(() => columnsOf('nonsense'), /low_level, human, code, got nonsense/);
+  assert.throws(() => columnsOf('nonsense'), /low_level, human, code, compact, got nonsense/);
   assert.throws(() => makeActor('nonsense', {}), /got nonsense/);
   world.close();
 });

@@ -1,0 +1,112 @@
+"""Programs that solve MineLand's tasks by the ``code`` actions, as policies.
+
+``program("harvest_8_cobblestone")`` returns the program of a task. Each is the library of
+``oracles/library.js`` and the program of its family, with the task's constants before them; it
+knows recipes, tools and habits of the game, and nothing of any world. Two ways to play it:
+
+* ``policy.name=callable policy.target=bridges.mineflayer.oracle:harvest_8_cobblestone`` (see
+  ``attribute`` for ids with a point) begins it anew whenever it has ended before its task;
+* ``ScriptedPolicy(actions=script(task_id), after="noop")`` begins it once.
+
+Both need ``bridge.actions=code``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bridges.mineflayer.spaces import CODE, KIND, MOST_CODE, NEW, RESUME
+from bridges.mineflayer.task_ids import MinelandTask, parse
+from rollout.api import Array, Columns
+from rollout.errors import ConfigError, InputError
+
+PROGRAMS = Path(__file__).with_name("oracles")
+_FAMILIES = {
+    "harvest": "gather",
+    "techtree": "gather",
+    "combat": "fight",
+    "survival": "survive",
+}
+"""The programs by the family of a task."""
+
+_POINT = "__dot__"
+
+Act = Callable[[Columns, Any, bool], Columns]
+
+
+def program(task_id: str) -> str:
+    """Returns the program that solves a task of MineLand.
+
+    Raises:
+        InputError: there is no such task.
+        ConfigError: no program solves its family.
+    """
+    task = parse(task_id)
+    if task.family not in _FAMILIES:
+        raise ConfigError(
+            f"no oracle plays {task.family} tasks such as {task_id!r}; expected one of the "
+            f"families {', '.join(_FAMILIES)}"
+        )
+    text = _constants(task) + _read("library") + _read(_FAMILIES[task.family])
+    if len(text) > MOST_CODE:
+        raise ConfigError(f"the program of {task_id!r} has {len(text)} of {MOST_CODE} characters")
+    return text
+
+
+def script(task_id: str) -> dict[str, Array]:
+    """Returns the actions of a script, ``{column: (T, ...)}``, that begins the program once."""
+    return {
+        KIND: np.array([NEW], np.int64),
+        CODE: np.array([program(task_id)], object),
+    }
+
+
+def player(task_id: str) -> Act:
+    """Returns a function for the policy ``callable`` that plays a task; raises as ``program``."""
+    text = program(task_id)
+
+    def act(observations: Columns, details: Any, explore: bool) -> Columns:
+        """Begins the program wherever none runs, else lets it go on."""
+        del details, explore
+        if "code_state" not in observations:
+            raise ConfigError("the oracle needs the observation code_state; add it to observe")
+        idle = observations["code_state"][:, 0] == 0
+        code = np.full(len(idle), "", object)
+        code[idle] = text
+        return {KIND: np.where(idle, NEW, RESUME).astype(np.int64), CODE: code}
+
+    return act
+
+
+def attribute(task_id: str) -> str:
+    """Returns the name under which this module has the player of a task: points spelt out."""
+    return task_id.replace(".", _POINT)
+
+
+def __getattr__(name: str) -> Act:
+    """Returns the player of the task of that id, so that a policy can name it as a function."""
+    if not name.startswith("_"):
+        try:
+            return player(name.replace(_POINT, "."))
+        except InputError as error:
+            raise AttributeError(f"module {__name__!r} plays no task {name!r}: {error}") from error
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _constants(task: MinelandTask) -> str:
+    named: Mapping[str, Any] = {"TARGET": task.target, "COUNT": task.count}
+    return "".join(f"const {name} = {json.dumps(value)};\n" for name, value in named.items())
+
+
+@lru_cache
+def _read(name: str) -> str:
+    """A program's text without what only people read, so that it stays below the limit."""
+    lines = (PROGRAMS / f"{name}.js").read_text(encoding="ascii").splitlines()
+    kept = (line for line in lines if not line.lstrip().startswith(("//", "/**", "* ", "*/")))
+    return "\n".join(kept) + "\n"

@@ -1,0 +1,1 @@
+await obtain(TARGET, COUNT);

@@ -1,0 +1,303 @@
+"""One game with several slots as a PettingZoo ``ParallelEnv``: its slots are the agents.
+
+For games whose slots share a world (a server with several players), and for other people's
+multi-agent code: RLlib takes it as ``ray.rllib.env.wrappers.pettingzoo_env.ParallelPettingZooEnv``.
+Needs the package ``pettingzoo`` (``pip install 'gamut[pettingzoo]'``).
+
+All agents begin together, from one state. An agent is done when the game, the task or a limit says
+so; it is gone from ``agents`` then, and its slot is given the action ``idle`` for as long as others
+play. A game that hangs or dies ends the episodes of all its agents as ``truncated``, with
+``infos[agent]["lost"]`` and the reason; the next ``reset`` starts another, so no call but ``reset``
+raises because of it. Our own collection and training do not go through here; see
+``rollout.host.Player``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from gymnasium import spaces
+from pettingzoo import ParallelEnv
+
+from rollout.api import (
+    Bridge,
+    Columns,
+    Frame,
+    Instance,
+    Splits,
+    Start,
+    StateSet,
+    Task,
+    allocate,
+    check_columns,
+)
+from rollout.errors import ConfigError, GameError, OutOfTurnError, SpaceError, UnknownNameError
+from rollout.host.processes import owned_workdir, remove_workdir
+from rollout.host.referee import Referee
+from rollout.vector_env import bare
+
+Stepped: TypeAlias = tuple[
+    dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
+]
+"""Observations, rewards, terminated, truncated and infos by agent."""
+
+
+class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency, not followed
+    """The slots of one instance as agents that act at once.
+
+    Agents are called as the bridge's ``agent_names()`` says, where it has such a method, else
+    ``slot_0``, ``slot_1`` and so on. All have the same spaces: those of the bridge, flat; a single
+    column stands bare, as in ``RemoteVectorEnv``. Rewards are those of the task's evaluator.
+
+    ``infos[agent]`` holds ``outcome`` and ``progress`` as the evaluator gives them, ``details``
+    where the game shows what has no fixed shape, and after a reset ``state`` and ``seed``.
+
+    Args:
+        bridge: recipe of the game.
+        task: what is judged.
+        width: slots of the instance; as many as there are names, else as the game has at most,
+            when None.
+        states: states that episodes start from; every state of the task when None.
+        order: ``random`` draws from ``states``; ``in_turn`` goes round them.
+        seed: of the draws, until ``reset`` is given another.
+        idle: what agents that are done do, a row ``{column: value}``; zeros when None.
+        timeout_s: how long a game may take to answer, where the bridge says nothing shorter.
+
+    Raises:
+        ConfigError: the game has no such width, or the names do not fit it.
+        UnknownNameError: ``idle`` names a column that actions do not have.
+    """
+
+    render_mode = None
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        task: Task,
+        *,
+        width: int | None = None,
+        states: StateSet | None = None,
+        order: Literal["random", "in_turn"] = "random",
+        seed: int = 0,
+        idle: Mapping[str, Any] | None = None,
+        timeout_s: float = 120.0,
+    ) -> None:
+        spec = bridge.spec
+        task.check(spec)
+        self.metadata = {"name": spec.name, "is_parallelizable": True, "render_modes": []}
+        self.possible_agents = _names(bridge, width)
+        self.agents: list[str] = []
+        self.task, self._bridge, self._spec = task, bridge, spec
+        self._width = len(self.possible_agents)
+        self._slots = {name: slot for slot, name in enumerate(self.possible_agents)}
+        self._observed, self._acted = bare(spec.observation_space), bare(spec.action_space)
+        self._states = states or Splits(task.state_space, validation=0, test=0).take("train")
+        self._order, self._timeout_s = order, timeout_s
+        self._idle = allocate(spec.action_space, self._width)
+        for key, value in (idle or {}).items():
+            if key not in self._idle:
+                raise UnknownNameError("action column", key, self._idle)
+            self._idle[key][:] = value
+        check_columns(spec.action_space, self._idle, (self._width,))
+        for key in idle or {}:
+            self._check_action("idle", key, self._idle[key][0])
+        self._referee = Referee(task, self._width)
+        self._rng, self._episode = np.random.default_rng(seed), 0
+        self._instance: Instance | None = None
+        self._workdir = owned_workdir("gamut-parallel-")
+        self._frame: Frame | None = None
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """Returns the space of what an agent observes: the same object for all."""
+        self._slot(agent)
+        return self._observed
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Returns the space of what an agent may do: the same object for all."""
+        self._slot(agent)
+        return self._acted
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """Begins an episode of all agents; returns their observations and infos.
+
+        Args:
+            seed: of the draws of states and seeds from now on.
+            options: none are known.
+
+        Raises:
+            GameError: the game did not come up or did not begin; the next reset tries again.
+        """
+        del options
+        if seed is not None:
+            self._rng, self._episode = np.random.default_rng(seed), 0
+        for slot in np.flatnonzero(self._referee.active).tolist():
+            self._referee.finish(slot, "truncated", 0)  # cut short by the caller: nobody's result
+        starts = self._starts()
+        slots = range(self._width)
+        try:
+            if self._instance is None:
+                self._instance = self._launch()
+            self._frame = self._instance.reset(
+                slots, starts, timeout_s=min(self._timeout_s, self._spec.deadlines.reset_s)
+            )
+        except GameError:
+            self._drop()
+            raise
+        self._referee.reset(slots, starts, self._frame)
+        self.agents = list(self.possible_agents)
+        infos = self._infos(self.agents)
+        for name, start in zip(self.agents, starts, strict=True):
+            infos[name] |= {"state": str(start.state.index), "seed": start.seed}
+        return self._observations(self.agents), infos
+
+    def step(self, actions: Mapping[str, Any]) -> Stepped:
+        """Plays one action of every agent that is not done.
+
+        Raises:
+            OutOfTurnError: there was no ``reset`` yet.
+            ConfigError: an agent that plays has no action, or one that does not play has one.
+            SpaceError: an action lies outside of its space.
+        """
+        if self._frame is None or self._instance is None:
+            raise OutOfTurnError("step was called before reset; call reset first")
+        playing = list(self.agents)
+        if actions.keys() != set(playing):
+            raise ConfigError(f"expected actions of {playing}, got {sorted(actions)}")
+        columns = self._columns(actions)
+        check_columns(self._spec.action_space, columns, (self._width,))
+        if not playing:
+            return {}, {}, {}, {}, {}
+        try:
+            self._frame = self._instance.step(
+                columns, timeout_s=min(self._timeout_s, self._spec.deadlines.step_s)
+            )
+        except GameError as error:
+            return self._lost(playing, str(error))
+        return self._judged(playing, columns, self._frame)
+
+    def _judged(self, playing: list[str], columns: Columns, frame: Frame) -> Stepped:
+        ruling = self._referee.judge(columns, frame)
+        slots = {name: self._slots[name] for name in playing}
+        terminated = {name: bool(ruling.terminated[slot]) for name, slot in slots.items()}
+        truncated = {name: bool(ruling.truncated[slot]) for name, slot in slots.items()}
+        rewards = {name: float(ruling.verdict.reward[slot]) for name, slot in slots.items()}
+        infos = self._infos(playing)
+        for name, slot in slots.items():
+            infos[name]["outcome"] = int(ruling.verdict.outcome[slot])
+            infos[name]["progress"] = float(ruling.verdict.progress[slot])
+        for slot in ruling.ended:
+            end: Literal["terminated", "truncated"] = "truncated"
+            if ruling.terminated[slot]:
+                end = "terminated"
+            self._referee.finish(slot, end, int(ruling.verdict.outcome[slot]))
+        self.agents = [name for name in playing if not (terminated[name] or truncated[name])]
+        return self._observations(playing), rewards, terminated, truncated, infos
+
+    def _lost(self, playing: list[str], reason: str) -> Stepped:
+        """Ends the episodes of a game that failed, with what was last seen of it."""
+        shown = self._observations(playing)
+        self._drop()
+        for slot in np.flatnonzero(self._referee.active).tolist():
+            self._referee.finish(slot, "truncated", 0)
+        self.agents = []
+        return (
+            shown,
+            dict.fromkeys(playing, 0.0),
+            dict.fromkeys(playing, False),
+            dict.fromkeys(playing, True),
+            {name: {"lost": True, "reason": reason} for name in playing},
+        )
+
+    def close(self) -> None:
+        """Ends the game. Idempotent."""
+        self._drop()
+        self.agents = []
+        remove_workdir(self._workdir)
+
+    def _launch(self) -> Instance:
+        timeout_s = self._spec.deadlines.start_s
+        return self._bridge.launch(self._workdir, (), width=self._width, timeout_s=timeout_s)
+
+    def _drop(self) -> None:
+        instance, self._instance, self._frame = self._instance, None, None
+        if instance is not None:
+            instance.close()
+
+    def _starts(self) -> list[Start]:
+        """One state for all, and a seed for each."""
+        number = self._episode
+        self._episode += 1
+        state = (
+            self._states.draw(self._rng)
+            if self._order == "random"
+            else self._states[number % self._states.size]
+        )
+        seeds = np.random.SeedSequence(int(self._rng.integers(0, 2**63))).spawn(self._width)
+        first = number * self._width
+        return [
+            Start(state, int(seed.generate_state(1, np.uint64)[0] >> 1), first + slot, 0,
+                  self._states.name)
+            for slot, seed in enumerate(seeds)
+        ]  # fmt: skip
+
+    def _columns(self, actions: Mapping[str, Any]) -> Columns:
+        columns = {key: column.copy() for key, column in self._idle.items()}
+        for name, action in actions.items():
+            row = action if isinstance(self._acted, spaces.Dict) else {next(iter(columns)): action}
+            if row.keys() != columns.keys():
+                raise ConfigError(
+                    f"{name}: expected the action columns {sorted(columns)}, got {sorted(row)}"
+                )
+            for key, value in row.items():
+                slot = self._slots[name]
+                columns[key][slot] = value
+                self._check_action(name, key, columns[key][slot])
+        return columns
+
+    def _check_action(self, name: str, key: str, value: Any) -> None:
+        leaf = self._spec.action_space.spaces[key]
+        # Texts are checked by the game: which letters it takes says nothing about their meaning.
+        if not isinstance(leaf, spaces.Text) and not leaf.contains(value):
+            raise SpaceError(f"{name}: expected {key} inside {leaf}, got {value!r}")
+
+    def _observations(self, agents: Sequence[str]) -> dict[str, Any]:
+        assert self._frame is not None
+        shown: dict[str, Any] = {}
+        for name in agents:
+            slot = self._slots[name]
+            row = {key: column[slot].copy() for key, column in self._frame.observations.items()}
+            shown[name] = next(iter(row.values())) if len(row) == 1 else row
+        return shown
+
+    def _infos(self, agents: Sequence[str]) -> dict[str, dict[str, Any]]:
+        assert self._frame is not None
+        details = self._frame.details
+        if details is None:
+            return {name: {} for name in agents}
+        return {name: {"details": details[self._slots[name]]} for name in agents}
+
+    def _slot(self, agent: str) -> int:
+        if agent not in self._slots:
+            raise ConfigError(f"expected one of the agents {self.possible_agents}, got {agent!r}")
+        return self._slots[agent]
+
+
+def _names(bridge: Bridge, width: int | None) -> list[str]:
+    """The names of the agents; the bridge's own where it has as many as there are slots."""
+    named = getattr(bridge, "agent_names", None)
+    names = list(named()) if callable(named) else []
+    if width is None:
+        width = len(names) or bridge.spec.max_width
+    if not 1 <= width <= bridge.spec.max_width:
+        raise ConfigError(
+            f"width: expected 1 to {bridge.spec.max_width} slots of {bridge.spec.name}, got {width}"
+        )
+    if names and len(names) != width:
+        raise ConfigError(
+            f"width: expected {len(names)}, one slot for each of the agents {names}, got {width}"
+        )
+    return names or [f"slot_{slot}" for slot in range(width)]
