@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo test unit lint format setup mineflayer xvfb clean help
+.PHONY: demo test long unit lint format setup mineflayer xvfb clean help
 
 help:           ## say what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -39,7 +39,10 @@ test: lint xvfb mineflayer ## lint, then all tests
 	$(BIN)/python -m bridges.blockworld.warm
 	@# Three workers on two cores, since the tests of Ray often wait; a file at a time, since its tests share
 	@# what is costly to make; in the order of the folders, so that no long file is the last.
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not long"
+
+long: mineflayer ## the tests that take too long for every change
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m long
 
 unit: $(READY)  ## the tests that need no Ray, in seconds
 	$(BIN)/python -m pytest -n 2 tests/unit tests/test_architecture.py -m 'not slow and not ray and not process and not heavy'

@@ -26,6 +26,7 @@ def node():
         pytest.skip(str(error))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chosen", [(), FIGHTS], ids=["all", "some"])
 def test_it_passes(chosen):
     bridge = MineflayerBridge(

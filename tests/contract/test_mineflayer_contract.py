@@ -51,8 +51,8 @@ def node():
     "options",
     [
         {"actions": "low_level"},
-        {"actions": "human", "ticks_per_step": 1},
-        {"actions": "code"},
+        pytest.param({"actions": "human", "ticks_per_step": 1}, marks=pytest.mark.long),
+        pytest.param({"actions": "code"}, marks=pytest.mark.long),
     ],
     ids=str,
 )
@@ -64,6 +64,7 @@ def test_it_passes(options):
     assert set(report.names("skipped")) <= {"over slots are left alone"}
 
 
+@pytest.mark.long
 def test_worlds_of_two_agents_pass():
     bridge = MineflayerBridge(view_distance=2, agents=2)
     checks = [name for name in CHECKS if name not in TOGETHER]

@@ -303,6 +303,7 @@ def test_more_gpus_than_there_are_is_wrong_input(tmp_path):
     assert "inference.gpus=64: the biggest machine of the cluster has" in done.stderr
 
 
+@pytest.mark.long
 def test_an_evaluation_is_the_same_with_two_inference_actors_and_without(tmp_path):
     """Players of several kinds in one fleet, one with memory; and played here, without hosts."""
     net = {"name": "actor_critic", "hidden": [16], "memory": "gru", "memory_size": 8}

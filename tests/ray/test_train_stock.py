@@ -66,6 +66,7 @@ def make_task():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(300)
 def test_both_reach_the_same_return_on_the_same_budget():
     """Within the spread of 3 seeds: 2 pooled standard deviations, and far from where they began."""
