@@ -221,6 +221,7 @@ def test_a_remote_runner_plays_with_restored_weights(build, tmp_path):
         restored.stop()
 
 
+@pytest.mark.long
 def test_tune_runs_it_and_its_checkpoint_goes_on(tmp_path):
     from ray import tune
 

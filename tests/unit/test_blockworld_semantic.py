@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from gymnasium import spaces
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bridges.blockworld import blocks
@@ -417,12 +417,13 @@ def test_a_way_is_free_where_no_ray_meets_anything_on_it(seed):
 
 @settings(deadline=None, max_examples=25)
 @given(st.integers(0, 2**32 - 1))
+@example(187597)  # two creatures in one cell, and the one that is shown of them is out of sight
 def test_a_grid_shows_what_the_privileged_one_shows_or_nothing(seed):
     worlds = rough_world(seed)
     seen = sense("semantic_grid", worlds, grid_size=9)
     every = sense("privileged_grid", worlds, grid_size=17)
     ahead = {key: array[:9, 4:13] for key, array in every.items()}
-    creatures = (ahead["id"] > CLASSES.index("drop")) & (seen["id"] <= CLASSES.index("drop"))
+    creatures = ahead["id"] > CLASSES.index("drop")
     cells = (seen["id"] > 0) & ~creatures
     np.testing.assert_array_equal(seen["id"][cells], ahead["id"][cells])
     shown = seen["height"] != 0

@@ -277,6 +277,7 @@ process = pytest.mark.process
 
 
 @process
+@pytest.mark.long
 def test_the_conformance_suite_passes(fake):
     report = check_bridge(MineflayerBridge(), steps=20, width=3, timeout_s=300.0)
     report.raise_if_failed()
