@@ -181,6 +181,7 @@ def test_names_of_tasks_make_tasks():
     assert load_task(spec, "mineflayer", "harvest_1white_wool").metadata["irregular_id"] is True
 
 
+@pytest.mark.heavy
 def test_every_kind_of_task_can_be_loaded():
     every = list(generate())
     for family in FAMILIES:
