@@ -86,7 +86,10 @@ def main() -> None:
         parser.error(f"no row {', '.join(sorted(unknown))}; there are {', '.join(every)}")
     known = json.loads(args.store.read_text()) if args.store.exists() else {}
     for name in args.only or every:
-        known[name] = run(name, every[name], keep=args.keep)
+        row = run(name, every[name], keep=args.keep)
+        # Another may have stored a row meanwhile.
+        known = json.loads(args.store.read_text()) if args.store.exists() else known
+        known[name] = row
         cells = Row(**{k: known[name][k] for k in _FIELDS}).cells()
         print(f"{name} ({known[name]['seconds']:.0f} s): {' | '.join(cells)}", flush=True)
         if args.save:
