@@ -166,7 +166,9 @@ def left_after(run: Run) -> list[str]:
 
 
 def _left(run: Run) -> list[str]:
-    found = [f"process {each.pid}: {each.command}" for each in run.marked()]
+    # Without the folders of this machine, for the table is kept.
+    here = f"{Path.cwd()}/"
+    found = [f"process: {each.command.replace(here, '')}" for each in run.marked()]
     found += [f"folder {path.parent}" for path in run.temporary.glob(f"gamut-*/{OWNER_FILE}")]
     dead = sweep_orphans(dry_run=True, temporary=run.temporary)
     return found + [f"shared memory {path}" for path in dead.segments]
