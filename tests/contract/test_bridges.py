@@ -327,10 +327,11 @@ def test_every_check_has_a_flaw_that_fails_it():
 )
 def test_a_game_that_hangs_fails_and_does_not_hang_the_suite(options, name):
     began = time.monotonic()
-    report = check_bridge(FakeBridge(hang_s=0.6, **options), timeout_s=0.2, steps=20)
-    assert time.monotonic() - began < 3
+    # A second, since listing the processes of a busy machine takes a part of it.
+    report = check_bridge(FakeBridge(hang_s=20, **options), timeout_s=1, steps=20)
+    assert time.monotonic() - began < 20
     assert report[name].result == "failed"
-    assert "did not come back within 0.2 s; it is in _commit" in report[name].seen
+    assert "did not come back within 1 s; it is in _commit" in report[name].seen
     assert report.names("failed")
 
 
