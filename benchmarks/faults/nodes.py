@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -82,33 +83,51 @@ def whole_cluster(folder: Path) -> Row:
         )
 
 
-def _cut(folder: Path, fault: str, cause: str, env: Mapping[str, str], seconds: float) -> Row:
+def _cut(
+    folder: Path, fault: str, cause: str, env: Mapping[str, str], seconds: float, episodes: int
+) -> Row:
     folder_env = {"TMPDIR": str(folder / "t"), **env}
     with Networks() as networks, TwoNodes(networks=networks, env=folder_env) as cluster:
-        run = _run_on(cluster, folder, BIG)
+        run = _run_on(cluster, folder, {**BIG, "episodes": episodes})
         run.begin()
         wait_until(lambda: both_play(cluster) or not run.alive, "a host on each node")
         run.until(100)
+        far = cluster.second.workers("OneThreadHost")
         before = run.finished()
         networks.cut()
         pause(seconds)
         meanwhile = run.finished() - before
         networks.heal()
-        run.end()
         note = f"{meanwhile} episodes came from the near side meanwhile"
+        if cause:
+            note += f"; {_end_of(far)}"
+        run.end()
         injected = f"every packet between the two lost for {seconds:g} s"
         return checked(run, fault, injected, cause=cause, note=note)
 
 
+def _end_of(hosts: list[psutil.Process]) -> str:
+    """Says how soon the hosts that were given up ended, once they could be told."""
+    began = time.monotonic()
+    _, stayed = psutil.wait_procs(hosts, timeout=60)
+    if stayed:
+        return "the hosts that were given up still ran 60 s after the network was back"
+    return f"the hosts given up ended {time.monotonic() - began:.0f} s after the network was back"
+
+
 def network_cut(folder: Path) -> Row:
     """A cut that is over before Ray gives the other side up."""
-    return _cut(folder, "network cut between two nodes", "", {}, CUT_S)
+    return _cut(folder, "network cut between two nodes", "", {}, CUT_S, 1200)
 
 
 def network_cut_and_declared_dead(folder: Path) -> Row:
-    """A cut that Ray takes for the death of the node."""
+    """A cut that Ray takes for the death of the node.
+
+    The run is long enough to see the network back: until then nobody can tell the far side that it
+    has been given up, and its games run until its Ray gives up the head, after a minute.
+    """
     fault = "network cut, the node is declared dead after 10 s"
-    return _cut(folder, fault, r"host \d+ died", HASTY, CUT_S)
+    return _cut(folder, fault, r"host \d+ died", HASTY, CUT_S, 4800)
 
 
 def job(folder: Path) -> Row:
