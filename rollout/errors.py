@@ -126,6 +126,13 @@ class BudgetExhausted(GamutError):  # noqa: N818 - reads as what happened
     """A slot failed more often than its restart budget allows."""
 
 
+class PolicyUnavailable(BudgetExhausted):
+    """No policy decided within the deadline. It costs the episodes that waited for the decision.
+
+    Where nobody handles it, it ends the run short, with everything saved.
+    """
+
+
 class OutOfTurnError(GamutError, RuntimeError):
     """Methods were called in an order that the contract forbids."""
 

@@ -264,7 +264,8 @@ class MineflayerBridge:
                 f"{self.max_width}, got {width}"
             )
         began = time.monotonic()
-        driver = Driver(game_command(), Path(workdir), close_s=CLOSE_S)
+        command, env = game_command()
+        driver = Driver(command, Path(workdir), close_s=CLOSE_S, env=env)
         try:
             left_s = max(0.0, began + timeout_s - time.monotonic())
             return self._greet(driver, width, left_s)
@@ -292,12 +293,16 @@ class MineflayerBridge:
         return (SavingInstance if saves else MineflayerInstance)(driver, shape, pictures)
 
 
-def game_command() -> list[str]:
-    """Returns the command that runs the game; raises ``ConfigError`` as ``launch`` does."""
-    node = find_node()
-    require_packages()
+def game_command() -> tuple[list[str], dict[str, str]]:
+    """Returns the command that runs the game, and what it needs in its environment.
+
+    Raises:
+        ConfigError: Node or its packages are missing.
+    """
+    node, packages = find_node(), require_packages()
     # With more stack QuickJS itself finds a program that recurses without end.
-    return [str(node.program), f"--stack-size={_STACK_KB}", str(GAME / "main.js")]
+    command = [str(node.program), f"--stack-size={_STACK_KB}", str(GAME / "main.js")]
+    return command, {"NODE_PATH": str(packages)}
 
 
 def _agreed(hello: Mapping[str, Any]) -> tuple[Column, ...]:

@@ -64,13 +64,20 @@ class Driver:
         GameStartError: the process could not be started.
     """
 
-    def __init__(self, command: Sequence[str], workdir: Path, *, close_s: float) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        workdir: Path,
+        *,
+        close_s: float,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
         self._log, self._close_s = workdir / LOG, close_s
         self._broken = self._closed = False
         self._ids = itertools.count(1)
         ours, theirs = socket.socketpair()
         try:
-            self.pid = _spawn(command, theirs, self._log)
+            self.pid = _spawn(command, theirs, self._log, env or {})
         except OSError as error:
             ours.close()
             raise GameStartError(
@@ -263,11 +270,13 @@ class Driver:
             os.killpg(self.pid, number)
 
 
-def _spawn(command: Sequence[str], theirs: socket.socket, log: Path) -> int:
+def _spawn(
+    command: Sequence[str], theirs: socket.socket, log: Path, more: Mapping[str, str]
+) -> int:
     """Starts a process in a group of its own, with the socket as ``FD``; returns its number."""
     end = fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
     env = {key: value for key, value in os.environ.items() if key not in _NOT_TOLD}
-    env["TZ"] = "UTC"
+    env |= {"TZ": "UTC", **more}
     try:
         return os.posix_spawn(
             command[0],

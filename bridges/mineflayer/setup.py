@@ -16,14 +16,17 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bridges.mineflayer.node import (
     GAME,
     STAMP,
+    WHERE,
     find_node,
     lock_digest,
     npm,
     packages_problem,
+    shared_game,
 )
 from rollout.errors import ConfigError, InputError
 
@@ -67,6 +70,16 @@ def install(
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     return True
+
+
+def install_shared(game: Path = GAME, **how: Any) -> bool:
+    """Installs them where every checkout with this lock file finds them; see ``install``."""
+    shared = shared_game(game)
+    shared.mkdir(parents=True, exist_ok=True)
+    for name in _FILES:
+        if (game / name).exists():
+            shutil.copy2(game / name, shared / name)
+    return install(shared, **how)
 
 
 @contextmanager
@@ -125,13 +138,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Installs the npm packages of the Mineflayer bridge, about 500 MB.",
     )
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds it may take")
+    parser.add_argument(
+        "--shared",
+        action="store_true",
+        help=f"for all checkouts and jobs of this user: into ${WHERE}, else the user's cache",
+    )
     chosen = parser.parse_args(arguments)
     try:
-        fresh = install(timeout_s=chosen.timeout)
+        fresh = (install_shared if chosen.shared else install)(timeout_s=chosen.timeout)
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    sys.stdout.write(f"{'installed' if fresh else 'already installed'}: {GAME / 'node_modules'}\n")
+    folder = (shared_game() if chosen.shared else GAME) / "node_modules"
+    sys.stdout.write(f"{'installed' if fresh else 'already installed'}: {folder}\n")
     return 0
 
 

@@ -123,13 +123,24 @@ def action_labels(layout: str, chosen: Sequence[str] = ()) -> Labels:
     return {ACTION: tuple(chosen)} if chosen else _LABELS[layout]
 
 
-def neutral(layout: str, rows: int) -> Columns:
+def neutral(layout: str, rows: int, chosen: Sequence[str] = ()) -> Columns:
     """Returns the action that changes nothing, for some rows; a running program goes on.
 
-    Of ``compact`` it is that of all its actions: some of them need not have any such.
+    Args:
+        layout: its name.
+        rows: how many.
+        chosen: the actions of ``compact`` there are, as for ``action_space``.
+
+    Raises:
+        ConfigError: the chosen actions have no ``noop``.
     """
     if layout == "compact":
-        return {ACTION: np.full(rows, COMPACT.index("noop"), np.int64)}
+        names = list(chosen or COMPACT)
+        if "noop" not in names:
+            raise ConfigError(
+                f"compact_actions has no noop, and one is needed here; got {', '.join(names)}"
+            )
+        return {ACTION: np.full(rows, names.index("noop"), np.int64)}
     if layout == "low_level":
         return {ACTION: np.tile(np.array(NEUTRAL, np.int64), (rows, 1))}
     if layout == "human":

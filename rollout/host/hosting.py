@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -206,9 +206,18 @@ class FleetNews:
     def read(self, report: Report) -> None:
         """Takes in what a report tells beside its fragments, and says what nothing else does."""
         self.abandoned += report.abandoned
-        for instance, phase, reason in report.idle_failures:
-            with about(instance=instance):
-                log.warning("a game failed in %s, with no episode in it: %s", phase, reason)
+        tell_idle_failures(report.idle_failures)
+
+
+def tell_idle_failures(failures: Iterable[tuple[int, Phase, str]]) -> None:
+    """Logs games that failed with no episode in them, which no loss tells of.
+
+    Args:
+        failures: instance, phase and reason of each.
+    """
+    for instance, phase, reason in failures:
+        with about(instance=instance):
+            log.warning("a game failed in %s, with no episode in it: %s", phase, reason)
 
 
 class Fleet(Protocol):

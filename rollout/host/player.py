@@ -26,12 +26,11 @@ from rollout.api import (
     check_columns,
 )
 from rollout.api.fragment import Phase
-from rollout.errors import BudgetExhausted
+from rollout.errors import BudgetExhausted, PolicyUnavailable
 from rollout.host.builder import FragmentBuilder
 from rollout.host.joining import filled, join_columns, join_details, part_of
 from rollout.host.pool import Pool
 from rollout.host.referee import Referee
-from rollout.host.routing import PolicyUnavailable
 from rollout.host.seats import Event
 
 

@@ -14,20 +14,13 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from rollout.api import BridgeSpec, Columns, Decision, Details, Start, Task
-from rollout.errors import BudgetExhausted
+from rollout.errors import BudgetExhausted, PolicyUnavailable
 from rollout.host.batching import Question, Unreachable, writable
 from rollout.host.inference import Answer, Hello, InferenceOptions, ServerPulse
 
 _LOOK_S = 0.2  # how often those who do not answer are looked after
 
 T = TypeVar("T")
-
-
-class PolicyUnavailable(BudgetExhausted):
-    """Nobody decided within the deadline. It costs the episodes that waited for the decision.
-
-    Where nobody handles it, it ends the run short, with everything saved.
-    """
 
 
 class Gone(Unreachable):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from rollout.api import Columns, EpisodeResult, Fragment, Loss, Start
+from rollout.api.fragment import Phase
 from rollout.errors import BudgetExhausted
 from rollout.host.hosting import HostPlan
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
@@ -33,6 +34,7 @@ class Sample:
         losses: every episode that was lost.
         abandoned: episodes that were lost more often than they are tried again.
         figures: how the games of its runner fare; None of a runner that died.
+        idle_failures: instance, phase and reason of games that failed with no episode in them.
     """
 
     batch: Columns
@@ -43,6 +45,7 @@ class Sample:
     losses: list[Loss] = field(default_factory=list)
     abandoned: list[Start] = field(default_factory=list)
     figures: HostFigures | None = None
+    idle_failures: list[tuple[int, Phase, str]] = field(default_factory=list)
 
 
 class Sampler:
@@ -114,6 +117,7 @@ class Sampler:
             sample.abandoned += abandoned
             sample.figures = player.pool.figures(len(player.starts))
             if sample.env_steps or sample.losses:
+                sample.idle_failures, player.idle_failures = player.idle_failures, []
                 return sample
 
     def _sample(self, fragment: Fragment) -> Sample:

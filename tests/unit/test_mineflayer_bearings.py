@@ -121,3 +121,6 @@ def test_compact_has_all_its_actions_or_some_of_them_in_order():
 def test_the_neutral_action_of_compact_is_that_of_the_array():
     rows = json.loads(ROWS.read_text())
     assert tuple(rows[COMPACT[neutral("compact", 1)[ACTION][0]]]) == NEUTRAL
+    assert neutral("compact", 2, ["attack", "noop"])[ACTION].tolist() == [1, 1]
+    with pytest.raises(ConfigError, match="has no noop"):
+        neutral("compact", 1, ["attack"])

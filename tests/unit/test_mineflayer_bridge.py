@@ -243,7 +243,9 @@ def fake(monkeypatch):
     """Puts the stand-in in the game's place, with a fault if one is named."""
 
     def put(fault=""):
-        monkeypatch.setattr(bridge, "game_command", lambda: [sys.executable, str(FAKE), fault])
+        monkeypatch.setattr(
+            bridge, "game_command", lambda: ([sys.executable, str(FAKE), fault], {})
+        )
 
     put()
     return put

@@ -14,12 +14,13 @@ from bridges.mineflayer.driver import LOG, Driver
 from bridges.mineflayer.node import (
     OLDEST,
     STAMP,
+    WHERE,
     find_node,
     lock_digest,
     packages_problem,
     require_packages,
 )
-from bridges.mineflayer.setup import install, main
+from bridges.mineflayer.setup import install, install_shared, main
 from rollout.errors import (
     ConfigError,
     GameCrashed,
@@ -236,6 +237,7 @@ echo called >> "$OUT"
 
 @pytest.fixture
 def game(tmp_path, monkeypatch):
+    monkeypatch.setenv(WHERE, str(tmp_path / "shared"))
     folder = tmp_path / "game"
     folder.mkdir()
     (folder / "package.json").write_text("{}")
@@ -247,7 +249,7 @@ def game(tmp_path, monkeypatch):
 def test_packages_are_installed_once_and_again_when_the_lock_changes(game, tmp_path):
     npm = [str(program(tmp_path, "npm", NPM))]
     assert packages_problem(game) == "its packages are not installed"
-    with pytest.raises(ConfigError, match=r"not installed; run `make mineflayer`"):
+    with pytest.raises(ConfigError, match=r"not installed, .*; run `make mineflayer`"):
         require_packages(game)
     assert install(game, command=npm)
     assert not install(game, command=npm)
@@ -262,6 +264,24 @@ def test_packages_are_installed_once_and_again_when_the_lock_changes(game, tmp_p
         "package-lock.json",
         "package.json",
     ]
+
+
+def test_packages_can_be_shared_by_the_copies_of_a_checkout(game, tmp_path):
+    npm = [str(program(tmp_path, "npm", NPM))]
+    assert install_shared(game, command=npm)
+    assert not install_shared(game, command=npm)
+    there = require_packages(game)
+    assert there == tmp_path / "shared" / lock_digest(game) / "node_modules"
+    (there / STAMP).unlink()
+    (there / ".package-lock.json").unlink()
+    with pytest.raises(ConfigError, match=r"not installed, nor are there any in .*shared"):
+        require_packages(game)
+    install_shared(game, command=npm)
+    install(game, command=npm)
+    assert require_packages(game) == game / "node_modules"
+    (game / "package-lock.json").write_text(LOCK.replace("0.1.10", "0.1.11"))
+    with pytest.raises(ConfigError, match="older or newer"):
+        require_packages(game)
 
 
 def test_packages_that_npm_installed_by_hand_are_held_against_the_lock(game):

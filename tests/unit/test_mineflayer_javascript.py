@@ -23,11 +23,11 @@ def test_there_is_something_to_run():
 
 @pytest.mark.parametrize("name", FILES)
 def test_file(name):
-    *node, _ = game_command()
+    (*node, _), env = game_command()
     done = subprocess.run(
         [*node, "--test", "--test-reporter=tap", f"test/{name}"],
         cwd=GAME,
-        env={"TZ": "UTC", "PATH": "/usr/bin:/bin"},
+        env={"TZ": "UTC", "PATH": "/usr/bin:/bin", **env},
         capture_output=True,
         text=True,
         timeout=580,

@@ -22,6 +22,7 @@ from ray.rllib.utils.metrics import (
 
 from rollout.api import Columns, EpisodeResult, Loss, Start
 from rollout.errors import BudgetExhausted
+from rollout.host.hosting import tell_idle_failures
 from rollout.observe.hosts import HostTable
 from rollout.train.batch import env_steps, join
 from rollout.train.config import entropy_coef, learning_rate, reference_coef
@@ -265,6 +266,7 @@ class ColumnPPO(PPO):  # type: ignore[misc] # RLlib is untyped
                 now.signals += sample.signals
                 now.losses += sample.losses
                 now.abandoned += sample.abandoned
+                tell_idle_failures(sample.idle_failures)
         now.env_steps += now.fresh_steps
         now.hosts = self._hosts.values()
         return samples

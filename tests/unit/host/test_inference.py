@@ -16,13 +16,13 @@ from rollout.api import ColumnSpec, Decision, Limits, Splits, Start, Task
 from rollout.cli import main
 from rollout.collect import collect
 from rollout.config import CollectConfig, make_config
-from rollout.errors import BudgetExhausted, ConfigError, ContractError
+from rollout.errors import BudgetExhausted, ConfigError, ContractError, PolicyUnavailable
 from rollout.evaluate.legs import Leg, Legs, LegsPolicy
 from rollout.host import PlayOptions
 from rollout.host.batching import Batcher, Question, Unreachable
 from rollout.host.hosting import HostPlan, LocalFleet
 from rollout.host.inference import InferenceOptions, PolicyServer
-from rollout.host.routing import Gone, PolicyUnavailable, RemotePolicyRecipe, Router
+from rollout.host.routing import Gone, RemotePolicyRecipe, Router
 from rollout.host.schedule import Schedule
 from rollout.testing import check_policy
 from rollout.testing.fakes import FakeBridge

@@ -66,6 +66,15 @@ def test_no_game_left_is_told():
     assert sum(len(s.losses) for s in samples) > 0
 
 
+def test_a_game_that_fails_with_no_episode_in_it_is_told(tmp_path):
+    bridge = FakeBridge(side=4, fail_on_start=1, once_file=str(tmp_path / "once"))
+    with sampling(bridge, small(), restarts=2) as sampler:
+        samples = [sampler.sample() for _ in range(3)]
+    ((number, phase, reason),) = [failure for s in samples for failure in s.idle_failures]
+    assert (number, phase) == (0, "start")
+    assert "start" in reason
+
+
 def test_episodes_that_are_lost_too_often_are_given_up_and_told():
     with sampling(FakeBridge(crash_on_step=3), small(), retries=1, restarts=6, width=2) as sampler:
         samples, _ = until_exhausted(sampler)

@@ -3,6 +3,7 @@
 const {
   blockData, coordinates, entityData, knownBlock, seesBlock, seesEntity
 } = require('./api_shared');
+const cursor = require('../actions/cursor');
 const { findCells } = require('./find');
 
 const CELL = { name: 'position', type: 'cell' };
@@ -101,12 +102,12 @@ function players(agent) {
 }
 
 function blockAtCursor(agent, [maxDistance]) {
-  const block = agent.bot.blockAtCursor(maxDistance);
+  const block = cursor.blockAtCursor(agent.bot, maxDistance)?.block;
   return block && seesBlock(agent, block.position) ? blockData(block) : null;
 }
 
 function entityAtCursor(agent, [maxDistance]) {
-  const entity = agent.bot.entityAtCursor?.(maxDistance);
+  const entity = cursor.bodyAtCursor(agent.bot, maxDistance);
   return entity && seesEntity(agent, entity) ? entityData(entity) : null;
 }
 
