@@ -41,6 +41,8 @@ const ORDER = [
   'growth',
   'farming',
   'falling',
+  'fluids',
+  'fire',
   'tools',
   'commands',
   // Written by others, once they are there:

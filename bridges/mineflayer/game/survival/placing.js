@@ -99,7 +99,11 @@ function propsFor(blocks, def, call) {
   if (states.rotation)
     props.rotation = Math.floor((player.facing.yaw / (2 * Math.PI)) * 16 + 8.5) & 15;
   if (states.hanging) props.hanging = face === 0;
-  if (states.waterlogged) props.waterlogged = blocks.at(call.px, call.py, call.pz).name === 'water';
+  if (states.waterlogged) {
+    // By a source only: flowing water is pushed aside.
+    const there = blocks.at(call.px, call.py, call.pz);
+    props.waterlogged = there.water && there.level === 0;
+  }
   if (states.persistent) props.persistent = true;
   return props;
 }

@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * Tools used on blocks and animals: shears on sheep, buckets for water, lava and milk, flint and
- * steel, axes that strip, shovels that make paths, spawn eggs (Minecraft Wiki, pages of the items).
- * Liquids stay where they are poured: they do not flow. 'gamut:sheared' {player, entity, count}.
+ * Tools used on blocks and animals: shears on sheep, buckets for water, lava and milk, axes that
+ * strip, shovels that make paths, spawn eggs (Minecraft Wiki, pages of the items). What is poured
+ * flows (fluids.js). 'gamut:sheared' {player, entity, count}.
  */
 
 const { Vec3 } = require('vec3');
@@ -116,14 +116,22 @@ function inSight(survival, player, accept) {
   return null;
 }
 
+/** The bucket that a block fills: sources only, waterlogged blocks are such. Null for others. */
+function bucketOf(info) {
+  if (info.name === 'bubble_column' || info.props.waterlogged) return 'water_bucket';
+  const source = (info.name === 'water' || info.name === 'lava') && info.level === 0;
+  return source ? `${info.name}_bucket` : null;
+}
+
 function fill(serv, { player, slot }) {
-  const { survival } = serv;
-  const source = (info) => info.liquid && info.level === 0;
-  const found = inSight(survival, player, source);
+  const { blocks } = serv.survival;
+  const found = inSight(serv.survival, player, (info) => bucketOf(info) !== null);
   if (!found || found.solid) return false;
-  survival.blocks.setNamed(...found.cell, 'air');
-  exchange(serv, player, slot, `${found.info.name}_bucket`);
-  serv.emit('gamut:filled', { player, item: `${found.info.name}_bucket` });
+  const { info, cell } = found;
+  if (info.props.waterlogged) blocks.set(...cell, blocks.changed(info, { waterlogged: false }));
+  else blocks.setNamed(...cell, 'air');
+  exchange(serv, player, slot, bucketOf(info));
+  serv.emit('gamut:filled', { player, item: bucketOf(info) });
   return true;
 }
 
@@ -137,39 +145,22 @@ function pour(serv, { player, slot, item }) {
 }
 
 function pourAt(serv, player, slot, [x, y, z], liquid) {
-  const { blocks } = serv.survival;
-  const there = blocks.at(x, y, z);
-  if (!there.replaceable || there.name === liquid) return false;
-  const meets = (there.water && liquid === 'lava') || (there.lava && liquid === 'water');
-  blocks.setNamed(x, y, z, meets ? 'obsidian' : liquid);
-  harden(blocks, x, y, z);
+  if (!serv.survival.pour(x, y, z, liquid)) return false;
   exchange(serv, player, slot, 'bucket');
   serv.emit('gamut:placed', { player, block: liquid, x, y, z });
   return true;
 }
 
-/**
- * Lava that touches water turns to obsidian: all that is left of the two meeting, as nothing flows.
- */
-function harden(blocks, x, y, z) {
-  const here = blocks.at(x, y, z);
-  for (const [dx, dy, dz] of FACES) {
-    const spot = [x + dx, y + dy, z + dz];
-    const there = blocks.at(...spot);
-    if (here.name === 'water' && there.lava) blocks.setNamed(...spot, 'obsidian');
-    if (here.name === 'lava' && there.name === 'water') blocks.setNamed(x, y, z, 'obsidian');
+/** Empties a bucket on a block: into it if it takes water in, else before the face. */
+function pourOn(serv, { player, slot, item, info, x, y, z, face }) {
+  if (!FACES[face]) return false;
+  const liquid = item.name.replace('_bucket', '');
+  const soaks = liquid === 'water' && info.props.waterlogged === false;
+  if (info.replaceable || soaks) {
+    if (pourAt(serv, player, slot, [x, y, z], liquid)) return true;
   }
-}
-
-function strike(serv, { player, x, y, z, face, slot }) {
-  const { blocks } = serv.survival;
   const [dx, dy, dz] = FACES[face];
-  const spot = [x + dx, y + dy, z + dz];
-  if (!blocks.at(...spot).air || !blocks.at(spot[0], spot[1] - 1, spot[2]).full) return false;
-  blocks.setNamed(...spot, 'fire');
-  serv.survival.schedule(100 + Math.random() * 200, 'burnOut', spot);
-  player.wearSlot(slot, 1);
-  return true;
+  return pourAt(serv, player, slot, [x + dx, y + dy, z + dz], liquid);
 }
 
 function strip(serv, { player, x, y, z, info, slot }) {
@@ -207,17 +198,7 @@ function server(serv) {
   survival.onUseItem('bucket', (call) => fill(serv, call));
   survival.onUseItem(buckets, (call) => pour(serv, call));
   survival.onUseItemOn('bucket', (call) => fill(serv, call));
-  survival.onUseItemOn(buckets, (call) => {
-    const [dx, dy, dz] = call.info.replaceable ? [0, 0, 0] : FACES[call.face];
-    return pourAt(
-      serv,
-      call.player,
-      call.slot,
-      [call.x + dx, call.y + dy, call.z + dz],
-      call.item.name.replace('_bucket', ''),
-    );
-  });
-  survival.onUseItemOn('flint_and_steel', (call) => strike(serv, call));
+  survival.onUseItemOn(buckets, (call) => pourOn(serv, call));
   survival.onUseItemOn(
     MATERIALS.map((m) => `${m}_axe`),
     (call) => strip(serv, call),
@@ -230,9 +211,6 @@ function server(serv) {
     (n) => n.endsWith('_spawn_egg') && serv.registry.entitiesByName[n.replace('_spawn_egg', '')],
   );
   survival.onUseItemOn(eggs, (call) => hatch(serv, call));
-  survival.onScheduled('burnOut', ([x, y, z]) => {
-    if (survival.blocks.at(x, y, z).name === 'fire') survival.blocks.setNamed(x, y, z, 'air');
-  });
 }
 
 module.exports = { name, server };

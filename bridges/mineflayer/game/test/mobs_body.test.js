@@ -66,7 +66,7 @@ test('knock-back moves a mob, walls stop it, and it walks up steps but not walls
 test('walkers float, fish swim and dry out on land', () =>
   inWorld({}, async (w) => {
     await calm(w);
-    await w.console('/fill 18 0 18 30 3 30 stone');
+    await w.console('/fill 18 0 18 30 5 30 stone');
     await w.console('/fill 19 1 19 29 5 29 water');
     const pig = dumb(w, 'pig', 22.5, 2, 22.5);
     const squid = spawn(w, 'squid', 25.5, 3, 25.5);

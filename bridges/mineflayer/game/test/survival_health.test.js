@@ -120,10 +120,12 @@ test('fire resistance keeps lava off; cactus, walls and the void hurt', () =>
     await w.console('/gamerule naturalRegeneration false');
     const { x, z } = player.position.floored();
     await w.console('/effect give a0 fire_resistance 60');
+    const about = `${x - 1} 4 ${z - 1} ${x + 1} 4 ${z + 1}`;
+    await w.console(`/fill ${about} glass`);
     await w.console(`/setblock ${x} 4 ${z} lava`);
     await w.step(40);
     assert.equal(player.health, 20);
-    await w.console(`/setblock ${x} 4 ${z} air`);
+    await w.console(`/fill ${about} air`);
     const causes = events(w, 'gamut:hurt');
     await w.console(`/setblock ${x} 5 ${z} stone`);
     await w.step(15);
