@@ -21,7 +21,7 @@ const { shareVersion } = require('./libraries');
 const { Reader, pack } = require('./wire');
 const { Game } = require('./game');
 const { ActionError } = require('./decode');
-const { RemoteGame, RefusedError } = require('./remote');
+const { RemoteGame, EndedError, KickedError, RefusedError } = require('./remote');
 const { StateError } = require('./start');
 const { SnapshotError } = require('./snapshot');
 const { sceneTable } = require('./observe/scene');
@@ -30,7 +30,7 @@ const { LAYOUT } = require('./observe/columns');
 const SOCKET = 3;
 /** Error kinds of the protocol by the errors that stand for them; any other is a bug. */
 const KINDS = [[StateError, 'state'], [SnapshotError, 'state'], [ActionError, 'action'],
-  [RefusedError, 'refused']];
+  [KickedError, 'kicked'], [EndedError, 'ended'], [RefusedError, 'refused']];
 const PACKAGES = ['flying-squid', 'minecraft-data', 'minecraft-protocol', 'mineflayer',
   'mineflayer-pathfinder', 'prismarine-chunk', 'prismarine-world', 'quickjs-emscripten'];
 

@@ -2,56 +2,34 @@
 /**
  * Agents on a real server at host:port, in real time. Its world is what it is: a start gives no
  * items and spawns nothing, nothing repeats, and a step lasts as long as its ticks do.
+ *
+ * An agent whom the server lets go (a kick, a lost connection, silence) has an event `kicked` with
+ * the server's words, and its episode is over. The reset that follows fails with the same words:
+ * they belong into the log of the run, and a server that throws agents out again and again must end
+ * a run and not fill it with episodes of one step.
  */
-require('./libraries');
-const mineflayer = require('mineflayer');
+const { shareVersion } = require('./libraries');
 const { real } = require('./context');
-const { mend } = require('./agents');
 const { Agent } = require('./agent');
 const { Columns } = require('./observe/columns');
 const { columnsOf } = require('./actions');
-const { plain } = require('./observe/events');
 const { sceneOf } = require('./scenes');
 const { decodeActions } = require('./decode');
 const { StateError } = require('./start');
+const { Connection, RefusedError, KickedError, EndedError, sleep } = require('./remote_connection');
 
-const JOIN_MS = 30000;
 const TICK_MS = 50;
 const DAY = 24000;
+const JOIN_MS = 30000; // for one agent to come in
+const RESET_MS = 50000; // for all of a reset; the bridge waits a minute for it
+const AT_ONCE = 4; // agents that come in at the same time
+const THROTTLED_MS = 4500; // Bukkit's servers let an address in once in four seconds
+/** Tables of a version that a server fills when an agent joins: its dimensions, biomes, chat. */
+const TOLD = ['dimensionsById', 'dimensionsByName', 'dimensionsArray', 'biomes', 'biomesByName',
+  'biomesArray', 'chatFormattingById', 'chatFormattingByName'];
 
-/** The server did not let an agent in; the message has its reason. */
-class RefusedError extends Error {}
-
-const sleep = (ms) => new Promise((resolve) => { real.setTimeout(resolve, ms); });
-
-/** Resolves with a bot that has spawned; throws RefusedError with what the server said. */
-function join(config, username) {
-  const where = `${config.host}:${config.port}`;
-  return new Promise((resolve, reject) => {
-    const bot = mineflayer.createBot({
-      host: config.host, port: config.port, username, version: config.version, auth: 'offline',
-      hideErrors: true, logErrors: false, respawn: Boolean(config.server?.respawn),
-      viewDistance: Math.max(2, config.view_distance)
-    });
-    mend(bot);
-    const fail = (text) => {
-      real.clearTimeout(timer);
-      if (bot._client?.ended === false) bot._client.end('refused');
-      reject(new RefusedError(`${where} for ${username}: ${text}`));
-    };
-    const timer = real.setTimeout(() => fail(`no spawn within ${JOIN_MS / 1000} s`), JOIN_MS);
-    let refusal = null;
-    bot.on('kicked', (reason) => { refusal = plain(reason); });
-    bot.on('error', (error) => fail(refusal ?? error.message));
-    bot.once('end', (reason) => fail(refusal ?? `the connection ended: ${reason}`));
-    bot.once('spawn', () => {
-      real.clearTimeout(timer);
-      bot.removeAllListeners('error');
-      bot.on('error', () => {}); // what ends the connection comes as `end`
-      resolve(bot);
-    });
-  });
-}
+/** Returns the time that a server told, in ticks of its world; null before it did. */
+const timeOf = (bot) => bot?.time?.time ?? null;
 
 /** Slots that are players of one real server; the same methods as Game. */
 class RemoteGame {
@@ -64,6 +42,7 @@ class RemoteGame {
     this.ticks = 0;
     this.layout = columnsOf(config.actions);
     this.agents = new Array(config.width).fill(null);
+    this.connections = new Array(config.width).fill(null);
     this.last = new Columns(config.width);
     this.details = Array.from({ length: config.width }, () => ({}));
     this.idle = new Array(config.width).fill(true);
@@ -71,42 +50,89 @@ class RemoteGame {
 
   /** Joins with the first agent, so that a server that refuses is known at the start. */
   async warm() {
-    this.bots = new Array(this.config.width).fill(null);
-    this.bots[0] = await join(this.config, this.names[0]);
-    this.firstTime = this.bots[0].time.time ?? 0;
+    await this.enter(0, real.now() + JOIN_MS);
+    // All agents share the tables of a version from now on (main.js, for the renderer), which are
+    // deaf to what servers tell: what this one told the first agent has to be in them.
+    const told = this.connections[0].bot.registry;
+    const registry = shareVersion(this.config.version);
+    for (const key of TOLD) if (told[key] !== undefined) registry[key] = told[key];
   }
 
   tick() {
     return this.ticks;
   }
 
-  day() {
-    const now = this.bots[0]?.time?.time ?? this.firstTime;
-    return Math.max(0, Math.floor(now / DAY) - Math.floor(this.firstTime / DAY));
-  }
-
+  /** Begins episodes: the agents go on where they are, or come in. */
   async reset(slots) {
+    const until = real.now() + RESET_MS;
     for (const slot of slots) {
+      this.idle[slot] = true;
       this.agents[slot]?.leave();
-      this.bots[slot] = await this.alive(this.bots[slot], this.names[slot]);
-      this.agents[slot] = new Agent(this, this.bots[slot], this.config);
-      this.show(slot);
+      this.agents[slot] = null;
     }
+    for (const slot of slots) {
+      const lost = this.connections[slot]?.lost ?? null;
+      if (lost !== null) throw lost.error;
+    }
+    for (let i = 0; i < slots.length; i += AT_ONCE) {
+      if (real.now() > until) {
+        throw new RefusedError(`${this.config.host}:${this.config.port}: ${i} of ${slots.length} agents `
+          + `came in within ${RESET_MS / 1000} s; begin with fewer, or have the server let them in faster`);
+      }
+      await Promise.all(slots.slice(i, i + AT_ONCE).map((slot) => this.enter(slot, until)));
+    }
+    for (const slot of slots) this.begin(slot);
     return this.frame(slots);
   }
 
-  /** Returns a bot that plays: the same one if it still does, else a new connection. */
-  async alive(bot, name) {
-    const gone = bot === null || bot._client.ended;
-    if (!gone && bot.health > 0) {
-      bot.clearControlStates();
-      bot.pathfinder.setGoal(null);
-      return bot;
+  /** Gives a slot a bot that plays: the same one if it still does, else a new connection. */
+  async enter(slot, until) {
+    const old = this.connections[slot];
+    if (old !== null && !old.gone && await old.refresh()) return;
+    old?.leave('a new episode');
+    const begun = real.now();
+    for (;;) {
+      const connection = new Connection(this.config, this.names[slot]);
+      this.connections[slot] = connection;
+      const ms = Math.max(TICK_MS, Math.min(begun + JOIN_MS, until) - real.now());
+      try {
+        await connection.join(ms);
+        return;
+      } catch (error) {
+        const again = real.now() + 2 * THROTTLED_MS < Math.min(begun + JOIN_MS, until);
+        if (!again || !/throttl/i.test(error.message)) throw error;
+      }
+      await sleep(THROTTLED_MS);
     }
-    if (!gone) bot.quit('a new episode');
-    return join(this.config, name);
   }
 
+  begin(slot) {
+    const connection = this.connections[slot];
+    const { bot } = connection;
+    const agent = new Agent(this.episode(bot), bot, this.config);
+    this.agents[slot] = agent;
+    // Before the agent's own listener, so that its event says why the connection ended.
+    connection.onLost = (text) => agent.end('kicked', text);
+    if (connection.lost !== null) agent.end('kicked', connection.lost.text);
+    this.show(slot);
+  }
+
+  /** Returns this world as an episode sees it that begins now: days count from here. */
+  episode(bot) {
+    const view = Object.create(this);
+    let first = timeOf(bot);
+    view.day = () => {
+      first ??= timeOf(bot);
+      const now = timeOf(bot) ?? 0;
+      return Math.max(0, Math.floor(now / DAY) - Math.floor((first ?? 0) / DAY));
+    };
+    return view;
+  }
+
+  /**
+   * Plays one action in every slot that is not over, in as much time as the ticks of a step take.
+   * What was late is not made good: the next step begins when it is asked for.
+   */
   async step(columns) {
     const rows = decodeActions(this.layout, columns, this.config.width);
     const playing = rows.map((_, slot) => slot).filter((slot) => !this.idle[slot]);
@@ -115,10 +141,16 @@ class RemoteGame {
     for (let i = 1; i <= this.config.ticks_per_step; i++) {
       await sleep(Math.max(0, began + i * TICK_MS - real.now()));
       this.ticks++;
-      for (const slot of playing) this.agents[slot].afterTick();
+      for (const slot of playing) this.pulse(slot);
     }
     for (const slot of playing) this.show(slot);
     return this.frame(rows.map((_, slot) => slot));
+  }
+
+  pulse(slot) {
+    const agent = this.agents[slot];
+    this.connections[slot].watch();
+    if (!agent.over) agent.afterTick();
   }
 
   show(slot) {
@@ -146,8 +178,8 @@ class RemoteGame {
   /** Takes every agent off the server. */
   close() {
     for (const agent of this.agents) agent?.leave();
-    for (const bot of this.bots ?? []) if (bot !== null && !bot._client.ended) bot.quit('bye');
+    for (const connection of this.connections) connection?.leave('bye');
   }
 }
 
-module.exports = { RemoteGame, RefusedError };
+module.exports = { RemoteGame, RefusedError, KickedError, EndedError };

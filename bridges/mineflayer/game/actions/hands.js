@@ -101,6 +101,7 @@ class Hands {
     if (!Number.isFinite(time)) return;
     bot.swingArm();
     this.tell(0, hit.block, hit.face);
+    if (time === 0) this.takeAway(hit.block);
     if (time > 0) this.dug = { block: hit.block, face: hit.face, held, share: 0, ticks: 0 };
   }
 
@@ -111,8 +112,14 @@ class Hands {
     if (dug.ticks % SWING_EVERY === 0) this.bot.swingArm();
     if (dug.share < 1) return;
     this.tell(2, dug.block, dug.face);
+    this.takeAway(dug.block);
     this.dug = null;
     this.pause = DIG_PAUSE;
+  }
+
+  /** Takes a dug block away, as clients do; some servers tell all but the digger of it. Ours tell. */
+  takeAway(block) {
+    if (!this.agent.embedded) this.bot._updateBlockState(block.position, 0);
   }
 
   /** Tells the server of digging: status 0 begins, 1 gives up, 2 ends. */

@@ -108,7 +108,9 @@ class LowLevel extends Actor {
 
   async craft(name) {
     const { bot } = this;
-    const { id } = bot.registry.itemsByName[name];
+    // The list is of 1.16.5; servers of other versions call some of it otherwise, or have it not.
+    const id = bot.registry.itemsByName[name]?.id;
+    if (id === undefined) throw new Error(`${name}: there is no such item in ${bot.version}`);
     const table = this.table();
     const [recipe] = bot.recipesFor(id, null, 1, table);
     if (recipe) {

@@ -69,9 +69,9 @@ test('agents join a server, walk there in real time, and a kick is an event and 
   assert.deepStrictEqual([...positions(frame, 2).over], [1, 0]);
   const kicked = frame.details[0].event.find(({ type }) => type === 'kicked');
   assert.strictEqual(kicked.reason, 'go away');
-  frame = await ask('reset', { slots: [0], starts: [START] });
-  assert.strictEqual(positions(frame, 1).over[0], 0);
-  const refused = await session.answer({ id: 2, op: 'snapshot', slot: 0 });
+  const again = await session.answer({ id: 2, op: 'reset', slots: [0], starts: [START] });
+  assert.match(again.error.message, /^127.0.0.1:\d+ for r0: go away$/);
+  const refused = await session.answer({ id: 3, op: 'snapshot', slot: 0 });
   assert.deepStrictEqual([refused.error.kind, /embedded/.test(refused.error.message)], ['state', true]);
   await ask('close', {});
   await shut(serv);
