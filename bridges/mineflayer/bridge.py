@@ -18,9 +18,16 @@ from bridges.mineflayer.instance import MineflayerInstance, SavingInstance, Shap
 from bridges.mineflayer.loadouts import given
 from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.node import GAME, find_node, require_packages
-from bridges.mineflayer.pictures import Pictures, RayCaster
+from bridges.mineflayer.pictures import Pictures, RayCaster, Renderer
 from bridges.mineflayer.spaces import LAYOUTS, RGB, action_labels, action_space, observation_space
 from bridges.mineflayer.task_documents import MinelandTasks
+from bridges.mineflayer.viewer_process import (
+    VIEWER_CLOSE_S,
+    VIEWER_MB,
+    ViewedDriver,
+    Viewer,
+    viewer_command,
+)
 from rollout.api import BridgeSpec, Deadlines, Instance, Resources, option
 from rollout.errors import (
     ConfigError,
@@ -35,13 +42,17 @@ from rollout.errors import (
 NAME = "mineflayer"
 MODES = ("embedded", "remote")
 ON_EVENT = ("go_on", "stop")
+RAYS, PRISMARINE = RENDERERS = ("rays", "prismarine")
+RENDERER_MEANS = "what draws rgb: rays, our own on the CPU; prismarine, an extra to be installed"
 MODE_MEANS = "embedded: a world of our own, in steps; remote: a server at host:port, in real time"
 TASKS = Path(__file__).parent / "tasks"
 MOST_AGENTS = 128
 CLOSE_S = 5.0
 _PLAYER = re.compile(r"[A-Za-z0-9_]{1,16}")
-_REMOTE = re.compile(r"1\.(\d+)(\.\d+)?")
-_OLDEST, _NEWEST = 8, 21  # minor versions of Minecraft that Mineflayer speaks
+_REMOTE = re.compile(r"1\.([1-9]\d*)(?:\.([1-9]\d*))?", re.ASCII)
+_LAST_PATCH = dict(enumerate((9, 4, 2, 2, 2, 2, 4, 2, 5, 1, 2, 4, 6, 11), start=8))
+"""The last release of each minor version of Minecraft that Mineflayer speaks, 1.8.9 to 1.21.11."""
+_OLDEST, _NEWEST = min(_LAST_PATCH), max(_LAST_PATCH)
 _STACK_KB = 3900  # half of what a thread has where nobody says otherwise
 _REAL_TIME = 3.0  # times as long as its ticks a remote step may take
 
@@ -78,6 +89,7 @@ class MineflayerBridge:
     view_distance: int = option(4, "how far the world is loaded", unit="chunks")
     rgb_height: int = option(64, "height of the picture rgb", unit="pixels")
     rgb_width: int = option(64, "width of the picture rgb", unit="pixels")
+    renderer: str = option(RAYS, RENDERER_MEANS, choices=RENDERERS)
     # Senses: 0 is without limit, for ablations.
     sight_distance: float = option(48.0, "how far one sees blocks and entities", unit="blocks")
     line_of_sight: bool = option(True, "whether walls hide what is behind them")
@@ -102,7 +114,12 @@ class MineflayerBridge:
     code_calls: int = option(2000, "calls of the bot's functions in a tick at most")
 
     def __post_init__(self) -> None:
-        for name, valid in (("mode", MODES), ("actions", LAYOUTS), ("code_on_event", ON_EVENT)):
+        for name, valid in (
+            ("mode", MODES),
+            ("actions", LAYOUTS),
+            ("code_on_event", ON_EVENT),
+            ("renderer", RENDERERS),
+        ):
             if getattr(self, name) not in valid:
                 raise UnknownNameError(name, str(getattr(self, name)), valid)
         self._check_ranges()
@@ -163,10 +180,12 @@ class MineflayerBridge:
                 )
             return
         match = _REMOTE.fullmatch(self.version)
-        if not match or not _OLDEST <= int(match[1]) <= _NEWEST:
+        minor, patch = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+        if patch > _LAST_PATCH.get(minor, -1):
+            near = f"1.{minor} to 1.{minor}.{_LAST_PATCH[minor]}" if minor in _LAST_PATCH else ""
             raise ConfigError(
-                f"version: expected one of 1.{_OLDEST} to 1.{_NEWEST}, e.g. {VERSION}, got "
-                f"{self.version!r}"
+                f"version: expected {near or f'one of 1.{_OLDEST} to 1.{_NEWEST}'}, e.g. "
+                f"{VERSION}, got {self.version!r}"
             )
 
     def _observations(self) -> tuple[str, ...]:
@@ -178,6 +197,11 @@ class MineflayerBridge:
         return self.observe or self._observations()[:-2]
 
     @property
+    def _viewed(self) -> bool:
+        """Whether there is a viewer beside the game."""
+        return self.renderer == PRISMARINE and RGB in self.observe
+
+    @property
     def max_width(self) -> int:
         """Most slots of an instance: whole worlds, and one only on a remote server."""
         worlds = 1 if self.mode == "remote" else max(1, MOST_AGENTS // self.agents)
@@ -187,7 +211,7 @@ class MineflayerBridge:
     def spec(self) -> BridgeSpec:
         """What is known before anything is launched; needs no Node."""
         layout, remote = load_layout(), self.mode == "remote"
-        picture = (self.rgb_height, self.rgb_width)
+        picture, viewed = (self.rgb_height, self.rgb_width), self._viewed
         waits = self.ticks_per_step * 0.05 * _REAL_TIME if remote else self.ticks_per_step * 0.1
         return BridgeSpec(
             name=NAME,
@@ -200,8 +224,13 @@ class MineflayerBridge:
             reproducible=not remote,
             process="subprocess",
             ticks_per_second=20.0,
-            deadlines=Deadlines(90.0, 60.0, 20.0 + waits + 0.1 * self.agents, CLOSE_S),
-            resources=Resources(cpus=1.0, memory_mb=350 + 10 * self.agents),
+            deadlines=Deadlines(
+                90.0,
+                60.0,
+                20.0 + waits + 0.1 * self.agents,
+                CLOSE_S + viewed * VIEWER_CLOSE_S,
+            ),
+            resources=Resources(cpus=1.0, memory_mb=350 + 10 * self.agents + viewed * VIEWER_MB),
             tasks=TASKS,
             task_maker=MinelandTasks(
                 self.ticks_per_step, self.agents, self.competitive, self.version
@@ -265,10 +294,14 @@ class MineflayerBridge:
             )
         began = time.monotonic()
         command, env = game_command()
-        driver = Driver(command, Path(workdir), close_s=CLOSE_S, env=env)
+        if self._viewed:
+            viewer_command()  # what is missing is said before anything is started
+        folder = Path(workdir)
+        driver = (ViewedDriver if self._viewed else Driver)(
+            command, folder, close_s=CLOSE_S, env=env
+        )
         try:
-            left_s = max(0.0, began + timeout_s - time.monotonic())
-            return self._greet(driver, width, left_s)
+            return self._greet(driver, width, folder, began + timeout_s)
         except (GameCrashed, GameTimeout, InputError) as error:
             driver.close()
             raise GameStartError(str(error)) from error
@@ -276,8 +309,9 @@ class MineflayerBridge:
             driver.close()
             raise
 
-    def _greet(self, driver: Driver, width: int, timeout_s: float) -> Instance:
-        hello = driver.ask("hello", {"config": self.config(width)}, timeout_s=timeout_s)
+    def _greet(self, driver: Driver, width: int, folder: Path, deadline: float) -> Instance:
+        left_s = max(0.0, deadline - time.monotonic())
+        hello = driver.ask("hello", {"config": self.config(width)}, timeout_s=left_s)
         shape = Shape(
             _agreed(hello),
             tuple(key for key in self.observed() if key != RGB),
@@ -288,9 +322,25 @@ class MineflayerBridge:
         )
         pictures = None
         if RGB in self.observe:
-            pictures = Pictures(RayCaster(hello), width, self.rgb_height, self.rgb_width)
+            renderer = self._renderer(hello, driver, folder, deadline)
+            pictures = Pictures(renderer, width, self.rgb_height, self.rgb_width)
         saves = self.mode == "embedded" and self.agents == 1
         return (SavingInstance if saves else MineflayerInstance)(driver, shape, pictures)
+
+    def _renderer(
+        self, hello: Mapping[str, Any], driver: Driver, folder: Path, deadline: float
+    ) -> Renderer:
+        if not isinstance(driver, ViewedDriver):
+            return RayCaster(hello)
+        driver.viewer = Viewer(
+            hello,
+            folder,
+            version=self.version,
+            size=(self.rgb_height, self.rgb_width),
+            timeout_s=max(0.0, deadline - time.monotonic()),
+            failed=driver.close,
+        )
+        return driver.viewer
 
 
 def game_command() -> tuple[list[str], dict[str, str]]:

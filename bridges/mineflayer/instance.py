@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +101,8 @@ class MineflayerInstance:
         self._idle[slots] = rows.frame[OVER] | rows.frame[TRUNCATED]
         picture = None
         if self._pictures is not None:
-            picture = self._pictures.begin(slots, details)
+            with self._failing():
+                picture = self._pictures.begin(slots, details)
         for slot, said in zip(slots, details, strict=True):
             self._details[slot] = _shown(said)
         frame = self._framed(rows, picture)
@@ -128,7 +130,8 @@ class MineflayerInstance:
             self._frame.observations[BEARINGS][:] = _bearings(self._rows)
         playing = np.flatnonzero(~idle).tolist()
         if self._pictures is not None:
-            self._pictures.follow(playing, details)
+            with self._failing():
+                self._pictures.follow(playing, details)
         shown = list(self._details)
         for slot in playing:
             shown[slot] = _shown(details[slot])
@@ -168,6 +171,15 @@ class MineflayerInstance:
         error = self.driver.garbage(op, what)
         self._fail()
         return error
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Has the game fail with whoever draws it."""
+        try:
+            yield
+        except GameError:
+            self._fail()
+            raise
 
     def _fail(self) -> None:
         # At once: whoever gives up a game may not come to close it, and it would live on.

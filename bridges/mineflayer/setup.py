@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,27 @@ from bridges.mineflayer.node import (
     packages_problem,
     shared_game,
 )
+from bridges.mineflayer.viewer_process import BUILT, VIEWER
 from rollout.errors import ConfigError, InputError
 
 _FILES = ("package.json", "package-lock.json", ".npmrc")
 _LOCK = ".node_modules.lock"
 _BESIDE = ".node_modules-"
 _LAST_LINES = 15
+_QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
+_COMPILES = (
+    "{names} is compiled here, which takes a C++ compiler, make, pkg-config and headers of X and "
+    "OpenGL; Debian: apt-get install build-essential pkg-config libx11-dev libxext-dev libxi-dev "
+    "libgl1-mesa-dev libglu1-mesa-dev libglew-dev"
+)
 
 
 def install(
-    game: Path = GAME, *, command: Sequence[str] | None = None, timeout_s: float = 1800.0
+    game: Path = GAME,
+    *,
+    command: Sequence[str] | None = None,
+    build: Sequence[str] = (),
+    timeout_s: float = 1800.0,
 ) -> bool:
     """Installs the packages that the lock file names, unless they are there.
 
@@ -46,7 +57,8 @@ def install(
     Args:
         game: folder with the lock file.
         command: what is called with ``ci`` and its options; that of Node's npm when None.
-        timeout_s: seconds it may take.
+        build: packages whose own install scripts are run; those of no others are.
+        timeout_s: seconds it may take, and as many again to build.
 
     Returns:
         whether something had to be installed.
@@ -64,7 +76,9 @@ def install(
             for name in _FILES:
                 if (game / name).exists():
                     shutil.copy2(game / name, beside / name)
-            _npm_ci(command, beside, timeout_s)
+            _npm(command, ["ci", "--ignore-scripts", *_QUIET], beside, timeout_s)
+            if build:
+                _build(command, build, beside, timeout_s)
             (beside / "node_modules" / STAMP).write_text(lock_digest(game) + "\n")
             _into_place(game, beside)
         finally:
@@ -89,16 +103,34 @@ def _alone(game: Path) -> Iterator[None]:
         yield
 
 
-def _npm_ci(command: Sequence[str], folder: Path, timeout_s: float) -> None:
-    # Scripts of packages are not run: none that is used needs them.
-    told = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
+def _build(command: Sequence[str], names: Sequence[str], folder: Path, timeout_s: float) -> None:
+    # From source, with the headers that came with Node: what npm would fetch instead has no entry
+    # in the lock file. ANGLE's build calls for "python".
+    env = {"npm_config_build_from_source": "true", "JOBS": "max"}
+    root = find_node().program.resolve().parents[1]
+    if (root / "include/node/node.h").exists():
+        env["npm_config_nodedir"] = str(root)
+    try:
+        _npm(command, ["rebuild", *names, "--foreground-scripts", *_QUIET], folder, timeout_s, env)
+    except ConfigError as error:
+        raise ConfigError(f"{error}\n{_COMPILES.format(names=', '.join(names))}") from error
+
+
+def _npm(
+    command: Sequence[str],
+    told: Sequence[str],
+    folder: Path,
+    timeout_s: float,
+    env: Mapping[str, str] | None = None,
+) -> None:
     # Npm's own program looks for "node" on the PATH, where an older one may come first.
-    path = f"{Path(command[0]).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    first = [str(Path(command[0]).parent), str(Path(sys.executable).parent)]
+    path = os.pathsep.join([*first, os.environ.get("PATH", "")])
     try:
         run = subprocess.run(
             [*command, *told],
             cwd=folder,
-            env={**os.environ, "PATH": path},
+            env={**os.environ, "PATH": path, **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -135,7 +167,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit status of the command: 0, or 2 with the reason on stderr."""
     parser = argparse.ArgumentParser(
         prog="python -m bridges.mineflayer.setup",
-        description="Installs the npm packages of the Mineflayer bridge, about 500 MB.",
+        description="Installs npm packages of the Mineflayer bridge: the game's, about 500 MB.",
     )
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds it may take")
     parser.add_argument(
@@ -143,13 +175,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help=f"for all checkouts and jobs of this user: into ${WHERE}, else the user's cache",
     )
+    parser.add_argument(
+        "--viewer",
+        action="store_true",
+        help="those of renderer=prismarine instead: about 900 MB, and gl is compiled",
+    )
     chosen = parser.parse_args(arguments)
+    extra: dict[str, Any] = {"game": VIEWER, "build": BUILT} if chosen.viewer else {}
     try:
-        fresh = (install_shared if chosen.shared else install)(timeout_s=chosen.timeout)
+        fresh = (install_shared if chosen.shared else install)(timeout_s=chosen.timeout, **extra)
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    folder = (shared_game() if chosen.shared else GAME) / "node_modules"
+    program = VIEWER if chosen.viewer else GAME
+    folder = (shared_game(program) if chosen.shared else program) / "node_modules"
     sys.stdout.write(f"{'installed' if fresh else 'already installed'}: {folder}\n")
     return 0
 
