@@ -5,6 +5,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
+# Bytecode is kept, whatever the shell says: every process that a test starts would compile all of ours again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test long unit lint format setup mineflayer xvfb clean help
 
 help:           ## say what there is
