@@ -1,6 +1,6 @@
 """Programs that solve MineLand's tasks by the ``code`` actions, as policies.
 
-``program("harvest_8_cobblestone")`` returns the program of a task. Each is the library of
+``program("harvest_8_cobblestone")`` returns the program of a task. Each is ``oracles/walk.js``,
 ``oracles/library.js`` and the program of its family, with the task's constants before them; it
 knows recipes, tools and habits of the game, and nothing of any world. Two ways to play it:
 
@@ -8,7 +8,8 @@ knows recipes, tools and habits of the game, and nothing of any world. Two ways 
   ``attribute`` for ids with a point) begins it anew whenever it has ended before its task;
 * ``ScriptedPolicy(actions=script(task_id), after="noop")`` begins it once.
 
-Both need ``bridge.actions=code``.
+``policy.target=bridges.mineflayer.oracle:idle`` is what they are measured against: an agent whose
+program only waits. All need ``bridge.actions=code``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ _FAMILIES = {
 
 _POINT = "__dot__"
 
+WAITING = "while (true) await bot.waitForTicks(1200);\n"
+"""The program of an agent that does nothing."""
+
 Act = Callable[[Columns, Any, bool], Columns]
 
 
@@ -53,7 +57,7 @@ def program(task_id: str) -> str:
             f"no oracle plays {task.family} tasks such as {task_id!r}; expected one of the "
             f"families {', '.join(_FAMILIES)}"
         )
-    text = _constants(task) + _read("library") + _read(_FAMILIES[task.family])
+    text = _constants(task) + _read("walk") + _read("library") + _read(_FAMILIES[task.family])
     if len(text) > MOST_CODE:
         raise ConfigError(f"the program of {task_id!r} has {len(text)} of {MOST_CODE} characters")
     return text
@@ -73,15 +77,36 @@ def player(task_id: str) -> Act:
 
     def act(observations: Columns, details: Any, explore: bool) -> Columns:
         """Begins the program wherever none runs, else lets it go on."""
-        del details, explore
-        if "code_state" not in observations:
-            raise ConfigError("the oracle needs the observation code_state; add it to observe")
-        idle = observations["code_state"][:, 0] == 0
-        code = np.full(len(idle), "", object)
-        code[idle] = text
-        return {KIND: np.where(idle, NEW, RESUME).astype(np.int64), CODE: code}
+        return _begun(text, observations)
 
     return act
+
+
+def idle(observations: Columns, details: Any, explore: bool) -> Columns:
+    """Plays an agent that does nothing, for the policy ``callable``.
+
+    Args:
+        observations: with ``code_state``, ``(B, 3)``.
+        details: not looked at.
+        explore: not looked at.
+
+    Returns:
+        the actions, ``(B,)`` each.
+
+    Raises:
+        ConfigError: ``code_state`` is not observed.
+    """
+    return _begun(WAITING, observations)
+
+
+def _begun(text: str, observations: Columns) -> Columns:
+    """The actions that begin a program wherever none runs, and else let it go on."""
+    if "code_state" not in observations:
+        raise ConfigError("the oracle needs the observation code_state; add it to observe")
+    ended = observations["code_state"][:, 0] == 0
+    code = np.full(len(ended), "", object)
+    code[ended] = text
+    return {KIND: np.where(ended, NEW, RESUME).astype(np.int64), CODE: code}
 
 
 def attribute(task_id: str) -> str:
@@ -108,5 +133,6 @@ def _constants(task: MinelandTask) -> str:
 def _read(name: str) -> str:
     """A program's text without what only people read, so that it stays below the limit."""
     lines = (PROGRAMS / f"{name}.js").read_text(encoding="ascii").splitlines()
-    kept = (line for line in lines if not line.lstrip().startswith(("//", "/**", "* ", "*/")))
+    bare = (line.strip() for line in lines)
+    kept = (line for line in bare if not line.startswith(("//", "/**", "* ", "*/")))
     return "\n".join(kept) + "\n"

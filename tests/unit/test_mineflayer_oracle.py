@@ -30,8 +30,8 @@ def test_every_task_of_the_programmatic_families_has_a_program(family):
 def test_a_program_has_the_constants_of_its_task():
     text = oracle.program("harvest_8_cobblestone_with_1_iron_pickaxe")
     assert text.startswith('const TARGET = "cobblestone";\nconst COUNT = 8;\n')
-    assert text.rstrip().endswith("await obtain(TARGET, COUNT);")
-    assert "//" not in text
+    assert "obtain(TARGET, COUNT)" in text
+    assert not any(line.startswith("//") for line in text.splitlines())
 
 
 def test_families_without_a_program_and_unknown_tasks_are_refused():
@@ -49,6 +49,16 @@ def test_the_policy_begins_the_program_wherever_none_runs():
     assert actions[CODE].tolist() == [oracle.program(TASK), "", oracle.program(TASK)]
     with pytest.raises(ConfigError, match="code_state"):
         act({"position": np.zeros((1, 3))}, None, False)
+
+
+def test_who_does_nothing_waits_in_every_slot_and_begins_again_when_it_has_died():
+    states = np.array([[0, 0, 0], [1, 9, 0]], np.int32)
+    actions = oracle.idle({"code_state": states}, None, False)
+    assert actions[KIND].tolist() == [NEW, RESUME]
+    assert actions[CODE].tolist() == [oracle.WAITING, ""]
+    assert BRIDGE.spec.action_space[CODE].contains(oracle.WAITING)
+    with pytest.raises(ConfigError, match="code_state"):
+        oracle.idle({}, None, False)
 
 
 @pytest.mark.parametrize("task_id", [TASK, "survival_0.05_days"])

@@ -33,9 +33,13 @@ const timeOf = (bot) => bot?.time?.time ?? null;
 
 /** Slots that are players of one real server; the same methods as Game. */
 class RemoteGame {
-  /** @param {object} config as in the protocol's hello */
+  /**
+   * @param {object} config as in the protocol's hello; for tests also `join_ms` and `silence_ms`, how
+   *   long an agent may take to come in, and a server may say nothing
+   */
   constructor(config) {
     this.config = config;
+    this.joinMs = config.join_ms ?? JOIN_MS;
     this.names = config.names;
     this.serv = null;
     this.targets = [];
@@ -50,7 +54,7 @@ class RemoteGame {
 
   /** Joins with the first agent, so that a server that refuses is known at the start. */
   async warm() {
-    await this.enter(0, real.now() + JOIN_MS);
+    await this.enter(0, real.now() + this.joinMs);
     // All agents share the tables of a version from now on (main.js, for the renderer), which are
     // deaf to what servers tell: what this one told the first agent has to be in them.
     const told = this.connections[0].bot.registry;
@@ -94,12 +98,12 @@ class RemoteGame {
     for (;;) {
       const connection = new Connection(this.config, this.names[slot]);
       this.connections[slot] = connection;
-      const ms = Math.max(TICK_MS, Math.min(begun + JOIN_MS, until) - real.now());
+      const ms = Math.max(TICK_MS, Math.min(begun + this.joinMs, until) - real.now());
       try {
         await connection.join(ms);
         return;
       } catch (error) {
-        const again = real.now() + 2 * THROTTLED_MS < Math.min(begun + JOIN_MS, until);
+        const again = real.now() + 2 * THROTTLED_MS < Math.min(begun + this.joinMs, until);
         if (!again || !/throttl/i.test(error.message)) throw error;
       }
       await sleep(THROTTLED_MS);

@@ -126,6 +126,7 @@ class Connection {
     this.username = username;
     this.where = `${config.host}:${config.port}`;
     this.config = config;
+    this.silenceMs = config.silence_ms ?? SILENCE_MS;
     this.stage = 'found';
     this.heard = real.now();
     this.lost = null;
@@ -236,8 +237,8 @@ class Connection {
 
   /** Ends a connection whose server has said nothing for too long. */
   watch() {
-    if (this.gone || real.now() - this.heard < SILENCE_MS) return;
-    this.lose(EndedError, `the server has said nothing for ${SILENCE_MS / 1000} s`);
+    if (this.gone || real.now() - this.heard < this.silenceMs) return;
+    this.lose(EndedError, `the server has said nothing for ${this.silenceMs / 1000} s`);
     this.bot._client.socket?.destroy();
   }
 

@@ -31,63 +31,6 @@ const SMELT = {
   cooked_cod: 'cod', cooked_salmon: 'salmon'
 };
 const DEPTH = { iron_ore: 30, gold_ore: 26, diamond: 11, redstone: 11, lapis_lazuli: 14, coal: 45 };
-// Ways may be dug, and built of dirt: what was mined for something is not to be built with.
-const FREELY = { scafoldingBlocks: ['dirt'] };
-bot.pathfinder.setMovements(FREELY);
-const have = (name) => bot.inventory.count(name);
-const log = (text) => console.log(text);
-const feet = () => bot.entity.position.floored();
-
-/** Runs something that may fail in the game; returns whether it did not. */
-async function tried(work) {
-  try {
-    await work();
-    return true;
-  } catch (error) {
-    if (error.name !== 'ActionError') throw error;
-    log(error.message);
-    return false;
-  }
-}
-
-const sees = (names, maxDistance = 48) => bot.findBlock({ matching: names, maxDistance });
-const turns = [[1, 0], [0, 1], [-1, 0], [0, -1], [1, 1], [-1, 1], [-1, -1], [1, -1]];
-let way = Math.floor(Math.random() * 8);
-
-/** Comes up from below the ground. */
-async function surface() {
-  for (let i = 0; i < 4 && feet().y < 58; i++) {
-    await tried(() => bot.pathfinder.goto(new GoalY(Math.min(64, feet().y + 12)), 900));
-  }
-}
-
-/** Walks about, digging nothing, until something is found: what `test` gives, or null after some legs. */
-async function explore(test, legs = 12) {
-  const seen = test();
-  if (seen) return seen;
-  await surface();
-  bot.pathfinder.setMovements({ canDig: false, allow1by1towers: false, maxDropDown: 3, scafoldingBlocks: [] });
-  try {
-    return await roam(test, legs);
-  } finally {
-    bot.pathfinder.setMovements(FREELY);
-  }
-}
-
-async function roam(test, legs) {
-  for (let leg = 0; leg < legs; leg++) {
-    const found = test();
-    if (found) return found;
-    const from = bot.entity.position;
-    const [x, z] = turns[way % 8];
-    const seen = await exploreUntil(new Vec3(x, 0, z), 20, test);
-    if (seen) return seen;
-    // Against water or a cliff: another way.
-    if (bot.entity.position.distanceTo(from) < 16) way = (way + 1 + Math.floor(Math.random() * 5)) % 8;
-  }
-  return null;
-}
-
 const pickLevel = () => PICKS.findLastIndex((kind) => have(`${kind}_pickaxe`) > 0) + 1;
 async function needPick(level) {
   if (pickLevel() >= level) return;
@@ -97,32 +40,53 @@ async function needPick(level) {
 
 /** Makes a way under the ground towards a height, then along it, until a block comes into sight. */
 async function tunnel(names, height) {
-  const { y } = feet();
-  if (y > height + 2) {
-    for (let at = y - 4; at > height - 2; at -= 4) {
-      if (sees(names, 16)) return;
-      await needPick(1);
-      if (!await tried(() => bot.pathfinder.goto(new GoalY(Math.max(height, at)), 900))) break;
-    }
+  if (feet().y > 55 && pickLevel() < 3) await wood(6); // for handles, tables and fuel: none grows down there
+  for (let poor = 0; feet().y > height + 1 && poor < 6;) {
+    if (sees(names, 16)) return;
+    await needPick(1);
+    if (await sink()) continue;
+    const [dx, dz] = turns[way++ % 4];
+    await room(dx, dz);
+    await approach(() => bot.entity.position.offset(dx, 0, dz), 0.2, 20);
+    poor += 1;
   }
   const [x, z] = turns[way % 4];
-  for (let i = 0; i < 10 && !sees(names, 16); i++) {
+  for (let i = 0; i < 30 && !sees(names, 16); i++) {
     await needPick(1);
-    const to = feet().offset(x * 5, 0, z * 5);
-    if (!await tried(() => bot.pathfinder.goto(new GoalBlock(to.x, to.y, to.z), 900))) break;
+    const { y } = feet();
+    const to = feet().offset(x + 0.5, 0, z + 0.5);
+    await clear(feet().offset(x, 1, z));
+    await clear(feet().offset(x, 0, z));
+    if (!await approach(() => to, 0.3, 30) || Math.abs(feet().y - y) > 6) break;
   }
   way += 1;
 }
 
+const shunned = new Set();
+
+/** Mines a block that is in sight, and picks up what it drops. */
+async function take(block) {
+  await near(block.position);
+  const had = bot.blockAt(block.position);
+  if (had?.name !== block.name || !await clear(block.position)) {
+    if (solid(block)) throw new ActionError(`no way to the ${block.name} at ${block.position}`);
+    await bot.dig(block);
+  }
+  await gather(block.position);
+}
+
 async function mine(name, count) {
   const [blocks, level] = MINE[name];
+  if (name.endsWith('_log')) await chop(blocks, () => have(name) >= count);
   let poor = 0;
   while (have(name) < count && poor < 25) {
     await needPick(level);
-    const block = sees(blocks);
+    const cell = bot.findBlocks({ matching: blocks, maxDistance: 48, count: 32 }).find((one) => !shunned.has(`${one}`));
+    const block = cell && bot.blockAt(cell);
     const had = have(name);
-    if (block) await tried(() => mineBlock(block.name, 1));
-    else if (DEPTH[name]) await tunnel(blocks, DEPTH[name]);
+    if (block) {
+      if (!await tried(() => take(block))) shunned.add(`${cell}`);
+    } else if (DEPTH[name]) await tunnel(blocks, DEPTH[name]);
     else if (level > 0) await tunnel(blocks, Math.max(50, feet().y - 8));
     else await explore(() => sees(blocks), 4);
     // Leaves, grass and gravel seldom give what is wanted: a try that mined is none in vain.
@@ -131,22 +95,70 @@ async function mine(name, count) {
   if (have(name) < count) throw new ActionError(`found no more ${name}`);
 }
 
+/** Runs after a creature and strikes it until it is dead, then picks up what it leaves. */
+async function chase(prey) {
+  const sword = bot.inventory.items().find(({ name }) => /_sword$|_axe$/.test(name));
+  if (sword) await bot.equip(sword, 'hand');
+  let place = prey.position;
+  for (let t = 0; t < 40 && prey.isValid; t++) {
+    if (!await approach(() => prey.position, 2.2, 100)) break;
+    place = prey.position;
+    await bot.lookAt(place.offset(0, prey.height * 0.7, 0));
+    if (!prey.isValid || bot.entity.position.distanceTo(prey.position) > 3.4) continue;
+    if (await tried(() => bot.attack(prey))) await bot.waitForTicks(sword ? 13 : 10);
+    for (let i = 0; i < 25 && prey.health <= 0 && prey.isValid; i++) await bot.waitForTicks(1);
+  }
+  if (prey.isValid) throw new ActionError(`the ${prey.name} got away`);
+  await gather(place, 8);
+}
+
 async function hunt(name, count) {
   for (let poor = 0; have(name) < count && poor < 12; poor++) {
     const found = await explore(() => bot.nearestEntity({ name: KILL[name] }));
-    if (found) await tried(() => killMob(KILL[name], 60));
+    if (found && await tried(() => chase(found))) poor = -1;
   }
   if (have(name) < count) throw new ActionError(`found no more ${name}`);
 }
 
+const felled = new Set();
+const shaft = ({ x, z }) => `${x} ${z}`;
+
+/** Fells what it reaches of a trunk, and picks that up; fails where it got nothing. */
+async function fell(cell, kinds, search) {
+  const isLog = (at) => kinds.includes(bot.blockAt(at)?.name);
+  await approach(() => cell.offset(0.5, 0, 0.5), 1.6, 240);
+  let foot = cell;
+  // Leaves may have hidden the foot.
+  for (let at = cell, dy = 0; dy < 8; dy++, at = at.offset(0, -1, 0)) if (isLog(at)) foot = at;
+  if (search) await near(foot);
+  let dug = 0;
+  for (let dy = 0; dy < 8; dy++) {
+    const block = bot.blockAt(foot.offset(0, dy, 0));
+    if (!block || !kinds.includes(block.name) || !bot.canDigBlock(block)) continue;
+    await bot.dig(block);
+    dug += 1;
+  }
+  if (dug === 0) throw new ActionError(`reached nothing of the trunk at ${foot}`);
+  await gather(foot);
+}
+
+/** Fells trees, the nearest first, until there is enough. */
+async function chop(kinds, enough) {
+  const tree = () => bot.findBlocks({ matching: kinds, maxDistance: 48, count: 64 })
+    .find((cell) => !felled.has(shaft(cell)));
+  for (let poor = 0; !enough() && poor < 12; poor++) {
+    const cell = await explore(tree, 6);
+    if (!cell) continue;
+    if (await tried(() => fell(cell, kinds, poor % 4 === 3))) poor = -1;
+    // What is left of it is out of reach.
+    felled.add(shaft(cell));
+  }
+}
+
 /** Gets logs of any wood, whichever is nearest; what planks there are counts a quarter each. */
 async function wood(logs) {
-  const all = WOODS.map((kind) => `${kind}_log`);
   const held = () => WOODS.reduce((sum, kind) => sum + have(`${kind}_log`) + have(`${kind}_planks`) / 4, 0);
-  for (let poor = 0; held() < logs && poor < 20; poor++) {
-    const block = await explore(() => sees(all), 8);
-    if (block && await tried(() => mineBlock(block.name, 1))) poor = 0;
-  }
+  await chop(WOODS.map((kind) => `${kind}_log`), () => held() >= logs);
 }
 
 /** Puts a block of the inventory on the ground beside the agent. */
@@ -187,13 +199,16 @@ async function fuel(count) {
 
 async function smelt(name, count) {
   const from = SMELT[name];
-  while (have(name) < count) {
+  for (let tries = 0; have(name) < count && tries < 8; tries++) {
     const left = Math.min(32, count - have(name));
-    await obtain(from, left);
+    // Before what is smelted: a furnace is made of the same stones.
+    if (!sees(['furnace'], 12)) await obtain('furnace', 1);
     const burn = await fuel(left);
+    await obtain(from, left);
     await station('furnace');
-    await smeltItem(from, burn, left);
+    await tried(() => smeltItem(from, burn, left));
   }
+  if (have(name) < count) throw new ActionError(`could not smelt ${name}`);
 }
 
 /** How hard what a recipe lacks is to get. */
@@ -262,7 +277,7 @@ const scoop = (liquid) => async (count) => {
     await obtain('bucket', 1);
     const block = await explore(() => sees([liquid], 32));
     if (!block) throw new ActionError(`no ${liquid} in sight`);
-    await tried(() => bot.pathfinder.goto(new GoalNear(block.position.x, block.position.y, block.position.z, 2), 600));
+    await walkTo(new GoalNear(block.position.x, block.position.y, block.position.z, 2), 600);
     await bot.equip('bucket');
     await bot.lookAt(block.position.offset(0.5, 0.9, 0.5));
     bot.activateItem();

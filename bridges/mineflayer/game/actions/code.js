@@ -35,8 +35,8 @@ class Code extends Actor {
     }
     const seed = Math.floor(Math.random() * 2 ** 31);
     this.sandbox = new Sandbox({ agent, api: makeApi(), seed, ...limitsOf(code) });
-    // A search that finds nothing takes this long, 2,000 nodes in each of 20 ticks; five seconds of
-    // mineflayer's would be 200,000.
+    // A search that finds nothing takes this long, 250 nodes in each of 20 ticks (api_walk.js); five
+    // seconds, as mineflayer has it, would be 25,000.
     if (this.bot.pathfinder) this.bot.pathfinder.thinkTimeout = SEARCH_MS;
     this.source = '';
     this.since = 0;

@@ -1,0 +1,220 @@
+// What programs of the oracles share: walking. A search for a way is dear, a straight line is not:
+// where a line is enough, nothing is searched for.
+// Ways may be dug, and built of dirt: what was mined for something is not to be built with.
+const FREELY = { scafoldingBlocks: ['dirt'] };
+bot.pathfinder.setMovements(FREELY);
+// Ticks after which nothing more is looked for: what is not found by then is not near.
+const GIVE_UP = 5000;
+const have = (name) => bot.inventory.count(name);
+const log = (text) => console.log(text);
+const feet = () => bot.entity.position.floored();
+
+/** Runs something that may fail in the game; returns whether it did not. */
+async function tried(work) {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (error.name !== 'ActionError') throw error;
+    log(error.message);
+    return false;
+  }
+}
+
+const sees = (names, maxDistance = 48) => bot.findBlock({ matching: names, maxDistance });
+const turns = [[1, 0], [0, 1], [-1, 0], [0, -1], [1, 1], [-1, 1], [-1, -1], [1, -1]];
+let way = Math.floor(Math.random() * 8);
+const turn = () => { way = (way + 1 + Math.floor(Math.random() * 5)) % 8; };
+const ROCKS = ['dirt', 'cobblestone', 'andesite', 'diorite', 'granite'];
+const builds = () => ROCKS.some((name) => have(name) > 0);
+const walkTo = (goal, ticks) => tried(() => bot.pathfinder.goto(goal, ticks));
+
+/** Whether rock is above the head: leaves are none. */
+function roofed() {
+  for (let dy = 2; dy < 40; dy++) {
+    const block = bot.blockAt(feet().offset(0, dy, 0));
+    if (block && block.boundingBox === 'block' && !/leaves|log/.test(block.name)) return true;
+  }
+  return false;
+}
+
+/** Comes up from below the ground. A search for a way costs little where it is one block long. */
+async function surface() {
+  if (!roofed()) return;
+  bot.pathfinder.setMovements({ scafoldingBlocks: ROCKS });
+  for (let poor = 0; roofed() && poor < 6;) {
+    const { x, y, z } = feet();
+    const [dx, dz] = turns[way % 4];
+    if (builds() && await walkTo(new GoalBlock(x, y + 1, z), 200)) continue;
+    await tried(() => bore(new Vec3(x + 5 * dx, y + 5, z + 5 * dz)));
+    if (feet().y > y) continue;
+    way += 1;
+    poor += 1;
+  }
+  bot.pathfinder.setMovements(FREELY);
+}
+
+const solid = (block) => block?.boundingBox === 'block';
+
+/** Whether the ground ends two blocks on: a fall of more than four blocks, or lava. */
+function cliff(x, z) {
+  for (let dy = 1; dy >= -4; dy--) {
+    const block = bot.blockAt(feet().offset(2 * x, dy, 2 * z));
+    // What is hidden by the ground is seen a step later.
+    if (!block || solid(block) || block.name === 'water') return false;
+    if (block.name === 'lava') return true;
+  }
+  return true;
+}
+
+/** Digs a block with what is best for it; whether there was one in reach. */
+async function clear(cell) {
+  const block = bot.blockAt(cell);
+  if (!solid(block) || /table|furnace|chest|bedrock/.test(block.name) || !bot.canDigBlock(block)) return false;
+  const pick = /stone|ore|ite$|obsidian|terracotta/.test(block.name) && PICKS.findLast((kind) => have(`${kind}_pickaxe`) > 0);
+  return tried(async () => {
+    if (pick) await bot.equip(`${pick}_pickaxe`, 'hand');
+    await bot.dig(block);
+  });
+}
+
+/** Makes room for a step up or on; whether something was dug. */
+async function room(x, z) {
+  let dug = false;
+  for (const [dx, dy, dz] of [[x, 1, z], [0, 2, 0], [x, 2, z]]) dug = await clear(feet().offset(dx, dy, dz)) || dug;
+  return dug || clear(feet().offset(x, 0, z));
+}
+
+function press(x, z) {
+  const ahead = bot.blockAt(feet().offset(x, 0, z));
+  bot.setControlState('forward', true);
+  bot.setControlState('sprint', true);
+  bot.setControlState('jump', bot.entity.isInWater || solid(ahead) || ahead?.name === 'water');
+}
+
+/**
+ * Walks straight towards what `goal` gives, without searching for a way, until it is `range` blocks
+ * away along the ground, or `test` gives something. Returns that, true when there, else null.
+ */
+async function approach(goal, range, ticks, test = () => null) {
+  let from = null;
+  let stuck = 0;
+  let look = 0;
+  try {
+    let wait = 2;
+    for (let t = 0; t < ticks; t += wait) {
+      const here = bot.entity.position;
+      const to = goal();
+      const [dx, dz] = [to.x - here.x, to.z - here.z];
+      const far = Math.hypot(dx, dz);
+      if (far <= range) return true;
+      const [x, z] = [Math.round(dx / far), Math.round(dz / far)];
+      if (t >= look) {
+        look = t + 20;
+        const found = test();
+        if (found) return found;
+        if (from && Math.hypot(here.x - from.x, here.z - from.z) < 0.7) {
+          stuck += 1;
+          if (stuck > 6) return null;
+          bot.clearControlStates();
+          if (!await room(x, z) && stuck > 2) return null;
+        }
+        from = here;
+      }
+      if (far > 2 && cliff(x, z)) return null;
+      const yaw = Math.atan2(-dx, -dz);
+      if (Math.cos(yaw - bot.entity.yaw) < 0.995) await bot.look(yaw, 0);
+      press(x, z);
+      // Every call that is awaited wakes the program: far away it may sleep.
+      wait = far > 5 ? 5 : 2;
+      await bot.waitForTicks(wait);
+    }
+  } finally {
+    bot.clearControlStates();
+  }
+  return null;
+}
+
+/** Walks straight on along a way of `turns`. */
+function march(test, ticks) {
+  const [x, z] = turns[way % 8];
+  return approach(() => bot.entity.position.offset(16 * x, 0, 16 * z), 1, ticks, test);
+}
+
+/** Walks over what lies about a place. */
+async function gather(place, radius = 5) {
+  await bot.waitForTicks(12);
+  const passed = new Set();
+  for (let tries = 0; tries < 5; tries++) {
+    const item = bot.nearestEntity((entity) => entity.name === 'item' && !passed.has(entity.id) &&
+      entity.position.distanceTo(place) < radius && Math.abs(entity.position.y - bot.entity.position.y) < 3);
+    if (!item) return;
+    passed.add(item.id);
+    await approach(() => item.position, 0.6, 40);
+    await bot.waitForTicks(3);
+  }
+}
+
+/** Digs one block nearer to a place: along, or down, or up by a step. */
+async function bore(cell) {
+  const { x, y, z } = feet();
+  const [dx, dz] = [cell.x - x, cell.z - z];
+  if (Math.abs(dx) + Math.abs(dz) <= 1 && cell.y < y) return sink();
+  if (Math.abs(dx) + Math.abs(dz) <= 2 && cell.y > y + 2) {
+    if (!builds()) throw new ActionError(`nothing to climb to ${cell} with`);
+    bot.pathfinder.setMovements({ scafoldingBlocks: ROCKS });
+    return walkTo(new GoalBlock(x, y + 1, z), 100);
+  }
+  const [sx, sz] = Math.abs(dx) >= Math.abs(dz) ? [Math.sign(dx), 0] : [0, Math.sign(dz)];
+  const slope = cell.y < y - 1 ? -1 : cell.y > y + 2 ? 1 : 0;
+  if (slope > 0) await clear(feet().offset(0, 2, 0));
+  for (const dy of slope > 0 ? [2, 1] : slope < 0 ? [1, 0, -1] : [1, 0]) await clear(feet().offset(sx, dy, sz));
+  const to = new Vec3(x + sx + 0.5, y, z + sz + 0.5);
+  return approach(() => to, 0.3, 30);
+}
+
+/** Digs away what is under the feet, and comes down by it; whether it did. */
+async function sink() {
+  const { x, y, z } = feet();
+  await walkTo(new GoalBlock(x, y, z), 20); // comes to the middle of the block
+  await clear(feet().offset(0, -1, 0));
+  await bot.waitForTicks(8);
+  return feet().y < y;
+}
+
+/** Comes within reach of a block: straight, else by digging. */
+async function near(cell, range = 2.2) {
+  const there = () => bot.canDigBlock(bot.blockAt(cell) ?? { position: cell });
+  const within = () => feet().distanceTo(cell) < 5 && Boolean(bot.blockAt(cell)) && there();
+  if (within()) return;
+  await approach(() => cell.offset(0.5, 0, 0.5), range, 240);
+  for (let steps = 0; steps < 24 && !within(); steps++) {
+    if (!await bore(cell) && steps > 8) break;
+  }
+  if (!within()) throw new ActionError(`no way to ${cell}`);
+}
+
+/** Walks about until something is found: what `test` gives, or null after some legs. */
+async function explore(test, legs = 12) {
+  const seen = test();
+  if (seen) return seen;
+  if (bot.currentTick > GIVE_UP) {
+    log('gives up');
+    await bot.waitForTicks(24000);
+  }
+  await surface();
+  for (let leg = 0, short = 0; leg < legs; leg++) {
+    const from = bot.entity.position;
+    const found = await march(test, 400);
+    if (found) return found;
+    if (bot.entity.position.distanceTo(from) >= 16) { short = 0; continue; }
+    turn();
+    short += 1;
+    if (short % 6 < 5) { leg -= 0.8; continue; }
+    // Shut in by walls or cliffs: a way is searched for.
+    const [x, z] = turns[way % 8];
+    const to = bot.entity.position.offset(x * 8, 0, z * 8);
+    await walkTo(new GoalNearXZ(to.x, to.z, 2), 200);
+  }
+  return test();
+}
