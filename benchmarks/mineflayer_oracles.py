@@ -352,7 +352,8 @@ hard, and in most of them there are mobs around the agent. Where survival counts
 The programs know the game's recipes and nothing of a world. They were written on states of other
 sets (seeds 11 to 16): until this run nobody had looked at the states of this seed, and no program
 was changed after it. They see what the bridge's senses allow: 48 blocks, no walls. All rows are of
-one run, which was broken off three times and taken up again, to play the shorter ones first (`--resume`).
+one run, which was broken off three times and taken up again (`--resume`), to play the shorter ones
+first.
 """
 
 REASONS: Mapping[str, str] = {
