@@ -36,10 +36,10 @@ of reward without a table (section I, figure 9), so there is no number to set be
 `chance` draws its actions at random. The training states are 1,024, those of `test` none of them.
 
 Measured once by hand, at commit 5f1fdef: a network that sees `entities`, `face_vector`, `look`
-and `life` (numbers of any size, so with `activation: relu`) instead of `bearings` came to 10.2 [9.0, 11.5] on
-the states of `test` in the same steps; chance over all eight choices of `low_level` to 0.15
-[0.06, 0.25]. `configs/mineflayer/collect_combat_oracle.yaml` recorded 50 demonstrations of the
-fighter, return 20 in each; `dataset.py doctor`: clean.
+and `life` (numbers of any size, so with `activation: relu`) instead of `bearings` came to 10.2
+[9.0, 11.5] on the states of `test` in the same steps; chance over all eight choices of `low_level`
+to 0.15 [0.06, 0.25]. `configs/mineflayer/collect_combat_oracle.yaml` recorded 50 demonstrations of
+the fighter, return 20 in each; `dataset.py doctor`: clean.
 
 """
 
