@@ -350,10 +350,11 @@ The rows with "from" are harder ones of our own: the same ids, but it is midnigh
 hard, and in most of them there are mobs around the agent. Where survival counts, it is for these.
 
 The programs know the game's recipes and nothing of a world. They were written on states of other
-sets (seeds 11 to 16): until this run nobody had looked at the states of this seed, and no program
-was changed after it. They see what the bridge's senses allow: 48 blocks, no walls. All rows are of
-one run, which was broken off three times and taken up again (`--resume`), to play the shorter ones
-first.
+sets (seeds 11 to 16): nobody had looked at the states of this seed before, and no program was
+changed after (one lost night was watched once its row was played). They see what the bridge's
+senses allow: 48 blocks, no walls. The run of 2026-11-22 was broken off three times and taken up
+again (`--resume`), for a part in an order of its own, by a wrapper that is not kept; it played a
+copy of the tree made while others worked on the game, which "-dirty" above stands for.
 """
 
 REASONS: Mapping[str, str] = {

@@ -55,7 +55,7 @@ class FakeBot extends EventEmitter {
   digTime() { return 900; }
   chat(text) { this.deeds.push(`chat ${text}`); }
   attack(entity) { this.deeds.push(`attack ${entity.name}`); }
-  swingArm() { throw new TypeError('cannot read "arm" of /root/secret/path.js'); }
+  swingArm() { throw new TypeError('cannot read "arm" of /somewhere/secret/path.js'); }
   async lookAt(point) { this.deeds.push(`lookAt ${point}`); }
 
   setControlState(control, on) {
