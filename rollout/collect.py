@@ -30,7 +30,7 @@ from rollout.host.inference import InferenceOptions, open_inference
 from rollout.host.schedule import Schedule
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
-from rollout.observe.logs import about, log_losses, set_up_logging
+from rollout.observe.logs import about, log_losses, log_notices, set_up_logging
 from rollout.observe.metrics import Metrics
 from rollout.observe.progress import Progress, share, show_progress
 from rollout.observe.wandb_mirror import WandbMirror, mirror_settings
@@ -181,6 +181,7 @@ class _Job:
                     if self._recorder is not None:
                         self._recorder.append(fragment)
                     self.tally.add(fragment)
+                    log_notices(log, fragment.results)
                     log_losses(log, [*fragment.losses, *self.tally.hear(fleet.news)])
                     self._show(metrics, progress)
                     if watch is not None:

@@ -18,7 +18,7 @@ from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.loadouts import Item
 from bridges.mineflayer.pictures import SCENE, Pictures
 from bridges.mineflayer.spaces import RGB, encode
-from rollout.api import Columns, Details, Frame, Start, StateSpace
+from rollout.api import NOTICE, Columns, Details, Frame, Start, StateSpace
 from rollout.api.types import Bools
 from rollout.errors import GameError, InputError, OutOfTurnError
 
@@ -241,6 +241,9 @@ def _bearings(rows: Rows) -> NDArray[np.float32]:
 
 
 def _shown(details: dict[str, Any]) -> Details:
-    """What a slot shows, without what was meant for the renderer."""
+    """What a slot shows, without what was meant for the renderer, with why its agent is gone."""
     details.pop(SCENE, None)
+    for event in details.get("event") or ():
+        if event.get("type") == "kicked":
+            details[NOTICE] = f"{event['agent']} was let go: {event['reason']}"
     return details

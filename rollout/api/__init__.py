@@ -23,6 +23,7 @@ Everything here is numpy, gymnasium and the standard library; nothing here start
 """
 
 from rollout.api.bridge import (
+    NOTICE,
     Bridge,
     BridgeSpec,
     ColumnSpec,
@@ -64,6 +65,7 @@ from rollout.api.types import Array, Columns, Details
 
 __all__ = [
     "ACTION",
+    "NOTICE",
     "OBSERVATION",
     "Array",
     "Bridge",

@@ -14,6 +14,10 @@ from rollout.api.labels import Labels, check_labels
 from rollout.api.state import State, StateSpace
 from rollout.api.types import Array, Bools, Columns, Details, Ints
 
+NOTICE = "notice"
+"""Key of ``Frame.details``: a sentence for the user on why the episode ended, where the game has
+words of its own for it, as a server that kicked the agent has."""
+
 
 @dataclass(frozen=True)
 class ColumnSpec:
@@ -154,7 +158,8 @@ class Frame:
         game_over: the game itself ended the episode, ``(n,)`` bool.
         game_truncated: the game cut the episode at a limit of its own, ``(n,)`` bool.
         tick: game time since the reset in ticks, ``(n,)`` int64.
-        details: one mapping per row of what has no fixed shape, or None when there is nothing.
+        details: one mapping per row of what has no fixed shape, or None when there is nothing. What
+            stands under ``NOTICE`` in a frame that ends an episode is told to the user.
 
     The arrays may be buffers of the instance: they are valid until its next call, and whoever
     keeps them copies them.

@@ -32,6 +32,7 @@ class EpisodeResult:
         total_reward: undiscounted sum of rewards.
         progress: last progress, 0 to 1, NaN if undefined.
         seconds: wall time from the reset to the end.
+        notice: what the game wants its user to know of the end; mostly nothing.
     """
 
     start: Start
@@ -43,6 +44,7 @@ class EpisodeResult:
     total_reward: float
     progress: float
     seconds: float
+    notice: str = ""
 
 
 @dataclass(frozen=True, slots=True)

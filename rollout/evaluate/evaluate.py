@@ -34,7 +34,7 @@ from rollout.host.hosting import Fleet
 from rollout.host.inference import InferenceOptions, open_inference
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
-from rollout.observe.logs import about, log_losses, set_up_logging
+from rollout.observe.logs import about, log_losses, log_notices, set_up_logging
 from rollout.observe.media import Media, Video
 from rollout.observe.media import Table as ShownTable
 from rollout.observe.metrics import Metrics
@@ -185,6 +185,7 @@ class _Job:
 
     def _count(self, fragment: Fragment, fleet: Fleet, inference: InferenceActors | None) -> None:
         self._tally.add(fragment)
+        log_notices(log, fragment.results)
         log_losses(log, [*fragment.losses, *self._tally.hear(fleet.news)])
         now = time.monotonic()
         if now - self._written < _METRICS_EVERY_S:

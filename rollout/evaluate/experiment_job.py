@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rollout.api import Fragment
 from rollout.cli import Session, Stop
 from rollout.config import PolicyConfig
 from rollout.configuration.files import write_atomically
@@ -38,7 +39,7 @@ from rollout.evaluate.playing import play_legs
 from rollout.evaluate.scoreboard import COLUMNS
 from rollout.host import PlayOptions
 from rollout.host.hosting import pool_options
-from rollout.observe.logs import about, log_losses
+from rollout.observe.logs import about, log_losses, log_notices
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
 
@@ -267,11 +268,16 @@ def play_job(job: Job, player: PolicyConfig, journal: Path) -> Table:
             pool=pool_options(job.config.host, bridge.spec),
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
             journal=kept,
-            watch=lambda fragment: log_losses(log, fragment.losses),
+            watch=_tell,
             arm=job.arm,
             n=job.n,
             training_seed=job.training_seed,
         )
+
+
+def _tell(fragment: Fragment) -> None:
+    log_notices(log, fragment.results)
+    log_losses(log, fragment.losses)
 
 
 def scores_of_sets(table: Table) -> dict[str, dict[str, float | None]]:

@@ -261,7 +261,9 @@ class Player:
             self._idle.add(event.instance)
             track.free.append(slot)
             end = "terminated" if ruling.terminated[slot] else "truncated"
-            result = referee.finish(slot, end, int(ruling.verdict.outcome[slot]))  # type: ignore[arg-type] # a literal, by the line above
+            outcome = int(ruling.verdict.outcome[slot])
+            said = None if frame.details is None else frame.details[slot]
+            result = referee.finish(slot, end, outcome, said)  # type: ignore[arg-type] # a literal, by the line above
             builder.end(slot, result)
         track.acting = not ruling.ended or bool(referee.active.any())
         self._due.add(event.instance)

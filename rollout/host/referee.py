@@ -9,7 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import Columns, EpisodeResult, Frame, Outcome, Start, Task, Verdict
+from rollout.api import (
+    NOTICE,
+    Columns,
+    Details,
+    EpisodeResult,
+    Frame,
+    Outcome,
+    Start,
+    Task,
+    Verdict,
+)
 from rollout.api.fragment import End
 from rollout.api.types import Bools
 
@@ -107,8 +117,17 @@ class Referee:
         if self._limit is not None:
             self._to_limit = self._limit - int(self.steps.max(where=self.active, initial=0))
 
-    def finish(self, slot: int, end: End, outcome: int) -> EpisodeResult:
-        """Ends the episode of a slot, which is idle from then on."""
+    def finish(
+        self, slot: int, end: End, outcome: int, details: Details | None = None
+    ) -> EpisodeResult:
+        """Ends the episode of a slot, which is idle from then on.
+
+        Args:
+            slot: which.
+            end: how.
+            outcome: what the evaluator decided.
+            details: of the frame that ended it, where the game may have left a notice.
+        """
         start = self.starts[slot]
         assert start is not None
         result = EpisodeResult(
@@ -121,6 +140,7 @@ class Referee:
             total_reward=float(self._total[slot]),
             progress=float(self._progress[slot]),
             seconds=time.monotonic() - float(self._begun[slot]),
+            notice=str((details or {}).get(NOTICE, "")),
         )
         self.starts[slot] = None
         self.active[slot] = False

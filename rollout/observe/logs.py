@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TextIO
 
-from rollout.api import Loss
+from rollout.api import EpisodeResult, Loss
 
 _ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about")
 
@@ -59,6 +59,19 @@ def log_losses(logger: logging.Logger, losses: Iterable[Loss]) -> None:
             logger.warning(
                 "episode lost in %s after %d steps: %s", loss.phase, loss.steps, loss.reason
             )
+
+
+def log_notices(logger: logging.Logger, results: Iterable[EpisodeResult]) -> None:
+    """Warns of what games said of the ends of episodes; most say nothing.
+
+    Args:
+        logger: of whoever heard of them.
+        results: episodes that ended.
+    """
+    for result in results:
+        if result.notice:
+            with about(instance=result.instance, slot=result.slot, episode=result.start.episode):
+                logger.warning("episode ended after %d steps: %s", result.length, result.notice)
 
 
 class _Filter(logging.Filter):

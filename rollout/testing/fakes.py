@@ -25,6 +25,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from rollout.api import (
+    NOTICE,
     Array,
     BridgeSpec,
     Columns,
@@ -312,6 +313,8 @@ class FakeInstance:
         details: list[Details] | None = None
         if self.bridge.with_details:
             details = [{"text": f"{int(d)} cells to go"} for d in distance]
+            for slot in np.flatnonzero(self._over):
+                details[slot] = {**details[slot], NOTICE: "the agent arrived"}
         return Frame(
             {"image": self._image, "position": self._position},
             signals,

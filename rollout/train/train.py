@@ -19,7 +19,7 @@ from rollout.host.schedule import Visits
 from rollout.host.session import ray_session, require_session
 from rollout.observe.aggregates import Aggregates
 from rollout.observe.exporter import RayExporter
-from rollout.observe.logs import about, log_losses, set_up_logging
+from rollout.observe.logs import about, log_losses, log_notices, set_up_logging
 from rollout.observe.metrics import Metrics
 from rollout.observe.progress import Progress, share, show_progress
 from rollout.observe.wandb_mirror import WandbMirror, mirror_settings
@@ -203,6 +203,7 @@ class _Job:
         if self.episodes is not None:
             self.episodes.write(now.update, now.env_steps, now.results, now.signals)
         self._dropped += now.dropped_steps
+        log_notices(log, now.results)
         self._note_losses(now)
         trained = {f"train/{k}": v for k, v in now.figures.items() if not math.isnan(v)}
         own = {

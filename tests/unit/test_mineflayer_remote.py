@@ -86,13 +86,13 @@ def start():
     return Start(space.state(0), 1)
 
 
-def collect(folder, port, *settings):
+def collect(folder, port, *settings, steps=6):
     (folder / "task.yaml").write_text(
         yaml.safe_dump(
             {
                 "goal": "Look around.",
                 "evaluator": {"name": "mineland_creative", "goal": "Look around."},
-                "limits": {"steps": 6},
+                "limits": {"steps": steps},
             }
         )
     )
@@ -148,6 +148,17 @@ def test_a_kick_is_an_event_and_then_the_reason_of_a_loss(serve, launch):
     assert kicked["reason"] == "Enough for today"
     with pytest.raises(GameCrashed, match=r"127\.0\.0\.1:\d+ for a0: Enough for today"):
         game.reset([0], [start()], timeout_s=PATIENT_S)
+
+
+def test_the_words_of_a_kick_reach_the_terminal_though_no_episode_follows(serve, tmp_path):
+    server = serve(kick={"after_ms": 5000, "reason": "Enough for today"})
+    done = collect(tmp_path, server.port, "episodes=1", steps=2000)
+    assert done.returncode == 0, done.stderr
+    assert "a0 was let go: Enough for today" in done.stderr
+    assert (tmp_path / "run" / "run.log").read_text().count("Enough for today") == 1
+    with Dataset(tmp_path / "run" / "dataset") as dataset:
+        (episode,) = dataset.episodes()
+        assert episode.end == "terminated"
 
 
 def test_what_a_server_says_reaches_the_terminal(serve, tmp_path):

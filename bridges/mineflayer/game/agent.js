@@ -82,8 +82,7 @@ class Agent {
   end(type, message) {
     if (this.over || this.stopped) return;
     this.over = true;
-    const noted = this.events.list.some((event) => event.type === type);
-    if (!noted) this.events.add(type, { reason: message, message });
+    this.events.ended(type, message);
   }
 
   /** Looks after what changes every tick: the way walked, a fall out of the world. */

@@ -183,7 +183,7 @@ class Connection {
     const text = advised(plainly(said) + account);
     const message = `${this.where} for ${this.username}: ${text}`;
     this.lost = { text, error: new type(message) };
-    if (type === EndedError) this.onLost(text); // of a kick the agent hears by itself
+    this.onLost(text);
   }
 
   get gone() {

@@ -127,7 +127,7 @@ def test_fragments_show_what_the_game_showed(tmp_path, width):
 
 
 def test_results_agree_with_the_rows(tmp_path):
-    bridge = FakeBridge()
+    bridge = FakeBridge(with_details=True)
     fragments = play(make_player(tmp_path, bridge, width=4), starts(bridge, 25))
     rewards = rewards_by_episode(fragments)
     results = {r.start.episode: r for f in fragments for r in f.results}
@@ -136,6 +136,7 @@ def test_results_agree_with_the_rows(tmp_path):
         assert result.length == len(rewards[episode]) <= 30
         assert result.total_reward == pytest.approx(sum(rewards[episode]), abs=1e-4)
         assert result.end == ("truncated" if result.length == 30 else "terminated")
+        assert result.notice == ("" if result.end == "truncated" else "the agent arrived")
     assert {r.end for r in results.values()} == {"terminated", "truncated"}
 
 

@@ -4,12 +4,13 @@ import logging
 import re
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from rollout.api import Loss, Start, State
-from rollout.observe.logs import OURS, about, bound, log_losses, set_up_logging
+from rollout.api import EpisodeResult, Loss, Outcome, Start, State
+from rollout.observe.logs import OURS, about, bound, log_losses, log_notices, set_up_logging
 
 logger = logging.getLogger("rollout.test")
 
@@ -42,6 +43,19 @@ def test_a_record_carries_what_it_is_about(capsys, tmp_path: Path) -> None:
     tail = r"WARNING rollout\.test no answer after 5 s \| run=r1 instance=4 slot=0"
     assert re.fullmatch(f"{time} {tail}", first)
     assert re.fullmatch(f"{time} INFO rollout.test done", second)
+
+
+def test_what_a_game_says_of_an_end_is_told(tmp_path: Path) -> None:
+    set_up_logging("info", tmp_path / "run.log")
+    ended = partial(EpisodeResult, Start(State(7, {}), 1, episode=17), 3, 2)
+    told = ended("terminated", Outcome.FAILURE, 31, 1.0, 0.0, 2.0, notice="a0 was let go: lag")
+    quiet = ended("truncated", Outcome.RUNNING, 90, 1.0, 0.0, 2.0)
+    log_notices(logger, [told, quiet])
+    (line,) = (tmp_path / "run.log").read_text().splitlines()
+    assert line.endswith(
+        "WARNING rollout.test episode ended after 31 steps: a0 was let go: lag"
+        " | instance=3 slot=2 episode=17"
+    )
 
 
 def test_a_loss_says_where_it_happened(tmp_path: Path) -> None:

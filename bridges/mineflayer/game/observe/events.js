@@ -9,8 +9,8 @@
  *   death                               username; the agent's own
  *   blockIsBeingBroken                  block_name, position [x, y, z]
  *   playerJoined, playerLeft            player_name
- *   kicked                              reason; the agent's connection has ended
- *   fellOutOfWorld                      the agent is below the world
+ *   kicked                              agent, reason; the agent's connection has ended
+ *   fellOutOfWorld                      agent, reason; the agent is below the world
  * Unlike MineLand's, a name is always that of the entity it happened to, and distances count for
  * every type that has a place.
  */
@@ -50,12 +50,19 @@ class Events {
     on('blockBreakProgressObserved', (block) => this.broken(block));
     on('playerJoined', ({ username }) => this.came('playerJoined', username, 'joined'));
     on('playerLeft', ({ username }) => this.came('playerLeft', username, 'left'));
-    on('kicked', (reason) => this.add('kicked', { reason: plain(reason), message: plain(reason) }));
+    on('kicked', (reason) => this.ended('kicked', plain(reason)));
   }
 
   add(type, fields) {
     if (this.list.length >= MOST) this.dropped++;
     else this.list.push({ type, tick: this.agent.tick(), ...fields });
+  }
+
+  /** Notes why the agent's episode ended; once of a type, however much else happened. */
+  ended(type, reason) {
+    if (this.list.some((event) => event.type === type)) return;
+    const { name } = this.agent;
+    this.list.push({ type, tick: this.agent.tick(), agent: name, reason, message: reason });
   }
 
   /** Returns how this agent calls an entity: [entity_type, entity_name]. */
@@ -141,8 +148,8 @@ function words(value) {
   if (Array.isArray(value)) return value.map(words).join('');
   if ('value' in value && 'type' in value) return words(value.value);
   const own = words(value.text ?? '') || words(value.translate ?? '');
-  return own + ['with', 'extra'].map((key) => (value[key] ? ` ${words(value[key])}`.trimEnd() : ''))
-    .join('');
+  const filled = [value.with ?? ''].flat().map((each) => ` ${words(each)}`).join('').trimEnd();
+  return own + filled + words(value.extra ?? '');
 }
 
 module.exports = { Events, plain };

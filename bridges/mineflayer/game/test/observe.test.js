@@ -313,7 +313,9 @@ test('the sun is bright at noon, dim at midnight, and dimmer in a storm', () => 
 });
 
 test('reasons are read as text, whatever form a server gives them', () => {
-  assert.strictEqual(plain('{"text":"no","extra":[{"text":"way"}]}'), 'no way');
+  assert.strictEqual(plain('{"text":"no","extra":[{"text":" way"},"!"]}'), 'no way!');
+  assert.strictEqual(plain({ translate: 'sleep.players_sleeping', with: ['1', '2'] }),
+    'sleep.players_sleeping 1 2');
   assert.strictEqual(plain('just words'), 'just words');
   assert.strictEqual(plain({ translate: 'multiplayer.disconnect.banned' }), 'multiplayer.disconnect.banned');
 });

@@ -55,7 +55,7 @@ test('what a server says is quoted in English, with what it takes', async (t) =>
     guest: /: You are not white-?listed on this server!? \(let agents in with \/whitelist add/,
     old: /1\.20\.4.*\(set bridge\.version/,
     thief: /: Failed to verify username!? \(it wants accounts.*online-mode=false/,
-    banned: /: You are banned : lag$/,
+    banned: /: You are banned: lag$/,
     plain: /: closed \[2J for repairs$/
   };
   for (const [name, pattern] of Object.entries(said)) {
@@ -95,7 +95,8 @@ test('a kick, a cut and a server that dies are an event, an end, and words at th
   assert.strictEqual(frame.game_over[0], 0);
   const kicked = (slot) => events(frame, slot).filter(({ type }) => type === 'kicked');
   assert.strictEqual(kicked(1).length, 1);
-  assert.match(kicked(1)[0].reason, /flying/i);
+  assert.match(kicked(1)[0].reason, /^Flying is not enabled on this server \(set allow-flight/);
+  assert.strictEqual(kicked(1)[0].agent, 'r1');
   assert.strictEqual(kicked(2).length, 1);
   assert.match(kicked(2)[0].reason, /ended: socketClosed|ECONNRESET/);
   await assert.rejects(game.reset([1]), /r1: Flying is not enabled on this server \(set allow-flight/);

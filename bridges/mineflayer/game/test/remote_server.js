@@ -7,7 +7,8 @@
  *
  * Options: version; ours: our mechanics (1.16.5 only), on flat land or, with biome, our own; else
  * flying-squid's, which may be online: it asks for accounts; say: {name or "*": reason} of whom it
- * turns away at the login, null for silence; port, 0 for any.
+ * turns away at the login, null for silence; kick: {after_ms, reason} of everyone who plays; port,
+ * 0 for any.
  */
 require('../libraries');
 const { once } = require('node:events');
@@ -62,6 +63,17 @@ const COMMANDS = {
     ({ username, health, at: [position.x, position.y, position.z] }))
 };
 
+/** Kicks each player a while after it came. */
+function kickAll({ after_ms: ms, reason }) {
+  const seen = new Set();
+  setInterval(() => {
+    for (const { username } of serv.players.filter((each) => !seen.has(each))) {
+      seen.add(player(username));
+      setTimeout(() => player(username) && COMMANDS.kick({ name: username, reason }), ms);
+    }
+  }, 50);
+}
+
 function obey(asked) {
   try {
     return { ok: COMMANDS[asked.do](asked) ?? true };
@@ -77,6 +89,7 @@ async function main() {
   if (options.say !== undefined) serv._server.on('connection', turnAway);
   if (!serv._server.socketServer.listening) await once(serv, 'listening');
   say({ port: serv._server.socketServer.address().port });
+  if (options.kick !== undefined) kickAll(options.kick);
   const leave = () => process.exit(0);
   if (channel) {
     process.on('message', (asked) => say(obey(asked)));
