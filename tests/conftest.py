@@ -2,9 +2,15 @@
 
 import os
 
+from hypothesis import HealthCheck, settings
+
 # Hermetic: no token file in the user's home, no twenty-second wait for one. Before anything
 # imports Ray, which reads it once.
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 os.environ.setdefault("WANDB_MODE", "disabled")
 # Tests call the parts of blockworld's compiled code, not only its entry points.
 os.environ.setdefault("GAMUT_CALL_INNER", "1")
+
+# How fast examples come says how busy the machine is, nothing about what is tested.
+settings.register_profile("gamut", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("gamut")

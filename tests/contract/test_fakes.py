@@ -77,7 +77,7 @@ def test_an_exit_ends_the_process_with_last_words(tmp_path):
         "for _ in range(9): g.step({'move': np.array([0])}, timeout_s=5)\n"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
     )
     assert run.returncode == 3
     assert "ends its process on request (step call 2)" in run.stderr

@@ -13,7 +13,7 @@ from rollout.host.referee import Referee
 from rollout.tasks import load_task
 from rollout.testing import check_bridge
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 PATIENT_S = 300.0
 

@@ -96,11 +96,11 @@ def test_killed_and_resumed_it_holds_what_an_unbroken_run_holds(tmp_path):
     for signum, status in ((signal.SIGKILL, -9), (signal.SIGTERM, 143)):
         broken = command(tmp_path / "broken", "--resume", "--set", "bridge.step_s=0.002")
         process = subprocess.Popen(broken, cwd=ROOT, stderr=subprocess.PIPE, text=True)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 600
         while finished(tmp_path / "broken") < seen + 4 and time.monotonic() < deadline:
             time.sleep(0.02)
         process.send_signal(signum)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=600)
         assert process.returncode == status, errors
         now = finished(tmp_path / "broken")
         assert now >= seen + 4, "finished episodes were lost"

@@ -82,7 +82,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 
@@ -157,7 +157,7 @@ def test_killed_twice_and_resumed_it_is_the_same_table(folder, whole):
         process = begin(folder, "--resume", "--set", f"actors={actors}")
         wait_for(lambda seen=seen: ended(folder) >= seen + 5)
         process.send_signal(signum)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=600)
         assert process.returncode == status, errors
         seen = ended(folder)
     assert seen < EPISODES, "it was done before it was stopped, so this shows nothing"
@@ -174,7 +174,7 @@ def test_a_killed_actor_costs_attempts_and_nothing_else(folder, whole):
     process = begin(folder, "--set", "actors=2", "bridge.step_s=0.02")
     wait_for(lambda: ended(folder) >= 3 and len(hosts_of(process)) == 2)
     hosts_of(process)[0].kill()
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     table = read_table(folder / "run" / "episodes.parquet")
     for name in whole[1].keys() - {"attempts"}:

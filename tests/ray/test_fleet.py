@@ -46,7 +46,7 @@ def make_schedule(plan: HostPlan, episodes: int) -> Schedule:
 
 def pid_of(fleet: RayFleet, number: int) -> int:
     handle = fleet._members[number].handle
-    return ray.get(handle.__ray_call__.remote(lambda _: os.getpid()), timeout=30)
+    return ray.get(handle.__ray_call__.remote(lambda _: os.getpid()), timeout=600)
 
 
 def ended(fragments):

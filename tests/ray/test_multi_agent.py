@@ -16,7 +16,6 @@ NAMES = ("Ann", "Ben")
 pytestmark = [
     pytest.mark.ray,
     pytest.mark.long,
-    pytest.mark.timeout(900),
     pytest.mark.skipif(bool(packages_problem()), reason="run `make mineflayer`"),
 ]
 

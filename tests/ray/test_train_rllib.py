@@ -74,6 +74,7 @@ def kill(algorithm, number):
     return pid
 
 
+@pytest.mark.long
 def test_two_runners_and_two_learners_with_uneven_shares(build):
     """9 sequences are shared as 5 and 4; nothing waits for ever, and the weights stay the same."""
     settings = merged(whole_episodes(), {"width": 3, "ppo": {"batch": 72, "minibatch": 20}})
@@ -109,7 +110,7 @@ def test_a_killed_runner_comes_back_and_skips_nothing(build):
     algorithm = build(whole_episodes(), runners=2)
     iterations = trained(algorithm, 3)
     first = kill(algorithm, 1)
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         iterations += trained(algorithm, 1)
         seen = [i for i in iterations if any(s.phase == "actor" for s in i.losses)]
@@ -142,6 +143,7 @@ def test_a_runner_that_hangs_is_replaced(build, tmp_path):
     assert {s.phase for i in iterations for s in i.losses} == {"actor"}
 
 
+@pytest.mark.long
 def test_runners_that_die_too_often_end_the_training(build):
     algorithm = build(whole_episodes(), runners=1)
     algorithm._remote._restarts = 0  # instead of as often as can be configured
@@ -203,6 +205,7 @@ def test_a_checkpoint_of_rllib_goes_on_as_if_nothing_had_happened(build, tmp_pat
         restored.stop()
 
 
+@pytest.mark.long
 def test_a_remote_runner_plays_with_restored_weights(build, tmp_path):
     """RLlib drops weights that it sends to runners on restoring; ours travel with each request."""
     from rollout.train.rllib.algorithm import ColumnPPO

@@ -93,9 +93,9 @@ def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, referen
         said = tmp_path / "said"  # no pipe: what Ray leaves behind for a while would hold it open
         with said.open("w") as file:
             process = subprocess.Popen(done, cwd=ROOT, stderr=file)
-        assert wait_for(lambda: newest(broken) > seen + 3, 90)  # noqa: B023 - called at once
+        assert wait_for(lambda: newest(broken) > seen + 3, 600)  # noqa: B023 - called at once
         process.send_signal(signum)
-        status_there = process.wait(timeout=60)
+        status_there = process.wait(timeout=600)
         assert status_there == status, said.read_text()
         seen = newest(broken)
     assert seen < UPDATES, "it was done before it was stopped, so this shows nothing"

@@ -69,7 +69,7 @@ class Desk:
         """Sends events by xdotool, and returns what it says."""
         command = ["xdotool", *map(str, words)]
         done = subprocess.run(
-            command, env=self.env, capture_output=True, text=True, timeout=20, check=False
+            command, env=self.env, capture_output=True, text=True, timeout=300, check=False
         )
         return done.stdout.strip()
 
@@ -95,7 +95,7 @@ class Desk:
         for program in self._programs:
             if program.poll() is None:
                 program.kill()
-            program.communicate(timeout=20)
+            program.communicate(timeout=300)
         self._server.terminate()
         self._server.wait(20)
 

@@ -140,7 +140,7 @@ def test_no_two_buttons_mean_the_same():
     assert len(np.unique(np.hstack([held, turns]), axis=0)) == BUTTONS
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(HUMANS)
 def test_a_human_action_changes_at_most_once_on_its_way_through_flat(human):
     once = from_flat(*to_flat(*human))
@@ -149,7 +149,7 @@ def test_a_human_action_changes_at_most_once_on_its_way_through_flat(human):
     np.testing.assert_array_equal(once[1], twice[1])
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(HUMANS)
 def test_human_decodes_to_its_keys_and_angles(human):
     held, camera = human

@@ -731,7 +731,7 @@ def rough_world(seed):
     return worlds
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 9_999))
 def test_creatures_never_end_in_a_block(seed):
     worlds = rough_world(seed)

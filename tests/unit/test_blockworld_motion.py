@@ -367,7 +367,7 @@ def test_bodies_fit_where_nothing_solid_is():
         assert not body_fits(w, x, y, 32.5, 0.6, 1.8)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     move=st.tuples(*[st.floats(-40, 40)] * 3),
     wide=st.floats(0.2, 1.5),
@@ -400,7 +400,7 @@ def test_headings_are_angles():
     assert heading(0.0, 0.0) == 0
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(seed=st.integers(0, 99_999))
 def test_a_way_is_free_up_to_the_first_block(seed):
     random = np.random.default_rng(seed)
@@ -440,7 +440,7 @@ def rough_world(seed):
     return worlds
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 9_999))
 def test_random_keys_never_bring_the_body_into_a_block(seed):
     worlds = rough_world(seed)

@@ -21,7 +21,7 @@ def test_width_and_threads_change_nothing(layout):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 9), st.sampled_from(sorted(LAYOUTS)))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_any_state_and_seed_repeats_beside_others(number, width, layout):
     starts = starts_of("hunt_sheep", 1, number % 3000)
     narrow = trace(starts, 1, 1, 40, seed=number, layout=layout)

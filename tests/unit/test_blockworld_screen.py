@@ -310,7 +310,7 @@ STACKS = st.tuples(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["none", "crafting_table", "furnace"]),
     st.lists(STACKS, max_size=36),
@@ -330,7 +330,7 @@ def test_no_click_makes_or_destroys_anything(station, stacks, clicks):
             break
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(CLICKS, max_size=30), st.integers(0, 3))
 def test_feeding_a_furnace_keeps_everything(clicks, logs):
     worlds = station_open("furnace")

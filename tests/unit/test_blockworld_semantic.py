@@ -356,7 +356,7 @@ def first_of_boxes(eye, ray, lows, highs):
     return np.where(enter <= ways.max(axis=0).min(axis=1), enter, np.inf)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(st.integers(0, 2**32 - 1))
 def test_rays_agree_with_a_search_of_all_boxes(seed):
     worlds, reach = rough_world(seed), 14.0
@@ -402,7 +402,7 @@ def test_rays_agree_with_a_search_of_all_boxes(seed):
     assert differ <= 1
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(st.integers(0, 2**32 - 1))
 def test_a_way_is_free_where_no_ray_meets_anything_on_it(seed):
     worlds, rng = rough_world(seed), np.random.default_rng(seed)
@@ -415,7 +415,7 @@ def test_a_way_is_free_where_no_ray_meets_anything_on_it(seed):
     assert differ <= 1
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 @example(187597)  # two creatures in one cell, and the one that is shown of them is out of sight
 def test_a_grid_shows_what_the_privileged_one_shows_or_nothing(seed):
@@ -430,7 +430,7 @@ def test_a_grid_shows_what_the_privileged_one_shows_or_nothing(seed):
     np.testing.assert_array_equal(seen["height"][shown], ahead["height"][shown])
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1))
 def test_entities_are_among_the_privileged_ones_and_before_the_player(seed):
     worlds = rough_world(seed)

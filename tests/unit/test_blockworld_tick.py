@@ -68,7 +68,7 @@ def test_auto_jump_walks_up_a_step_and_only_then_jumps(auto):
     assert (worlds[0]["z"] > Z + 3) == bool(auto)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.floats(0, 359.5, width=32), st.floats(-1e4, 1e4, width=32), st.floats(-1e4, 1e4, width=32)
 )

@@ -256,7 +256,7 @@ def test_a_real_process_ends_with_the_status(tmp_path: Path) -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.terminate()
-    out, error = process.communicate(timeout=30)
+    out, error = process.communicate(timeout=300)
     assert (process.returncode, out) == (143, "")
     assert error == "stopped by SIGTERM; go on with --resume\n"
     crashed = subprocess.run(

@@ -290,7 +290,6 @@ PLAIN = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(PLAIN)
 @example(["\x85", "a\nb", "\u2028", "\ufeff", " x ", "#", "a: b", "- c"])
 def test_what_is_written_reads_back_the_same(data: object) -> None:
@@ -530,7 +529,7 @@ SETTINGS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(SETTINGS)
 def test_the_resolved_configuration_loads_as_an_equal_one(tmp_path_factory, given_keys) -> None:
     config = make_config(CollectConfig, {**BASE, "env_steps": 5, **given_keys})

@@ -146,7 +146,7 @@ def test_an_idle_row_with_a_mask(name):
     episodes=st.one_of(st.none(), st.integers(1, 8)),
     lost=st.sets(st.integers(0, 3)),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_whatever_the_reference_player_plays_is_whole(seed, width, length, episodes, lost):
     fragments = make_fragments(
         4,

@@ -12,7 +12,7 @@ import pytest
 from bridges.mineflayer.node import packages_problem
 
 ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.process, pytest.mark.heavy, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.process, pytest.mark.heavy]
 needs_packages = pytest.mark.skipif(bool(packages_problem()), reason="run `make mineflayer`")
 
 

@@ -16,7 +16,6 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.heavy,
     pytest.mark.slow,
-    pytest.mark.timeout(900),
     pytest.mark.skipif(bool(packages_problem()), reason="run `make mineflayer`"),
 ]
 SPACE = MineflayerBridge().spec.state_space

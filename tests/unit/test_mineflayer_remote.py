@@ -22,7 +22,6 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.heavy,
     pytest.mark.slow,
-    pytest.mark.timeout(600),
     pytest.mark.skipif(bool(packages_problem()), reason="run `make mineflayer`"),
 ]
 

@@ -16,7 +16,7 @@ KEYS = st.binary(max_size=64)
 
 
 @given(size=st.integers(1, 2000), key=KEYS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_every_small_size_is_a_bijection_with_its_inverse(size, key):
     permutation = Permutation(size, key)
     image = [permutation(k) for k in range(size)]
@@ -33,7 +33,7 @@ def test_every_small_size_is_a_bijection_with_its_inverse(size, key):
     key=KEYS,
     share=st.floats(0, 1, exclude_max=True),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_huge_sizes_invert_and_stay_inside(size, key, share):
     permutation = Permutation(size, key)
     for position in {0, size - 1, int(share * size) % size, size // 3}:
@@ -113,7 +113,7 @@ def test_another_process_gives_the_same_order():
         "print([Permutation(s, b'key')(k) for s in (7, 1000, 10**20, 10**40) for k in range(5)])"
     )
     out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
     )
     here = [Permutation(s, b"key")(k) for s in (7, 1000, 10**20, 10**40) for k in range(5)]
     assert out.stdout.strip() == str(here)

@@ -64,7 +64,7 @@ def left_to_train(splits, name):
 
 
 @given(splits=splits(), order=st.integers(0, 2), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_states_are_train_states_of_the_first_values(splits, order, data):
     size = data.draw(st.integers(1, splits.part_size("train")))
     states = take_prefix(splits, size, order=order)
@@ -84,7 +84,7 @@ def test_states_are_train_states_of_the_first_values(splits, order, data):
 
 
 @given(splits=splits(), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_lengths_follow_the_rule_and_are_the_least_that_hold_the_set(splits, data):
     sizes = [len(left_to_train(splits, factor.name)) for factor in splits.space]
     train = set(indices(splits.take("train")))
@@ -115,7 +115,7 @@ def test_lengths_follow_the_rule_and_are_the_least_that_hold_the_set(splits, dat
 
 
 @given(splits=splits(), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_sets_nest_exactly_when_the_module_says_so(splits, data):
     large = data.draw(st.integers(1, splits.part_size("train")))
     small = data.draw(st.integers(1, large))
@@ -130,7 +130,7 @@ def test_sets_nest_exactly_when_the_module_says_so(splits, data):
 
 
 @given(splits=splits(), data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_the_digest_names_the_set(splits, data):
     size = data.draw(st.integers(1, splits.part_size("train")))
     states = take_prefix(splits, size)
@@ -216,7 +216,7 @@ def test_batches_give_what_one_by_one_gives(monkeypatch):
 
 
 @given(size=st.integers(1, 2**62), key=st.binary(max_size=8), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_many_values_are_permuted_as_one_by_one(size, key, data):
     order = Permutation(size, key)
     values = data.draw(st.lists(st.integers(0, size - 1), max_size=20))

@@ -85,7 +85,7 @@ NESTED = st.recursive(
     ),
     max_leaves=6,
 )
-PROPERTY = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PROPERTY = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.fixture(autouse=True)
@@ -160,7 +160,7 @@ def test_samples_lie_in_their_space(space, seed):
 
 
 @given(space=NESTED, seed=st.integers(0, 1000))
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 def test_samples_depend_on_the_generator_alone(space, seed):
     flat = flatten_space(space).columns
     one, two = (sample(flat, 5, np.random.default_rng(seed)) for _ in range(2))

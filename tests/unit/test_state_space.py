@@ -35,7 +35,7 @@ def spaces(draw):
 
 
 @given(space=spaces(), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_index_and_state_are_inverse(space, data):
     index = data.draw(st.integers(0, space.size - 1))
     state = space.state(index)
@@ -49,7 +49,7 @@ def test_index_and_state_are_inverse(space, data):
 
 
 @given(space=spaces())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_size_is_the_product_and_the_ends_are_the_ends(space):
     assert space.size == math.prod(factor.size for factor in space)
     assert space.digits(0) == (0,) * len(space.factors)
@@ -60,7 +60,7 @@ def test_the_size_is_the_product_and_the_ends_are_the_ends(space):
 
 
 @given(space=spaces())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_description_makes_the_same_space(space):
     data = json.loads(json.dumps(space.describe()))
     again = StateSpace(tuple(factor_from_data(each) for each in data))
@@ -70,7 +70,7 @@ def test_a_description_makes_the_same_space(space):
 
 
 @given(space=spaces(), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_restricting_keeps_the_states_that_have_the_values(space, data):
     allowed = {}
     for factor in space.factors[: data.draw(st.integers(1, len(space.factors)))]:
@@ -195,7 +195,7 @@ def test_numpy_indices_are_indices():
 
 
 @given(data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_digits_of_values_do_not_depend_on_how_they_are_written(data):
     start, count = data.draw(st.integers(-20, 20)), data.draw(st.integers(1, 30))
     step = data.draw(st.sampled_from([1, 2, 3, -1, -2]))

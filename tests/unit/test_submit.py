@@ -93,7 +93,7 @@ def test_the_list_is_what_ray_packs_to_the_byte(folder, tmp_path):
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
         env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     ).stdout
     names = {line.split()[0].rstrip("/") for line in listed.splitlines()[1:]}

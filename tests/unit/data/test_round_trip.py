@@ -62,7 +62,7 @@ def test_written_is_read(tmp_path, width, shard_bytes):
     shard_bytes=st.sampled_from([1, 60_000]),
     journal=st.sampled_from(["lz4", "none"]),
 )
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 def test_any_fragments_are_read_back(
     tmp_path_factory, width, length, idle, seed, shard_bytes, journal
 ):

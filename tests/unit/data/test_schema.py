@@ -91,7 +91,7 @@ def assert_same_space(one, other):
         max_leaves=4,
     )
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_spaces_survive_json(space):
     text = json.dumps(space_to_json(space), allow_nan=False)
     assert_same_space(space_from_json(json.loads(text)), space)
@@ -101,7 +101,7 @@ def test_spaces_survive_json(space):
     st.dictionaries(KEYS, LEAVES, min_size=1, max_size=3),
     st.dictionaries(KEYS, st.one_of(LEAVES, others()), min_size=1, max_size=3),
 )
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 def test_spaces_survive_the_arrow_schema(observations, actions):
     observed, acted = spaces.Dict(observations), spaces.Dict(actions)
     columns = data_columns(observed, acted, SIGNALS, {"logp": ColumnSpec()}, details=True)
@@ -114,7 +114,7 @@ def test_spaces_survive_the_arrow_schema(observations, actions):
 
 
 @given(LEAVES, st.integers(0, 5), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_values_survive_their_codec(space, count, seed):
     space.seed(seed)
     (column, *_) = [

@@ -81,7 +81,7 @@ def _width(estimate):
     return estimate.high - estimate.low
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(order=st.permutations(range(3 * (16 + 24 + 24 + 24))))
 def test_the_order_of_the_rows_does_not_matter(order):
     table = sweep_table(TWO)

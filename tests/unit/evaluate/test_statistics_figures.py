@@ -29,7 +29,7 @@ def test_wilson_by_hand(successes, low, high):
 
 
 @given(trials=st.integers(1, 5000), share=st.floats(0, 1), confidence=st.floats(0.5, 0.999))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_wilson_is_that_of_statsmodels(trials, share, confidence):
     successes = round(share * trials)
     estimate = wilson(successes, trials, confidence=confidence)
@@ -72,7 +72,7 @@ def test_crafters_score_takes_percentages(rates):
 
 
 @given(degrees=st.one_of(st.floats(1, 200), st.floats(200, 1e7)), confidence=st.floats(0.05, 0.999))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_t_quantiles_are_those_of_scipy(degrees, confidence):
     expected = stats.t.ppf((1 + confidence) / 2, degrees)
     assert t_quantile(confidence, degrees) == pytest.approx(expected, rel=1e-6)
@@ -91,7 +91,7 @@ def test_t_quantiles_of_the_printed_table():
     shape=st.tuples(st.integers(1, 4), st.integers(1, 6), st.integers(1, 3)),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_rows_in_any_order_become_the_array(shape, seed):
     generator = np.random.default_rng(seed)
     expected = generator.standard_normal(shape)

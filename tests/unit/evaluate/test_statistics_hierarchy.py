@@ -242,7 +242,7 @@ def test_a_difference_leaves_an_episode_lost_on_one_side_out_on_both():
 
 
 @given(shape=SHAPES, seed=st.integers(0, 99), states=st.sampled_from(STATES))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_interval_moves_and_scales_with_the_scores(shape, seed, states):
     scores = crossed(shape, seed)
     for method in METHODS:
@@ -258,7 +258,7 @@ def test_the_interval_moves_and_scales_with_the_scores(shape, seed, states):
 
 
 @given(shape=SHAPES, seed=st.integers(0, 99), states=st.sampled_from(STATES), data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_order_of_seeds_states_and_episodes_is_nothing(shape, seed, states, data):
     scores = crossed(shape, seed)
     scores[np.random.default_rng(seed).random(shape) < 0.1] = np.nan

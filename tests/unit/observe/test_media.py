@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.data.tables import write_table
@@ -25,7 +25,6 @@ MEDIA = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(min_size=1, max_size=5), MEDIA, max_size=3))
 def test_media_come_back_from_json(media) -> None:
     described = json.loads(json.dumps(media_as_json(media, Path("/folder"))))

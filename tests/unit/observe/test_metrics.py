@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.errors import DatasetError, OutOfTurnError
@@ -84,7 +84,6 @@ def test_opening_again_appends(tmp_path: Path) -> None:
     assert [line["env_steps"] for line in read_metrics(tmp_path / "m.jsonl")] == [0, 1, 2]
 
 
-@settings(deadline=None)
 @given(
     lines=st.lists(st.text(max_size=30), max_size=5),
     cut=st.floats(0, 1),

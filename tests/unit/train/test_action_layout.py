@@ -109,7 +109,7 @@ def test_every_choice_has_its_own_logits(space):
         at += size
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 2**31), st.floats(0.1, 300))
 def test_extreme_logits_stay_finite(seed, scale):
     layout = ActionLayout(HUMAN)

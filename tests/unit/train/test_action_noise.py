@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -15,7 +15,6 @@ from tests.unit.train.learning_tools import RichBridge, small
 SEEDS = st.integers(0, 2**64 - 1)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.tuples(SEEDS, st.integers(0, 10**6)), min_size=1, max_size=20), st.integers(1, 60)
 )

@@ -48,7 +48,7 @@ def sequences(draw):
     return reward, value, next_value, end
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(sequences(), st.floats(0, 1), st.floats(0, 1))
 def test_advantages_are_those_of_each_episode_by_itself(rows, gamma, lambda_):
     reward, value, next_value, end = rows

@@ -42,7 +42,7 @@ def rows_of(network, steps, slots, seed=0):
     return seen, memory, first
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.sampled_from(MEMORIES), st.booleans(), st.integers(1, 9), st.integers(1, 5),
     st.integers(0, 99),

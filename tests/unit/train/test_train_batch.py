@@ -94,7 +94,7 @@ def test_a_played_batch_with_every_kind_of_end(tmp_path):
     assert min(kinds.values()) > 0, kinds
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(
     width=st.integers(1, 6), length=st.integers(1, 9), more=st.integers(0, 5),
     episodes=st.sampled_from([None, 3]), lost=st.booleans(),

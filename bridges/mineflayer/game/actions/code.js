@@ -36,8 +36,8 @@ class Code extends Actor {
     const seed = Math.floor(Math.random() * 2 ** 31);
     this.sandbox = new Sandbox({ agent, api: makeApi(), seed, ...limitsOf(code) });
     // A search that finds nothing takes this long, 250 nodes in each of 20 ticks (api_walk.js); five
-    // seconds, as mineflayer has it, would be 25,000.
-    if (this.bot.pathfinder) this.bot.pathfinder.thinkTimeout = SEARCH_MS;
+    // seconds, as mineflayer has it and as are right by the real clock, would be 25,000.
+    if (agent.embedded && this.bot.pathfinder) this.bot.pathfinder.thinkTimeout = SEARCH_MS;
     this.source = '';
     this.since = 0;
     this.error = null;

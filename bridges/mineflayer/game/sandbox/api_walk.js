@@ -42,20 +42,22 @@ const TICKS = { name: 'ticks', type: 'integer', min: 1, max: 12000, default: 240
 /**
  * Milliseconds of searching in a tick: some 250 nodes on the clock of a world (agents.js), 25,000 in
  * the 5 s after which a search gives up. With the library's 40 a search in vain takes 0.4 s a tick.
+ * By the real clock it is what others of the process may have to wait.
  */
 const SEARCH_MS = 5;
+const SEARCH_REAL_MS = 25;
 
 /** Required late: whoever replaces the clock must do so before this library keeps a reference. */
-function pathfinder(bot) {
+function pathfinder({ bot, embedded }) {
   const library = require('mineflayer-pathfinder');
   if (!bot.pathfinder) bot.loadPlugin(library.pathfinder);
-  bot.pathfinder.tickTimeout = SEARCH_MS;
+  bot.pathfinder.tickTimeout = embedded ? SEARCH_MS : SEARCH_REAL_MS;
   return library;
 }
 
 function makeGoal(agent, { kind, x, y, z, range, entity }) {
   const { bot } = agent;
-  const { goals } = pathfinder(bot);
+  const { goals } = pathfinder(agent);
   switch (kind) {
     case 'GoalNear': return new goals.GoalNear(x, y, z, range);
     case 'GoalXZ': return new goals.GoalXZ(x, z);
@@ -81,7 +83,7 @@ const REASONS = {
 
 async function goto(agent, [goalData], signal) {
   const { bot } = agent;
-  pathfinder(bot);
+  pathfinder(agent);
   const goal = makeGoal(agent, goalData);
   stillWanted(signal);
   signal.addEventListener('abort', () => halt(bot));
@@ -98,12 +100,13 @@ async function goto(agent, [goalData], signal) {
 }
 
 function setGoal(agent, [goal, dynamic]) {
-  pathfinder(agent.bot);
+  pathfinder(agent);
   agent.bot.pathfinder.setGoal(goal ? makeGoal(agent, goal) : null, dynamic);
 }
 
-function setMovements({ bot }, [settings]) {
-  const { Movements } = pathfinder(bot);
+function setMovements(agent, [settings]) {
+  const { bot } = agent;
+  const { Movements } = pathfinder(agent);
   const movements = new Movements(bot);
   for (const [name, value] of Object.entries(settings)) {
     if (value === undefined) continue;
