@@ -3,9 +3,12 @@
  * What is around an agent: the 27 blocks at its feet, light, sky and biome, the entities it senses.
  */
 
+const { plain } = require('./events');
+
 const SEA_LEVEL = 63; // of the overworld, all versions up to 1.21
 const DAY = 24000;
-const LIVING = 8; // metadata index of a living entity's health, 1.14 to 1.16
+/** First versions, the newest first, with the metadata index of a living entity's health. */
+const HEALTH = [['1.17', 9], ['1.14', 8], ['1.10', 7], ['1.8', 6]];
 
 /**
  * Returns the brightness of the sun, 15 at noon to 4 at midnight: sky light less what the hour and
@@ -46,12 +49,19 @@ function voxels(bot, tables) {
   return { ids, flags, entries };
 }
 
+/** Returns the lowest height of a column, and the one above its highest. */
+function heights(column) {
+  const low = column.minY ?? 0;
+  return [low, low + (column.worldHeight ?? 256)];
+}
+
 /** Returns whether no block that stops light is above the head. */
 function seesSky(column, within, tables) {
   if (column === undefined) return true;
   const place = { ...within };
-  for (place.y = within.y + 1; place.y < 256; place.y++) {
-    if (place.y >= 0 && !column.sections[place.y >> 4]) place.y |= 15; // an empty section
+  const [low, top] = heights(column);
+  for (place.y = within.y + 1; place.y < top; place.y++) {
+    if (place.y >= low && !column.sections[(place.y - low) >> 4]) place.y |= 15; // an empty section
     else if (tables.states[column.getBlockStateId(place)]?.flags.blocksLight) return false;
   }
   return true;
@@ -62,7 +72,8 @@ function climate(agent, tables) {
   const { bot } = agent;
   const { x, y, z } = bot.entity.position.floored();
   const column = columnAt(bot, x, z);
-  const head = { x: x & 15, y: Math.min(255, Math.max(0, y + 1)), z: z & 15 };
+  const [low, top] = column === undefined ? [0, 256] : heights(column);
+  const head = { x: x & 15, y: Math.min(top - 1, Math.max(low, y + 1)), z: z & 15 };
   const biome = column?.getBiome(head) ?? 0;
   const rain = bot.rainState || Number(bot.isRaining);
   const thunder = bot.thunderState;
@@ -74,28 +85,29 @@ function climate(agent, tables) {
 }
 
 /** Returns the health of an entity as far as it is known: the server's, or what it told; or 0. */
-function healthOf(entity, world) {
+function healthOf(entity, world, index) {
   const own = world.serv?.entities[entity.id]?.health;
-  const told = entity.metadata?.[LIVING];
+  const told = entity.metadata?.[index];
   return own ?? (typeof told === 'number' ? told : 0);
+}
+
+/** Returns the metadata index of a living entity's health in a version; it grew with the entities. */
+function healthIndex(registry) {
+  return HEALTH.find(([version]) => registry.isNewerOrEqualTo(version))?.[1] ?? HEALTH.at(-1)[1];
 }
 
 /** Returns the custom name of an entity, or null; what a server says of it is not trusted. */
 function customName(entity) {
   const name = entity.metadata?.[2];
-  if (typeof name !== 'string' || name === '') return null;
-  try {
-    const parsed = JSON.parse(name);
-    return typeof parsed === 'string' ? parsed : parsed.text ?? null;
-  } catch {
-    return name;
-  }
+  if (name === undefined || name === null || name === '') return null;
+  return plain(name) || null;
 }
 
 /** Keeps where entities were, to say how fast they are: clients are not told of most speeds. */
 class Neighbours {
   constructor(agent) {
     this.agent = agent;
+    this.healthIndex = healthIndex(agent.bot.registry);
     this.before = new Map();
     this.beforeTick = -1;
   }
@@ -119,7 +131,7 @@ class Neighbours {
         distance: here.distanceTo(at),
         offset: at.minus(here),
         speed: at.minus(was).scaled(1 / ticks),
-        health: healthOf(entity, world),
+        health: healthOf(entity, world, this.healthIndex),
         target: agent.isTarget(entity)
       });
     }
@@ -129,4 +141,4 @@ class Neighbours {
   }
 }
 
-module.exports = { voxels, climate, Neighbours, sunBrightness, customName };
+module.exports = { voxels, climate, Neighbours, sunBrightness, customName, healthIndex };

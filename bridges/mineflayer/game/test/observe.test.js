@@ -7,7 +7,7 @@ const { Game } = require('../game');
 const { Columns, LAYOUT } = require('../observe/columns');
 const { Senses } = require('../observe/senses');
 const { tablesOf } = require('../observe/tables');
-const { sunBrightness } = require('../observe/surroundings');
+const { sunBrightness, climate, customName, healthIndex } = require('../observe/surroundings');
 const { plain } = require('../observe/events');
 const { shareVersion } = require('../libraries');
 
@@ -318,4 +318,34 @@ test('reasons are read as text, whatever form a server gives them', () => {
     'sleep.players_sleeping 1 2');
   assert.strictEqual(plain('just words'), 'just words');
   assert.strictEqual(plain({ translate: 'multiplayer.disconnect.banned' }), 'multiplayer.disconnect.banned');
+});
+
+test('light and sky are those of the height, also in a world that is taller and deeper', () => {
+  const version = '1.20.4';
+  shareVersion(version);
+  const registry = require('prismarine-registry')(version);
+  const column = new (require('prismarine-chunk')(registry))({ minY: -64, worldHeight: 384 });
+  const stone = registry.blocksByName.stone.defaultState;
+  const tables = tablesOf(registry);
+  const seen = (y) => climate({
+    timeOfDay: () => 6000,
+    bot: { registry, entity: { position: new Vec3(3, y, 3) }, rainState: 0, thunderState: 0,
+      world: { async: { columns: { '0,0': column } } } }
+  }, tables);
+  for (const [y, level] of [[-39, 4], [281, 9]]) column.setBlockLight(new Vec3(3, y, 3), level);
+  assert.deepStrictEqual([-40, 280].map((y) => seen(y).light[0]), [4, 9]);
+  assert.deepStrictEqual([-40, 280].map((y) => seen(y).sky), [true, true]);
+  column.setBlockStateId(new Vec3(3, 300, 3), stone);
+  assert.deepStrictEqual([-40, 280, 310].map((y) => seen(y).sky), [false, false, true]);
+});
+
+test('health and names are found where a version tells them', () => {
+  const indices = ['1.8.8', '1.9.4', '1.12.2', '1.16.5', '1.20.4'].map((version) =>
+    healthIndex(require('prismarine-registry')(version)));
+  assert.deepStrictEqual(indices, [6, 6, 7, 8, 9]);
+  const named = (value) => customName({ metadata: { 2: value } });
+  assert.strictEqual(named('Dinner'), 'Dinner');
+  assert.strictEqual(named('{"text":"Dinner","extra":["bone"]}'), 'Dinnerbone');
+  assert.strictEqual(named({ type: 'string', value: 'Dinner' }), 'Dinner');
+  assert.deepStrictEqual([undefined, null, ''].map(named), [null, null, null]);
 });
