@@ -113,7 +113,8 @@ def collect(
     if config.actors or config.inference.actors:
         require_session(config.ray.address)
     with contextlib.ExitStack() as stack:
-        run = RunDirectory.create(config.output, plan.config, resume=session.resume)
+        opened = RunDirectory.opened(config.output, plan.config, resume=session.resume)
+        run = stack.enter_context(opened)
         set_up_logging(config.log.level, run.log)
         stack.enter_context(about(run=run.run_id))
         recorder = stack.enter_context(_recorder(plan, run)) if config.recording.enabled else None

@@ -23,7 +23,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -32,13 +33,19 @@ from typing import Any
 
 from rollout.config import RunConfig, load_config, resolved, write_config
 from rollout.configuration.files import write_atomically
-from rollout.errors import ConfigError, RunDirectoryError
+from rollout.errors import ConfigError, InputError, RunDirectoryError
 from rollout.host.processes import RUN_ID
 
 _SWEEP, _SWEEP_RUN = "WANDB_SWEEP_ID", "WANDB_RUN_ID"  # set by `wandb agent`
 
 RUNS_DIR = "GAMUT_RUNS_DIR"
 """Environment variable: the folder that relative output directories lie in."""
+
+_BEGINNING = {
+    *("run.json", "config.yaml", "metrics.jsonl", "run.log"),
+    *("dataset/dataset.json", "dataset/dataset.lock"),
+}
+"""Files of a run in which nothing was recorded, but for the mirror's."""
 
 _IN_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _PACKAGES = ("gamut", "ray", "torch", "numpy", "gymnasium", "pyarrow")
@@ -142,6 +149,29 @@ class RunDirectory:
                 f"output {folder} cannot be used: {error.strerror or error}; choose another output"
             ) from error
         return run
+
+    @classmethod
+    @contextmanager
+    def opened(cls, path: Path | str, config: RunConfig, *, resume: bool) -> Iterator[RunDirectory]:
+        """As ``create``, for the whole of a run: a new one that proves to be wrong input goes away.
+
+        What is wrong shows at the launch at times, as a game that is not installed. Nothing was
+        recorded then, so the corrected command finds the place as free as it was.
+        """
+        run = cls.create(path, config, resume=resume)
+        try:
+            yield run
+        except InputError:
+            if run.resume_count == 0 and run._unused():
+                shutil.rmtree(run.path, ignore_errors=True)
+            raise
+
+    def _unused(self) -> bool:
+        """Whether there is nothing in it but what every run begins with."""
+        files = [p.relative_to(self.path) for p in self.path.rglob("*") if not p.is_dir()]
+        known = (str(p) in _BEGINNING or p.parts[0] == self.wandb.name for p in files)
+        measured = self.metrics.exists() and self.metrics.stat().st_size > 0
+        return all(known) and not measured
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Writes ``summary.json`` in one step: readers see the old one or the new one.

@@ -72,7 +72,8 @@ def evaluate(config: EvaluateConfig, session: Session) -> str | None:
     if config.actors or config.inference.actors:
         require_session(config.ray.address)
     with contextlib.ExitStack() as stack:
-        run = RunDirectory.create(config.output, plan.config, resume=session.resume)
+        opened = RunDirectory.opened(config.output, plan.config, resume=session.resume)
+        run = stack.enter_context(opened)
         set_up_logging(config.log.level, run.log)
         stack.enter_context(about(run=run.run_id))
         _require_same_players(plan, run)

@@ -85,7 +85,8 @@ def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) 
     }
     require_session(config.ray.address)
     with contextlib.ExitStack() as stack:
-        run = RunDirectory.create(plan.config.output, plan.config, resume=session.resume)
+        opened = RunDirectory.opened(plan.config.output, plan.config, resume=session.resume)
+        run = stack.enter_context(opened)
         stack.enter_context(_alone(run))
         set_up_logging(config.log.level, run.log)
         stack.enter_context(about(run=run.run_id))

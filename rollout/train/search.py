@@ -49,7 +49,8 @@ def search(config: SearchConfig, session: Session) -> str | None:
     plan = TrainPlan.make(config.trial(first, config.output))
     require_session(config.ray.address)
     with contextlib.ExitStack() as stack:
-        run = RunDirectory.create(config.output, config, resume=session.resume)
+        opened = RunDirectory.opened(config.output, config, resume=session.resume)
+        run = stack.enter_context(opened)
         set_up_logging(config.log.level, run.log)
         stack.enter_context(about(run=run.run_id))
         metrics = stack.enter_context(

@@ -73,6 +73,7 @@ def test_packages_that_are_missing(tmp_path):
     assert found.returncode == 2, found.stderr
     assert "its packages are not installed" in found.stderr
     assert "run `make mineflayer`, or `python -m bridges.mineflayer.setup`" in found.stderr
+    assert not (tmp_path / "run").exists(), "the place is free for the next try"
 
 
 @needs_packages

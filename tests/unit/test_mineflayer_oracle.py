@@ -14,6 +14,8 @@ from rollout.api import Start
 from rollout.errors import ConfigError, InputError, UnknownNameError
 from rollout.tasks import load_task
 
+pytestmark = pytest.mark.heavy
+
 BRIDGE = MineflayerBridge(actions="code")
 TASK = "techtree_1_stone_pickaxe"
 

@@ -7,6 +7,8 @@ from benchmarks import mineflayer_oracles as table
 from benchmarks.mineflayer_oracles import Case
 from rollout.api import Outcome
 
+pytestmark = pytest.mark.heavy
+
 OAK = "harvest_1_oak_log"
 PART = {"won": 0, "of": 3, "ticks": None, "progress": 0.0}
 

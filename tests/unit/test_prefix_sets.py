@@ -16,6 +16,8 @@ from rollout.api import prefix as prefix_module
 from rollout.api.prefix import MOST, PrefixStates, _apply, take_prefix
 from rollout.errors import StateError, UnknownNameError
 
+pytestmark = pytest.mark.heavy
+
 PAPER = StateSpace(
     (
         Factor("equipment", range(771)),

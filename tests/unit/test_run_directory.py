@@ -8,7 +8,7 @@ import yaml
 
 from rollout import run_directory
 from rollout.config import LogConfig, RunConfig, Section, key, load_config, make_config
-from rollout.errors import RunDirectoryError
+from rollout.errors import ConfigError, GameError, RunDirectoryError
 from rollout.run_directory import RunDirectory, absolute, versions
 
 
@@ -183,6 +183,44 @@ def test_a_configuration_of_another_version_is_said() -> None:
     run.config_file.write_text("output: run\nseeed: 3\n")
     with pytest.raises(RunDirectoryError, match=r"cannot be resumed: .*seeed"):
         create("run", resume=True)
+
+
+def fail_in(path: str, error: Exception, *files: str, resume: bool = False) -> None:
+    def live() -> None:
+        with RunDirectory.opened(path, config(), resume=resume) as run:
+            run.metrics.touch()
+            for name in ("run.log", "dataset/dataset.json", "wandb/offline/files/a", *files):
+                (run.path / name).parent.mkdir(parents=True, exist_ok=True)
+                (run.path / name).write_text("x")
+            raise error
+
+    with pytest.raises(type(error)):
+        live()
+
+
+def test_a_new_run_that_proves_to_be_wrong_input_goes_away(tmp_path: Path) -> None:
+    """So that the corrected command may have the same output."""
+    fail_in("run", ConfigError("the game is not installed"))
+    assert not (tmp_path / "run").exists()
+    assert create("run").resume_count == 0
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["dataset/journal-0.arrow", "checkpoints/000001/about.json", "summary.json", "metrics.jsonl"],
+)
+def test_what_was_recorded_stays_whatever_it_ends_with(tmp_path: Path, file: str) -> None:
+    fail_in("run", ConfigError("wrong after all"), file)
+    assert (tmp_path / "run" / file).read_text() == "x"
+    assert (tmp_path / "run" / "run.json").exists()
+
+
+def test_a_run_stays_that_failed_or_was_begun_before(tmp_path: Path) -> None:
+    fail_in("failed", GameError("it died"))
+    create("begun")
+    fail_in("begun", ConfigError("the game is not installed here"), resume=True)
+    for name in ("failed", "begun"):
+        assert (tmp_path / name / "run.json").exists()
 
 
 def test_the_summary_is_written_in_one_step() -> None:

@@ -27,6 +27,8 @@ from rollout.cluster.tokens import find_token, given_mode, set_mode, write_own_t
 from rollout.errors import ConfigError
 from rollout.host.session import ray_session, require_session
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[2]
 VARIABLES = (
     "RAY_AUTH_MODE",

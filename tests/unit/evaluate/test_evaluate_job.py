@@ -24,6 +24,8 @@ from rollout.host import PlayOptions
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
+pytestmark = pytest.mark.heavy
+
 AGENTS = """
 import numpy as np
 

@@ -12,6 +12,8 @@ from rollout.evaluate.figure import draw
 from rollout.evaluate.figure_sheet import DPI, Sheet
 from tests.unit.evaluate.sweep_tables import BASE, sweep_table
 
+pytestmark = pytest.mark.heavy
+
 WORDS = {"title": "Hunt sheep", "metric_label": "share of the sheep killed"}
 ARMS = {
     **BASE,

@@ -106,6 +106,7 @@ def test_planned_restarts_lose_nothing(tmp_path, width, isolation):
     assert not list((tmp_path / "a").glob("instance-*"))
 
 
+@pytest.mark.heavy
 def test_a_seat_without_budget_rests_while_others_play(tmp_path):
     """The first game and its successor crash; the third in that seat comes after its rest."""
     good, bad = FakeBridge(), FakeBridge(crash_on_step=2.0)

@@ -13,6 +13,8 @@ from rollout.train.batch import env_steps, join
 from rollout.train.ppo import PpoLearner, PpoSettings, Update, make_optimizer
 from tests.unit.train.learning_tools import Likes, make_schedule, network_of, sampling, small
 
+pytestmark = pytest.mark.heavy
+
 BRIDGE = FakeBridge(side=4)
 
 

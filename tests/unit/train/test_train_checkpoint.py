@@ -26,6 +26,8 @@ from rollout.train.playing import CheckpointPolicy
 from rollout.train.ppo import PpoLearner, PpoSettings, Update, make_optimizer
 from tests.unit.train.learning_tools import RichBridge, made_up_batch, network_of, small
 
+pytestmark = pytest.mark.heavy
+
 BRIDGE = RichBridge()
 OPTIONS = {"hidden": [16], "columns": ["cell", "position"], "memory": "gru", "memory_size": 12}
 
