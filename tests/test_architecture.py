@@ -3,6 +3,7 @@
 import ast
 import importlib
 import importlib.util
+import os
 import subprocess
 import sys
 import tomllib
@@ -43,8 +44,12 @@ GAME_LIBRARIES = ("crafter", "ale_py", "minigrid", "pygame", "ray", "torch")
 
 
 def sources(*folders):
-    found = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
-    return sorted(path for path in found if "node_modules" not in path.parts)  # those of others
+    found = []
+    for folder in folders:
+        for place, within, files in os.walk(ROOT / folder):
+            within[:] = [each for each in within if each != "node_modules"]  # those of others
+            found += [Path(place, file) for file in files if file.endswith(".py")]
+    return sorted(found)
 
 
 def name(path):
