@@ -11,7 +11,10 @@ use it, and one that is asked for is never skipped in silence.
 
 from __future__ import annotations
 
+import sys
+from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 from rollout.errors import ContractError, InputError, UnknownNameError
@@ -81,7 +84,21 @@ def load_plugin(group: Group, name: str) -> type:
 def _points(group: str) -> EntryPoints:
     if group not in GROUPS:
         raise UnknownNameError("plug-in group", group, GROUPS)
-    return entry_points(group=f"gamut.{group}")
+    return _installed(f"gamut.{group}", tuple((place, _changed(place)) for place in sys.path))
+
+
+@lru_cache(maxsize=8)
+def _installed(group: str, _places: tuple[tuple[str, int], ...]) -> EntryPoints:
+    """Reads what is installed, once: hundreds of files, whenever a plug-in is named."""
+    return entry_points(group=group)
+
+
+def _changed(place: str) -> int:
+    """When something was last installed into a folder of the path, or taken away."""
+    try:
+        return Path(place or ".").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _distribution(point: EntryPoint) -> str:

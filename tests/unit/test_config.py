@@ -96,7 +96,7 @@ def plugins() -> Iterator[None]:
     for cls in (Game, Player, Named, Plain, Hidden):
         setattr(module, cls.__name__, cls)
 
-    def entry_points(*, group: str) -> EntryPoints:
+    def installed(group: str, _: object) -> EntryPoints:
         found = PLUGINS[group.removeprefix("gamut.")]
         return EntryPoints(
             EntryPoint(name, f"config_test_plugins:{cls}", group) for name, cls in found.items()
@@ -104,7 +104,7 @@ def plugins() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "config_test_plugins", module)
-        patch.setattr(registry, "entry_points", entry_points)
+        patch.setattr(registry, "_installed", installed)
         yield
 
 

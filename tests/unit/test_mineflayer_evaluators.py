@@ -20,6 +20,8 @@ from rollout.api import Frame, Outcome, Start
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.testing.evaluator_checks import check_evaluator
 
+pytestmark = pytest.mark.heavy
+
 SPEC = MineflayerBridge().spec
 RUNNING, SUCCESS, FAILURE = (int(outcome) for outcome in Outcome)
 

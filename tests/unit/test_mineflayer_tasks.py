@@ -35,13 +35,13 @@ BRIDGES = {"mineflayer": "bridges.mineflayer:MineflayerBridge"}
 def installed(monkeypatch):
     """What pyproject.toml names, whether or not it was installed again since."""
 
-    def points(*, group):
+    def points(group, _):
         ours = {"gamut.bridges": BRIDGES, "gamut.evaluators": EVALUATORS}.get(group, {})
         others = [point for point in entry_points(group=group) if point.name not in ours]
         mine = [EntryPoint(name, target, group) for name, target in ours.items()]
         return EntryPoints([*others, *mine])
 
-    monkeypatch.setattr(registry, "entry_points", points)
+    monkeypatch.setattr(registry, "_installed", points)
 
 
 # Ids ---------------------------------------------------------------------------------------------

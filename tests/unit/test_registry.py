@@ -33,6 +33,13 @@ def test_a_package_adds_a_plugin_by_its_entry_point(install) -> None:
     assert "reg_mine" not in names("policies")
 
 
+def test_what_is_installed_later_is_found(install) -> None:
+    for name in ("reg_first", "reg_second"):
+        assert name not in names("bridges")
+        install(name, f"[gamut.bridges]\n{name} = {name}:Mine\n", **{name: "class Mine: ..."})
+        assert name in names("bridges")
+
+
 def test_names_are_sorted_and_import_nothing(install) -> None:
     install("reg_b", "[gamut.policies]\nzz = reg_b:X\naa = reg_b:Y\n", reg_b="raise SystemError")
     assert {"aa", "zz"} <= set(names("policies"))

@@ -31,6 +31,8 @@ from rollout.cluster.resources import Node, actor_options, require_resources
 from rollout.cluster.submit import describe, read_order, run
 from rollout.errors import ConfigError
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "configs" / "cluster"
 HERE = "http://127.0.0.1:8265"

@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +54,15 @@ class WalkBridge(FakeBridge):
 def installed(monkeypatch):
     monkeypatch.setattr(FakeBridge, "WalkBridge", WalkBridge, raising=False)
 
-    def points(*, group):
+    others = registry._installed
+
+    def points(group, places):
         if group == "gamut.bridges":
             target = "rollout.testing.fakes:FakeBridge.WalkBridge"
             return EntryPoints([EntryPoint("walks", target, group)])
-        return entry_points(group=group)
+        return others(group, places)
 
-    monkeypatch.setattr(registry, "entry_points", points)
+    monkeypatch.setattr(registry, "_installed", points)
 
 
 def test_a_name_makes_a_task_with_the_options_it_needs():

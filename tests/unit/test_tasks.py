@@ -79,7 +79,7 @@ def plugins() -> Iterator[None]:
         "evaluators": {"game_reward": "GameReward", "count": "Count", "both": "Both"},
     }
 
-    def entry_points(*, group: str) -> EntryPoints:
+    def installed(group: str, _: object) -> EntryPoints:
         found = plugins[group.removeprefix("gamut.")]
         return EntryPoints(
             EntryPoint(name, f"tasks_test_plugins:{cls}", group) for name, cls in found.items()
@@ -87,7 +87,7 @@ def plugins() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "tasks_test_plugins", module)
-        patch.setattr(registry, "entry_points", entry_points)
+        patch.setattr(registry, "_installed", installed)
         yield
 
 

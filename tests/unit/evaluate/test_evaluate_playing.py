@@ -21,6 +21,8 @@ from rollout.host import PlayOptions, PoolOptions, Supervision
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
+pytestmark = pytest.mark.heavy
+
 SPACE = FakeBridge().spec.state_space
 TASK = Task("t", "", SPACE, FakeEvaluator(), Limits(steps=25))
 SPLITS = Splits(SPACE)

@@ -21,6 +21,8 @@ from rollout.evaluate.legs import (
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
+pytestmark = pytest.mark.heavy
+
 BRIDGE = FakeBridge()
 SPACE = BRIDGE.spec.state_space
 TASK = Task("t", "", SPACE, FakeEvaluator(), Limits(steps=10))

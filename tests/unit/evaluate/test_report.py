@@ -16,6 +16,8 @@ from rollout.evaluate.statistics import wilson
 from rollout.host.schedule import Visits
 from tests.unit.evaluate.sweep_tables import BASE, lose, report_of, sweep_table
 
+pytestmark = pytest.mark.heavy
+
 ARMS = {
     **BASE,
     ("prefix", 16): {"train": 0.9, "test": 0.3},

@@ -20,6 +20,8 @@ from rollout.evaluate.statistics import (
 from rollout.evaluate.statistics.components import part, resampled
 from rollout.evaluate.statistics.coverage import EPISODES_AS_RUNS, World, coverage, table
 
+pytestmark = pytest.mark.heavy
+
 SHAPES = st.tuples(st.integers(2, 5), st.integers(2, 12), st.integers(1, 3))
 
 

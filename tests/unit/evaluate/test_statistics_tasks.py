@@ -6,6 +6,8 @@ import pytest
 from rollout.errors import ConfigError
 from rollout.evaluate.statistics import iqm, performance_profile, probability_of_improvement
 
+pytestmark = pytest.mark.heavy
+
 TASKS = ("a", "b", "c", "d", "e", "f", "g")
 
 

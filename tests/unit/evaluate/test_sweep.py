@@ -3,13 +3,12 @@
 import json
 import re
 import shutil
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pytest
 import yaml
 
-from rollout import registry
 from rollout.cli import main
 from rollout.config import load_config
 from rollout.data.tables import read_table
@@ -29,12 +28,6 @@ def by_place(observations, details, explore):
     x, y = (observations["position"] * 7).round().astype(int).T
     return np.where((x + y + explore) % 3 == 0, 4, (3 * x + 5 * y) % 5)
 """
-
-
-@pytest.fixture(autouse=True)
-def installed_plugins(monkeypatch):
-    """Reads which plug-ins are installed once, and not each time one is named."""
-    monkeypatch.setattr(registry, "_points", cache(registry._points))
 
 
 @pytest.fixture

@@ -1,11 +1,10 @@
 """Wrong input of ``scripts/sweep.py``: status 2 before anything is launched, both sides named."""
 
-from functools import cache, partial
+from functools import partial
 
 import pytest
 import yaml
 
-from rollout import registry
 from rollout.api import Splits
 from rollout.cli import main
 from rollout.config import load_config, make_config, resolved
@@ -15,13 +14,10 @@ from rollout.evaluate.sweep_config import SweepConfig
 from rollout.testing.fakes import FakeBridge
 from tests.unit.evaluate.sweep_trainer import TRAINER
 
+pytestmark = pytest.mark.heavy
+
 TEST_STATE = Splits(FakeBridge().spec.state_space, test=30, validation=0).take("test", 10)[3].index
 TRAIN_STATE = Splits(FakeBridge().spec.state_space, test=30, validation=0).take("train", 1)[0].index
-
-
-@pytest.fixture(autouse=True)
-def installed_plugins(monkeypatch):
-    monkeypatch.setattr(registry, "_points", cache(registry._points))
 
 
 @pytest.fixture

@@ -28,6 +28,8 @@ from rollout.testing import check_policy
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
+pytestmark = pytest.mark.heavy
+
 BRIDGE = FakeBridge()
 TASK = Task("t", "", BRIDGE.spec.state_space, FakeEvaluator(), Limits(steps=25))
 STATES = Splits(TASK.state_space).take("train", 40)

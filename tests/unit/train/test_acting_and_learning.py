@@ -21,6 +21,8 @@ from tests.unit.train.learning_tools import (
     small,
 )
 
+pytestmark = pytest.mark.heavy
+
 SEEN = ("cell", "image", "position")
 POLICIES = {
     "mlp": {"columns": ("cell", "position")},

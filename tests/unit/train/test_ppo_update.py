@@ -19,6 +19,8 @@ from tests.unit.train.learning_tools import (
     small,
 )
 
+pytestmark = pytest.mark.heavy
+
 BRIDGE = FakeBridge(side=4)
 ONCE = PpoSettings(minibatches=1, epochs=1, gamma=0.9, max_grad_norm=None)
 

@@ -6,6 +6,8 @@ from rollout.config import make_config
 from rollout.errors import ConfigError
 from rollout.train.search_config import SearchConfig
 
+pytestmark = pytest.mark.heavy
+
 BASE = {
     "output": "runs/search",
     "train": {"bridge": {"name": "gymnasium"}, "env_steps": 1000},

@@ -15,6 +15,8 @@ from rollout.train.config import (
 )
 from rollout.train.plan import TrainPlan
 
+pytestmark = pytest.mark.heavy
+
 
 def config(**changes):
     """A small training run of the fake game; keys with dots set parts of sections."""

@@ -13,6 +13,8 @@ from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
 from rollout.train.train import train
 
+pytestmark = pytest.mark.heavy
+
 BASE = {
     "bridge": {"name": "fake"},
     "policy": {"name": "actor_critic", "hidden": [16], "columns": ["position"]},
