@@ -38,7 +38,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
     return [sys.executable, str(SCRIPT), "--config", str(config), *arguments]
 
 
-def run(folder: Path, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess:
+def run(folder: Path, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess:
     done = command(folder, *arguments)
     return subprocess.run(
         done, cwd=ROOT, capture_output=True, text=True, timeout=timeout, check=False

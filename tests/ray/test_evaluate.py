@@ -106,7 +106,7 @@ def ended(folder: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def wait_for(condition, seconds=60.0):
+def wait_for(condition, seconds=600.0):
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it took too long"

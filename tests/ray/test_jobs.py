@@ -105,7 +105,7 @@ def cluster():
 
 
 def wait_for_dashboard(url, head, log):
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline and head.poll() is None:
         with contextlib.suppress(ConfigError):
             return require_dashboard(url)

@@ -91,7 +91,7 @@ def command(folder: Path, *arguments: str) -> list[str]:
     return [sys.executable, str(SCRIPT), "--config", str(folder / "config.yaml"), *arguments]
 
 
-def run(folder: Path, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess:
+def run(folder: Path, *arguments: str, timeout: float = 600) -> subprocess.CompletedProcess:
     """Runs ``scripts/train.py`` to its end."""
     return subprocess.run(
         command(folder, *arguments),
@@ -118,7 +118,7 @@ def same_weights(one: Mapping[str, torch.Tensor], other: Mapping[str, torch.Tens
     return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
 
 
-def wait_for(condition, seconds: float = 60.0) -> bool:
+def wait_for(condition, seconds: float = 600.0) -> bool:
     """Waits until a condition holds; returns whether it did in time."""
     pause = threading.Event()
     for _ in range(int(seconds / 0.02)):

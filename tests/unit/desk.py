@@ -78,7 +78,7 @@ class Desk:
         windows = self.do("search", "--class", "gamut").split()
         return self.do("getwindowname", windows[-1]) if windows else ""
 
-    def wait_for(self, found, *, program, within_s=120):
+    def wait_for(self, found, *, program, within_s=600):
         """Waits until ``found(title)`` holds; fails with what the program said if it ends first."""
         end = time.monotonic() + within_s
         while time.monotonic() < end:

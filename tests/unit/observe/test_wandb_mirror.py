@@ -95,7 +95,7 @@ def write(metrics: Metrics, first: int, count: int) -> list[int]:
     return numbers
 
 
-def wait_for(condition, seconds: float = 20.0) -> None:
+def wait_for(condition, seconds: float = 300.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come to pass"
