@@ -280,7 +280,7 @@ def summary_of(folder: Path) -> dict:
 
 
 def test_a_collection_is_the_same_with_two_inference_actors_and_without(tmp_path):
-    without = run("collect.py", tmp_path / "without", COLLECT)
+    without = run("collect.py", tmp_path / "without", {**COLLECT, "actors": 0})
     assert without.returncode == 0, without.stderr
     asked = {**COLLECT, "inference": {"actors": 2, "wait_ms": 2.0, "cpus": 0.5}}
     done = run("collect.py", tmp_path / "with", asked)
@@ -292,9 +292,20 @@ def test_a_collection_is_the_same_with_two_inference_actors_and_without(tmp_path
     told = summary_of(tmp_path / "with")["inference"]
     assert told["actors"] == 2
     assert told["requests"] > 0
-    # Resumed, it may have other actors: they decide how it is carried out, not what comes out.
-    again = run("collect.py", tmp_path / "with", {**asked, "inference": {"actors": 1}}, "--resume")
+
+
+@pytest.mark.long
+def test_a_collection_goes_on_with_other_inference_actors(tmp_path):
+    """They decide how it is carried out, not what comes out."""
+    asked = {**COLLECT, "actors": 1, "episodes": 4, "inference": {"actors": 2, "cpus": 0.5}}
+    for name in ("whole", "broken"):
+        episodes = 4 if name == "whole" else 2
+        done = run("collect.py", tmp_path / name, {**asked, "episodes": episodes})
+        assert done.returncode == 0, done.stderr
+    more = {**asked, "inference": {"actors": 1}}
+    again = run("collect.py", tmp_path / "broken", more, "--resume")
     assert again.returncode == 0, again.stderr
+    assert episodes_of(tmp_path / "broken") == episodes_of(tmp_path / "whole")
 
 
 def test_more_gpus_than_there_are_is_wrong_input(tmp_path):

@@ -140,6 +140,7 @@ def test_killed_at_any_moment_it_goes_on(folder):
     same(resumed, table_of(folder / "here"))
 
 
+@pytest.mark.long
 def test_runs_that_die_or_hang_are_tried_again_and_the_others_go_on(folder):
     faults = folder / "faults"
     (faults / "random-n6-s0.die").write_text("1")

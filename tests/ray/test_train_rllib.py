@@ -130,6 +130,7 @@ def test_a_killed_runner_comes_back_and_skips_nothing(build):
     assert [i.update for i in iterations] == list(range(1, len(iterations) + 1))
 
 
+@pytest.mark.long
 def test_a_runner_that_hangs_is_replaced(build, tmp_path):
     """A game that hangs in the runner's own process: only the algorithm can notice."""
     marker = tmp_path / "once"

@@ -1,14 +1,26 @@
 """Worlds made by hand for the tests of blockworld: flat, empty, and nobody there but the player."""
 
+import numba
 import numpy as np
+from numba.core import config
 
 from bridges.blockworld import blocks
+from bridges.blockworld.compiled import cache_folder
 from bridges.blockworld.items import NUMBER
 from bridges.blockworld.species import HEALTH
 from bridges.blockworld.species import NUMBER as SPECIES
 from bridges.blockworld.world import CONTROLS, HEIGHT, SIZE, WORLD, set_block
 
 MIDDLE = SIZE // 2 + 0.5
+
+
+def compiled(function):
+    """Compiles a function of a test, once for this version of the sources that it may call."""
+    before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder() / "tests")
+    try:
+        return numba.njit(cache=True, error_model="numpy")(function)
+    finally:
+        config.CACHE_DIR = before
 
 
 def flat_world(ground=12, seed=1):

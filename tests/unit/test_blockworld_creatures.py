@@ -2,7 +2,6 @@
 
 import math
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -45,7 +44,7 @@ from bridges.blockworld.world import (
     WANDER,
     WORLD,
 )
-from tests.unit.blockworld_scenes import MIDDLE, flat_world, give, put
+from tests.unit.blockworld_scenes import MIDDLE, compiled, flat_world, give, put
 
 pytestmark = [pytest.mark.heavy]
 
@@ -53,7 +52,7 @@ GROUND = 12
 NOON, NIGHT = 6_000, 18_000
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def run(worlds, ticks):
     """Lets everything but hands and body live for some ticks."""
     w = worlds[0]
@@ -68,33 +67,33 @@ def run(worlds, ticks):
         tick_drops(w)
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def add(worlds, kind, x, z, y):
     return add_creature(worlds[0], kind, x, y, z)
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def strike(worlds, n):
     combat.strike(worlds[0], n)
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def hurt(worlds, amount, from_x, from_z, cause):
     return combat.hurt_player(worlds[0], amount, from_x, from_z, cause)
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def wound(worlds, n, amount, by_player):
     w = worlds[0]
     return combat.hurt_creature(w, n, amount, w.x, w.z, by_player)
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def drop(worlds, item, count, wear, x, y, z):
     return spawn_drop(worlds[0], item, count, wear, x, y, z)
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def fly(worlds, x, y, z, vx, vy, vz):
     return shoot(worlds[0], x, y, z, vx, vy, vz)
 

@@ -1,6 +1,5 @@
 """How the player of blockworld moves: Minecraft's figures, walls, water, edges, falls."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,7 +20,7 @@ from bridges.blockworld.world import (
     SNEAK,
     SPRINT,
 )
-from tests.unit.blockworld_scenes import MIDDLE, flat_world, put
+from tests.unit.blockworld_scenes import MIDDLE, compiled, flat_world, put
 
 pytestmark = [pytest.mark.heavy]
 
@@ -29,7 +28,7 @@ GROUND = 12
 SAND_BOX = 26, 39  # columns in which random terrain is laid
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def run(worlds, keys, ticks):
     """Plays keys for some ticks; returns x, y, z after each."""
     w = worlds[0]
@@ -42,7 +41,7 @@ def run(worlds, keys, ticks):
     return path
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def overlaps(worlds):
     """Whether the player's body is in a solid block, by every block of the world around it."""
     w = worlds[0]
