@@ -8,6 +8,10 @@ from hypothesis import HealthCheck, settings
 # imports Ray, which reads it once.
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 os.environ.setdefault("WANDB_MODE", "disabled")
+# A node of Ray ends itself when its own helpers or workers are not up in half a minute or one,
+# which a busy machine may well need.
+os.environ.setdefault("RAY_agent_register_timeout_ms", "600000")
+os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
 # Tests call the parts of blockworld's compiled code, not only its entry points.
 os.environ.setdefault("GAMUT_CALL_INNER", "1")
 

@@ -6,6 +6,7 @@ trees, never by ``ray stop``, which would end every Ray of the machine.
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -32,11 +33,20 @@ UP = "Ray runtime started"
 START_S = 120.0  # for a node to come up, on a machine that does much else
 
 
+PORTS_OF_OURS = range(20_000, 32_000)
+"""Below those that the kernel hands out: one of them might be taken before a node listens there."""
+
+
 def free_ports(number):
     """Returns ports that were free a moment ago."""
     with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(socket.create_server(("", 0))) for _ in range(number)]
-        return [each.getsockname()[1] for each in held]
+        held = []
+        for port in random.sample(PORTS_OF_OURS, len(PORTS_OF_OURS)):
+            with contextlib.suppress(OSError):
+                held.append(stack.enter_context(socket.create_server(("", port))))
+            if len(held) == number:
+                return [each.getsockname()[1] for each in held]
+    raise OSError(f"{number} ports of {PORTS_OF_OURS} were wanted, {len(held)} are free")
 
 
 def kill_all(processes, signum=signal.SIGKILL):

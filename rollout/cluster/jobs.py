@@ -8,6 +8,7 @@ import logging
 import os
 import secrets
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ STOP_SIGNAL = "RAY_JOB_STOP_SIGNAL"
 """Environment variable of a job: the signal that stops it, SIGTERM or SIGINT."""
 
 _REQUEST_S = 60.0  # most silence in one request: an upload may take longer, but not without a byte
+_AGENT_S = 60.0  # most time for a cluster that has just come up to take jobs
+_AGAIN_S = 2.0  # between two tries
+_NO_AGENT = "No available agent to submit job"
 _POLL_S = 5.0  # how often a job is asked after while its log is followed
 _SETTLE_S = 30.0  # most time for the last lines to come after a job has ended
 _LOST_S = 120.0  # most time without an answer before a job is lost from sight
@@ -99,7 +103,7 @@ def connect(dashboard: Dashboard) -> Any:
 
 
 def send(client: Any, job: Job) -> None:
-    """Sends a job.
+    """Sends a job, to a cluster that has just come up as soon as it takes any.
 
     Raises:
         ConfigError: the cluster refuses it.
@@ -111,19 +115,23 @@ def send(client: Any, job: Job) -> None:
         "entrypoint_memory": needs.pop("memory", None),
         "entrypoint_resources": needs or None,
     }
-    try:
-        with _quiet():
-            client.submit_job(
-                entrypoint=job.entrypoint,
-                runtime_env=job.runtime_env(),
-                submission_id=job.name,
-                **{k: v for k, v in given.items() if v is not None},
-            )
-    except (OSError, RuntimeError, ValueError) as error:
-        raise ConfigError(
-            f"the cluster refuses the job: {error}; nothing runs, unless it is in the list of "
-            f"`ray job list`"
-        ) from error
+    asked = {k: v for k, v in given.items() if v is not None}
+    asked |= {"runtime_env": job.runtime_env(), "submission_id": job.name}
+    end = time.monotonic() + _AGENT_S
+    while True:
+        try:
+            with _quiet():
+                client.submit_job(entrypoint=job.entrypoint, **asked)
+                return
+        except (OSError, RuntimeError, ValueError) as error:
+            # Ray says so before it has looked at the job: no node's own agent is up yet.
+            if _NO_AGENT in str(error) and time.monotonic() < end:
+                threading.Event().wait(_AGAIN_S)
+                continue
+            raise ConfigError(
+                f"the cluster refuses the job: {error}; nothing runs, unless it is in the list of "
+                f"`ray job list`"
+            ) from error
 
 
 def follow(client: Any, name: str, write: Callable[[str], object]) -> Any:

@@ -6,7 +6,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,6 +16,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from benchmarks.faults.cluster import free_ports
 from rollout.cluster.addresses import require_dashboard
 from rollout.cluster.jobs import connect
 from rollout.errors import ConfigError
@@ -38,14 +38,6 @@ PORTS = (
     "--runtime-env-agent-port",
     "--metrics-export-port",
 )
-
-
-def free_ports(number):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(number)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def end_tree(process):

@@ -526,6 +526,30 @@ def test_a_job_that_the_cluster_refuses_is_input(cluster, folder, capsys, error)
     assert f"the cluster refuses the job: {error}" in capsys.readouterr().err
 
 
+NO_AGENT = RuntimeError("status code 500: No available agent to submit job, please try again")
+
+
+@pytest.mark.parametrize(("within_s", "status"), [(60.0, 7), (0.0, 2)])
+def test_a_cluster_that_has_just_come_up_is_given_time(
+    cluster, folder, capsys, monkeypatch, within_s, status
+):
+    monkeypatch.setattr(jobs, "_AGENT_S", within_s)
+    monkeypatch.setattr(jobs, "_AGAIN_S", 0.0)
+    tries, send = [], cluster.client.submit_job
+
+    def submit_job(**given):
+        tries.append(given)
+        if len(tries) < 3:
+            raise NO_AGENT
+        send(**given)
+
+    cluster.client.submit_job = submit_job
+    assert call(folder) == status
+    assert len(tries) == (3 if within_s else 1)
+    if not within_s:
+        assert "No available agent" in capsys.readouterr().err
+
+
 # --- Resources ----------------------------------------------------------------------------------
 
 GIB = 2.0**30
