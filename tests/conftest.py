@@ -1,6 +1,7 @@
 """Set-up shared by all tests."""
 
 import os
+import re
 
 from hypothesis import HealthCheck, settings
 
@@ -18,3 +19,13 @@ os.environ.setdefault("GAMUT_CALL_INNER", "1")
 # How fast examples come says how busy the machine is, nothing about what is tested.
 settings.register_profile("gamut", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gamut")
+
+_MARKS = re.compile(r"^pytestmark = (\[\n.*?^\]|[^\n]*)", re.MULTILINE | re.DOTALL)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leaves out modules that ``make unit`` would only import to deselect all of them."""
+    if collection_path.suffix != ".py" or "not heavy" not in config.option.markexpr:
+        return None
+    marks = _MARKS.search(collection_path.read_text())
+    return True if marks and ".heavy" in marks[1] else None

@@ -22,6 +22,8 @@ from rollout.config import CollectConfig, build_plugin
 from rollout.errors import ConfigError, InputError, OutOfTurnError, SpaceError, UnknownNameError
 from rollout.tasks import load_task, task_names
 
+pytestmark = pytest.mark.heavy
+
 SPEC = BlockworldBridge().spec
 NAMES = task_names(SPEC)
 TWELVE = (

@@ -36,6 +36,8 @@ from rollout.errors import (
 )
 from rollout.tasks import bridge_and_task
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 300.0  # a deadline that a loaded machine keeps as well
 HANG_S = 0.3  # a deadline that a hang is given

@@ -15,6 +15,8 @@ from rollout.config import BridgeConfig
 from rollout.errors import ConfigError, GameStartError, UnknownNameError
 from rollout.tasks import bridge_and_task
 
+pytestmark = pytest.mark.heavy
+
 
 class Broken(gymnasium.Env):
     def __init__(self):

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from rollout.api import Permutation
 from rollout.errors import StateError
 
+pytestmark = pytest.mark.heavy
+
 KEYS = st.binary(max_size=64)
 
 

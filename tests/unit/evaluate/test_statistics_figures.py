@@ -13,6 +13,8 @@ from rollout.errors import ConfigError
 from rollout.evaluate.statistics import Estimate, arrange, geometric_mean_score, wilson
 from rollout.evaluate.statistics.estimate import t_quantile
 
+pytestmark = pytest.mark.heavy
+
 # -- Wilson -------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,8 @@ from rollout.api import check_columns, sample
 from rollout.errors import ConfigError
 from tests.unit.train.learning_tools import HUMAN
 
+pytestmark = pytest.mark.heavy
+
 MIXED = spaces.Dict(
     {
         **HUMAN.spaces,
