@@ -17,7 +17,7 @@ from rollout.errors import DatasetError
 from rollout.host.processes import marked_processes
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 60.0  # benchmarks/faults asks for ten seconds; here the machine may be busy
+LIMIT_S = 10.0  # a promise, not patience: nothing of ours is left after that
 EPISODES = 160
 CUT_S = 8.0
 

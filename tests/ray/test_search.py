@@ -35,21 +35,23 @@ def write(folder, **changes):
     (folder / "search.yaml").write_text(yaml.safe_dump(merged(settings, changes)))
 
 
-def test_a_search_tells_the_best_and_goes_on(tmp_path):
+@pytest.mark.parametrize("rates", [[1e-3], pytest.param([1e-3, 1e-4], marks=pytest.mark.long)])
+def test_a_search_tells_the_best_and_goes_on(tmp_path, rates):
     """Twice as many samples with --resume: what is done is told again and not trained again."""
-    write(tmp_path, space={"ppo.lr": [1e-3]})
+    write(tmp_path, space={"ppo.lr": rates})
     assert call(tmp_path) == 0
     first = summary(tmp_path)["results"]["trials"]
-    assert len(first) == 1
+    assert len(first) == len(rates)
     assert {t["status"] for t in first} == {"done"}
-    assert {t["point"]["ppo.lr"] for t in first} == {1e-3}
+    assert first[0]["score"] == max(t["score"] for t in first)
+    assert {t["point"]["ppo.lr"] for t in first} == set(rates)
     assert all(0.9 <= t["point"]["ppo.gamma"] < 0.99 for t in first)
     trials = sorted((tmp_path / "run" / "trials").iterdir())
     written = {p: (p / "run.log").read_text().count("goes on") for p in trials}
 
     assert call(tmp_path, "--resume", "--set", "samples=2") == 0
     second = summary(tmp_path)["results"]["trials"]
-    assert len(second) == 2
+    assert len(second) == 2 * len(rates)
     assert second[0]["score"] == max(t["score"] for t in second)
     points = [t["point"] for t in second]
     assert all(t["point"] in points for t in first)

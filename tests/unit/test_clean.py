@@ -32,7 +32,7 @@ from rollout.host.processes import (
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[2]
-LIMIT_S = 300.0
+LIMIT_S = 60.0
 
 # An owner that dies and leaves everything: a game without a guard, a folder, shared memory.
 OWNER_THAT_DIES = """

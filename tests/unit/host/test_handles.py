@@ -18,7 +18,7 @@ from rollout.testing.fakes import FakeBridge
 
 pytestmark = pytest.mark.process
 
-LIMIT_S = 300.0
+LIMIT_S = 60.0
 MOVE = {"move": np.full(1, 3)}
 
 

@@ -129,17 +129,20 @@ class Events {
   }
 }
 
-/** Returns the words of a reason that a server gave: a text, chat JSON, or a tree of NBT. */
+/** Returns the words of a reason that a server gave; whatever it gave, where there are none in it. */
 function plain(reason) {
-  let value = reason;
-  if (typeof value === 'string') {
-    try {
-      value = JSON.parse(value);
-    } catch {
-      return value;
-    }
+  return spoken(reason) || JSON.stringify(reason);
+}
+
+/** Returns the words of a text, of chat JSON, or of a tree of NBT; none are an empty text. */
+function spoken(said) {
+  if (typeof said !== 'string') return words(said);
+  try {
+    const value = JSON.parse(said);
+    return ['string', 'object'].includes(typeof value) ? words(value) : said; // a number is a text
+  } catch {
+    return said;
   }
-  return words(value) || JSON.stringify(reason);
 }
 
 function words(value) {
@@ -152,4 +155,4 @@ function words(value) {
   return own + filled + words(value.extra ?? '');
 }
 
-module.exports = { Events, plain };
+module.exports = { Events, plain, spoken };

@@ -3,7 +3,7 @@
  * What is around an agent: the 27 blocks at its feet, light, sky and biome, the entities it senses.
  */
 
-const { plain } = require('./events');
+const { spoken } = require('./events');
 
 const SEA_LEVEL = 63; // of the overworld, all versions up to 1.21
 const DAY = 24000;
@@ -98,9 +98,7 @@ function healthIndex(registry) {
 
 /** Returns the custom name of an entity, or null; what a server says of it is not trusted. */
 function customName(entity) {
-  const name = entity.metadata?.[2];
-  if (name === undefined || name === null || name === '') return null;
-  return plain(name) || null;
+  return spoken(entity.metadata?.[2]) || null;
 }
 
 /** Keeps where entities were, to say how fast they are: clients are not told of most speeds. */

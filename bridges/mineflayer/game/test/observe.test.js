@@ -347,5 +347,6 @@ test('health and names are found where a version tells them', () => {
   assert.strictEqual(named('Dinner'), 'Dinner');
   assert.strictEqual(named('{"text":"Dinner","extra":["bone"]}'), 'Dinnerbone');
   assert.strictEqual(named({ type: 'string', value: 'Dinner' }), 'Dinner');
-  assert.deepStrictEqual([undefined, null, ''].map(named), [null, null, null]);
+  assert.strictEqual(named('123'), '123');
+  assert.deepStrictEqual([undefined, null, '', '{"text":""}', {}].map(named), [null, null, null, null, null]);
 });
