@@ -2,7 +2,7 @@
 
 For games whose slots share a world (a server with several players), and for other people's
 multi-agent code: RLlib takes it as ``ray.rllib.env.wrappers.pettingzoo_env.ParallelPettingZooEnv``.
-Needs the package ``pettingzoo`` (``pip install 'gamut[pettingzoo]'``).
+Needs the package ``pettingzoo`` (``pip install -c constraints.txt -e '.[pettingzoo]'``).
 
 All agents begin together, from one state. An agent is done when the game, the task or a limit says
 so; it is gone from ``agents`` then, and its slot is given the action ``idle`` for as long as others
