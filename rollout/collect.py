@@ -23,7 +23,7 @@ from rollout.api import Bridge, ColumnSpec, Fragment, PolicyRecipe, StateSet, Ta
 from rollout.cli import Session
 from rollout.config import CollectConfig, resolved
 from rollout.data import Dataset, DatasetWriter, describe_dataset
-from rollout.errors import BudgetExhausted, ConfigError
+from rollout.errors import BudgetExhausted
 from rollout.host import PlayOptions
 from rollout.host.hosting import Fleet, HostPlan, LocalFleet, pool_options
 from rollout.host.inference import InferenceOptions, open_inference
@@ -66,11 +66,7 @@ class Plan:
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         config = config.model_copy(update={"bridge": bridge_config})
-        if config.width > bridge.spec.max_width:
-            raise ConfigError(
-                f"width={config.width}: an instance of {bridge.spec.name} holds 1 to "
-                f"{bridge.spec.max_width} slots"
-            )
+        bridge.spec.require_width(config.width)
         states = config.state_set.take(task.state_space)
         policy: PolicyRecipe = config.policy.build()
         # Built once here, so that a policy that does not fit is told before anything is launched.

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from rollout.api.labels import Labels, check_labels
 from rollout.api.state import State, StateSpace
 from rollout.api.types import Array, Bools, Columns, Details, Ints
+from rollout.errors import ConfigError
 
 NOTICE = "notice"
 """Key of ``Frame.details``: a sentence for the user on why the episode ended, where the game has
@@ -127,6 +128,21 @@ class BridgeSpec:
 
     def __post_init__(self) -> None:
         check_labels(self.action_space, self.action_labels)
+
+    def require_width(self, width: int, key: str = "width") -> None:
+        """Checks that an instance can hold so many slots.
+
+        Args:
+            width: number of slots.
+            key: what the user calls it.
+
+        Raises:
+            ConfigError: it cannot.
+        """
+        if not 1 <= width <= self.max_width:
+            raise ConfigError(
+                f"{key}={width}: an instance of {self.name} holds 1 to {self.max_width} slots"
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,12 +170,7 @@ def _game(config: SweepConfig, arm: Arm) -> Game:
     about = f"arm {arm.name!r}"
     chosen, bridge, task = _named(about, bridge_and_task, template.bridge, template.task)
     _named(f"evaluate, {about}", check_metric, e.metric, task)
-    width = e.width or template.width
-    if width > bridge.spec.max_width:
-        raise ConfigError(
-            f"evaluate.width={width}: an instance of {bridge.spec.name} holds 1 to "
-            f"{bridge.spec.max_width} slots"
-        )
+    bridge.spec.require_width(e.width or template.width, "evaluate.width")
     splits = _named(about, template.state_set.splits, task.state_space)
     sets = {TEST: _named(f"evaluate.test_states, {about}", splits.take, TEST_PART, e.test_states)}
     if e.full_states:

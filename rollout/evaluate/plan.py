@@ -53,11 +53,7 @@ class Plan:
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         config = config.model_copy(update={"bridge": bridge_config})
-        if config.width > bridge.spec.max_width:
-            raise ConfigError(
-                f"width={config.width}: an instance of {bridge.spec.name} holds 1 to "
-                f"{bridge.spec.max_width} slots"
-            )
+        bridge.spec.require_width(config.width)
         check_metric(config.metric, task)
         sets = _sets(config, task)
         recipes, numbers = _players(config, bridge, task)

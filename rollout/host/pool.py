@@ -64,11 +64,7 @@ class Pool:
 
     def __post_init__(self) -> None:
         self.spec = self.bridge.spec
-        if not 1 <= self.width <= self.spec.max_width:
-            raise ConfigError(
-                f"width={self.width}: one instance of {self.spec.name} holds 1 to "
-                f"{self.spec.max_width} slots"
-            )
+        self.spec.require_width(self.width)
         if self.instances < 1:
             raise ConfigError(f"instances={self.instances}: expected at least 1")
         self.deadlines = self.options.deadlines or self.spec.deadlines

@@ -50,11 +50,7 @@ class TrainPlan:
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         config = config.model_copy(update={"bridge": bridge_config})
         spec = bridge.spec
-        if config.width > spec.max_width:
-            raise ConfigError(
-                f"width={config.width}: an instance of {spec.name} holds 1 to {spec.max_width} "
-                f"slots"
-            )
+        spec.require_width(config.width)
         states = config.state_set.take(task.state_space)
         states.require_trainable()
         recipe: PolicyRecipe = config.policy.build()

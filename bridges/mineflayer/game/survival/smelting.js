@@ -5,6 +5,8 @@
  * "Smelting" and "Fuel", 1.16). Times are ticks, experience is points per item.
  */
 
+const { COLOURS } = require('./colours');
+
 const FOOD = {
   beef: ['cooked_beef', 0.35],
   porkchop: ['cooked_porkchop', 0.35],
@@ -50,24 +52,6 @@ const OTHER = {
   wet_sponge: ['sponge', 0.15],
 };
 
-const COLOURS = [
-  'white',
-  'orange',
-  'magenta',
-  'light_blue',
-  'yellow',
-  'lime',
-  'pink',
-  'gray',
-  'light_gray',
-  'cyan',
-  'purple',
-  'blue',
-  'brown',
-  'green',
-  'red',
-  'black',
-];
 const GEAR = [
   'sword',
   'pickaxe',

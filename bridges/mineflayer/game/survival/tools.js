@@ -8,30 +8,12 @@
 
 const { Vec3 } = require('vec3');
 const { FACES } = require('./blocks');
+const { COLOURS, SHORN } = require('./colours');
 
 const name = 'tools';
 const REACH = 5;
-/** Metadata of sheep, protocol 754: low four bits the colour, bit 4 whether shorn. */
+/** Where sheep keep their fleece, protocol 754. */
 const SHEEP_KEY = 16;
-const SHORN = 16;
-const COLOURS = [
-  'white',
-  'orange',
-  'magenta',
-  'light_blue',
-  'yellow',
-  'lime',
-  'pink',
-  'gray',
-  'light_gray',
-  'cyan',
-  'purple',
-  'blue',
-  'brown',
-  'green',
-  'red',
-  'black',
-];
 const LOGS =
   /^(oak|spruce|birch|jungle|acacia|dark_oak)_(log|wood)$|^(crimson|warped)_(stem|hyphae)$/;
 

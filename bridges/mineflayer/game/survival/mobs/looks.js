@@ -5,12 +5,12 @@
  * what it was born with: its colour, size, age and what it holds.
  */
 
+const { COLOURS, SHORN } = require('../colours');
 const { sized } = require('./kinds');
 
 const KEYS = { flags: 0, name: 2, nameShown: 3, health: 8, wool: 16, creeper: 15, size: 15 };
 /** Where each kind keeps whether it is a child; 15 for all that is not here. */
 const BABY = { piglin: 16 };
-const SHORN = 16;
 /**
  * Colours of sheep in the shares of the game: 81.8 % white, 5 % each of three, 3 % brown, the rest
  * pink.
@@ -21,24 +21,6 @@ const FLEECES = [
   ['light_gray', 0.05],
   ['brown', 0.03],
   ['pink', 0.00164],
-];
-const COLOURS = [
-  'white',
-  'orange',
-  'magenta',
-  'light_blue',
-  'yellow',
-  'lime',
-  'pink',
-  'gray',
-  'light_gray',
-  'cyan',
-  'purple',
-  'blue',
-  'brown',
-  'green',
-  'red',
-  'black',
 ];
 
 function fleece() {
