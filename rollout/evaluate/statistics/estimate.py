@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from rollout.errors import ConfigError, UnknownNameError
 
@@ -19,7 +18,6 @@ _ONE_SEED = (
     "one training seed; the training seed is the replicate, so nothing shows how another run "
     "would differ: train with at least 2 seeds, better 5"
 )
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 @dataclass(frozen=True)
@@ -123,23 +121,9 @@ def percentiles(
 def t_quantile(confidence: float, degrees: float) -> float:
     """Returns the half width of a central t interval, in standard errors.
 
-    With ``t = sqrt(degrees) tan(angle)`` the density becomes ``cos(angle) ** (degrees - 1)``: a
-    smooth function on a finite range, so 64 Gauss-Legendre nodes and a bisection find it to better
-    than 1e-8, ``degrees`` whole or not. It must be 1 or more; infinity gives the normal quantile.
+    ``degrees`` of freedom are positive, whole or not; infinity gives the normal quantile.
     """
-    if degrees > 10_000:  # the first term of the expansion about the normal leaves less than 1e-7
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
-        return z + (z**3 + z) / (4 * degrees)
-    log_total = math.lgamma(degrees / 2) - math.lgamma((degrees + 1) / 2)
-    total = math.sqrt(math.pi) * math.exp(log_total)  # the integral from -pi/2 to pi/2
-    # Beyond 40 standard errors there is nothing, and so narrow a peak needs the nodes close to it.
-    low, high = 0.0, math.pi / 2 if degrees < 100 else math.atan(40 / math.sqrt(degrees))
-    for _ in range(60):
-        middle = (low + high) / 2
-        angles = middle / 2 * (1 + _NODES)
-        inside = middle * float(_WEIGHTS @ np.cos(angles) ** (degrees - 1)) / total
-        low, high = (middle, high) if inside < confidence else (low, middle)
-    return math.sqrt(degrees) * math.tan((low + high) / 2)
+    return float(stdtrit(degrees, (1 + confidence) / 2))
 
 
 def _fixed(value: float, digits: int) -> str:
