@@ -1,6 +1,8 @@
 """What becomes of games that fail: budgets, pauses, rests, planned restarts, spares, boots."""
 
 import os
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -166,6 +168,43 @@ def test_a_spare_takes_over_at_once(tmp_path):
     pool.reset(0, [0], starts(bridge, 1))
     wait_for(pool, "reset")
     pool.close()
+
+
+@pytest.mark.process
+def test_a_spare_that_dies_while_it_waits_is_replaced(tmp_path):
+    """Else it would be handed out dead, to a game that has just failed."""
+    bridge = FakeBridge(exit_on_step=1.0)
+    rules = Supervision(restarts=50, spares=1)
+    pool = Pool(bridge, tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    pool.launch()
+    wait_for(pool, "launched")
+    while pool._spare() is None:
+        pool._hear(float("inf"))
+    dead = pool._spare().game
+    os.kill(dead.handle.pid, signal.SIGKILL)
+    assert dead.handle._guarded.wait(60)
+    pool._hear(time.monotonic() + 60)
+    assert pool._seats[1].game is not dead
+    assert pool.counts["failed"] == 1
+    while pool._spare() is None:
+        pool._hear(float("inf"))
+    pool.reset(0, [0], starts(bridge, 1))
+    wait_for(pool, "reset")
+    pool.send(0, {k: v[None] for k, v in bridge.spec.action_space.sample().items()})
+    wait_for(pool, "failed")
+    wait_for(pool, "launched")
+    pool.reset(0, [0], starts(bridge, 1))
+    wait_for(pool, "reset")
+    pool.close()
+
+
+def test_spares_of_games_that_play_in_this_process(tmp_path):
+    bridge = FakeBridge(crash_on_step=0.05)
+    rules = Supervision(restarts=10**6, spares=1, backoff_s=0.0, recycle_episodes=2)
+    pool = Pool(bridge, tmp_path, 2, 1, PoolOptions("in_process", supervision=rules))
+    fragments = play(pool, 24)
+    assert finished(fragments) == list(range(24))
+    assert pool.counts["spared"] > 0
 
 
 @pytest.mark.process
