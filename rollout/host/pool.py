@@ -288,10 +288,10 @@ class Pool:
         return [self._overdue(n) for n, s in pending if s.deadline <= now]
 
     def _next_wake(self) -> float:
-        """When something is to be done that no game asks for."""
-        look = NEVER if self.rules.memory_mb is None else self._looked + _LOOK_S
+        """When to look up although no game answers: soon, to see for how long we did not run."""
+        now = time.monotonic()
         # If it is due and was not launched, too many come up just now.
-        return min(look, max(self._next_due, time.monotonic() + _BOOT_POLL_S))
+        return min(now + _LAG_S, max(self._next_due, now + _BOOT_POLL_S))
 
     def _ready(self, pause_s: float) -> list[int]:
         """Seats in other processes that have answered, after a wait of at most ``pause_s``."""

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -183,7 +184,9 @@ def test_a_spare_that_dies_while_it_waits_is_replaced(tmp_path):
     dead = pool._spare().game
     os.kill(dead.handle.pid, signal.SIGKILL)
     assert dead.handle._guarded.wait(60)
-    pool._hear(time.monotonic() + 60)
+    end = time.monotonic() + 60
+    while pool._seats[1].game is dead and time.monotonic() < end:
+        pool._hear(end)
     assert pool._seats[1].game is not dead
     assert pool.counts["failed"] == 1
     while pool._spare() is None:
@@ -227,6 +230,49 @@ def test_a_game_near_its_memory_cap_is_replaced_between_two_episodes(tmp_path, m
     assert finished(fragments) == [0, 1, 2]
     assert pool.counts["recycled"] >= 2
     assert pool.counts["failed"] == 0
+
+
+class Silent:
+    """A game that never answers."""
+
+    def __init__(self, *_):
+        self.waitable, self._other = os.pipe()
+
+    def launch(self, timeout_s):
+        pass
+
+    def death_notice(self):
+        return "silent"
+
+    def close(self, timeout_s):
+        os.close(self.waitable)
+        os.close(self._other)
+
+
+def test_who_did_not_run_gives_games_the_whole_time_that_was_left(tmp_path, monkeypatch):
+    """Stopped half a second after a command for twenty, its game with it, and then both go on."""
+    now, asleep = 100.0, (100.5, 120.5)
+    pool = Pool(FakeBridge(start_deadline_s=10.0), tmp_path, make_handle=Silent)
+
+    class Selector:
+        def select(self, pause_s):
+            nonlocal now
+            assert pause_s is not None
+            before, now = now, now + pause_s
+            if before <= asleep[0] < now:
+                now = max(now, asleep[1])
+            return []
+
+        def __getattr__(self, name):
+            return getattr(selector, name)
+
+    selector, pool._selector = pool._selector, Selector()
+    monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: now))
+    pool.launch()
+    (failed,) = pool.recv()
+    assert failed.reason.startswith("no answer to start")
+    assert 129 < now < 131
+    pool.close()
 
 
 # -- boots -----------------------------------------------------------------------------------------
