@@ -65,6 +65,7 @@ class _Member:
     progress: int = -1
     deciding_s: float = 0.0  # how long its policy had been deciding when last heard of
     moved: float = 0.0  # when its progress was last seen to change
+    due: float | None = None  # when it is launched again, after a rest of its games
     relieved: bool = False  # whether it was ended because it did not appear, and others were idle
 
 
@@ -114,6 +115,7 @@ class RayFleet:
                 member.relieved = False
                 self._launch(member)
         while True:
+            self._relaunch()
             self._relieve(schedule)
             self._ask(schedule)
             heads = {m.pending[0]: m for m in self._members if m.pending}
@@ -130,6 +132,13 @@ class RayFleet:
                     continue  # the actor was replaced while the consumer had the last fragment
                 yield from self._take(member, schedule)
             self._look_after(schedule)
+
+    def _relaunch(self) -> None:
+        """Launches the actors whose rest is over."""
+        for member in self._members:
+            if member.due is not None and member.due <= time.monotonic():
+                member.due = None
+                self._launch(member)
 
     def _ask(self, schedule: Schedule) -> None:
         """Keeps every living actor supplied with episodes and with requests."""
@@ -198,10 +207,11 @@ class RayFleet:
     def _task_failed(self, member: _Member, schedule: Schedule, error: RayTaskError) -> None:
         cause = error.as_instanceof_cause()
         if isinstance(cause, BudgetExhausted):
-            # Its games do not come up: no other try, unless it is the machine's fault.
-            if not self._blame(member, weight=self.plan.pool.rules.machine_failures or 1):
-                member.incarnation = self.options.restarts
-            self._replace(member, schedule, str(cause), blamed=True)
+            # All its games rest: so does it, unless it is the machine's fault.
+            rules, rest = self.plan.pool.rules, 0.0
+            if not self._blame(member, weight=rules.machine_failures or 1):
+                rest = float("inf") if rules.quarantine_s is None else rules.quarantine_s
+            self._replace(member, schedule, str(cause), blamed=True, rest_s=rest)
         else:
             raise cause from None if isinstance(cause, GamutError) else error
 
@@ -263,6 +273,7 @@ class RayFleet:
         *,
         phase: Phase = "actor",
         blamed: bool = False,
+        rest_s: float = 0.0,
     ) -> None:
         """Buries an actor; what it held is played again."""
         if not blamed:
@@ -273,11 +284,14 @@ class RayFleet:
             ray.kill(handle)
         again = self._take_back(member, schedule, reason, phase)
         log.warning("host %d died: %s; %d episodes are played again", member.number, reason, again)
-        self.news.hosts.bury(member.number, replaced=member.incarnation < self.options.restarts)
-        if member.incarnation < self.options.restarts:
+        replaced = member.incarnation < self.options.restarts and rest_s < float("inf")
+        self.news.hosts.bury(member.number, replaced=replaced)
+        if replaced:
             member.incarnation += 1
             self.news.replaced += 1
-            self._launch(member)
+            member.due = time.monotonic() + rest_s
+            if not rest_s:
+                self._relaunch()
 
     def _take_back(
         self, member: _Member, schedule: Schedule, reason: str, phase: Phase = "actor"

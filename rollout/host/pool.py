@@ -17,7 +17,7 @@ from pathlib import Path
 
 from rollout.api import Bridge, BridgeSpec, Columns, Deadlines, Start
 from rollout.api.fragment import Phase
-from rollout.errors import ConfigError, GameError, GameTimeout, OutOfTurnError
+from rollout.errors import ConfigError, GameError, OutOfTurnError
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
 from rollout.host.seats import NEVER, Event, Game, Kind, Seat, Undertaker, free_ports
 from rollout.host.supervision import BootSlots, Health, PoolOptions, Supervision
@@ -28,7 +28,6 @@ _BOOT_POLL_S = 0.1  # how often a place among those that come up is asked for
 _LOOK_S = 5.0  # how often memory is measured
 _LAG_S = 1.0  # woken this much too late, we did not run ourselves, and nor may the games have
 _CLOSE_MARGIN_S = 2.0  # beyond the deadline of a polite end, for it to be forced
-
 
 HandleFactory = Callable[[Bridge, Path, Sequence[int], int], Handle]
 
@@ -108,7 +107,7 @@ class Pool:
             seat.game, spare.game, spare.due = spare.game, None, time.monotonic()
             spare.incarnation += 1  # folders are named after it
             assert seat.game is not None
-            self._selector.modify(seat.game.handle.waitable, selectors.EVENT_READ, number)
+            self._let_go(seat.game)
             self.counts["spared"] += 1
             self._news.append(Event(number, "launched"))
         else:
@@ -117,14 +116,14 @@ class Pool:
                 return  # too many come up just now; it stays due
             self._begin(seat, "start", self.deadlines.start_s)
             self._try(number, seat, lambda h: h.launch(self.deadlines.start_s))
-            if seat.game.handle.waitable is not None:
-                self._selector.register(seat.game.handle.waitable, selectors.EVENT_READ, number)
+        if seat.game.handle.waitable is not None:
+            self._selector.register(seat.game.handle.waitable, selectors.EVENT_READ, number)
         seat.due, seat.resting, seat.episodes = None, False, 0
 
     def _spare(self) -> Seat | None:
         """A spare whose game is up and waits."""
-        spares = self._seats[self.instances :]
-        return next((s for s in spares if s.game is not None and s.game.up), None)
+        spares = range(self.instances, len(self._seats))
+        return next((self._seats[n] for n in spares if self.waiting(n)), None)
 
     def _new_game(self, number: int, seat: Seat) -> Game | None:
         place = None
@@ -285,20 +284,22 @@ class Pool:
         return [self._overdue(n) for n, s in pending if s.deadline <= now]
 
     def _next_wake(self) -> float:
-        """When something is to be done that no game asks for."""
-        look = NEVER if self.rules.memory_mb is None else self._looked + _LOOK_S
+        """When to look up although no game answers: soon, to see for how long we did not run."""
+        now = time.monotonic()
         # If it is due and was not launched, too many come up just now.
-        return min(look, max(self._next_due, time.monotonic() + _BOOT_POLL_S))
+        return min(now + _LAG_S, max(self._next_due, now + _BOOT_POLL_S))
 
     def _ready(self, pause_s: float) -> list[int]:
         """Seats in other processes that have answered, after a wait of at most ``pause_s``."""
         numbers = []
         for key, _ in self._selector.select(None if pause_s == NEVER else max(0.0, pause_s)):
-            if self._seats[key.data].phase is not None:
-                numbers.append(key.data)
-            else:
+            seat = self._seats[key.data]
+            if seat.phase is None and key.data < self.instances:
                 # It died while nobody was asking; the next command to it will find that out.
                 self._selector.unregister(key.fileobj)
+            else:
+                seat.phase = seat.phase or "start"  # of a spare that died: nobody would ask it
+                numbers.append(key.data)
         return sorted(numbers)
 
     def _collect(self, number: int) -> Event:
@@ -324,8 +325,7 @@ class Pool:
         if seat.deadline == 0.0:
             return self._fail(number, seat.trouble)
         limit = seat.deadline - seat.sent - _GRACE_S
-        error = GameTimeout(f"no answer to {seat.phase} within {limit:g} s")
-        return self._fail(number, str(error))
+        return self._fail(number, f"no answer to {seat.phase} within {limit:g} s")
 
     def _measure(self, now: float) -> None:
         """Measures memory from time to time, and kills what is over its cap."""

@@ -209,3 +209,21 @@ def test_a_broken_policy_is_told_with_its_own_error():
     with pytest.raises(ZeroDivisionError, match="divides by zero"):
         list(fleet.play(make_schedule(plan, 4)))
     fleet.close()
+
+
+def test_an_actor_whose_games_all_rest_comes_back_while_others_play(tmp_path):
+    """Its only game used up its budget: a rest, as that of one game of many, and no farewell."""
+    plan = make_plan(width=1, crash_on_step=0.05, once_file=str(tmp_path / "crashed"))
+    rules = Supervision(restarts=0, quarantine_s=0.5)
+    fleet = RayFleet(replace(plan, pool=PoolOptions(supervision=rules)), FleetOptions(actors=2))
+    states = Splits(plan.task.state_space).take("train", 40)
+    end, failed, back = time.monotonic() + 120, None, False
+    for fragment in fleet.play(Schedule(states, seed=1, episodes=None)):
+        back = fragment.instance == failed and bool(ended([fragment]))
+        if fragment.losses:
+            failed = fragment.instance
+        if back or time.monotonic() > end:
+            break
+    fleet.close()
+    assert failed is not None
+    assert back

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 import ray
@@ -28,8 +29,12 @@ def build():
 
     made = []
 
-    def build_one(settings, **more):
-        made.append(make(plan_of(settings, **more)))
+    def build_one(settings, *, copied=None, **more):
+        plan = plan_of(settings, **more)
+        if copied:  # what a configuration may not say
+            host = plan.config.host.model_copy(update=copied)
+            plan = replace(plan, config=plan.config.model_copy(update={"host": host}))
+        made.append(make(plan))
         return made[-1]
 
     yield build_one
@@ -142,6 +147,21 @@ def test_a_runner_that_hangs_is_replaced(build, tmp_path):
     assert algorithm._remote._runners[0].failures == 1
     assert in_turn(ended(iterations), 1)
     assert {s.phase for i in iterations for s in i.losses} == {"actor"}
+
+
+def test_a_runner_whose_games_all_rest_comes_back_while_others_play(build, tmp_path):
+    bridge = {"crash_on_step": 30.0, "once_file": str(tmp_path / "once")}
+    settings = merged(whole_episodes(), {"bridge": bridge})
+    algorithm = build(settings, runners=2, copied={"restarts": 0, "quarantine_s": 0.5})
+    algorithm._remote._restarts = 5  # of runners; their games have none
+    iterations, deadline = [], time.monotonic() + 120
+    again: set[int] = set()
+    while not again & set(ended(iterations)) and time.monotonic() < deadline:
+        iterations += trained(algorithm, 1)
+        again = {s.start.episode for i in iterations for s in i.losses if s.phase == "actor"}
+    assert len({episode % 2 for episode in again}) == 1, "one of the two rested"
+    assert again & set(ended(iterations)), "what it held is its own to play"
+    assert in_turn(ended(iterations), 2)
 
 
 @pytest.mark.long

@@ -47,6 +47,7 @@ class _Runner:
         asked: when something was last asked for.
         heard: whether it gave a fragment since it was launched.
         failures: how often it died.
+        due: when its games are launched anew, after a rest; None while it plays.
         position: of its schedule, after the newest fragment that was taken.
     """
 
@@ -58,6 +59,7 @@ class _Runner:
     asked: float = 0.0
     heard: bool = False
     failures: int = 0
+    due: float | None = None
     position: dict[str, Any] | None = None
 
 
@@ -74,7 +76,9 @@ class RemoteRunners:
 
     def __init__(self, plan: TrainPlan, handles: Mapping[int, Any]) -> None:
         self._config, self._instances = plan.config, plan.config.instances
-        self._restarts, self._retries = plan.config.host.restarts, plan.config.host.retries
+        host = plan.config.host
+        self._restarts, self._retries = host.restarts, host.retries
+        self._quarantine_s = host.quarantine_s
         self.stall_s, self.hosts = plan.stall_s(), HostTable()
         # Only to say which episodes a dead runner held; who plays what is the runners' business.
         self._episodes = Schedule(plan.states, seed=plan.config.seed, episodes=None)
@@ -113,7 +117,7 @@ class RemoteRunners:
                 self._ask(version, weights)
             waiting = {r.pending: r for r in self._runners if r.pending is not None}
             signs = {r.sign: r for r in self._runners if r.sign is not None}
-            if not waiting and all(r.failures > self._restarts for r in self._runners):
+            if not waiting and all(self._is_away(r) for r in self._runners):
                 raise BudgetExhausted(
                     f"all {len(self._runners)} runners failed, or died more than "
                     f"{self._restarts} times; see the log for each death"
@@ -126,11 +130,17 @@ class RemoteRunners:
                     samples.append(self._take(waiting[ref], version))
             self._look_after()
 
+    def _is_away(self, runner: _Runner) -> bool:
+        return runner.failures > self._restarts or runner.due is not None
+
     def _ask(self, version: int, weights: Callable[[], Any]) -> None:
         """Asks every runner that lives and plays nothing for a fragment."""
         for runner in self._runners:
+            if runner.due is not None and runner.due <= time.monotonic():
+                runner.due = None
+                runner.handle.rewind.remote()
             busy = runner.pending is not None or runner.sign is not None
-            if not busy and runner.failures <= self._restarts:
+            if not busy and not self._is_away(runner):
                 runner.pending = runner.handle.fragment.remote(weights(), version, runner.position)
                 runner.version, runner.asked = version, time.monotonic()
 
@@ -142,15 +152,26 @@ class RemoteRunners:
             cause = error.as_instanceof_cause()
             if not isinstance(cause, BudgetExhausted):
                 raise cause from None if isinstance(cause, GamutError) else error
-            runner.failures = self._restarts + 1  # its games do not come up: no other try
-            self.hosts.bury(runner.number, replaced=False)
-            log.warning("runner %d is given up: %s", runner.number, _first_line(cause))
-            return self._lost(runner, version, str(cause))
+            return self._exhausted(runner, version, cause)
         except (RayActorError, ObjectLostError, GetTimeoutError) as error:
             return self._died(runner, version, _first_line(error))
         runner.heard = True
         self.hosts.note(runner.number, sample.figures)
         return sample  # type: ignore[no-any-return] # untyped ray
+
+    def _exhausted(self, runner: _Runner, version: int, cause: BudgetExhausted) -> Sample:
+        """All its games rest: so does it, while others play."""
+        rest = self._quarantine_s
+        runner.failures = self._restarts + 1 if rest is None else runner.failures + 1
+        runner.heard = False
+        given_up = rest is None or runner.failures > self._restarts
+        self.hosts.bury(runner.number, replaced=not given_up)
+        if rest is None or given_up:
+            log.warning("runner %d is given up: %s", runner.number, _first_line(cause))
+        else:
+            log.warning("runner %d rests for %g s: %s", runner.number, rest, _first_line(cause))
+            runner.due = time.monotonic() + rest
+        return self._lost(runner, version, str(cause))
 
     def _died(self, runner: _Runner, version: int, reason: str) -> Sample:
         runner.failures += 1

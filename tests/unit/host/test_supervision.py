@@ -1,7 +1,10 @@
 """What becomes of games that fail: budgets, pauses, rests, planned restarts, spares, boots."""
 
 import os
+import signal
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -169,6 +172,45 @@ def test_a_spare_takes_over_at_once(tmp_path):
 
 
 @pytest.mark.process
+def test_a_spare_that_dies_while_it_waits_is_replaced(tmp_path):
+    """Else it would be handed out dead, to a game that has just failed."""
+    bridge = FakeBridge(exit_on_step=1.0)
+    rules = Supervision(restarts=50, spares=1)
+    pool = Pool(bridge, tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    pool.launch()
+    wait_for(pool, "launched")
+    while pool._spare() is None:
+        pool._hear(float("inf"))
+    dead = pool._spare().game
+    os.kill(dead.handle.pid, signal.SIGKILL)
+    assert dead.handle._guarded.wait(60)
+    end = time.monotonic() + 60
+    while pool._seats[1].game is dead and time.monotonic() < end:
+        pool._hear(end)
+    assert pool._seats[1].game is not dead
+    assert pool.counts["failed"] == 1
+    while pool._spare() is None:
+        pool._hear(float("inf"))
+    pool.reset(0, [0], starts(bridge, 1))
+    wait_for(pool, "reset")
+    pool.send(0, {k: v[None] for k, v in bridge.spec.action_space.sample().items()})
+    wait_for(pool, "failed")
+    wait_for(pool, "launched")
+    pool.reset(0, [0], starts(bridge, 1))
+    wait_for(pool, "reset")
+    pool.close()
+
+
+def test_spares_of_games_that_play_in_this_process(tmp_path):
+    bridge = FakeBridge(crash_on_step=0.05)
+    rules = Supervision(restarts=10**6, spares=1, backoff_s=0.0, recycle_episodes=2)
+    pool = Pool(bridge, tmp_path, 2, 1, PoolOptions("in_process", supervision=rules))
+    fragments = play(pool, 24)
+    assert finished(fragments) == list(range(24))
+    assert pool.counts["spared"] > 0
+
+
+@pytest.mark.process
 def test_a_game_over_its_memory_cap_is_killed_and_its_episode_played_again(tmp_path, monkeypatch):
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
     rules = Supervision(restarts=2, memory_mb=1.0, quarantine_s=None)
@@ -188,6 +230,49 @@ def test_a_game_near_its_memory_cap_is_replaced_between_two_episodes(tmp_path, m
     assert finished(fragments) == [0, 1, 2]
     assert pool.counts["recycled"] >= 2
     assert pool.counts["failed"] == 0
+
+
+class Silent:
+    """A game that never answers."""
+
+    def __init__(self, *_):
+        self.waitable, self._other = os.pipe()
+
+    def launch(self, timeout_s):
+        pass
+
+    def death_notice(self):
+        return "silent"
+
+    def close(self, timeout_s):
+        os.close(self.waitable)
+        os.close(self._other)
+
+
+def test_who_did_not_run_gives_games_the_whole_time_that_was_left(tmp_path, monkeypatch):
+    """Stopped half a second after a command for twenty, its game with it, and then both go on."""
+    now, asleep = 100.0, (100.5, 120.5)
+    pool = Pool(FakeBridge(start_deadline_s=10.0), tmp_path, make_handle=Silent)
+
+    class Selector:
+        def select(self, pause_s):
+            nonlocal now
+            assert pause_s is not None
+            before, now = now, now + pause_s
+            if before <= asleep[0] < now:
+                now = max(now, asleep[1])
+            return []
+
+        def __getattr__(self, name):
+            return getattr(selector, name)
+
+    selector, pool._selector = pool._selector, Selector()
+    monkeypatch.setattr(pool_module, "time", SimpleNamespace(monotonic=lambda: now))
+    pool.launch()
+    (failed,) = pool.recv()
+    assert failed.reason.startswith("no answer to start")
+    assert 129 < now < 131
+    pool.close()
 
 
 # -- boots -----------------------------------------------------------------------------------------
