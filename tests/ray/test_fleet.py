@@ -217,7 +217,7 @@ def test_an_actor_whose_games_all_rest_comes_back_while_others_play(tmp_path):
     rules = Supervision(restarts=0, quarantine_s=0.5)
     fleet = RayFleet(replace(plan, pool=PoolOptions(supervision=rules)), FleetOptions(actors=2))
     states = Splits(plan.task.state_space).take("train", 40)
-    end, failed, back = time.monotonic() + 120, None, False
+    end, failed, back = time.monotonic() + 600, None, False
     for fragment in fleet.play(Schedule(states, seed=1, episodes=None)):
         back = fragment.instance == failed and bool(ended([fragment]))
         if fragment.losses:

@@ -154,7 +154,7 @@ def test_a_runner_whose_games_all_rest_comes_back_while_others_play(build, tmp_p
     settings = merged(whole_episodes(), {"bridge": bridge})
     algorithm = build(settings, runners=2, copied={"restarts": 0, "quarantine_s": 0.5})
     algorithm._remote._restarts = 5  # of runners; their games have none
-    iterations, deadline = [], time.monotonic() + 120
+    iterations, deadline = [], time.monotonic() + 600
     again: set[int] = set()
     while not again & set(ended(iterations)) and time.monotonic() < deadline:
         iterations += trained(algorithm, 1)
