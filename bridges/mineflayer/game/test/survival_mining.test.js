@@ -171,6 +171,32 @@ test('loot by chance, age and tool', () =>
     }
   }));
 
+test('snow and sea pickles drop numbers of things, and their items join as such', () =>
+  inWorld({}, async (w, bot, player) => {
+    const { lootOf } = require('../survival/loot');
+    const { blocks, items, registry } = w.serv.survival;
+    for (const [block, props, expected] of [
+      ['snow', { layers: 3 }, ['snowball', 3]],
+      ['sea_pickle', { pickles: 4 }, ['sea_pickle', 4]],
+    ]) {
+      const info = blocks.info(blocks.state(block, props));
+      assert.deepEqual(lootOf(items, registry, info, null, true), [expected]);
+    }
+    await w.console('/give a0 iron_shovel');
+    const spots = [
+      [9, 4, 9],
+      [9, 4, 10],
+      [10, 4, 9],
+      [10, 4, 10],
+    ];
+    await w.console('/fill 9 4 9 10 4 10 snow');
+    await w.step(2);
+    for (const spot of spots) await w.until(() => bot.dig(seen(bot, ...spot), true));
+    await w.step(40);
+    const lying = [...w.serv.survival.drops.values()].reduce((sum, e) => sum + e.stack.count, 0);
+    assert.equal(lying + count(player, 'snowball'), 4);
+  }));
+
 test('a broken door drops one door, by either half; a bed and a tall flower too', () =>
   inWorld({}, async (w, bot, player) => {
     for (const block of ['oak_door', 'red_bed', 'sunflower']) {
