@@ -220,6 +220,27 @@ test("an ender chest is each player's own, wherever it stands", () =>
     assert.equal(count(player, 'diamond'), 0);
   }));
 
+test('a window over a block that goes closes, and what lay in it comes back', () =>
+  inWorld({}, async (w, bot, player) => {
+    await w.console('/give a0 oak_log 3');
+    const table = await put(w, bot, 'crafting_table');
+    const window = await w.until(() => bot.openBlock(table));
+    await w.until(() => bot.clickWindow(window.hotbarStart, 0, 0));
+    await w.until(() => bot.clickWindow(1, 0, 0));
+    assert.equal(count(player, 'oak_log'), 0);
+    await put(w, bot, 'air');
+    await w.step(2);
+    assert.equal(player.openWindow, null);
+    assert.equal(bot.currentWindow, null);
+    assert.equal(count(player, 'oak_log'), 3);
+    const chest = await put(w, bot, 'ender_chest');
+    await w.until(() => bot.openContainer(chest));
+    await put(w, bot, 'air');
+    await w.step(2);
+    assert.equal(player.openWindow, null);
+    agree(bot, player);
+  }));
+
 test('who dies over a table drops the grid and the cursor too; another thing to smelt starts anew', () =>
   inWorld({}, async (w, bot, player) => {
     await w.console('/give a0 diamond 9');
