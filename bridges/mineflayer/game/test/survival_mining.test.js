@@ -107,6 +107,18 @@ test('tools wear by one and break, ores bring experience', () =>
     agree(bot, player);
   }));
 
+test('shears wear on whatever they cut, other tools not on what breaks at once', () =>
+  inWorld({}, async (w, bot, player) => {
+    for (const [tool, used] of [
+      ['shears', 1],
+      ['iron_hoe', 0],
+      ['iron_sword', 0],
+    ]) {
+      await mine(w, bot, player, 'fern', tool);
+      assert.equal(player.heldStack().durabilityUsed || 0, used, tool);
+    }
+  }));
+
 test('others see the cracks; a stopped dig breaks nothing', () =>
   inWorld({ agents: 2 }, async (w, bot) => {
     const cracks = [];
