@@ -205,6 +205,26 @@ test('a chest keeps what is put in, two look into it at once, and it spills when
     agree(w.bots[1], w.players[1]);
   }));
 
+test('a lid opens under glass and leaves, not under stone', () =>
+  inWorld({}, async (w, bot, player) => {
+    const chest = await put(w, bot, 'chest');
+    const { x, y, z } = chest.position;
+    for (const [block, opens] of [
+      ['glass', true],
+      ['oak_leaves', true],
+      ['stone_slab', true],
+      ['stone', false],
+    ]) {
+      await w.console(`/setblock ${x} ${y + 1} ${z} ${block}`);
+      await w.step(1);
+      await w.until(() => bot.activateBlock(chest));
+      await w.step(2);
+      assert.equal(player.openWindow !== null, opens, block);
+      if (bot.currentWindow) w.run(() => bot.closeWindow(bot.currentWindow));
+      await w.step(2);
+    }
+  }));
+
 test("an ender chest is each player's own, wherever it stands", () =>
   inWorld({ agents: 2 }, async (w, bot, player) => {
     await w.console('/give a0 diamond 2');
