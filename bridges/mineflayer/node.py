@@ -31,8 +31,8 @@ WHERE = "GAMUT_MINEFLAYER_PACKAGES"
 
 INSTALL_NODE = (
     f"the Mineflayer bridge needs Node {OLDEST} or newer; install it into this environment with "
-    "`pip install -c constraints.txt -e '.[mineflayer]'` in Gamut's checkout, or put a newer one on "
-    "the PATH"
+    "`pip install -c constraints.txt -e '.[mineflayer]'` in Gamut's checkout, or put a newer one "
+    "on the PATH"
 )
 INSTALL_PACKAGES = (
     "run `make mineflayer`, or `python -m bridges.mineflayer.setup` (about 500 MB are fetched from "
