@@ -35,8 +35,8 @@ class Item:
     Attributes:
         name: of the item.
         count: how many.
-        slot: where they are worn or held (``head torso legs feet off-hand``); None for the first
-            free slots, the hotbar before the rest.
+        slot: where they are worn or held (``head torso legs feet off-hand``) as far as there is
+            room; None for the first free slots, the hotbar before the rest.
     """
 
     name: str

@@ -25,12 +25,14 @@ class Script:
         actors: names of the agents, in the order of their slots.
         acts: the actions that must happen, in this order.
         give: what actors begin with, ``{"name.item": n}``.
+        mob: kind of one creature that stands by; none when empty.
     """
 
     goal: str
     actors: tuple[str, ...]
     acts: tuple[Act, ...]
     give: Mapping[str, int] = field(default_factory=dict)
+    mob: str = ""
 
 
 SCRIPTS: Mapping[str, Script] = {
@@ -55,6 +57,7 @@ SCRIPTS: Mapping[str, Script] = {
             ("Rose", "eat", "cooked_beef"),
         ),
         {"Rose.iron_sword": 1, "Rose.furnace": 1, "Rose.coal": 4},
+        "cow",
     ),
     "3_agent_make_friends": Script(
         "Ann comes to the village and greets Ben and Cleo. They greet her, Ben gives her an apple, "

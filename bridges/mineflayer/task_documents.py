@@ -131,5 +131,8 @@ class MinelandTasks:
             script = SCRIPTS[task.target]
             evaluator = {"name": "mineland_stage", "script": task.target}
             cast = {"agents": len(script.actors), "names": list(script.actors)}
-            return evaluator, {**cast, "give": dict(script.give)}, {"site": "flat"}
+            mob = {"mob": script.mob, "mobs": 1} if script.mob else {}
+            # Not on peaceful, where nobody ever gets hungry enough to eat; but nothing else comes.
+            states = {"site": "flat", "difficulty": "easy", **mob}
+            return evaluator, {**cast, "give": dict(script.give), "spawning": False}, states
         return {"name": "mineland_creative", "goal": task.goal}, {}, {}

@@ -9,6 +9,7 @@ import pytest
 from bridges.mineflayer import MineflayerBridge
 from bridges.mineflayer.bridge import game_command
 from bridges.mineflayer.spaces import CODE, KIND, NEUTRAL, NEW, RESUME
+from bridges.mineflayer.task_documents import MinelandTasks
 from policies.callable import CallablePolicy
 from rollout.api import Limits, Outcome, Start
 from rollout.errors import ConfigError
@@ -140,6 +141,40 @@ def test_tasks_judge_the_world_as_one(tmp_path, competitive, expected):
             actions = programs(None, None)
         assert ruling.ended == [0, 1]
         assert ruling.verdict.outcome.tolist() == expected
+    finally:
+        instance.close()
+
+
+COOK = """
+await killMob('cow', 60);
+for (const key of ['forward', 'sprint', 'jump']) bot.setControlState(key, true);
+while (bot.food >= 20) {
+  await bot.waitForTicks(100);
+  await bot.look(bot.entity.yaw + Math.PI, 0);
+}
+bot.clearControlStates();
+await bot.waitForTicks(40);
+await placeItem('furnace', bot.entity.position.floored().offset(2, 0, 0));
+await smeltItem('beef', 'coal', 1);
+await bot.equip('cooked_beef', 'hand');
+await bot.consume();
+"""
+
+
+def test_a_meal_on_stage_is_killed_cooked_and_eaten(tmp_path):
+    name = "stage_performance_1_agent_cook"
+    given = MinelandTasks().document(name)["options"] | {"ticks_per_step": 20}
+    bridge = MineflayerBridge(view_distance=2, actions="code", **given)
+    instance = bridge.launch(tmp_path, (), width=1, timeout_s=PATIENT_S)
+    try:
+        referee, _ = begin(bridge, instance, name)
+        actions = programs(COOK)
+        for _ in range(300):
+            ruling = referee.judge(actions, step(instance, actions))
+            if ruling.ended:
+                break
+            actions = programs(None)
+        assert ruling.verdict.outcome.tolist() == [Outcome.SUCCESS]
     finally:
         instance.close()
 

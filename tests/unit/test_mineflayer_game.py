@@ -55,6 +55,19 @@ def test_a_state_is_what_the_agent_finds(launch):
     assert json.loads(json.dumps(said)) == said
 
 
+def test_what_cannot_be_worn_goes_into_the_inventory(launch):
+    game = launch(give={"shield": 3, "diamond_helmet": 1, "iron_helmet": 1})
+    begun = start(loadout="1_iron_sword_and_1_shield_and_equipments")
+    said = game.reset([0], [begun], timeout_s=PATIENT_S).details[0]
+    assert [said["equip"][place][:2] for place in ("head", "off hand")] == [
+        ["iron_helmet", 1],
+        ["shield", 1],
+    ]
+    carried = [(item["name"], item["count"]) for item in said["inventory_all"].values()]
+    for item, count in (("shield", 4), ("diamond_helmet", 1), ("iron_helmet", 2)):
+        assert carried.count((item, 1)) == count
+
+
 def test_nothing_moves_one_who_does_nothing(launch):
     game = launch(ticks_per_step=3)
     before = game.reset([0], [start()], timeout_s=PATIENT_S)

@@ -226,6 +226,18 @@ def test_a_play_brings_its_actors():
     assert task.evaluator.build(2).agents == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "mob", "mobs"), [("2_agent_argue", "none", 0), ("1_agent_cook", "cow", 1)]
+)
+def test_a_play_with_a_meal_can_be_played(name, mob, mobs):
+    _, bridge, task = bridge_and_task(BridgeConfig(name="mineflayer"), f"stage_performance_{name}")
+    # On peaceful food never falls below 20, and who is full eats nothing.
+    assert task.state_space.factor("difficulty").values == ("easy",)
+    assert not bridge.spawning
+    assert task.state_space.factor("mob").values == (mob,)
+    assert task.state_space.factor("mobs").values == (mobs,)
+
+
 def test_a_play_of_ones_own_is_an_option():
     acts = [["Ann", "get", "apple"], ["Ann", "eat", "apple"]]
     recipe = build_plugin("evaluators", "mineland_stage", {"acts": acts, "likeness": 1})

@@ -118,7 +118,7 @@ function ground(serv, x, y, z) {
   return y;
 }
 
-/** Gives an agent the items of its start. */
+/** Gives an agent the items of its start; what cannot be worn any more goes into the inventory. */
 function equip(agent, start) {
   const { player } = agent;
   const { registry } = agent.bot;
@@ -127,11 +127,14 @@ function equip(agent, start) {
   for (const { name, count, slot } of start.items ?? []) {
     const item = registry.itemsByName[name];
     if (item === undefined) throw new StateError(`no item of this version is called ${name}`);
-    if (slot !== null && slot !== undefined) {
-      player.inventory.updateSlot(pick(SLOTS, slot, 'slot'), new Item(item.id, count));
-      continue;
+    let left = count;
+    const worn = slot === null || slot === undefined ? -1 : pick(SLOTS, slot, 'slot');
+    if (worn >= 0 && !player.inventory.slots[worn]) {
+      const fits = Math.min(left, item.stackSize);
+      player.inventory.updateSlot(worn, new Item(item.id, fits));
+      left -= fits;
     }
-    for (let left = count; left > 0; left -= item.stackSize) {
+    for (; left > 0; left -= item.stackSize) {
       const at = free.shift();
       if (at === undefined) throw new StateError(`the items of the start do not fit: ${name}`);
       player.inventory.updateSlot(at, new Item(item.id, Math.min(left, item.stackSize)));

@@ -47,7 +47,10 @@ const REPLACEABLE = new Set([
 /** What is known of the states of a registry, shared by all worlds of a process. */
 const KNOWN = new WeakMap();
 
-/** Returns the values of a state's properties: numbers, booleans or words, by name. */
+/**
+ * Returns the values of a state's properties: numbers, booleans or words, by name. minecraft-data
+ * has some numbers (layers, pickles) as words.
+ */
 function decode(def, stateId) {
   const props = {};
   let rest = stateId - def.minStateId;
@@ -57,8 +60,8 @@ function decode(def, stateId) {
     const index = rest % count;
     rest = Math.floor(rest / count);
     if (type === 'bool') props[name] = index === 0;
-    else if (values) props[name] = type === 'int' ? Number(values[index]) : values[index];
-    else props[name] = index;
+    else if (!values) props[name] = index;
+    else props[name] = /^\d+$/.test(values[index]) ? Number(values[index]) : values[index];
   }
   return props;
 }

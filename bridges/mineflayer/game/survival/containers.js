@@ -63,8 +63,8 @@ function showLid(survival, container) {
 }
 
 function openChest(survival, { player, x, y, z, info }) {
-  // A lid under a full block does not open.
-  if (LIDS.has(info.name) && survival.blocks.at(x, y + 1, z).full) return true;
+  // A lid under a block that hides what is below does not open.
+  if (LIDS.has(info.name) && survival.blocks.at(x, y + 1, z).suffocates) return true;
   const container = at(survival, x, y, z, true);
   survival.openWindow(player, {
     kind: 'chest',

@@ -23,7 +23,8 @@ const CLIMBED = new Set([
   'weeping_vines_plant',
   'sweet_berry_bush',
 ]);
-const TOUCH = { lava: 1, fire: 2, soul_fire: 2, cactus: 4, sweet_berry_bush: 8 };
+const SOULS = 32;
+const TOUCH = { lava: 1, fire: 2, soul_fire: 2 | SOULS, cactus: 4, sweet_berry_bush: 8 };
 
 /** Returns the bits of TOUCH for the blocks a body reaches into, 16 for water. */
 function touched(blocks, position, width, height) {
@@ -66,7 +67,7 @@ function surroundings(serv, entity, width, height) {
     setBurning(entity, 300);
   }
   if (bits & 2 && heat) {
-    survival.hurt(entity, { amount: 1, cause: 'fire' });
+    survival.hurt(entity, { amount: bits & SOULS ? 2 : 1, cause: 'fire' });
     setBurning(entity, 160);
   }
   if (bits & 4) survival.hurt(entity, { amount: 1, cause: 'cactus' });

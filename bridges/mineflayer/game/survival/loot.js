@@ -8,6 +8,8 @@
 
 const SHEARED =
   /_leaves$|^(grass|fern|dead_bush|vine|seagrass|tall_seagrass|tall_grass|large_fern|nether_sprouts|cobweb)$/;
+/** Plants of two blocks, and the short ones that shears make two of. */
+const TALL = { tall_grass: 'grass', large_fern: 'fern', tall_seagrass: 'seagrass' };
 const SAPLINGS = { jungle: 0.025 };
 
 function between(low, high) {
@@ -18,7 +20,7 @@ function chance(p, item, count = 1) {
   return Math.random() < p ? [[item, count]] : [];
 }
 
-/** Extra draws of chance 4/7 each, as crops give seeds (three draws). */
+/** A ripe crop's count: three draws of chance 4/7 each beside what it gives anyway. */
 function crop(base) {
   let count = base;
   for (let i = 0; i < 3; i++) if (Math.random() < 4 / 7) count++;
@@ -69,20 +71,20 @@ const BY_HAND = {
       ? [['wheat_seeds', 1]]
       : [
           ['wheat', 1],
-          ['wheat_seeds', crop(0)],
+          ['wheat_seeds', crop(1)],
         ],
   beetroots: ({ info }) =>
     info.props.age < 3
       ? [['beetroot_seeds', 1]]
       : [
           ['beetroot', 1],
-          ['beetroot_seeds', crop(0)],
+          ['beetroot_seeds', crop(1)],
         ],
-  carrots: ({ info }) => [['carrot', info.props.age < 7 ? 1 : crop(1)]],
+  carrots: ({ info }) => [['carrot', info.props.age < 7 ? 1 : crop(2)]],
   potatoes: ({ info }) =>
     info.props.age < 7
       ? [['potato', 1]]
-      : [['potato', crop(1)], ...chance(0.02, 'poisonous_potato')],
+      : [['potato', crop(2)], ...chance(0.02, 'poisonous_potato')],
   nether_wart: ({ info }) => [['nether_wart', info.props.age < 3 ? 1 : between(2, 4)]],
   cocoa: ({ info }) => [['cocoa_beans', info.props.age < 2 ? 1 : 3]],
   sweet_berry_bush: ({ info }) => {
@@ -91,6 +93,10 @@ const BY_HAND = {
   },
   pumpkin_stem: ({ info }) => chance(info.props.age / 15, 'pumpkin_seeds'),
   melon_stem: ({ info }) => chance(info.props.age / 15, 'melon_seeds'),
+  composter: ({ info }) => [
+    ['composter', 1],
+    ['bone_meal', info.props.level === 8 ? 1 : 0],
+  ],
   campfire: () => [['charcoal', 2]],
   soul_campfire: () => [['soul_soil', 1]],
   turtle_egg: () => [],
@@ -129,11 +135,9 @@ function lootOf(items, registry, info, tool, goodEnough) {
   if (info.air || info.liquid || !goodEnough) return [];
   const sheared = tool && tool.name === 'shears' && SHEARED.test(info.name);
   if (sheared || items.level(tool, 'silk_touch')) {
-    const whole =
-      registry.itemsByName[
-        info.name === 'tall_grass' ? 'grass' : info.name === 'large_fern' ? 'fern' : info.name
-      ];
-    if (whole && !secondHalf(info)) return [[whole.name, 1]];
+    const short = TALL[info.name];
+    const whole = registry.itemsByName[short || info.name];
+    if (whole && !secondHalf(info)) return [[whole.name, short ? 2 : 1]];
   }
   if (info.name === 'cobweb') return tool && tool.name.endsWith('_sword') ? [['string', 1]] : [];
   if (secondHalf(info)) return [];

@@ -150,7 +150,7 @@ function breakBlock(serv, player, x, y, z) {
   survival.handled = [];
   for (const [item, count] of drops) survival.popItem(x, y, z, survival.items.make(item, count));
   if (player.gameMode !== 1) {
-    if (info.def.hardness > 0 && tool) wear(player, tool);
+    if (tool && (info.def.hardness > 0 || tool.name === 'shears')) wear(player, tool);
     player.exhaust(0.005);
     if (goodEnough && !survival.items.level(tool, 'silk_touch')) player.addXp(oreXp(info.name));
   }

@@ -127,29 +127,22 @@ function inTheWay(serv, info, x, y, z) {
   return false;
 }
 
-/** A slab on its like makes a double one. Returns whether it did. */
+/** A slab on its like makes a double one. Returns null for all else, else whether it did. */
 function doubleSlab(serv, call, def) {
   const { blocks } = serv.survival;
   const { info, face, cursor, px, py, pz } = call;
-  if (!def.name.endsWith('_slab')) return false;
+  if (!def.name.endsWith('_slab')) return null;
   const joins =
     info.id === def.id &&
     ((info.props.type === 'bottom' && face === 1) || (info.props.type === 'top' && face === 0));
-  if (joins) {
-    place(
-      serv,
-      call,
-      call.x,
-      call.y,
-      call.z,
-      blocks.changed(info, { type: 'double', waterlogged: false }),
-    );
-    return true;
-  }
-  const there = blocks.at(px, py, pz);
+  const to = joins ? [call.x, call.y, call.z] : [px, py, pz];
+  const there = joins ? info : blocks.at(px, py, pz);
   const upper = face === 0 || (face > 1 && cursor.y > 0.5);
-  if (there.id !== def.id || there.props.type !== (upper ? 'bottom' : 'top')) return false;
-  place(serv, call, px, py, pz, blocks.changed(there, { type: 'double', waterlogged: false }));
+  if (!joins && (there.id !== def.id || there.props.type !== (upper ? 'bottom' : 'top')))
+    return null;
+  const whole = blocks.info(blocks.changed(there, { type: 'double', waterlogged: false }));
+  if (inTheWay(serv, whole, ...to)) return false;
+  place(serv, call, ...to, whole.stateId);
   return true;
 }
 
@@ -213,7 +206,8 @@ function placeBlock(serv, call) {
   Object.assign(call, { px: call.x + dx, py: call.y + dy, pz: call.z + dz });
   const { px, py, pz } = call;
   if (py < 0 || py > 255 || !serv.survival.withinReach(player, px, py, pz)) return false;
-  if (doubleSlab(serv, call, def)) return true;
+  const slab = doubleSlab(serv, call, def);
+  if (slab !== null) return slab;
   if (!blocks.at(px, py, pz).replaceable) return false;
   const props = propsFor(blocks, def, call);
   if (props === null) return false;

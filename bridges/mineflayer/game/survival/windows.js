@@ -18,7 +18,7 @@ const name = 'windows';
 const TYPES = { chest: 2, blast_furnace: 9, crafting: 11, furnace: 13, smoker: 21 };
 const MAIN = [9, 35];
 const HOTBAR = [36, 44];
-/** A window closes when its owner is farther than this from its block. */
+/** A window closes when its owner is farther than this from its block, or the block is gone. */
 const FAR = 8;
 
 function range([from, to], shift = 0) {
@@ -89,10 +89,13 @@ function sendOne(serv, window, index) {
   });
 }
 
+const blockAt = (serv, { x, y, z }) => serv.survival.blocks.at(x, y, z).id;
+
 function open(serv, player, spec) {
   player.closeWindow();
   player.windowCount = (player.windowCount % 100) + 1;
   player.openWindow = over(player, spec, player.windowCount);
+  if (spec.place) player.openWindow.block = blockAt(serv, spec.place);
   player._client.write('open_window', {
     windowId: player.openWindow.id,
     inventoryType: TYPES[spec.kind],
@@ -149,11 +152,11 @@ function onClick(serv, player, packet) {
   });
 }
 
-function closeIfFar(player) {
-  const { place } = player.openWindow;
+function closeIfOut(serv, player) {
+  const { place, block } = player.openWindow;
   if (!place) return;
   const away = player.position.distanceTo(place.offset(0.5, 0.5, 0.5));
-  if (away <= FAR) return;
+  if (away <= FAR && blockAt(serv, place) === block) return;
   player._client.write('close_window', { windowId: player.openWindow.id });
   player.closeWindow();
 }
@@ -168,7 +171,7 @@ function server(serv) {
     if (left) survival.toss(player, survival.items.copy(item, left));
   };
   survival.onTick(() => {
-    for (const player of serv.players) if (player.openWindow) closeIfFar(player);
+    for (const player of serv.players) if (player.openWindow) closeIfOut(serv, player);
   });
 }
 

@@ -64,6 +64,17 @@ test('no block is placed where somebody stands, where another is, or out of reac
       /refused to place/,
     );
     assert.equal(count(player, 'torch'), 5);
+    await w.console('/clear a0');
+    await w.console('/give a0 stone_slab 2');
+    await w.console('/tp a0 8.5 4.5 8.5');
+    await w.console('/setblock 8 4 8 stone_slab');
+    await w.step(5);
+    await assert.rejects(
+      w.until(() => bot.placeBlock(seen(bot, 8, 4, 8), UP)),
+      /refused to place|No block has been placed/,
+    );
+    assert.equal(at(w, 8, 4, 8).props.type, 'bottom');
+    assert.equal(count(player, 'stone_slab'), 2);
     agree(bot, player);
   }));
 

@@ -205,6 +205,26 @@ test('a chest keeps what is put in, two look into it at once, and it spills when
     agree(w.bots[1], w.players[1]);
   }));
 
+test('a lid opens under glass and leaves, not under stone', () =>
+  inWorld({}, async (w, bot, player) => {
+    const chest = await put(w, bot, 'chest');
+    const { x, y, z } = chest.position;
+    for (const [block, opens] of [
+      ['glass', true],
+      ['oak_leaves', true],
+      ['stone_slab', true],
+      ['stone', false],
+    ]) {
+      await w.console(`/setblock ${x} ${y + 1} ${z} ${block}`);
+      await w.step(1);
+      await w.until(() => bot.activateBlock(chest));
+      await w.step(2);
+      assert.equal(player.openWindow !== null, opens, block);
+      if (bot.currentWindow) w.run(() => bot.closeWindow(bot.currentWindow));
+      await w.step(2);
+    }
+  }));
+
 test("an ender chest is each player's own, wherever it stands", () =>
   inWorld({ agents: 2 }, async (w, bot, player) => {
     await w.console('/give a0 diamond 2');
@@ -218,6 +238,27 @@ test("an ender chest is each player's own, wherever it stands", () =>
     const again = await w.until(() => bot.openContainer(second));
     assert.deepEqual(again.containerItems().map(words), ['diamond x2']);
     assert.equal(count(player, 'diamond'), 0);
+  }));
+
+test('a window over a block that goes closes, and what lay in it comes back', () =>
+  inWorld({}, async (w, bot, player) => {
+    await w.console('/give a0 oak_log 3');
+    const table = await put(w, bot, 'crafting_table');
+    const window = await w.until(() => bot.openBlock(table));
+    await w.until(() => bot.clickWindow(window.hotbarStart, 0, 0));
+    await w.until(() => bot.clickWindow(1, 0, 0));
+    assert.equal(count(player, 'oak_log'), 0);
+    await put(w, bot, 'air');
+    await w.step(2);
+    assert.equal(player.openWindow, null);
+    assert.equal(bot.currentWindow, null);
+    assert.equal(count(player, 'oak_log'), 3);
+    const chest = await put(w, bot, 'ender_chest');
+    await w.until(() => bot.openContainer(chest));
+    await put(w, bot, 'air');
+    await w.step(2);
+    assert.equal(player.openWindow, null);
+    agree(bot, player);
   }));
 
 test('who dies over a table drops the grid and the cursor too; another thing to smelt starts anew', () =>

@@ -3,7 +3,7 @@
 const test = require('node:test');
 const assert = require('node:assert');
 const { makeWorld } = require('../harness');
-const { inWorld, agree, count, at, seen, until } = require('./survival_help');
+const { inWorld, agree, count, events, at, seen, until } = require('./survival_help');
 
 /** How many blocks of a kind are in a box about the spawn. */
 function tally(w, test, size = 14, top = 14) {
@@ -136,6 +136,12 @@ test('flint and steel lights what can burn there and wears; fire hurts who stand
     ignite(w, 8, 4, 8);
     await w.step(15);
     assert.ok(player.health < 20 && player.fireTicks > 0);
+    await w.console('/setblock 8 4 8 air');
+    const blows = events(w, 'gamut:hurt');
+    await w.console('/setblock 8 3 8 soul_sand');
+    await w.console('/setblock 8 4 8 soul_fire');
+    await w.step(25);
+    assert.deepEqual([blows.at(-1).cause, blows.at(-1).amount], ['fire', 2], 'soul fire');
     await w.console('/setblock 8 4 8 air');
   }));
 

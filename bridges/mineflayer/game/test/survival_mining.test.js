@@ -107,6 +107,18 @@ test('tools wear by one and break, ores bring experience', () =>
     agree(bot, player);
   }));
 
+test('shears wear on whatever they cut, other tools not on what breaks at once', () =>
+  inWorld({}, async (w, bot, player) => {
+    for (const [tool, used] of [
+      ['shears', 1],
+      ['iron_hoe', 0],
+      ['iron_sword', 0],
+    ]) {
+      await mine(w, bot, player, 'fern', tool);
+      assert.equal(player.heldStack().durabilityUsed || 0, used, tool);
+    }
+  }));
+
 test('others see the cracks; a stopped dig breaks nothing', () =>
   inWorld({ agents: 2 }, async (w, bot) => {
     const cracks = [];
@@ -155,10 +167,19 @@ test('loot by chance, age and tool', () =>
     within(total('grass').wheat_seeds, 25, 80, 'seeds in 400');
     assert.deepEqual(total('grass', {}, 'shears'), { grass: 400 });
     assert.deepEqual(total('oak_leaves', {}, 'shears'), { oak_leaves: 400 });
+    assert.deepEqual(total('tall_grass', { half: 'lower' }, 'shears'), { grass: 800 });
+    assert.deepEqual(total('tall_seagrass', { half: 'lower' }, 'shears'), { seagrass: 800 });
+    assert.deepEqual(total('tall_seagrass', { half: 'lower' }), {});
+    assert.deepEqual(total('composter', { level: 0 }), { composter: 400 });
+    assert.deepEqual(total('composter', { level: 8 }), { composter: 400, bone_meal: 400 });
     assert.deepEqual(total('wheat', { age: 3 }), { wheat_seeds: 400 });
     const ripe = total('wheat', { age: 7 });
     assert.equal(ripe.wheat, 400);
-    within(ripe.wheat_seeds / 400, 1.5, 1.95, 'seeds of a ripe crop');
+    within(ripe.wheat_seeds / 400, 2.5, 2.95, 'seeds of a ripe crop');
+    within(total('beetroots', { age: 3 }).beetroot_seeds / 400, 2.5, 2.95, 'seeds of beetroots');
+    within(total('carrots', { age: 7 }).carrot / 400, 3.5, 3.95, 'carrots of a ripe crop');
+    within(total('potatoes', { age: 7 }).potato / 400, 3.5, 3.95, 'potatoes of a ripe crop');
+    assert.deepEqual(total('potatoes', { age: 6 }), { potato: 400 });
     within(total('redstone_ore').redstone / 400, 4.3, 4.7, 'redstone');
     assert.deepEqual(total('glass'), {});
     assert.deepEqual(total('oak_slab', { type: 'double' }, null, 1), { oak_slab: 2 });
@@ -169,6 +190,32 @@ test('loot by chance, age and tool', () =>
         assert.ok(registry.itemsByName[item] && n > 0, `${name} drops ${n} ${item}`);
       }
     }
+  }));
+
+test('snow and sea pickles drop numbers of things, and their items join as such', () =>
+  inWorld({}, async (w, bot, player) => {
+    const { lootOf } = require('../survival/loot');
+    const { blocks, items, registry } = w.serv.survival;
+    for (const [block, props, expected] of [
+      ['snow', { layers: 3 }, ['snowball', 3]],
+      ['sea_pickle', { pickles: 4 }, ['sea_pickle', 4]],
+    ]) {
+      const info = blocks.info(blocks.state(block, props));
+      assert.deepEqual(lootOf(items, registry, info, null, true), [expected]);
+    }
+    await w.console('/give a0 iron_shovel');
+    const spots = [
+      [9, 4, 9],
+      [9, 4, 10],
+      [10, 4, 9],
+      [10, 4, 10],
+    ];
+    await w.console('/fill 9 4 9 10 4 10 snow');
+    await w.step(2);
+    for (const spot of spots) await w.until(() => bot.dig(seen(bot, ...spot), true));
+    await w.step(40);
+    const lying = [...w.serv.survival.drops.values()].reduce((sum, e) => sum + e.stack.count, 0);
+    assert.equal(lying + count(player, 'snowball'), 4);
   }));
 
 test('a broken door drops one door, by either half; a bed and a tall flower too', () =>
