@@ -170,6 +170,36 @@ def test_less_than_the_limit_is_sent_and_the_limit_is_not(folder):
         read_package(folder).require_sendable()
 
 
+def test_a_pipe_that_ray_would_wait_for_is_refused(folder):
+    os.mkfifo(folder / "data" / "pipe")
+    with pytest.raises(ConfigError, match=r"data/pipe is a pipe or a device.*\.rayignore"):
+        read_package(folder)
+    with (folder / "data" / ".rayignore").open("a") as file:
+        file.write("pipe\n")
+    assert "data/pipe" not in sent_of(folder)
+
+
+@pytest.mark.parametrize(
+    "links", [{"data/up": ".."}, {"data/b": "../rollout", "rollout/a": "../data"}]
+)
+def test_a_link_that_leads_round_in_circles_is_refused(folder, links):
+    """Ray follows it forty times; with two of them in a folder it does not come to an end."""
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
+    with pytest.raises(ConfigError, match=r"leads back to a folder that it is in.*\.rayignore"):
+        read_package(folder)
+    (folder / ".rayignore").write_text("\n".join(links))
+    assert not sent_of(folder) & {*links}
+
+
+def test_links_to_other_folders_are_followed_as_ray_does(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").write_text("1")
+    for name in ("one", "two"):
+        (folder / name).symlink_to(tmp_path / "elsewhere")
+    assert {"one/file", "two/file"} <= sent_of(folder)
+
+
 def test_sizes_are_said_in_words_of_people():
     assert mib(3 << 19) == "1.5 MiB"
     assert mib(2048) == "2.0 KiB"
@@ -280,7 +310,7 @@ def test_wrong_options_are_said(folder, options, said):
     assert said in wrong(folder, *options)
 
 
-@pytest.mark.parametrize("argv", [[], ["--"], ["python", "scripts/train.py"]])
+@pytest.mark.parametrize("argv", [[], ["--"], ["--", " "], ["python", "scripts/train.py"]])
 def test_without_a_command_nothing_is_sent(argv):
     with pytest.raises(ConfigError, match=r"write it after --|unrecognized arguments"):
         read_order(argv)
