@@ -44,6 +44,7 @@ def search(config: SearchConfig, session: Session) -> str | None:
 
     Raises:
         InputError: the configuration is wrong; nothing was launched.
+        KeyboardInterrupt: it was told to stop; trials go on from their checkpoints.
     """
     first = {name: ends_of(values)[0] for name, values in config.space.items()}
     plan = TrainPlan.make(config.trial(first, config.output))
@@ -61,7 +62,11 @@ def search(config: SearchConfig, session: Session) -> str | None:
         metrics.listen(stack.enter_context(RayExporter(run.run_id, "search")))
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place
         config_here = config.model_copy(update={"output": run.path})
-        trials = _fit(config_here, _bundles(plan), metrics, progress)
+        try:
+            trials = _fit(config_here, _bundles(plan), metrics, progress)
+        except KeyboardInterrupt:
+            _write_summary(config, run, "interrupted", {})
+            raise
     return _conclude(config, run, trials)
 
 
@@ -86,6 +91,8 @@ def _fit(
     os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
     # A trial that fails before its first score is that trial's failure, not the search's.
     os.environ.setdefault("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1")
+    # Tune's own handler swallows Ctrl-C, and a search that was broken off would count as done.
+    os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")
     from ray import tune  # noqa: PLC0415 - takes a second, and only a search needs it
     from ray.tune.schedulers import ASHAScheduler  # noqa: PLC0415
     from ray.tune.search.basic_variant import BasicVariantGenerator  # noqa: PLC0415
@@ -248,9 +255,21 @@ def _conclude(config: SearchConfig, run: RunDirectory, trials: list[dict[str, An
     """Writes ``summary.json``; returns what is missing."""
     failed = [trial for trial in trials if trial["status"] == "failed"]
     best = next((trial for trial in trials if trial[SCORE] is not None), None)
+    status = "done" if not failed else "ended short"
+    _write_summary(config, run, status, {"best": best, "trials": trials})
+    if best is not None:
+        log.info("best: %s with %s %.4g", _name(best["point"]), config.metric, best[SCORE])
+    if failed:
+        return f"{len(failed)} of {len(trials)} trials failed: {failed[0]['error']}"
+    return None
+
+
+def _write_summary(
+    config: SearchConfig, run: RunDirectory, status: str, results: Mapping[str, Any]
+) -> None:
     run.write_summary(
         {
-            "status": "done" if not failed else "ended short",
+            "status": status,
             "run_id": run.run_id,
             "resume_count": run.resume_count,
             "protocol": {
@@ -261,12 +280,7 @@ def _conclude(config: SearchConfig, run: RunDirectory, trials: list[dict[str, An
                 "asha": None if config.asha is None else config.asha.model_dump(),
                 "env_steps": config.train.env_steps,
             },
-            "results": {"best": best, "trials": trials},
+            "results": dict(results),
             "versions": versions(),
         }
     )
-    if best is not None:
-        log.info("best: %s with %s %.4g", _name(best["point"]), config.metric, best[SCORE])
-    if failed:
-        return f"{len(failed)} of {len(trials)} trials failed: {failed[0]['error']}"
-    return None

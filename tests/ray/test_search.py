@@ -1,6 +1,9 @@
 """``scripts/tune.py``: trials of Ray Tune that go on by themselves."""
 
 import json
+import signal
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -8,7 +11,7 @@ import yaml
 from rollout.cli import main
 from rollout.train.search import search
 from rollout.train.search_config import SearchConfig
-from tests.ray.training import SMALL, merged
+from tests.ray.training import ROOT, SMALL, merged, wait_for
 
 pytestmark = [
     pytest.mark.ray,
@@ -70,3 +73,23 @@ def test_a_metric_that_nobody_writes_is_named_with_the_nearest(tmp_path):
     (trial,) = summary(tmp_path)["results"]["trials"]
     assert trial["status"] == "failed"
     assert "episode/return" in trial["error"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_search_that_is_stopped_is_not_done(tmp_path, signum, status):
+    write(tmp_path, train={"env_steps": 10**9}, space={"ppo.lr": [1e-3]})
+    script = [sys.executable, str(ROOT / "scripts" / "tune.py")]
+    with subprocess.Popen(
+        [*script, "--config", str(tmp_path / "search.yaml")], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            trials = tmp_path / "run" / "trials"
+            assert wait_for(lambda: any(trials.glob("*/metrics.jsonl")))
+            process.send_signal(signum)
+            _, err = process.communicate(timeout=600)
+        finally:
+            process.kill()
+    assert process.returncode == status
+    assert err.splitlines()[-1] == f"stopped by {signum.name}; go on with --resume"
+    assert summary(tmp_path)["status"] == "interrupted"
