@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rollout.cli import Session, Stop
+from rollout.cluster.resources import require_bundles
 from rollout.errors import UnknownNameError
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
@@ -59,11 +60,13 @@ def search(config: SearchConfig, session: Session) -> str | None:
         )
         progress = stack.enter_context(show_progress("search", every_s=config.log.every_s))
         stack.enter_context(ray_session(config.ray.address))
+        bundles = _bundles(plan)
+        require_bundles(bundles, what="trial, with its runners and learners,")
         metrics.listen(stack.enter_context(RayExporter(run.run_id, "search")))
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place
         config_here = config.model_copy(update={"output": run.path})
         try:
-            trials = _fit(config_here, _bundles(plan), metrics, progress)
+            trials = _fit(config_here, bundles, metrics, progress)
         except KeyboardInterrupt:
             _write_summary(config, run, "interrupted", {})
             raise

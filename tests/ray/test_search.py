@@ -75,6 +75,20 @@ def test_a_metric_that_nobody_writes_is_named_with_the_nearest(tmp_path):
     assert "episode/return" in trial["error"]
 
 
+@pytest.mark.parametrize(
+    ("train", "said"),
+    [
+        ({"runners": 6}, "needs 7 CPU at once, and the cluster has 4 CPU"),
+        ({"learners": {"resources": {"gamut_learner": 1}, "count": 1}}, "needs 1 gamut_learner"),
+    ],
+)
+def test_a_trial_that_has_no_room_is_refused(tmp_path, capsys, train, said):
+    write(tmp_path, train=train)
+    assert call(tmp_path) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_search_that_is_stopped_is_not_done(tmp_path, signum, status):

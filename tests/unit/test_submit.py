@@ -27,7 +27,7 @@ from rollout.cluster.package import (
     read_package,
     write_rayignore,
 )
-from rollout.cluster.resources import Node, actor_options, require_resources
+from rollout.cluster.resources import Node, actor_options, require_bundles, require_resources
 from rollout.cluster.submit import describe, read_order, run
 from rollout.errors import ConfigError
 
@@ -634,6 +634,28 @@ def test_where_machines_can_be_added_there_is_room():
 def test_a_cluster_without_machines_has_nothing():
     with pytest.raises(ConfigError, match="no machine of the cluster has any"):
         require_resources(Resources(), 1, nodes=[])
+
+
+@pytest.mark.parametrize(
+    ("bundles", "said"),
+    [
+        ([{"CPU": 1.0}, {"CPU": 9.0}], "each trial needs 9 CPU"),
+        ([{"CPU": 1.0}] * 9, "each trial needs 9 CPU at once, and the cluster has 8 CPU"),
+        ([{"CPU": 1.0, "gamut_gmae": 1.0}], "nearest that exist: gamut_game"),
+        ([{"CPU": 1.0, "GPU": 1.0}], "no machine of the cluster has any"),
+    ],
+)
+def test_what_must_have_room_at_once_is_refused_where_there_is_none(bundles, said):
+    nodes = [Node(name, {"CPU": 4.0, "gamut_game": 2.0}) for name in "ab"]
+    with pytest.raises(ConfigError, match=said):
+        require_bundles(bundles, nodes=nodes, what="trial")
+
+
+def test_bundles_that_fit_are_let_through():
+    nodes = [Node(name, {"CPU": 4.0, "gamut_game": 1.0}) for name in "ab"]
+    require_bundles([{"CPU": 1.0, "gamut_game": 1 / 3}] * 6, nodes=nodes, what="trial")
+    grows = [Node("a", {"CPU": 4.0}, group="games")]
+    require_bundles([{"CPU": 4.0}] * 9, nodes=grows, what="trial")
 
 
 def test_actors_are_placed_by_what_their_games_need():
