@@ -12,7 +12,9 @@ from rollout.api import Resources
 from rollout.errors import ConfigError, nearest
 
 _MIB = 1 << 20
-_GROUP = "ray.io/node-group"  # label of machines that an autoscaler or KubeRay has started
+GROUP = "ray.io/node-group"
+"""Label of machines that an autoscaler or KubeRay has started."""
+
 _OWN = ("CPU", "GPU", "memory", "object_store_memory")  # names that Ray gives a meaning to
 
 
@@ -43,7 +45,7 @@ def read_nodes() -> list[Node]:
         Node(
             str(node["NodeManagerAddress"]),
             dict(node["Resources"]),
-            str(node["Labels"].get(_GROUP, "")),
+            str(node["Labels"].get(GROUP, "")),
         )
         for node in ray.nodes()
         if node["Alive"]

@@ -391,6 +391,18 @@ class FakeClient:
         self.code = code
         self.sent = None
         self.error = None
+        self.machines = [{"CPU": 2.0, "GPU": 1.0, "gamut_learner": 1.0}]
+
+    def _do_request(self, method, endpoint):
+        assert (method, endpoint.partition("?")[0]) == ("GET", "/api/v0/nodes")
+        if self.machines is None:
+            raise ConnectionError("not now")
+        said = [
+            {"node_ip": "10.0.0.1", "state": "ALIVE", "labels": {}, "resources_total": has}
+            for has in self.machines
+        ]
+        reply = {"data": {"result": {"result": said}}}
+        return SimpleNamespace(raise_for_status=lambda: None, json=lambda: reply)
 
     def submit_job(self, **given):
         self.sent = given
@@ -554,6 +566,25 @@ def test_a_job_that_the_cluster_refuses_is_input(cluster, folder, capsys, error)
     cluster.client.error = error
     assert call(folder) == 2
     assert f"the cluster refuses the job: {error}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("needs", "said"),
+    [
+        ("GPU=2", "each driver needs 2 GPU, and the biggest machine of the cluster, 10.0.0.1,"),
+        ("gamut_laerner=1", "nearest that exist: gamut_learner"),
+    ],
+)
+def test_a_driver_that_fits_on_no_machine_is_not_sent(cluster, folder, capsys, needs, said):
+    assert call(folder, "--needs", needs) == 2
+    assert said in capsys.readouterr().err
+    assert cluster.client.sent is None
+
+
+def test_a_cluster_that_does_not_tell_its_machines_gets_the_job(cluster, folder):
+    cluster.client.machines = None
+    assert call(folder, "--needs", "GPU=2") == 7
+    assert cluster.client.sent["entrypoint_num_gpus"] == 2
 
 
 NO_AGENT = RuntimeError("status code 500: No available agent to submit job, please try again")
