@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import re
@@ -11,12 +12,14 @@ from typing import Any
 
 from rollout.cli import Session, Stop
 from rollout.cluster.resources import require_bundles
-from rollout.errors import UnknownNameError
+from rollout.configuration.files import write_atomically
+from rollout.errors import RunDirectoryError, UnknownNameError
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
 from rollout.observe.logs import about, set_up_logging
 from rollout.observe.metrics import Metrics, read_metrics
 from rollout.observe.progress import Progress, share, show_progress
+from rollout.observe.run_files import SUMMARY, read_about, read_json
 from rollout.run_directory import RunDirectory, versions
 from rollout.train.plan import TrainPlan
 from rollout.train.search_config import SearchConfig, ends_of
@@ -114,8 +117,7 @@ def _fit(
     needs = tune.PlacementGroupFactory(bundles)
 
     def trial(point: Mapping[str, Any]) -> None:
-        number = tune.get_context().get_trial_id().rpartition("_")[2]
-        run_trial(config, point, f"{number}-{_name(point)}", tune.report)
+        run_trial(config, point, _folder(tune.get_context().get_trial_id(), point), tune.report)
 
     class Watcher(_Watching, tune.Callback):  # type: ignore[misc] # Ray is untyped
         pass
@@ -199,6 +201,10 @@ def _name(point: Mapping[str, Any]) -> str:
     return _NOT_IN_A_NAME.sub("-", ",".join(words)).strip("-")[:_NAME_LENGTH]
 
 
+def _folder(trial_id: str, point: Mapping[str, Any]) -> str:
+    return f"{trial_id.rpartition('_')[2]}-{_name(point)}"
+
+
 def _row(config: SearchConfig, result: Any) -> dict[str, Any]:
     """What became of a trial."""
     said = result.metrics or {}
@@ -240,8 +246,19 @@ class _Watching:
         values = {"search/trial": trial.trial_id, "search/score": said.get(SCORE)}
         values |= {f"search/{name}": _scalar(value) for name, value in trial.config.items()}
         self._metrics.write(sum(self._steps.values()), values)
+        if int(said.get(STEPS, 0)) < self._config.train.env_steps:
+            self._tell_early(trial)
         log.info("%s: %s", _name(trial.config), said.get(SCORE))
         self._show(trials)
+
+    def _tell_early(self, trial: Any) -> None:
+        """Writes the summary of a trial that was ended early, which it had no time to write."""
+        place = self._config.output / "trials" / _folder(trial.trial_id, trial.config)
+        with contextlib.suppress(RunDirectoryError):  # it was ended before it began
+            session = len(read_about(place)["sessions"]) - 1
+            if read_json(place / SUMMARY).get("resume_count") != session:
+                summary = {"status": "ended early", "resume_count": session}
+                write_atomically(place / SUMMARY, json.dumps(summary) + "\n")
 
     def _show(self, trials: list[Any]) -> None:
         budget = self._config.train.env_steps * max(len(trials), 1)
