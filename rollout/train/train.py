@@ -80,13 +80,23 @@ def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> 
         progress = stack.enter_context(show_progress("train", every_s=config.log.every_s))
         stack.enter_context(ray_session(config.ray.address))
         metrics.listen(stack.enter_context(RayExporter(run.run_id, "train")))
-        if config.runners:
-            require_resources(plan.needs, config.runners * config.instances)
-        require_resources(config.learners.needs, config.learners.count, what="learner")
+        require_room(plan)
         algorithm = _algorithm(plan)
         stack.callback(algorithm.stop)
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place
         return job.work(algorithm, session, metrics, progress)
+
+
+def require_room(plan: TrainPlan) -> None:
+    """Checks that the cluster that was joined has machines for the games and the learners.
+
+    Raises:
+        ConfigError: it has not; nothing was launched.
+    """
+    config = plan.config
+    if config.runners:
+        require_resources(plan.needs, config.runners * config.instances)
+    require_resources(config.learners.needs, config.learners.count, what="learner")
 
 
 def _check_others(plan: TrainPlan) -> None:
