@@ -4,11 +4,13 @@ import json
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 import yaml
 
 from rollout.cli import main
+from rollout.observe.look import look_at
 from rollout.train.search import search
 from rollout.train.search_config import SearchConfig
 from tests.ray.training import ROOT, SMALL, merged, wait_for
@@ -62,6 +64,8 @@ def test_a_search_tells_the_best_and_goes_on(tmp_path, rates):
         json.dumps(t["point"]): t["score"] for t in second
     }.items()
     assert {p: (p / "run.log").read_text().count("goes on") for p in trials} == written
+    later = look_at(tmp_path / "run", now=time.time() + 10**6)
+    assert {t.state for t in later.trials} == {"done"}
 
 
 def test_a_metric_that_nobody_writes_is_named_with_the_nearest(tmp_path):
