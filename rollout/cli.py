@@ -70,6 +70,11 @@ class Stop:
         """Whether a signal came."""
         return self._asked.is_set()
 
+    @property
+    def signum(self) -> int:
+        """The newest signal that came; 0 if none did."""
+        return self._signum
+
     def wait(self, timeout_s: float) -> bool:
         """Waits until a signal comes; returns whether one did."""
         return self._asked.wait(timeout_s)
@@ -180,8 +185,9 @@ def _run(function: Callable[[M, Session], str | None], config: M, session: Sessi
         how = "; make room, then go on with --resume" if is_disk_full(error) else ""
         return _say(ENDED_SHORT, f"ended short: {_one_line(error)}{how}")
     except KeyboardInterrupt as error:
-        signum = error.signum if isinstance(error, Stopped) else signal.SIGINT
-        return _stopped(signum)
+        # Ray raises a plain one, also for SIGTERM, where a signal comes while it waits.
+        came = session.stop.signum or signal.SIGINT
+        return _stopped(error.signum if isinstance(error, Stopped) else came)
     except SystemExit as error:
         # Ray's own handler of SIGTERM, if it replaced ours, exits with the signal's number.
         if error.code == signal.SIGTERM:

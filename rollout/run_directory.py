@@ -44,6 +44,7 @@ RUNS_DIR = "GAMUT_RUNS_DIR"
 _BEGINNING = {
     *("run.json", "config.yaml", "metrics.jsonl", "run.log"),
     *("dataset/dataset.json", "dataset/dataset.lock"),
+    *("sets.json", ".sweep.lock"),
 }
 """Files of a run in which nothing was recorded, but for the mirror's."""
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from rollout.cluster.addresses import ADDRESS, API_SERVER, Dashboard
 from rollout.cluster.package import Package
+from rollout.cluster.resources import GROUP, Node, require_bundles
 from rollout.errors import ConfigError, GamutError
 
 STOP_WAIT = "RAY_JOB_STOP_WAIT_TIME_S"
@@ -102,13 +103,30 @@ def connect(dashboard: Dashboard) -> Any:
     return client
 
 
+def read_machines(client: Any) -> list[Node]:
+    """Returns the machines of a cluster, as its dashboard knows them; none if it does not say."""
+    with contextlib.suppress(OSError, RuntimeError, ValueError, KeyError, TypeError):
+        reply = client._do_request("GET", "/api/v0/nodes?detail=1&limit=10000")
+        reply.raise_for_status()
+        return [
+            Node(node["node_ip"], dict(node["resources_total"]), node["labels"].get(GROUP, ""))
+            for node in reply.json()["data"]["result"]["result"]
+            if node["state"] == "ALIVE"
+        ]
+    return []
+
+
 def send(client: Any, job: Job) -> None:
     """Sends a job, to a cluster that has just come up as soon as it takes any.
 
     Raises:
-        ConfigError: the cluster refuses it.
+        ConfigError: the cluster refuses it, or has no machine for its driver, for which Ray would
+            let it wait.
     """
     needs = dict(job.needs)
+    machines = read_machines(client) if needs else []
+    if machines:
+        require_bundles([needs], nodes=machines, what="driver")
     given: dict[str, Any] = {
         "entrypoint_num_cpus": needs.pop("CPU", None),
         "entrypoint_num_gpus": needs.pop("GPU", None),

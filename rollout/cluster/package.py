@@ -130,6 +130,28 @@ def write_rayignore(folder: Path) -> bool:
     return True
 
 
+def _require_ending(path: Path, places: dict[Path, tuple[int, int]]) -> None:
+    """Checks that Ray comes to an end with a path; it opens everything and follows every link.
+
+    Args:
+        path: in the working directory, after the folders that it is in.
+        places: device and inode of these folders; that of the path is added.
+
+    Raises:
+        ConfigError: it would not; the message says why.
+    """
+    why = ""
+    if path.is_fifo() or path.is_char_device() or path.is_block_device():
+        why = "is a pipe or a device, which Ray would read for ever"
+    elif path.is_dir():
+        at = path.stat()
+        places[path] = (at.st_dev, at.st_ino)
+        if any(places.get(above) == places[path] for above in path.parents):
+            why = "leads back to a folder that it is in, which Ray would send again and again"
+    if why:
+        raise ConfigError(f"{path} {why}; name it in {RAYIGNORE}, or move it")
+
+
 def read_package(folder: Path, excludes: Sequence[str] = ()) -> Package:
     """Returns what Ray would send of a folder, found by Ray's own rules.
 
@@ -140,7 +162,7 @@ def read_package(folder: Path, excludes: Sequence[str] = ()) -> Package:
         excludes: more patterns.
 
     Raises:
-        ConfigError: it is no folder, or something in it cannot be read.
+        ConfigError: it is no folder, or something in it cannot be read to its end.
     """
     folder = folder.expanduser().absolute()
     if not folder.is_dir():
@@ -152,8 +174,10 @@ def read_package(folder: Path, excludes: Sequence[str] = ()) -> Package:
     from ray._private.runtime_env import packaging  # noqa: PLC0415
 
     found: list[tuple[str, int]] = []
+    places: dict[Path, tuple[int, int]] = {}
 
     def note(path: Path) -> None:
+        _require_ending(path, places)
         if path.is_file() or (path.is_dir() and next(path.iterdir(), None) is None):
             size = path.stat().st_size if path.is_file() else 0
             found.append((path.relative_to(folder).as_posix(), size))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,9 @@ from rollout.api import Resources
 from rollout.errors import ConfigError, nearest
 
 _MIB = 1 << 20
-_GROUP = "ray.io/node-group"  # label of machines that an autoscaler or KubeRay has started
+GROUP = "ray.io/node-group"
+"""Label of machines that an autoscaler or KubeRay has started."""
+
 _OWN = ("CPU", "GPU", "memory", "object_store_memory")  # names that Ray gives a meaning to
 
 
@@ -42,7 +45,7 @@ def read_nodes() -> list[Node]:
         Node(
             str(node["NodeManagerAddress"]),
             dict(node["Resources"]),
-            str(node["Labels"].get(_GROUP, "")),
+            str(node["Labels"].get(GROUP, "")),
         )
         for node in ray.nodes()
         if node["Alive"]
@@ -141,6 +144,39 @@ def require_resources(
             f"{count} {what}s need {_list(needs)} each, and the cluster has room for {room:.0f}; "
             f"run fewer at once, or add machines"
         )
+
+
+def require_bundles(
+    bundles: Sequence[Mapping[str, float]], *, nodes: Sequence[Node] | None = None, what: str
+) -> None:
+    """Checks that a cluster has room for a placement group, for which Ray would wait for ever.
+
+    Args:
+        bundles: that must have room at once, each on one machine, by Ray's names.
+        nodes: machines of the cluster; None to ask the one that was joined.
+        what: needs them, in a word.
+
+    Raises:
+        ConfigError: a bundle fits on no machine, or all together have too little.
+    """
+    nodes = read_nodes() if nodes is None else nodes
+    total: Counter[str] = Counter()
+    for bundle in bundles:
+        custom = dict(bundle)
+        own = {"cpus": custom.pop("CPU", 0.0), "gpus": custom.pop("GPU", 0.0)}
+        memory = math.ceil(custom.pop("memory", 0.0) / _MIB)
+        needs = Resources(memory_mb=memory, custom=custom, **own)
+        require_resources(needs, 1, nodes=nodes, what=what)
+        total.update(bundle)
+    if any(node.group for node in nodes):
+        return
+    for resource, amount in total.items():
+        there = sum(node.has(resource) for node in nodes)
+        if amount > there + 1e-3:
+            raise ConfigError(
+                f"each {what} needs {_text(resource, amount)} at once, and the cluster has "
+                f"{_text(resource, there)}; ask for less, or add machines"
+            )
 
 
 def _asked(needs: Resources) -> dict[str, float]:

@@ -107,7 +107,7 @@ def read_order(argv: Sequence[str]) -> Order:
     end = list(argv).index("--") if "--" in argv else len(argv)
     arguments = _parser().parse_args(argv[:end])
     command = list(argv[end + 1 :])
-    if not command:
+    if not "".join(command).strip():
         raise ConfigError(f"no command is given; write it after --, e.g. {_EXAMPLE}")
     url = dashboard_url(arguments.address)
     folder = arguments.working_dir.expanduser().absolute()

@@ -166,6 +166,9 @@ class _Sweep:
                 self._take(ended)
             return
         with ray_session(c.ray.address), contextlib.ExitStack() as stack:
+            # All runs of an arm need the same; what none can have would fail run by run.
+            for job in {job.arm: job for job in left if job.baseline is None}.values():
+                self._trainer.room(job.config)
             exporter = stack.enter_context(RayExporter(self._run.run_id, "sweep"))
             self._metrics.listen(exporter)
             session.stop.install()  # ray.init has put its own handler of SIGTERM in place

@@ -55,6 +55,10 @@ class RunFailed(GamutError):  # noqa: N818 - reads as what happened
     """A run of a sweep came to nothing; another attempt may do better."""
 
 
+def _anywhere(_: TrainConfig) -> None:
+    """Has room for everything."""
+
+
 @dataclass(frozen=True)
 class Trainer:
     """How runs are trained and who plays what they learned; must survive pickling.
@@ -63,11 +67,13 @@ class Trainer:
         check: refuses, by an ``InputError``, what cannot be trained.
         train: trains in a run directory; as ``rollout.train.train.train``.
         player: who plays what was learned in a run directory.
+        room: refuses, by an ``InputError``, what the cluster that was joined has no machines for.
     """
 
     check: Callable[[TrainConfig], object]
     train: Callable[[TrainConfig, Session], str | None]
     player: Callable[[Path], PolicyConfig]
+    room: Callable[[TrainConfig], object] = _anywhere
 
 
 def _check(config: TrainConfig) -> object:
@@ -82,13 +88,20 @@ def _train(config: TrainConfig, session: Session) -> str | None:
     return train(config, session)
 
 
+def _room(config: TrainConfig) -> None:
+    from rollout.train.plan import TrainPlan  # noqa: PLC0415 - as above
+    from rollout.train.train import require_room  # noqa: PLC0415 - as above
+
+    require_room(TrainPlan.make(config))
+
+
 def _player(folder: Path) -> PolicyConfig:
     from rollout.train.checkpoint import find_checkpoint  # noqa: PLC0415 - as above
 
     return PolicyConfig(name="checkpoint", path=str(find_checkpoint(folder).path))
 
 
-TRAINER = Trainer(_check, _train, _player)
+TRAINER = Trainer(_check, _train, _player, _room)
 """Trains by PPO, see ``rollout.train``."""
 
 

@@ -40,9 +40,14 @@ RESULT = "result.json"  # of one run of a sweep, see rollout.evaluate.experiment
 TRIALS = ("runs", "trials")
 """Folders in which a job that starts other runs has them."""
 
-State: TypeAlias = Literal["running", "silent", "gone", "done", "interrupted", "ended short"]
+State: TypeAlias = Literal[
+    "running", "silent", "gone", "done", "interrupted", "ended short", "ended early"
+]
 """``silent``: nothing was heard for long; ``gone``: its process is not there any more and it never
-came to an end; the last three are how it ended."""
+came to an end; the others but ``running`` are how it ended: ``ended early`` a trial that its search
+gave up."""
+
+_ENDED = ("done", "interrupted", "ended short", "ended early")
 
 _SILENT_S = 60.0  # before a job counts as silent; longer for one whose lines are rare
 _RARE = 5.0  # times the usual pause between lines
@@ -131,7 +136,7 @@ class Look:
     @property
     def ended(self) -> bool:
         """Whether it came to its end."""
-        return self.state in ("done", "interrupted", "ended short")
+        return self.state in _ENDED
 
 
 def look_at(folder: Path, *, now: float | None = None) -> Look:
@@ -228,7 +233,7 @@ def _status(folder: Path, session: int) -> State | None:
     if summary.get("resume_count") != session:
         return None  # there is none yet, or it is of a session before this one
     status = summary.get("status")
-    return status if status in ("done", "interrupted", "ended short") else None
+    return status if status in _ENDED else None
 
 
 def _is_gone(session: Mapping[str, Any]) -> bool:

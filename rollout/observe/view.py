@@ -30,6 +30,7 @@ _STATE_STYLES = {
     "running": "busy",
     "evaluating": "busy",
     "done": "good",
+    "ended early": "good",
     "silent": "doubtful",
     "interrupted": "doubtful",
     "gone": "bad",
@@ -247,7 +248,7 @@ def _table(look: Look, width: int, room: int | None, paint: Paint) -> list[str]:
     return rows
 
 
-_ORDER = {"running": 0, "evaluating": 0, "done": 2}
+_ORDER = {"running": 0, "evaluating": 0, "done": 2, "ended early": 2}
 
 
 def _more(head: str, sets: list[str]) -> str:

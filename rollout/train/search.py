@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import os
 import re
@@ -10,12 +11,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from rollout.cli import Session, Stop
-from rollout.errors import UnknownNameError
+from rollout.cluster.resources import require_bundles
+from rollout.configuration.files import write_atomically
+from rollout.errors import RunDirectoryError, UnknownNameError
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
 from rollout.observe.logs import about, set_up_logging
 from rollout.observe.metrics import Metrics, read_metrics
 from rollout.observe.progress import Progress, share, show_progress
+from rollout.observe.run_files import SUMMARY, read_about, read_json
 from rollout.run_directory import RunDirectory, versions
 from rollout.train.plan import TrainPlan
 from rollout.train.search_config import SearchConfig, ends_of
@@ -44,6 +48,7 @@ def search(config: SearchConfig, session: Session) -> str | None:
 
     Raises:
         InputError: the configuration is wrong; nothing was launched.
+        KeyboardInterrupt: it was told to stop; trials go on from their checkpoints.
     """
     first = {name: ends_of(values)[0] for name, values in config.space.items()}
     plan = TrainPlan.make(config.trial(first, config.output))
@@ -58,10 +63,16 @@ def search(config: SearchConfig, session: Session) -> str | None:
         )
         progress = stack.enter_context(show_progress("search", every_s=config.log.every_s))
         stack.enter_context(ray_session(config.ray.address))
+        bundles = _bundles(plan)
+        require_bundles(bundles, what="trial, with its runners and learners,")
         metrics.listen(stack.enter_context(RayExporter(run.run_id, "search")))
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place
         config_here = config.model_copy(update={"output": run.path})
-        trials = _fit(config_here, _bundles(plan), metrics, progress)
+        try:
+            trials = _fit(config_here, bundles, metrics, progress)
+        except KeyboardInterrupt:
+            _write_summary(config, run, "interrupted", {})
+            raise
     return _conclude(config, run, trials)
 
 
@@ -86,6 +97,8 @@ def _fit(
     os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
     # A trial that fails before its first score is that trial's failure, not the search's.
     os.environ.setdefault("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1")
+    # Tune's own handler swallows Ctrl-C, and a search that was broken off would count as done.
+    os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")
     from ray import tune  # noqa: PLC0415 - takes a second, and only a search needs it
     from ray.tune.schedulers import ASHAScheduler  # noqa: PLC0415
     from ray.tune.search.basic_variant import BasicVariantGenerator  # noqa: PLC0415
@@ -104,8 +117,7 @@ def _fit(
     needs = tune.PlacementGroupFactory(bundles)
 
     def trial(point: Mapping[str, Any]) -> None:
-        number = tune.get_context().get_trial_id().rpartition("_")[2]
-        run_trial(config, point, f"{number}-{_name(point)}", tune.report)
+        run_trial(config, point, _folder(tune.get_context().get_trial_id(), point), tune.report)
 
     class Watcher(_Watching, tune.Callback):  # type: ignore[misc] # Ray is untyped
         pass
@@ -189,6 +201,10 @@ def _name(point: Mapping[str, Any]) -> str:
     return _NOT_IN_A_NAME.sub("-", ",".join(words)).strip("-")[:_NAME_LENGTH]
 
 
+def _folder(trial_id: str, point: Mapping[str, Any]) -> str:
+    return f"{trial_id.rpartition('_')[2]}-{_name(point)}"
+
+
 def _row(config: SearchConfig, result: Any) -> dict[str, Any]:
     """What became of a trial."""
     said = result.metrics or {}
@@ -230,8 +246,19 @@ class _Watching:
         values = {"search/trial": trial.trial_id, "search/score": said.get(SCORE)}
         values |= {f"search/{name}": _scalar(value) for name, value in trial.config.items()}
         self._metrics.write(sum(self._steps.values()), values)
+        if int(said.get(STEPS, 0)) < self._config.train.env_steps:
+            self._tell_early(trial)
         log.info("%s: %s", _name(trial.config), said.get(SCORE))
         self._show(trials)
+
+    def _tell_early(self, trial: Any) -> None:
+        """Writes the summary of a trial that was ended early, which it had no time to write."""
+        place = self._config.output / "trials" / _folder(trial.trial_id, trial.config)
+        with contextlib.suppress(RunDirectoryError):  # it was ended before it began
+            session = len(read_about(place)["sessions"]) - 1
+            if read_json(place / SUMMARY).get("resume_count") != session:
+                summary = {"status": "ended early", "resume_count": session}
+                write_atomically(place / SUMMARY, json.dumps(summary) + "\n")
 
     def _show(self, trials: list[Any]) -> None:
         budget = self._config.train.env_steps * max(len(trials), 1)
@@ -248,9 +275,21 @@ def _conclude(config: SearchConfig, run: RunDirectory, trials: list[dict[str, An
     """Writes ``summary.json``; returns what is missing."""
     failed = [trial for trial in trials if trial["status"] == "failed"]
     best = next((trial for trial in trials if trial[SCORE] is not None), None)
+    status = "done" if not failed else "ended short"
+    _write_summary(config, run, status, {"best": best, "trials": trials})
+    if best is not None:
+        log.info("best: %s with %s %.4g", _name(best["point"]), config.metric, best[SCORE])
+    if failed:
+        return f"{len(failed)} of {len(trials)} trials failed: {failed[0]['error']}"
+    return None
+
+
+def _write_summary(
+    config: SearchConfig, run: RunDirectory, status: str, results: Mapping[str, Any]
+) -> None:
     run.write_summary(
         {
-            "status": "done" if not failed else "ended short",
+            "status": status,
             "run_id": run.run_id,
             "resume_count": run.resume_count,
             "protocol": {
@@ -261,12 +300,7 @@ def _conclude(config: SearchConfig, run: RunDirectory, trials: list[dict[str, An
                 "asha": None if config.asha is None else config.asha.model_dump(),
                 "env_steps": config.train.env_steps,
             },
-            "results": {"best": best, "trials": trials},
+            "results": dict(results),
             "versions": versions(),
         }
     )
-    if best is not None:
-        log.info("best: %s with %s %.4g", _name(best["point"]), config.metric, best[SCORE])
-    if failed:
-        return f"{len(failed)} of {len(trials)} trials failed: {failed[0]['error']}"
-    return None

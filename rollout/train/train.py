@@ -68,7 +68,10 @@ def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> 
         job = _Job(plan, run, newest_checkpoint(run.checkpoints), watch)
         if job.done:
             log.info("nothing is left to do: %d steps", job.env_steps)
-            if not _concluded(run):  # it was killed between its last checkpoint and its summary
+            said = _said(run)
+            if said.get("status") == "done":  # it still is, as who looks at this session is told
+                run.write_summary({**said, "resume_count": run.resume_count})
+            else:  # it was killed between its last checkpoint and its summary
                 job.conclude("done")
             return None
         metrics = stack.enter_context(
@@ -80,13 +83,23 @@ def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> 
         progress = stack.enter_context(show_progress("train", every_s=config.log.every_s))
         stack.enter_context(ray_session(config.ray.address))
         metrics.listen(stack.enter_context(RayExporter(run.run_id, "train")))
-        if config.runners:
-            require_resources(plan.needs, config.runners * config.instances)
-        require_resources(config.learners.needs, config.learners.count, what="learner")
+        require_room(plan)
         algorithm = _algorithm(plan)
         stack.callback(algorithm.stop)
         session.stop.install()  # ray.init has put its own handler of SIGTERM in place
         return job.work(algorithm, session, metrics, progress)
+
+
+def require_room(plan: TrainPlan) -> None:
+    """Checks that the cluster that was joined has machines for the games and the learners.
+
+    Raises:
+        ConfigError: it has not; nothing was launched.
+    """
+    config = plan.config
+    if config.runners:
+        require_resources(plan.needs, config.runners * config.instances)
+    require_resources(config.learners.needs, config.learners.count, what="learner")
 
 
 def _check_others(plan: TrainPlan) -> None:
@@ -306,12 +319,12 @@ class _Job:
         log.info("%s: %d steps in %s", status, self.env_steps, self._run.path)
 
 
-def _concluded(run: RunDirectory) -> bool:
-    """Whether a session before this one has said that all is done."""
+def _said(run: RunDirectory) -> dict[str, Any]:
+    """What the summary of a session before this one says; nothing if there is none."""
     try:
-        return bool(json.loads(run.summary_file.read_text())["status"] == "done")
-    except (OSError, ValueError, KeyError):
-        return False
+        return dict(json.loads(run.summary_file.read_text()))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def _mirror(plan: TrainPlan, run: RunDirectory, stack: contextlib.ExitStack) -> None:

@@ -1,14 +1,19 @@
 """``scripts/tune.py``: trials of Ray Tune that go on by themselves."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 import yaml
 
 from rollout.cli import main
+from rollout.observe.look import look_at
 from rollout.train.search import search
 from rollout.train.search_config import SearchConfig
-from tests.ray.training import SMALL, merged
+from tests.ray.training import ROOT, SMALL, merged, wait_for
 
 pytestmark = [
     pytest.mark.ray,
@@ -59,6 +64,8 @@ def test_a_search_tells_the_best_and_goes_on(tmp_path, rates):
         json.dumps(t["point"]): t["score"] for t in second
     }.items()
     assert {p: (p / "run.log").read_text().count("goes on") for p in trials} == written
+    later = look_at(tmp_path / "run", now=time.time() + 10**6)
+    assert {t.state for t in later.trials} == {"done"}
 
 
 def test_a_metric_that_nobody_writes_is_named_with_the_nearest(tmp_path):
@@ -70,3 +77,37 @@ def test_a_metric_that_nobody_writes_is_named_with_the_nearest(tmp_path):
     (trial,) = summary(tmp_path)["results"]["trials"]
     assert trial["status"] == "failed"
     assert "episode/return" in trial["error"]
+
+
+@pytest.mark.parametrize(
+    ("train", "said"),
+    [
+        ({"runners": 6}, "needs 7 CPU at once, and the cluster has 4 CPU"),
+        ({"learners": {"resources": {"gamut_learner": 1}, "count": 1}}, "needs 1 gamut_learner"),
+    ],
+)
+def test_a_trial_that_has_no_room_is_refused(tmp_path, capsys, train, said):
+    write(tmp_path, train=train)
+    assert call(tmp_path) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_search_that_is_stopped_is_not_done(tmp_path, signum, status):
+    write(tmp_path, train={"env_steps": 10**9}, space={"ppo.lr": [1e-3]})
+    script = [sys.executable, str(ROOT / "scripts" / "tune.py")]
+    with subprocess.Popen(
+        [*script, "--config", str(tmp_path / "search.yaml")], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            trials = tmp_path / "run" / "trials"
+            assert wait_for(lambda: any(trials.glob("*/metrics.jsonl")))
+            process.send_signal(signum)
+            _, err = process.communicate(timeout=600)
+        finally:
+            process.kill()
+    assert process.returncode == status
+    assert err.splitlines()[-1] == f"stopped by {signum.name}; go on with --resume"
+    assert summary(tmp_path)["status"] == "interrupted"

@@ -140,6 +140,14 @@ def test_killed_at_any_moment_it_goes_on(folder):
     same(resumed, table_of(folder / "here"))
 
 
+def test_what_no_machine_has_is_refused_before_any_run(folder):
+    changes = ["train.learners.count=1", "train.learners.resources={gamut_learner: 1}"]
+    changes += ["train.policy.name=actor_critic", "train.policy.columns=[position]"]
+    said = finish(folder, "--set", *changes, script=ROOT / "scripts" / "sweep.py", status=2)
+    assert "each learner needs 1 gamut_learner, and no machine of the cluster has any" in said
+    assert not (folder / "run").exists()
+
+
 @pytest.mark.long
 def test_runs_that_die_or_hang_are_tried_again_and_the_others_go_on(folder):
     faults = folder / "faults"

@@ -162,6 +162,19 @@ def test_a_signal_unwinds_the_function(capsys, signum, status) -> None:
     )
 
 
+def test_a_sigterm_that_became_a_plain_interrupt_on_its_way_is_one() -> None:
+    """As of Ray, which forgets what was raised while it waited."""
+
+    def function(config: Config, session: Session) -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            threading.Event().wait(10)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt from None
+
+    assert run(function) == 143
+
+
 def test_a_deferred_signal_comes_at_the_end_of_the_block() -> None:
     seen = []
 

@@ -27,7 +27,7 @@ from rollout.cluster.package import (
     read_package,
     write_rayignore,
 )
-from rollout.cluster.resources import Node, actor_options, require_resources
+from rollout.cluster.resources import Node, actor_options, require_bundles, require_resources
 from rollout.cluster.submit import describe, read_order, run
 from rollout.errors import ConfigError
 
@@ -170,6 +170,36 @@ def test_less_than_the_limit_is_sent_and_the_limit_is_not(folder):
         read_package(folder).require_sendable()
 
 
+def test_a_pipe_that_ray_would_wait_for_is_refused(folder):
+    os.mkfifo(folder / "data" / "pipe")
+    with pytest.raises(ConfigError, match=r"data/pipe is a pipe or a device.*\.rayignore"):
+        read_package(folder)
+    with (folder / "data" / ".rayignore").open("a") as file:
+        file.write("pipe\n")
+    assert "data/pipe" not in sent_of(folder)
+
+
+@pytest.mark.parametrize(
+    "links", [{"data/up": ".."}, {"data/b": "../rollout", "rollout/a": "../data"}]
+)
+def test_a_link_that_leads_round_in_circles_is_refused(folder, links):
+    """Ray follows it forty times; with two of them in a folder it does not come to an end."""
+    for name, target in links.items():
+        (folder / name).symlink_to(target)
+    with pytest.raises(ConfigError, match=r"leads back to a folder that it is in.*\.rayignore"):
+        read_package(folder)
+    (folder / ".rayignore").write_text("\n".join(links))
+    assert not sent_of(folder) & {*links}
+
+
+def test_links_to_other_folders_are_followed_as_ray_does(folder, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").write_text("1")
+    for name in ("one", "two"):
+        (folder / name).symlink_to(tmp_path / "elsewhere")
+    assert {"one/file", "two/file"} <= sent_of(folder)
+
+
 def test_sizes_are_said_in_words_of_people():
     assert mib(3 << 19) == "1.5 MiB"
     assert mib(2048) == "2.0 KiB"
@@ -280,7 +310,7 @@ def test_wrong_options_are_said(folder, options, said):
     assert said in wrong(folder, *options)
 
 
-@pytest.mark.parametrize("argv", [[], ["--"], ["python", "scripts/train.py"]])
+@pytest.mark.parametrize("argv", [[], ["--"], ["--", " "], ["python", "scripts/train.py"]])
 def test_without_a_command_nothing_is_sent(argv):
     with pytest.raises(ConfigError, match=r"write it after --|unrecognized arguments"):
         read_order(argv)
@@ -361,6 +391,18 @@ class FakeClient:
         self.code = code
         self.sent = None
         self.error = None
+        self.machines = [{"CPU": 2.0, "GPU": 1.0, "gamut_learner": 1.0}]
+
+    def _do_request(self, method, endpoint):
+        assert (method, endpoint.partition("?")[0]) == ("GET", "/api/v0/nodes")
+        if self.machines is None:
+            raise ConnectionError("not now")
+        said = [
+            {"node_ip": "10.0.0.1", "state": "ALIVE", "labels": {}, "resources_total": has}
+            for has in self.machines
+        ]
+        reply = {"data": {"result": {"result": said}}}
+        return SimpleNamespace(raise_for_status=lambda: None, json=lambda: reply)
 
     def submit_job(self, **given):
         self.sent = given
@@ -526,6 +568,25 @@ def test_a_job_that_the_cluster_refuses_is_input(cluster, folder, capsys, error)
     assert f"the cluster refuses the job: {error}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("needs", "said"),
+    [
+        ("GPU=2", "each driver needs 2 GPU, and the biggest machine of the cluster, 10.0.0.1,"),
+        ("gamut_laerner=1", "nearest that exist: gamut_learner"),
+    ],
+)
+def test_a_driver_that_fits_on_no_machine_is_not_sent(cluster, folder, capsys, needs, said):
+    assert call(folder, "--needs", needs) == 2
+    assert said in capsys.readouterr().err
+    assert cluster.client.sent is None
+
+
+def test_a_cluster_that_does_not_tell_its_machines_gets_the_job(cluster, folder):
+    cluster.client.machines = None
+    assert call(folder, "--needs", "GPU=2") == 7
+    assert cluster.client.sent["entrypoint_num_gpus"] == 2
+
+
 NO_AGENT = RuntimeError("status code 500: No available agent to submit job, please try again")
 
 
@@ -604,6 +665,28 @@ def test_where_machines_can_be_added_there_is_room():
 def test_a_cluster_without_machines_has_nothing():
     with pytest.raises(ConfigError, match="no machine of the cluster has any"):
         require_resources(Resources(), 1, nodes=[])
+
+
+@pytest.mark.parametrize(
+    ("bundles", "said"),
+    [
+        ([{"CPU": 1.0}, {"CPU": 9.0}], "each trial needs 9 CPU"),
+        ([{"CPU": 1.0}] * 9, "each trial needs 9 CPU at once, and the cluster has 8 CPU"),
+        ([{"CPU": 1.0, "gamut_gmae": 1.0}], "nearest that exist: gamut_game"),
+        ([{"CPU": 1.0, "GPU": 1.0}], "no machine of the cluster has any"),
+    ],
+)
+def test_what_must_have_room_at_once_is_refused_where_there_is_none(bundles, said):
+    nodes = [Node(name, {"CPU": 4.0, "gamut_game": 2.0}) for name in "ab"]
+    with pytest.raises(ConfigError, match=said):
+        require_bundles(bundles, nodes=nodes, what="trial")
+
+
+def test_bundles_that_fit_are_let_through():
+    nodes = [Node(name, {"CPU": 4.0, "gamut_game": 1.0}) for name in "ab"]
+    require_bundles([{"CPU": 1.0, "gamut_game": 1 / 3}] * 6, nodes=nodes, what="trial")
+    grows = [Node("a", {"CPU": 4.0}, group="games")]
+    require_bundles([{"CPU": 4.0}] * 9, nodes=grows, what="trial")
 
 
 def test_actors_are_placed_by_what_their_games_need():

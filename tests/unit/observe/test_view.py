@@ -389,6 +389,15 @@ def test_the_trials_of_a_search_are_runs_too(tmp_path):
     assert [(t.name, t.state) for t in look.trials] == [("00000-lr=0.1", "gone")]
 
 
+def test_a_trial_that_its_search_gave_up_was_not_killed(tmp_path):
+    search = Run(tmp_path / "search", "SearchConfig")
+    trial = Run(search.folder / "trials" / "00000-lr=0.1", pid=DEAD_PID)
+    trial.lines((40, 7, {}))
+    trial.end("ended early")
+    assert [t.state for t in search.look().trials] == ["ended early"]
+    assert "1 ended early" in search.screen()
+
+
 def test_the_scores_of_an_evaluation_wrap(tmp_path):
     run = Run(tmp_path / "evaluation", "EvaluateConfig")
     values = {f"evaluate/player-number-{i}/test/sampled/score": i / 10 for i in range(9)}

@@ -1,9 +1,13 @@
 """Wrong searches, told before anything is launched."""
 
+import json
+from types import SimpleNamespace
+
 import pytest
 
 from rollout.config import make_config
 from rollout.errors import ConfigError
+from rollout.train.search import _Watching
 from rollout.train.search_config import SearchConfig
 
 pytestmark = pytest.mark.heavy
@@ -52,3 +56,37 @@ def test_a_trial_is_a_training_run_of_its_own(tmp_path):
     assert str(trial.output) == str(tmp_path / "t")
     assert trial.wandb.group == "search"
     assert trial.env_steps == 1000
+
+
+@pytest.mark.parametrize(
+    ("steps", "before", "after"),
+    [
+        (400, None, "ended early"),
+        (400, {"status": "ended short", "resume_count": 0}, "ended early"),
+        (400, {"status": "done", "resume_count": 1}, "done"),  # its last line had no score
+        (1000, None, None),
+    ],
+)
+def test_a_trial_that_is_ended_early_has_a_summary(tmp_path, steps, before, after):
+    config = made(output=str(tmp_path))
+    folder = tmp_path / "trials" / "00003-lr=0.0001"
+    folder.mkdir(parents=True)
+    about = {"run_id": "x", "sessions": [{"started": "2026-11-22T00:00:00+00:00"}] * 2}
+    (folder / "run.json").write_text(json.dumps(about))
+    if before is not None:
+        (folder / "summary.json").write_text(json.dumps(before))
+    anything = SimpleNamespace(write=lambda *_: None, update=lambda *_: None)
+    trial = SimpleNamespace(
+        trial_id="abc_00003", config={"ppo.lr": 1e-4}, last_result={"score": 1, "env_steps": steps}
+    )
+    _Watching(config, anything, anything).on_trial_complete(0, [trial], trial)
+    found = [json.loads(p.read_text()) for p in folder.glob("summary.json")]
+    assert [(s["status"], s["resume_count"]) for s in found] == [(after, 1)] * (after is not None)
+
+
+def test_a_trial_that_is_ended_before_it_began_has_none(tmp_path):
+    config = made(output=str(tmp_path))
+    anything = SimpleNamespace(write=lambda *_: None, update=lambda *_: None)
+    trial = SimpleNamespace(trial_id="abc_00003", config={"ppo.lr": 1e-4}, last_result=None)
+    _Watching(config, anything, anything).on_trial_complete(0, [trial], trial)
+    assert not (tmp_path / "trials").exists()
