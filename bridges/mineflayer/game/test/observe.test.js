@@ -168,6 +168,9 @@ test('a wall hides what is behind it, unless sight goes through walls', async ()
   assert.ok(senses.canSeeBlock(new Vec3(wallX, 5, z)));
   assert.ok(!senses.canSeeBlock(new Vec3(wallX + 2, 3, z)));
   assert.ok(!senses.canSeeBlock(new Vec3(wallX - 1, 1, z)));
+  assert.ok(!senses.canSeeBlock(new Vec3(wallX + 1, 5, z)), 'right behind the wall');
+  assert.ok(blind.canSeeBlock(new Vec3(wallX + 1, 5, z)));
+  assert.ok(!senses.canSeeBlock(bot.entity.position.offset(0, -2, 0)), 'below what one stands on');
   const glass = bot.registry.blocksByName.glass.defaultState;
   await world.run(() => world.serv.setBlock(world.serv.overworld, new Vec3(wallX, 5, z), glass));
   await world.step(1);
