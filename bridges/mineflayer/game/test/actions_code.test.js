@@ -87,6 +87,34 @@ test('a new program takes over a walk, a dig and pressed keys at once and cleanl
   world.close();
 });
 
+test('what a program was turning to when the next one came is neither opened, used nor placed', async () => {
+  const blocks = [['chest', 0, 2], ['furnace', -2, 0], ['crafting_table', 2, 0], ['oak_fence_gate', 2, 2]]
+    .map(([name, x, z]) => ({ x, y: 0, z, name }));
+  const find = (name) => `bot.findBlock({ matching: '${name}' })`;
+  const open = `const chest = await bot.openChest(${find('chest')}); await chest.deposit('stick', null, 1);`;
+  const first = {
+    chest: open,
+    furnace: `await bot.openFurnace(${find('furnace')});`,
+    table: `const t = ${find('crafting_table')}; await bot.craft(bot.recipesFor('chest', null, 1, t)[0], 1, t);`,
+    gate: `await bot.activateBlock(${find('oak_fence_gate')});`,
+    place: `await bot.equip('dirt'); await bot.placeBlock(${find('furnace')}, new Vec3(0, 1, 0));`
+  };
+  for (const [name, source] of Object.entries(first)) {
+    const items = ['stick', 'oak_planks', 'dirt'].map((item) => ({ name: item, count: 9 }));
+    const world = await program({ blocks, items }, { ticks_per_step: 3 });
+    await play(world, NEW(source));
+    assert.ok(state(world).running, `${name}: it turns`);
+    await play(world, NEW(`${open} await bot.waitForTicks(30);`));
+    await playUntil(world, RESUME, () => !state(world).running);
+    assert.strictEqual(world.agents[0].actor.error, null, `after ${name}`);
+    assert.deepStrictEqual(['stick', 'oak_planks', 'dirt'].map((item) => countOf(world, item)), [8, 9, 9], name);
+    const gate = world.bots[0].blockAt(world.origin.offset(2, 0, 2));
+    assert.strictEqual(gate.getProperties().open, false, name);
+    assert.strictEqual(blockAt(world, -2, 1, 0), 'air', name);
+    world.close();
+  }
+});
+
 test('a death stops the program and says so', async () => {
   const world = await program({}, { server: { respawn: true, doMobSpawning: false } });
   await play(world, NEW('bot.setControlState("forward", true); while (true) await bot.waitForTicks(1);'));
