@@ -56,8 +56,6 @@ class Code extends Actor {
     this.told = true;
     this.left = this.agent.config.ticks_per_step ?? 1;
     if (row.kind === NEW) {
-      // Keys that a program pressed outlive its end, but not the next program's beginning.
-      this.bot.clearControlStates();
       this.source = row.code;
       this.since = 0;
       this.error = null;

@@ -76,9 +76,9 @@ function quiet(sandbox) {
   listeners.delete(sandbox);
 }
 
-/** Lets go of everything a program may have set in motion: walk, dig, keys, item in use, window. */
+/** Lets go of all a program may have set: walk and its settings, dig, keys, item in use, window. */
 function release({ bot }) {
-  walk.halt(bot);
+  walk.letGo(bot);
   if (bot.targetDigBlock) bot.stopDigging();
   bot.clearControlStates();
   if (bot.usingHeldItem) bot.deactivateItem();

@@ -86,11 +86,13 @@ class Sandbox {
   }
 
   /**
-   * NEW: ends what runs, at once, and makes a program ready; it begins in the next tick().
+   * NEW: ends what runs, at once, lets go of what a former program left behind, and makes a program
+   * ready; it begins in the next tick().
    * @returns {Promise<void>} settled when tick() may be called
    */
   async start(source) {
-    this.stop('a new program came');
+    if (this.running) this.stop('a new program came');
+    else this.api.release(this.agent);
     const turn = ++this.starts;
     this.forget();
     this.programs += 1;

@@ -87,6 +87,37 @@ test('a new program takes over a walk, a dig and pressed keys at once and cleanl
   world.close();
 });
 
+test('what a program left behind at its end is let go of when the next one begins', async () => {
+  const world = await program({ items: [{ name: 'shield', count: 1 }], blocks: [{ x: 0, y: 0, z: 2, name: 'chest' }] });
+  const [bot] = world.bots;
+  const begun = async (source) => {
+    await play(world, NEW(source));
+    await playUntil(world, RESUME, () => !state(world).running);
+    assert.strictEqual(world.agents[0].actor.error, null);
+  };
+  await begun('const ways = new Movements(); ways.canDig = false; bot.pathfinder.setMovements(ways);'
+    + 'bot.pathfinder.setGoal(new GoalNear(40, 64, 0, 1));');
+  await play(world, RESUME, 10);
+  assert.ok(bot.pathfinder.goal, 'one that ends well leaves its goal');
+  await play(world, NEW('await bot.waitForTicks(60);'));
+  assert.strictEqual(bot.pathfinder.goal, null);
+  assert.strictEqual(bot.pathfinder.movements.canDig, true);
+  await play(world, RESUME, 15);
+  const place = bot.entity.position.clone();
+  await play(world, RESUME, 20);
+  assert.ok(bot.entity.position.distanceTo(place) < 0.01, 'it stands still');
+  await begun(`await moveTo(${world.origin.x}, ${world.origin.y}, ${world.origin.z}, 1);`
+    + 'await bot.equip("shield", "off-hand"); bot.activateItem(true);');
+  assert.ok(bot.usingHeldItem);
+  await play(world, NEW('await bot.waitForTicks(60);'));
+  assert.ok(!bot.usingHeldItem);
+  await begun('await bot.openChest(bot.findBlock({ matching: "chest" }));');
+  assert.ok(bot.currentWindow);
+  await play(world, NEW('await bot.waitForTicks(60);'));
+  assert.strictEqual(bot.currentWindow, null);
+  world.close();
+});
+
 test('what a program was turning to when the next one came is neither opened, used nor placed', async () => {
   const blocks = [['chest', 0, 2], ['furnace', -2, 0], ['crafting_table', 2, 0], ['oak_fence_gate', 2, 2]]
     .map(([name, x, z]) => ({ x, y: 0, z, name }));
