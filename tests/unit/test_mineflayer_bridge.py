@@ -98,6 +98,15 @@ def test_the_spec_needs_no_node(monkeypatch):
     assert pickle.loads(pickle.dumps(spec.task_maker)) == spec.task_maker
 
 
+def test_a_step_waits_for_as_long_as_programs_may_hold_it():
+    def step_s(**options):
+        return MineflayerBridge(**options).spec.deadlines.step_s
+
+    assert step_s(actions="code") >= 20 + step_s()
+    assert step_s(actions="code", code_time_ms=60_000) > 40 * 60 + 5 * 60
+    assert step_s(actions="human", code_time_ms=60_000) == step_s()
+
+
 def test_spaces_are_those_of_the_papers():
     low = MineflayerBridge().spec.action_space
     assert low == spaces.Dict({"action": spaces.MultiDiscrete([3, 3, 4, 25, 25, 10, 244, 46])})

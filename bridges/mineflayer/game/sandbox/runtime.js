@@ -21,6 +21,7 @@
 const { Doom, Engine, newModule, together } = require('./engine');
 const { checkArguments } = require('./check');
 const { linesOf } = require('./lines');
+const { patienceFor, spend } = require('./patience');
 
 const DEFAULTS = { memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, seed: 0 };
 const MAX_SOURCE = 65536;
@@ -143,8 +144,10 @@ class Sandbox {
     }
     const awake = running.filter((sandbox) => sandbox.prepare());
     const turns = awake.map((sandbox) => () => sandbox.turn());
-    const wallMs = Math.max(0, ...awake.map((sandbox) => sandbox.limits.wallMs));
-    together(turns, wallMs, (index, doom) => { awake[index].doom = doom; });
+    const wallMs = Math.max(1, ...awake.map((sandbox) => sandbox.limits.wallMs));
+    const freeMs = awake.reduce((sum, sandbox) => sum + sandbox.limits.fuel / FUEL_PER_MS, 0);
+    const ended = (index, doom) => { awake[index].doom = doom; };
+    spend(together(turns, patienceFor(wallMs, freeMs), ended), wallMs, freeMs);
     for (const sandbox of running) sandbox.finish();
   }
 

@@ -4,6 +4,7 @@ const assert = require('node:assert');
 const test = require('node:test');
 const { Sandbox, limitsOf } = require('../sandbox/runtime');
 const { linesOf } = require('../sandbox/lines');
+const { beginStep } = require('../sandbox/patience');
 const { FakeBot, drain, makeSandbox, play, playOn } = require('../sandbox/testing');
 
 test('a program runs, waits in ticks and ends', async () => {
@@ -237,4 +238,27 @@ test('a program that holds the process is ended, and those ticked with it go on'
   for (let i = 0; i < 4; i++) Sandbox.tickAll(all);
   assert.strictEqual(all[1].state().error.type, 'WallClockError');
   for (const i of [0, 2, 3]) assert.deepStrictEqual(all[i].state(), alone);
+});
+
+test('programs that hold the process in one step have their time together, who only computes has its own', async () => {
+  beginStep();
+  const wallMs = 1000;
+  const hang = 'Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1);';
+  const held = [];
+  const holdOn = async (fuel) => {
+    const sandbox = makeSandbox({ wallMs, fuel });
+    const { error } = await play(sandbox, hang);
+    assert.strictEqual(error.type, 'WallClockError');
+    held.push(Number(/for (\d+) ms/.exec(error.message)[1]));
+  };
+  for (let i = 0; i < 4; i++) await holdOn(2);
+  assert.strictEqual(held[0], wallMs);
+  assert.ok(held.every((ms, i) => i === 0 || ms < 0.6 * held[i - 1]), `${held}`);
+  assert.ok(held.reduce((sum, ms) => sum + ms, 0) <= 2 * wallMs, `${held}`);
+  await holdOn(1000);
+  assert.ok(held[4] >= 500, 'what it may compute is left to it');
+  beginStep();
+  await holdOn(2);
+  assert.strictEqual(held[5], wallMs, 'the next step has its own time');
+  beginStep();
 });
