@@ -56,11 +56,12 @@ function lookAtBlock(agent, [cell]) {
 /** Returns cells of visible blocks of some kinds, nearest first. */
 function findBlocks(agent, [{ matching, maxDistance, count, point }]) {
   const kinds = [...new Set(matching)];
-  // Hidden ones fall away: more are looked at than are asked for, yet not all of a mountain.
-  const wanted = Math.min(1024, count * 16);
+  // Hidden ones fall away: more are looked at than are asked for, yet not all of a cave.
+  const wanted = Math.min(1024, Math.max(256, count * 16));
   const from = point ?? agent.bot.entity.position;
+  const opaque = agent.senses?.limits?.line_of_sight ? agent.senses.opaque : undefined;
   const out = [];
-  for (const cell of findCells(agent.bot, { kinds, maxDistance, count: wanted, point: from })) {
+  for (const cell of findCells(agent.bot, { kinds, maxDistance, count: wanted, point: from, opaque })) {
     if (!seesBlock(agent, cell)) continue;
     out.push(coordinates(cell));
     if (out.length === count) break;

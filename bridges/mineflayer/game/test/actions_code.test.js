@@ -35,6 +35,19 @@ test('the senses and helpers work on the real game: a log is mined', async () =>
   world.close();
 });
 
+test('a block in sight is found, however many of its kind are nearer and buried', async () => {
+  const world = await program({ blocks: [{ x: 9, y: 0, z: 3, name: 'dirt' }, { x: 12, y: 0, z: 0, name: 'stone' }] });
+  await play(world, NEW(`for (const matching of ['dirt', 'stone', ({ name }) => name === 'stone']) {
+    for (const count of [1, 9]) {
+      const cells = bot.findBlocks({ matching, maxDistance: 32, count });
+      console.log(cells.length, \`\${cells[0]?.minus(new Vec3(${world.origin.x}, ${world.origin.y}, ${world.origin.z}))}\`);
+    }
+  }`));
+  const { logs } = state(world).info;
+  assert.deepStrictEqual(logs, [...new Array(2).fill('1 (9, 0, 3)'), ...new Array(4).fill('1 (12, 0, 0)')]);
+  world.close();
+});
+
 test('an error is told once, with its line, and its number stays until the next program', async () => {
   const world = await program();
   await play(world, NEW('await bot.waitForTicks(2);\nthrow new Error("no way");'));
