@@ -35,7 +35,8 @@ const EVENTS = {
   entityDead: entityEvent,
   entitySpawn: entityEvent,
   entityGone: entityEvent,
-  playerCollect: (agent, collector, collected) => [collector.id, collected.id],
+  playerCollect: (agent, collector, collected) =>
+    (entityEvent(agent, collector) ? [collector.id, collected.id] : null),
   goal_reached: () => [],
   rain: () => [],
   sleep: () => [],

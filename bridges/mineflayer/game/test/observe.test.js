@@ -306,6 +306,13 @@ test('a creature that appears near by is an event, a thing is none', async () =>
   assert.deepStrictEqual(appeared.map((event) => event.entity_name), ['fox', 'piglin']);
   assert.deepStrictEqual(details[0].entities.map(({ kind }) => kind).sort(),
     ['arrow', 'cow', 'fox', 'piglin']);
+  world.agents[0].senses.limits.hearing_distance = 3;
+  world.run(() => {
+    for (const x of [2, 6]) world.serv.spawnMob(world.serv.registry.entitiesByName.cow.id, world.serv.overworld,
+      world.players[0].position.offset(x, 0, 0));
+  });
+  const heard = (await game.step(actions([NEUTRAL]))).details[0].event.filter(({ type }) => type === 'entitySpawn');
+  assert.strictEqual(heard.length, 1, 'what is out of hearing appears unnoticed');
   game.close();
 });
 

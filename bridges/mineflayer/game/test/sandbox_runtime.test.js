@@ -145,15 +145,18 @@ test('events reach a program in the tick after they happen, only when heard', as
   await sandbox.start(`
     bot.on('chat', (who, text) => console.log(bot.currentTick, who, text));
     bot.once('entityHurt', (entity) => console.log('hurt', entity.username ?? entity.id));
+    bot.on('playerCollect', (who, what) => console.log('collect', who, what));
     await bot.waitForTicks(5);`);
   await playOn(sandbox, 2);
   bot.emit('chat', 'near', 'hello');
   bot.emit('chat', 'far', 'unheard');
   bot.emit('entityHurt', far);
+  bot.emit('playerCollect', far, { id: 8 });
+  bot.emit('playerCollect', bot.entity, { id: 9 });
   bot.emit('entityHurt', near);
   bot.emit('entityHurt', near);
   const { logs, running } = await playOn(sandbox, 10);
-  assert.deepStrictEqual(logs, ['2 near hello', 'hurt 5']);
+  assert.deepStrictEqual(logs, ['2 near hello', 'collect 1 9', 'hurt 5']);
   assert.strictEqual(running, false);
   assert.strictEqual(bot.listenerCount('chat'), 0, 'a listener is left behind');
 });
