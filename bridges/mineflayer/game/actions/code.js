@@ -14,7 +14,7 @@
  */
 const { Actor } = require('./actor');
 const { Sandbox, limitsOf } = require('../sandbox/runtime');
-const { makeApi } = require('../sandbox/api');
+const { hearsChat, makeApi } = require('../sandbox/api');
 
 const NEW = 1;
 const SEARCH_MS = 1000;
@@ -47,7 +47,8 @@ class Code extends Actor {
       if (entity === this.bot.entity) this.happened('the agent was hurt');
     });
     agent.listen(this.bot, 'chat', (username, text) => {
-      if (username !== agent.name && text.includes(agent.name)) this.happened(`${username} spoke to it`);
+      const isMeant = username !== agent.name && text.includes(agent.name) && hearsChat(agent, username);
+      if (isMeant) this.happened(`${username} spoke to it`);
     });
   }
 

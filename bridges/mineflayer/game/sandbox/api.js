@@ -96,4 +96,4 @@ function makeApi() {
   return { entries, release, quiet, isListening: (sandbox) => Boolean(listeners.get(sandbox)?.size) };
 }
 
-module.exports = { EVENTS, makeApi };
+module.exports = { EVENTS, hearsChat, makeApi };

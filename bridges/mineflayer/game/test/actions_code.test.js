@@ -185,6 +185,17 @@ test('events stop programs only where they are asked to', async () => {
     if (!running) assert.strictEqual(state(world).info.stopped, 'a1 spoke to it');
     world.close();
   }
+  const world = await program({}, { agents: 2, code: { on_event: 'stop' } });
+  await world.play([[0, NEW('await bot.waitForTicks(500);')], [1, NEW('')]]);
+  // A server that is not ours tells a chat line to everybody.
+  for (const [limit, running] of [[0.5, true], [50, false]]) {
+    world.agents[0].senses.limits.chat_distance = limit;
+    await world.run(() => world.players[1].teleport(world.players[0].position.offset(3, 0, 0)));
+    await world.play([[0, RESUME], [1, RESUME]]);
+    world.run(() => world.bots[0].emit('chat', 'a1', 'hello a0'));
+    assert.strictEqual(state(world).running, running, `heard within ${limit}`);
+  }
+  world.close();
   await assert.rejects(program({}, { code: { on_event: 'sometimes' } }), /go_on, stop, got sometimes/);
 });
 
