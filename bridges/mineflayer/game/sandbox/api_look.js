@@ -69,12 +69,12 @@ function findBlocks(agent, [{ matching, maxDistance, count, point }]) {
   return out;
 }
 
-function visibleEntities(agent, [{ maxDistance, count }]) {
+function visibleEntities(agent, [{ maxDistance, count, name }]) {
   const { bot } = agent;
   const here = bot.entity.position;
   const near = [];
   for (const entity of Object.values(bot.entities)) {
-    if (entity === bot.entity) continue;
+    if (entity === bot.entity || (name && entity.name !== name.name)) continue;
     const far = entity.position.distanceTo(here);
     if (far <= maxDistance) near.push({ entity, far });
   }
@@ -128,7 +128,8 @@ const NEAR = {
   type: 'record',
   fields: {
     maxDistance: { ...RANGE, max: 256, default: 256 },
-    count: { type: 'integer', min: 1, max: MAX_ENTITIES, default: MAX_ENTITIES }
+    count: { type: 'integer', min: 1, max: MAX_ENTITIES, default: MAX_ENTITIES },
+    name: { type: 'entity', optional: true }
   }
 };
 const REACH = { name: 'maxDistance', type: 'number', min: 0, max: MAX_DISTANCE, default: 5 };

@@ -32,7 +32,7 @@ function slotOf(item, what) {
   const found = inventory.findInventoryItem(id) ?? slots().find(sameItem(id));
   if (!found) {
     if (typeof id === 'string') call('recipes', id); // an unknown name: the host names the nearest
-    throw new ActionError(`${what}: ${guest.shown(id)} is not in the inventory`);
+    throw new ActionError(`${what}: ${guest.lookUp('items', id)?.name ?? guest.shown(id)} is not in the inventory`);
   }
   return [found.slot, found.type];
 }
