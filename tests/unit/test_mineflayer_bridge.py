@@ -362,10 +362,14 @@ def test_a_wrong_action_is_said_and_breaks_nothing(launch):
 
 
 @process
-def test_a_program_that_is_too_long_is_said(launch):
+def test_a_program_that_is_no_text_or_too_long_is_said(launch):
     _, game = launch(1, actions="code")
     game.reset([0], starts(1), timeout_s=PATIENT_S)
-    for text, message in (("x" * 20_001, "at most 20000 characters, got 20001"), (3, "text, got")):
+    for text, message in (
+        ("x" * 20_001, "at most 20000 characters, got 20001"),
+        (3, "text, got"),
+        ("bot.chat('\ud83d')", "half a surrogate pair"),
+    ):
         code = np.empty(1, object)
         code[0] = text
         with pytest.raises(SpaceError, match=message):
