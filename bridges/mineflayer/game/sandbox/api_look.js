@@ -27,7 +27,7 @@ function self({ bot }) {
     experience: { level: 0, points: 0, progress: 0, ...bot.experience },
     isSleeping: Boolean(bot.isSleeping),
     quickBarSlot: bot.quickBarSlot ?? 0,
-    targetDigBlock: bot.targetDigBlock ? coordinates(bot.targetDigBlock.position) : null,
+    targetDigBlock: bot.targetDigBlock ? blockData(bot.targetDigBlock) : null,
     usingHeldItem: Boolean(bot.usingHeldItem)
   };
 }

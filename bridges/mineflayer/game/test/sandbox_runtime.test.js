@@ -94,6 +94,15 @@ await inner();`);
   assert.deepStrictEqual(sandbox.agent.bot.controlState, {});
 });
 
+test('what is being dug is a block, as mineflayer has it', async () => {
+  const sandbox = makeSandbox();
+  await sandbox.start(`console.log(bot.targetDigBlock);
+    bot.dig(new Vec3(0, 63, 0));
+    await bot.waitForTicks(2);
+    console.log(bot.targetDigBlock.name, \`\${bot.targetDigBlock.position}\`);`);
+  assert.deepStrictEqual((await playOn(sandbox, 4)).logs, ['null', 'grass_block (0, 63, 0)']);
+});
+
 test('the line of a refused action is that of its call', async () => {
   const { error } = await play(makeSandbox(), `const far = new Vec3(30, 63, 0);
 

@@ -276,9 +276,10 @@ const getters = {
   isRaining: () => call('clock').isRaining,
   thunderState: () => call('clock').thunderState,
   controlState: () => call('controlState'),
+  targetDigBlock: () => guest.block(self.now().targetDigBlock),
   currentTick: () => guest.tick
 };
 for (const name of ['username', 'health', 'food', 'foodSaturation', 'oxygenLevel', 'experience', 'isSleeping',
-  'quickBarSlot', 'targetDigBlock', 'usingHeldItem']) getters[name] = () => self.now()[name];
+  'quickBarSlot', 'usingHeldItem']) getters[name] = () => self.now()[name];
 for (const [name, get] of Object.entries(getters)) defineProperty(bot, name, { get, enumerable: true });
 guest.bot = bot;
