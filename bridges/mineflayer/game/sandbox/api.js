@@ -4,7 +4,8 @@
  *
  * An entry is {name, doc, args: [{name, type, range.., optional | default}], returns, cost (calls it
  * counts as), run(agent, args)}; entries that take ticks have `async: true`, `ticks` (after which
- * they fail) and run(agent, args, signal) returning a promise. Arguments arrive checked (check.js),
+ * they fail) and run(agent, args, signal) returning a promise; of those with `inTurn: true` one is
+ * under way at a time. Arguments arrive checked (check.js),
  * results leave as JSON. What programs see as `bot`, `mcData`, ... is built on it in guest/*.js.
  */
 const { coordinates, hears } = require('./api_shared');

@@ -76,7 +76,7 @@ function bestTool(agent, [cell]) {
 }
 
 const long = (name, doc, args, run, ticks) =>
-  ({ name, doc, args, returns: 'nothing', cost: 2, async: true, ticks, run });
+  ({ name, doc, args, returns: 'nothing', cost: 2, async: true, inTurn: true, ticks, run });
 
 module.exports = [
   {

@@ -92,7 +92,7 @@ function close(agent, [id]) {
 }
 
 const long = (name, doc, args, run, returns = 'nothing') =>
-  ({ name, doc, args, returns, cost: 2, async: true, ticks: 400, run });
+  ({ name, doc, args, returns, cost: 2, async: true, inTurn: true, ticks: 400, run });
 
 module.exports = [
   long('openChest', 'opens a chest, barrel, ...', [CELL], openChest, 'number of the window'),

@@ -196,7 +196,7 @@ class Sandbox {
     for (const [id, op] of this.ops) {
       if (op.due !== undefined && this.ticks >= op.due) op.result = [true, null];
       if (!op.result && op.deadline !== undefined && this.ticks > op.deadline) {
-        op.abort.abort();
+        op.abort?.abort();
         op.result = [false, ['ActionError', `${op.entry.name} was not done after ${op.limit} ticks`]];
       }
       if (!op.result) continue;
@@ -209,10 +209,14 @@ class Sandbox {
     return JSON.stringify({ tick: this.ticks - 1, settled, events });
   }
 
-  /** Starts the actions asked for in this tick, in the order of asking. */
+  /** Starts the actions asked for, in the order of asking. */
   launch() {
+    // Clicks into windows do not bear company: the library loses count of what is where.
+    let isBusy = false;
     for (const op of this.ops.values()) {
-      if (op.state !== 'asked') continue;
+      const waits = op.entry.inTurn && isBusy;
+      isBusy ||= Boolean(op.entry.inTurn && !op.result);
+      if (op.state !== 'asked' || waits) continue;
       op.state = 'under way';
       op.abort = new AbortController();
       const settle = (ok, value) => { op.result ??= [ok, value]; };

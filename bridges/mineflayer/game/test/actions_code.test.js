@@ -224,6 +224,29 @@ test('one locked-up program that loops for ever does not change what another one
   assert.deepStrictEqual(outcomes[2], outcomes[0]);
 });
 
+test('actions on things that nobody awaits go one after the other and break nothing', async () => {
+  const items = ['dirt', 'oak_log', 'stick'].map((name) => ({ name, count: 16 }));
+  const blocks = [{ x: 2, y: 0, z: 0, name: 'chest' }, { x: 0, y: 0, z: 2, name: 'furnace' }];
+  const world = await program({ items, blocks }, { agents: 2 });
+  const other = NEW('for (;;) { console.log(bot.currentTick); await bot.waitForTicks(1); }');
+  await world.play([[1, other], [0, NEW(`const recipe = bot.recipesFor('oak_planks', null, 1, null)[0];
+    for (let i = 0; i < 12; i++) bot.craft(recipe, 1).catch((error) => console.log(error.message));`)]]);
+  for (let i = 0; i < 30; i++) await world.play([[0, RESUME], [1, RESUME]]);
+  assert.deepStrictEqual([state(world).running, ...['oak_log', 'oak_planks'].map((name) => countOf(world, name))], [false, 4, 48]);
+  await world.play([[1, RESUME], [0, NEW(`const [c, f] = ['chest', 'furnace'].map((matching) => bot.findBlock({ matching }));
+    for (;;) {
+      for (let i = 0; i < 15; i++) {
+        bot.openChest(c).then((chest) => chest.deposit('dirt', null, 1)).catch(() => {});
+        bot.openFurnace(f).then((furnace) => furnace.putFuel('stick', null, 1)).catch(() => {});
+        bot.toss('dirt', null, 1).catch(() => {});
+      }
+      await bot.waitForTicks(3);
+    }`)]]);
+  for (let i = 0; i < 30; i++) await world.play([[0, RESUME], [1, RESUME]]);
+  assert.strictEqual(state(world, 1).info.logs.length, 62);
+  world.close();
+});
+
 test('the same programs give the same world', async () => {
   const run = async () => {
     const world = await program({}, { agents: 2 });
