@@ -54,6 +54,8 @@ _LAST_PATCH = dict(enumerate((9, 4, 2, 2, 2, 2, 4, 2, 5, 1, 2, 4, 6, 11), start=
 """The last release of each minor version of Minecraft that Mineflayer speaks, 1.8.9 to 1.21.11."""
 _OLDEST, _NEWEST = min(_LAST_PATCH), max(_LAST_PATCH)
 _STACK_KB = 3900  # half of what a thread has where nobody says otherwise
+_PROGRAMS_S = 20.0  # that programs may hold the process in a step, see game/sandbox/patience.js
+_SLOW = 40.0  # the same, in times of what one may compute in a tick, where that is more
 _REAL_TIME = 3.0  # times as long as its ticks a remote step may take
 
 
@@ -213,6 +215,9 @@ class MineflayerBridge:
         layout, remote = load_layout(), self.mode == "remote"
         picture, viewed = (self.rgb_height, self.rgb_width), self._viewed
         waits = self.ticks_per_step * 0.05 * _REAL_TIME if remote else self.ticks_per_step * 0.1
+        if self.actions == "code":
+            tick_s = self.code_time_ms / 1000
+            waits += max(_PROGRAMS_S, tick_s * _SLOW) + tick_s * self.ticks_per_step * self.agents
         return BridgeSpec(
             name=NAME,
             version=f"1/minecraft {self.version}",

@@ -215,4 +215,6 @@ def _text(key: str, leaf: spaces.Text, value: object) -> str:
             f"action column {key!r}: expected at most {leaf.max_length} characters, got "
             f"{len(value)}; write a shorter program, or several one after another"
         )
+    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
+        raise SpaceError(f"action column {key!r}: expected text, got half a surrogate pair in it")
     return value

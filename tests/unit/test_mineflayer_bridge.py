@@ -98,6 +98,15 @@ def test_the_spec_needs_no_node(monkeypatch):
     assert pickle.loads(pickle.dumps(spec.task_maker)) == spec.task_maker
 
 
+def test_a_step_waits_for_as_long_as_programs_may_hold_it():
+    def step_s(**options):
+        return MineflayerBridge(**options).spec.deadlines.step_s
+
+    assert step_s(actions="code") >= 20 + step_s()
+    assert step_s(actions="code", code_time_ms=60_000) > 40 * 60 + 5 * 60
+    assert step_s(actions="human", code_time_ms=60_000) == step_s()
+
+
 def test_spaces_are_those_of_the_papers():
     low = MineflayerBridge().spec.action_space
     assert low == spaces.Dict({"action": spaces.MultiDiscrete([3, 3, 4, 25, 25, 10, 244, 46])})
@@ -353,10 +362,14 @@ def test_a_wrong_action_is_said_and_breaks_nothing(launch):
 
 
 @process
-def test_a_program_that_is_too_long_is_said(launch):
+def test_a_program_that_is_no_text_or_too_long_is_said(launch):
     _, game = launch(1, actions="code")
     game.reset([0], starts(1), timeout_s=PATIENT_S)
-    for text, message in (("x" * 20_001, "at most 20000 characters, got 20001"), (3, "text, got")):
+    for text, message in (
+        ("x" * 20_001, "at most 20000 characters, got 20001"),
+        (3, "text, got"),
+        ("bot.chat('\ud83d')", "half a surrogate pair"),
+    ):
         code = np.empty(1, object)
         code[0] = text
         with pytest.raises(SpaceError, match=message):

@@ -7,6 +7,7 @@ const { Columns } = require('./observe/columns');
 const { columnsOf } = require('./actions');
 const { decodeActions } = require('./decode');
 const { replay } = require('./snapshot');
+const { beginStep } = require('./sandbox/patience');
 const { StateError } = require('./start');
 
 class Game {
@@ -68,6 +69,7 @@ class Game {
   /** Plays one action in every slot that is not over; returns the frame of all. */
   async step(columns) {
     const rows = decodeActions(this.layout, columns, this.config.width);
+    beginStep();
     for (const [number, world] of this.worlds.entries()) {
       if (world === null) continue;
       const slots = Array.from({ length: this.agents }, (_, i) => number * this.agents + i)

@@ -16,6 +16,7 @@ const { columnsOf } = require('./actions');
 const { sceneOf } = require('./scenes');
 const { decodeActions } = require('./decode');
 const { StateError } = require('./start');
+const { beginStep } = require('./sandbox/patience');
 const { Connection, RefusedError, KickedError, EndedError, sleep } = require('./remote_connection');
 
 const TICK_MS = 50;
@@ -139,6 +140,7 @@ class RemoteGame {
    */
   async step(columns) {
     const rows = decodeActions(this.layout, columns, this.config.width);
+    beginStep();
     const playing = rows.map((_, slot) => slot).filter((slot) => !this.idle[slot]);
     for (const slot of playing) await this.agents[slot].act(rows[slot]);
     const began = real.now();

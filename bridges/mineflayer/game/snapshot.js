@@ -8,6 +8,7 @@
  * be forgotten.
  */
 const { encode, decode } = require('@msgpack/msgpack');
+const { beginStep } = require('./sandbox/patience');
 
 const FORMAT = 1;
 
@@ -50,6 +51,7 @@ async function replay(config, bytes) {
     // What the frame before would have shown is looked at and thrown away: looking empties the
     // events. The last frame is left to the caller, who shows it.
     for (const agent of world.agents) if (agent !== null) world.run(() => agent.look());
+    beginStep();
     if (entry.begins) await world.rejoin(entry.begins);
     else await world.play(entry.actions);
   }

@@ -14,7 +14,7 @@
  */
 const { Actor } = require('./actor');
 const { Sandbox, limitsOf } = require('../sandbox/runtime');
-const { makeApi } = require('../sandbox/api');
+const { hearsChat, makeApi } = require('../sandbox/api');
 
 const NEW = 1;
 const SEARCH_MS = 1000;
@@ -47,7 +47,8 @@ class Code extends Actor {
       if (entity === this.bot.entity) this.happened('the agent was hurt');
     });
     agent.listen(this.bot, 'chat', (username, text) => {
-      if (username !== agent.name && text.includes(agent.name)) this.happened(`${username} spoke to it`);
+      const isMeant = username !== agent.name && text.includes(agent.name) && hearsChat(agent, username);
+      if (isMeant) this.happened(`${username} spoke to it`);
     });
   }
 
@@ -56,8 +57,6 @@ class Code extends Actor {
     this.told = true;
     this.left = this.agent.config.ticks_per_step ?? 1;
     if (row.kind === NEW) {
-      // Keys that a program pressed outlive its end, but not the next program's beginning.
-      this.bot.clearControlStates();
       this.source = row.code;
       this.since = 0;
       this.error = null;

@@ -85,6 +85,7 @@ class Events {
     // Before 1.17 minecraft-data calls arrows and dropped items mobs too; their category tells.
     if (!CREATURES.test(entity.kind ?? '')) return;
     if (this.agent.bot.entity.position.distanceTo(entity.position) > NEAR_SPAWN) return;
+    if (!this.agent.senses.canHear(entity.position)) return;
     const [kind, name] = this.label(entity);
     this.add('entitySpawn', { entity_type: kind, entity_name: name,
       position: place(entity.position), message: `${name} appeared` });

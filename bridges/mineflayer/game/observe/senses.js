@@ -69,6 +69,14 @@ class Senses {
     }
   }
 
+  /** Returns whether the block in a cell is opaque and another than the one at `position`. */
+  covers(cell, position) {
+    if (cell.equals(position)) return false;
+    const column = this.bot.world.async.columns[`${cell.x >> 4},${cell.z >> 4}`];
+    const within = { x: cell.x & 15, y: cell.y, z: cell.z & 15 };
+    return column !== undefined && this.opaque[column.getBlockStateId(within)] === 1;
+  }
+
   /** Returns whether an entity can be seen: its eyes, its middle or its feet. */
   canSeeEntity(entity) {
     const eye = this.eye();
@@ -88,7 +96,8 @@ class Senses {
     return FACES.some(([x, y, z]) => {
       const out = (v) => v + (v - 0.5) * 2 * JUST_OUTSIDE;
       const target = at.offset(out(x), out(y), out(z));
-      return this.clearBetween(eye, target);
+      // Sight reaches the cell it ends in: a face that another block covers lies in that one.
+      return !this.covers(target.floored(), at) && this.clearBetween(eye, target);
     });
   }
 

@@ -4,7 +4,8 @@
  *
  * An entry is {name, doc, args: [{name, type, range.., optional | default}], returns, cost (calls it
  * counts as), run(agent, args)}; entries that take ticks have `async: true`, `ticks` (after which
- * they fail) and run(agent, args, signal) returning a promise. Arguments arrive checked (check.js),
+ * they fail) and run(agent, args, signal) returning a promise; of those with `inTurn: true` one is
+ * under way at a time. Arguments arrive checked (check.js),
  * results leave as JSON. What programs see as `bot`, `mcData`, ... is built on it in guest/*.js.
  */
 const { coordinates, hears } = require('./api_shared');
@@ -35,7 +36,8 @@ const EVENTS = {
   entityDead: entityEvent,
   entitySpawn: entityEvent,
   entityGone: entityEvent,
-  playerCollect: (agent, collector, collected) => [collector.id, collected.id],
+  playerCollect: (agent, collector, collected) =>
+    (entityEvent(agent, collector) ? [collector.id, collected.id] : null),
   goal_reached: () => [],
   rain: () => [],
   sleep: () => [],
@@ -76,9 +78,9 @@ function quiet(sandbox) {
   listeners.delete(sandbox);
 }
 
-/** Lets go of everything a program may have set in motion: walk, dig, keys, item in use, window. */
+/** Lets go of all a program may have set: walk and its settings, dig, keys, item in use, window. */
 function release({ bot }) {
-  walk.halt(bot);
+  walk.letGo(bot);
   if (bot.targetDigBlock) bot.stopDigging();
   bot.clearControlStates();
   if (bot.usingHeldItem) bot.deactivateItem();
@@ -95,4 +97,4 @@ function makeApi() {
   return { entries, release, quiet, isListening: (sandbox) => Boolean(listeners.get(sandbox)?.size) };
 }
 
-module.exports = { EVENTS, makeApi };
+module.exports = { EVENTS, hearsChat, makeApi };

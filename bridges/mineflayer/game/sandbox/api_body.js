@@ -2,7 +2,7 @@
 /** What programs do with their body: look, walk by keys, dig, place, hit, use, sleep, talk. */
 const { Vec3 } = require('vec3');
 const { ActionError, ArgumentError } = require('./check');
-const { blockAt, knownEntity, reachedBlock, reachedEntity } = require('./api_shared');
+const { blockAt, knownEntity, middleOf, reachedBlock, reachedEntity, turnTo } = require('./api_shared');
 
 const CELL = { name: 'position', type: 'cell' };
 const POINT = { name: 'point', type: 'point' };
@@ -35,7 +35,7 @@ async function dig(agent, [cell, forceLook], signal) {
   signal.removeEventListener('abort', stop);
 }
 
-async function placeBlock(agent, [cell, face]) {
+async function placeBlock(agent, [cell, face], signal) {
   const { bot } = agent;
   if (Math.abs(face.x) + Math.abs(face.y) + Math.abs(face.z) !== 1) {
     throw new ArgumentError(`bot.placeBlock(faceVector): expected a unit vector along an axis, got ${face}`);
@@ -46,11 +46,14 @@ async function placeBlock(agent, [cell, face]) {
   if (target.boundingBox === 'block') {
     throw new ActionError(`there is ${target.name} already at ${target.position}`);
   }
+  await turnTo(agent, middleOf(cell).plus(face.scaled(0.5)), signal);
   await bot.placeBlock(block, new Vec3(face.x, face.y, face.z));
 }
 
-async function activateBlock(agent, [cell]) {
-  await agent.bot.activateBlock(reachedBlock(agent, cell, 'use'));
+async function activateBlock(agent, [cell], signal) {
+  const block = reachedBlock(agent, cell, 'use');
+  await turnTo(agent, middleOf(cell), signal);
+  await agent.bot.activateBlock(block);
 }
 
 async function consume({ bot }) {
@@ -79,8 +82,9 @@ function setControlState({ bot }, [control, on]) {
   bot.setControlState(control, on);
 }
 
-async function useOn(agent, [id]) {
+async function useOn(agent, [id], signal) {
   const entity = reachedEntity(agent, id, 'use something on');
+  await turnTo(agent, entity.position.offset(0, 1, 0), signal);
   await agent.bot.activateEntity(entity);
 }
 

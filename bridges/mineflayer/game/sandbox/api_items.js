@@ -1,7 +1,9 @@
 'use strict';
 /** What programs do with what they carry: equip, toss, craft. */
 const { ActionError, ArgumentError } = require('./check');
-const { itemData, itemIn, knownBlock, reachedBlock, stillWanted } = require('./api_shared');
+const {
+  itemData, itemIn, knownBlock, middleOf, reachedBlock, stillWanted, turnTo
+} = require('./api_shared');
 const { recipesOf, tableAt } = require('./api_data');
 
 const DESTINATIONS = ['hand', 'head', 'torso', 'legs', 'feet', 'off-hand'];
@@ -42,6 +44,7 @@ async function craft(agent, [item, key, count, cell], signal) {
     stillWanted(signal);
     const lacking = missing(bot, recipe);
     if (lacking) throw new ActionError(`cannot craft ${item.name}: ${lacking}`);
+    if (table) await turnTo(agent, middleOf(cell), signal);
     await bot.craft(recipe, 1, table);
   }
 }
@@ -73,7 +76,7 @@ function bestTool(agent, [cell]) {
 }
 
 const long = (name, doc, args, run, ticks) =>
-  ({ name, doc, args, returns: 'nothing', cost: 2, async: true, ticks, run });
+  ({ name, doc, args, returns: 'nothing', cost: 2, async: true, inTurn: true, ticks, run });
 
 module.exports = [
   {

@@ -27,7 +27,7 @@ function self({ bot }) {
     experience: { level: 0, points: 0, progress: 0, ...bot.experience },
     isSleeping: Boolean(bot.isSleeping),
     quickBarSlot: bot.quickBarSlot ?? 0,
-    targetDigBlock: bot.targetDigBlock ? coordinates(bot.targetDigBlock.position) : null,
+    targetDigBlock: bot.targetDigBlock ? blockData(bot.targetDigBlock) : null,
     usingHeldItem: Boolean(bot.usingHeldItem)
   };
 }
@@ -56,11 +56,12 @@ function lookAtBlock(agent, [cell]) {
 /** Returns cells of visible blocks of some kinds, nearest first. */
 function findBlocks(agent, [{ matching, maxDistance, count, point }]) {
   const kinds = [...new Set(matching)];
-  // Hidden ones fall away: more are looked at than are asked for, yet not all of a mountain.
-  const wanted = Math.min(1024, count * 16);
+  // Hidden ones fall away: more are looked at than are asked for, yet not all of a cave.
+  const wanted = Math.min(1024, Math.max(256, count * 16));
   const from = point ?? agent.bot.entity.position;
+  const opaque = agent.senses?.limits?.line_of_sight ? agent.senses.opaque : undefined;
   const out = [];
-  for (const cell of findCells(agent.bot, { kinds, maxDistance, count: wanted, point: from })) {
+  for (const cell of findCells(agent.bot, { kinds, maxDistance, count: wanted, point: from, opaque })) {
     if (!seesBlock(agent, cell)) continue;
     out.push(coordinates(cell));
     if (out.length === count) break;
@@ -68,12 +69,12 @@ function findBlocks(agent, [{ matching, maxDistance, count, point }]) {
   return out;
 }
 
-function visibleEntities(agent, [{ maxDistance, count }]) {
+function visibleEntities(agent, [{ maxDistance, count, name }]) {
   const { bot } = agent;
   const here = bot.entity.position;
   const near = [];
   for (const entity of Object.values(bot.entities)) {
-    if (entity === bot.entity) continue;
+    if (entity === bot.entity || (name && entity.name !== name.name)) continue;
     const far = entity.position.distanceTo(here);
     if (far <= maxDistance) near.push({ entity, far });
   }
@@ -127,7 +128,8 @@ const NEAR = {
   type: 'record',
   fields: {
     maxDistance: { ...RANGE, max: 256, default: 256 },
-    count: { type: 'integer', min: 1, max: MAX_ENTITIES, default: MAX_ENTITIES }
+    count: { type: 'integer', min: 1, max: MAX_ENTITIES, default: MAX_ENTITIES },
+    name: { type: 'entity', optional: true }
   }
 };
 const REACH = { name: 'maxDistance', type: 'number', min: 0, max: MAX_DISTANCE, default: 5 };

@@ -143,7 +143,20 @@ function stillWanted(signal) {
   if (signal.aborted) throw new ActionError('the program ended');
 }
 
+/**
+ * Turns to a point of a block that is about to be used, which takes ticks. The library turns by
+ * itself and then uses it, whether or not the program that asked is still there; after this it does
+ * so at once.
+ */
+async function turnTo({ bot }, point, signal) {
+  await bot.lookAt(point, false);
+  stillWanted(signal);
+}
+
+const middleOf = (cell) => cell.offset(0.5, 0.5, 0.5);
+
 module.exports = {
   blockAt, blockData, boxDistance, coordinates, entityData, eyeOf, hears, itemData, itemIn,
-  knownBlock, knownEntity, reachedBlock, reachedEntity, seesBlock, seesEntity, stillWanted
+  knownBlock, knownEntity, middleOf, reachedBlock, reachedEntity, seesBlock, seesEntity, stillWanted,
+  turnTo
 };

@@ -76,6 +76,17 @@ function halt(bot) {
   bot.pathfinder.setGoal(null);
 }
 
+/** Bots whose paths lead as a program said. */
+const changed = new WeakSet();
+
+/** Makes the walk end, and paths lead again as they do unless told. */
+function letGo(bot) {
+  halt(bot);
+  if (!changed.delete(bot)) return;
+  const { Movements } = require('mineflayer-pathfinder');
+  bot.pathfinder.setMovements(new Movements(bot));
+}
+
 const REASONS = {
   NoPath: 'no path leads there', Timeout: 'no path was found in time',
   PathStopped: 'the walk was stopped', GoalChanged: 'another goal was set'
@@ -115,6 +126,7 @@ function setMovements(agent, [settings]) {
     else movements[name] = value;
   }
   bot.pathfinder.setMovements(movements);
+  changed.add(bot);
 }
 
 function walking({ bot }) {
@@ -152,6 +164,6 @@ module.exports = {
       run: walking
     }
   ],
-  halt,
+  letGo,
   pathfinder
 };

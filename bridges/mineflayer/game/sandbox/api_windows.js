@@ -1,7 +1,7 @@
 'use strict';
 /** Chests and furnaces: one is open at a time, as in the game. */
 const { ActionError, ArgumentError } = require('./check');
-const { itemData, reachedBlock, stillWanted } = require('./api_shared');
+const { itemData, middleOf, reachedBlock, stillWanted, turnTo } = require('./api_shared');
 
 const CELL = { name: 'position', type: 'cell' };
 const WINDOW = { name: 'window', type: 'integer', min: 0, max: 255 };
@@ -15,6 +15,7 @@ async function openChest(agent, [cell], signal) {
   if (!/chest$|barrel$|shulker_box$|^dispenser$|^dropper$|^hopper$/.test(block.name)) {
     throw new ArgumentError(`the block at ${cell} is ${block.name}, not a chest`);
   }
+  await turnTo(agent, middleOf(cell), signal);
   const window = await agent.bot.openContainer(block);
   if (signal.aborted) window.close();
   return window.id;
@@ -25,6 +26,7 @@ async function openFurnace(agent, [cell], signal) {
   if (!FURNACES.includes(block.name)) {
     throw new ArgumentError(`the block at ${cell} is ${block.name}, not a furnace`);
   }
+  await turnTo(agent, middleOf(cell), signal);
   const window = await agent.bot.openFurnace(block);
   if (signal.aborted) window.close();
   return window.id;
@@ -90,7 +92,7 @@ function close(agent, [id]) {
 }
 
 const long = (name, doc, args, run, returns = 'nothing') =>
-  ({ name, doc, args, returns, cost: 2, async: true, ticks: 400, run });
+  ({ name, doc, args, returns, cost: 2, async: true, inTurn: true, ticks: 400, run });
 
 module.exports = [
   long('openChest', 'opens a chest, barrel, ...', [CELL], openChest, 'number of the window'),

@@ -133,8 +133,10 @@ function checkList(spec, value, where, registry) {
 
 function checkChoice(spec, value, where) {
   if (typeof value === 'string' && spec.of.includes(value)) return value;
-  const near = typeof value === 'string' && spec.of.length > 6 ? nearest(value, spec.of) : spec.of;
-  throw new ArgumentError(`${where}: expected one of ${near.join(', ')}, got ${shown(value)}`);
+  const isLong = typeof value === 'string' && spec.of.length > 6;
+  const valid = isLong ? `${spec.of.length} names` : spec.of.join(', ');
+  const near = isLong ? `; nearest: ${nearest(value, spec.of).join(', ')}` : '';
+  throw new ArgumentError(`${where}: expected one of ${valid}, got ${shown(value)}${near}`);
 }
 
 function checkBoolean(_spec, value, where) {

@@ -275,9 +275,11 @@ class Engine {
  * @param {Array<() => void>} turns what they throw is thrown
  * @param {number} wallMs milliseconds of real time
  * @param {(index: number, doom: Doom) => void} ended told of a turn that was ended
+ * @returns {number} milliseconds of real time that all of it took
  */
 function together(turns, wallMs, ended) {
   let next = 0;
+  const began = process.hrtime.bigint();
   const watch = () => {
     const late = process.hrtime.bigint() + BigInt(Math.ceil(wallMs * 250000));
     do turns[next++](); while (next < turns.length && process.hrtime.bigint() < late);
@@ -294,6 +296,7 @@ function together(turns, wallMs, ended) {
       globalThis[ENTER] = undefined;
     }
   }
+  return Number(process.hrtime.bigint() - began) / 1e6;
 }
 
 module.exports = { Doom, Engine, newModule, prelude, together };

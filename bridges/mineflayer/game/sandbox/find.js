@@ -40,21 +40,40 @@ function mayHold({ palette }, states) {
   return palette.some((state) => states.has(state));
 }
 
-/** Adds the matching cells of a section as {far, x, y, z}. */
-function scan({ sx, sy, sz, column }, states, point, limit, out) {
+/** Steps to the neighbours of a cell, and where these are among the 4,096 cells of a section. */
+const NEIGHBOURS = [[1, 0, 0, 1], [-1, 0, 0, -1], [0, 0, 1, 16], [0, 0, -1, -16], [0, 1, 0, 256], [0, -1, 0, -256]];
+
+/** Returns whether all sides of a cell of a section lie against opaque blocks. */
+function isCovered(bot, { sx, sy, sz }, index, opaque, walls) {
+  const [x, z, y] = [index & 15, (index >> 4) & 15, index >> 8];
+  return NEIGHBOURS.every(([dx, dy, dz, step]) => {
+    const [nx, ny, nz] = [x + dx, y + dy, z + dz];
+    if (((nx | ny | nz) & ~15) === 0) return walls[index + step] === 1;
+    const column = bot.world.getColumn(sx + (nx >> 4), sz + (nz >> 4));
+    if (!column) return false;
+    return opaque[column.getBlockStateId({ x: nx & 15, y: sy * 16 + ny, z: nz & 15 })] === 1;
+  });
+}
+
+/** Adds the matching cells of a section as {far, x, y, z}; with `opaque` only those not covered. */
+function scan(bot, place, states, { center, limit, opaque }, out) {
+  const { sx, sy, sz, column } = place;
   const at = { x: 0, y: 0, z: 0 };
-  for (let y = sy * 16; y < sy * 16 + 16; y++) {
-    at.y = y;
-    for (let z = 0; z < 16; z++) {
-      at.z = z;
-      for (let x = 0; x < 16; x++) {
-        at.x = x;
-        if (!states.has(column.getBlockStateId(at))) continue;
-        const [wx, wz] = [sx * 16 + x, sz * 16 + z];
-        const far = (wx - point.x) ** 2 + (y - point.y) ** 2 + (wz - point.z) ** 2;
-        if (far <= limit) out.push({ far, x: wx, y, z: wz });
-      }
-    }
+  const walls = new Uint8Array(4096);
+  const matching = [];
+  for (let index = 0; index < 4096; index++) {
+    at.x = index & 15;
+    at.z = (index >> 4) & 15;
+    at.y = sy * 16 + (index >> 8);
+    const state = column.getBlockStateId(at);
+    if (opaque) walls[index] = opaque[state];
+    if (states.has(state)) matching.push(index);
+  }
+  for (const index of matching) {
+    const [x, y, z] = [sx * 16 + (index & 15), sy * 16 + (index >> 8), sz * 16 + ((index >> 4) & 15)];
+    const far = (x - center.x) ** 2 + (y - center.y) ** 2 + (z - center.z) ** 2;
+    if (far > limit || (opaque && isCovered(bot, place, index, opaque, walls))) continue;
+    out.push({ far, x, y, z });
   }
 }
 
@@ -64,10 +83,11 @@ const nearerFirst = (a, b) => a.far - b.far || a.y - b.y || a.x - b.x || a.z - b
  * Returns up to `count` cells (Vec3), nearest first, of blocks of the kinds given.
  *
  * @param {object} bot mineflayer bot
- * @param {{kinds: object[], maxDistance: number, count: number, point: object}} query `kinds` are
- *   the registry's records, `point` a Vec3
+ * @param {{kinds: object[], maxDistance: number, count: number, point: object, opaque?: Uint8Array}}
+ *   query `kinds` are the registry's records, `point` a Vec3; with `opaque` (per block state, 1 where
+ *   sight ends) blocks with nothing else on any side are left out, since nobody can see them
  */
-function findCells(bot, { kinds, maxDistance, count, point }) {
+function findCells(bot, { kinds, maxDistance, count, point, opaque }) {
   const hasStates = kinds.every(({ minStateId }) => minStateId !== undefined);
   if (!hasStates || !bot.world.getColumn) {
     return bot.findBlocks({ matching: kinds.map(({ id }) => id), maxDistance, count, point });
@@ -82,7 +102,7 @@ function findCells(bot, { kinds, maxDistance, count, point }) {
   for (const place of sectionsNear(bot, center, maxDistance)) {
     if (found.length >= count && place.far > found[count - 1].far) break;
     if (!mayHold(place.section, states)) continue;
-    scan(place, states, center, limit, found);
+    scan(bot, place, states, { center, limit, opaque }, found);
     if (found.length >= count) found = found.sort(nearerFirst).slice(0, count);
   }
   return found.sort(nearerFirst).map(({ x, y, z }) => center.clone().set(x, y, z));

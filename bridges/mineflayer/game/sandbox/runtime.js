@@ -21,6 +21,7 @@
 const { Doom, Engine, newModule, together } = require('./engine');
 const { checkArguments } = require('./check');
 const { linesOf } = require('./lines');
+const { patienceFor, spend } = require('./patience');
 
 const DEFAULTS = { memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, seed: 0 };
 const MAX_SOURCE = 65536;
@@ -86,11 +87,13 @@ class Sandbox {
   }
 
   /**
-   * NEW: ends what runs, at once, and makes a program ready; it begins in the next tick().
+   * NEW: ends what runs, at once, lets go of what a former program left behind, and makes a program
+   * ready; it begins in the next tick().
    * @returns {Promise<void>} settled when tick() may be called
    */
   async start(source) {
-    this.stop('a new program came');
+    if (this.running) this.stop('a new program came');
+    else this.api.release(this.agent);
     const turn = ++this.starts;
     this.forget();
     this.programs += 1;
@@ -141,8 +144,10 @@ class Sandbox {
     }
     const awake = running.filter((sandbox) => sandbox.prepare());
     const turns = awake.map((sandbox) => () => sandbox.turn());
-    const wallMs = Math.max(0, ...awake.map((sandbox) => sandbox.limits.wallMs));
-    together(turns, wallMs, (index, doom) => { awake[index].doom = doom; });
+    const wallMs = Math.max(1, ...awake.map((sandbox) => sandbox.limits.wallMs));
+    const freeMs = awake.reduce((sum, sandbox) => sum + sandbox.limits.fuel / FUEL_PER_MS, 0);
+    const ended = (index, doom) => { awake[index].doom = doom; };
+    spend(together(turns, patienceFor(wallMs, freeMs), ended), wallMs, freeMs);
     for (const sandbox of running) sandbox.finish();
   }
 
@@ -191,7 +196,7 @@ class Sandbox {
     for (const [id, op] of this.ops) {
       if (op.due !== undefined && this.ticks >= op.due) op.result = [true, null];
       if (!op.result && op.deadline !== undefined && this.ticks > op.deadline) {
-        op.abort.abort();
+        op.abort?.abort();
         op.result = [false, ['ActionError', `${op.entry.name} was not done after ${op.limit} ticks`]];
       }
       if (!op.result) continue;
@@ -204,10 +209,14 @@ class Sandbox {
     return JSON.stringify({ tick: this.ticks - 1, settled, events });
   }
 
-  /** Starts the actions asked for in this tick, in the order of asking. */
+  /** Starts the actions asked for, in the order of asking. */
   launch() {
+    // Clicks into windows do not bear company: the library loses count of what is where.
+    let isBusy = false;
     for (const op of this.ops.values()) {
-      if (op.state !== 'asked') continue;
+      const waits = op.entry.inTurn && isBusy;
+      isBusy ||= Boolean(op.entry.inTurn && !op.result);
+      if (op.state !== 'asked' || waits) continue;
       op.state = 'under way';
       op.abort = new AbortController();
       const settle = (ok, value) => { op.result ??= [ok, value]; };

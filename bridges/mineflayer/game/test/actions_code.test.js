@@ -35,6 +35,19 @@ test('the senses and helpers work on the real game: a log is mined', async () =>
   world.close();
 });
 
+test('a block in sight is found, however many of its kind are nearer and buried', async () => {
+  const world = await program({ blocks: [{ x: 9, y: 0, z: 3, name: 'dirt' }, { x: 12, y: 0, z: 0, name: 'stone' }] });
+  await play(world, NEW(`for (const matching of ['dirt', 'stone', ({ name }) => name === 'stone']) {
+    for (const count of [1, 9]) {
+      const cells = bot.findBlocks({ matching, maxDistance: 32, count });
+      console.log(cells.length, \`\${cells[0]?.minus(new Vec3(${world.origin.x}, ${world.origin.y}, ${world.origin.z}))}\`);
+    }
+  }`));
+  const { logs } = state(world).info;
+  assert.deepStrictEqual(logs, [...new Array(2).fill('1 (9, 0, 3)'), ...new Array(4).fill('1 (12, 0, 0)')]);
+  world.close();
+});
+
 test('an error is told once, with its line, and its number stays until the next program', async () => {
   const world = await program();
   await play(world, NEW('await bot.waitForTicks(2);\nthrow new Error("no way");'));
@@ -87,6 +100,65 @@ test('a new program takes over a walk, a dig and pressed keys at once and cleanl
   world.close();
 });
 
+test('what a program left behind at its end is let go of when the next one begins', async () => {
+  const world = await program({ items: [{ name: 'shield', count: 1 }], blocks: [{ x: 0, y: 0, z: 2, name: 'chest' }] });
+  const [bot] = world.bots;
+  const begun = async (source) => {
+    await play(world, NEW(source));
+    await playUntil(world, RESUME, () => !state(world).running);
+    assert.strictEqual(world.agents[0].actor.error, null);
+  };
+  await begun('const ways = new Movements(); ways.canDig = false; bot.pathfinder.setMovements(ways);'
+    + 'bot.pathfinder.setGoal(new GoalNear(40, 64, 0, 1));');
+  await play(world, RESUME, 10);
+  assert.ok(bot.pathfinder.goal, 'one that ends well leaves its goal');
+  await play(world, NEW('await bot.waitForTicks(60);'));
+  assert.strictEqual(bot.pathfinder.goal, null);
+  assert.strictEqual(bot.pathfinder.movements.canDig, true);
+  await play(world, RESUME, 15);
+  const place = bot.entity.position.clone();
+  await play(world, RESUME, 20);
+  assert.ok(bot.entity.position.distanceTo(place) < 0.01, 'it stands still');
+  await begun(`await moveTo(${world.origin.x}, ${world.origin.y}, ${world.origin.z}, 1);`
+    + 'await bot.equip("shield", "off-hand"); bot.activateItem(true);');
+  assert.ok(bot.usingHeldItem);
+  await play(world, NEW('await bot.waitForTicks(60);'));
+  assert.ok(!bot.usingHeldItem);
+  await begun('await bot.openChest(bot.findBlock({ matching: "chest" }));');
+  assert.ok(bot.currentWindow);
+  await play(world, NEW('await bot.waitForTicks(60);'));
+  assert.strictEqual(bot.currentWindow, null);
+  world.close();
+});
+
+test('what a program was turning to when the next one came is neither opened, used nor placed', async () => {
+  const blocks = [['chest', 0, 2], ['furnace', -2, 0], ['crafting_table', 2, 0], ['oak_fence_gate', 2, 2]]
+    .map(([name, x, z]) => ({ x, y: 0, z, name }));
+  const find = (name) => `bot.findBlock({ matching: '${name}' })`;
+  const open = `const chest = await bot.openChest(${find('chest')}); await chest.deposit('stick', null, 1);`;
+  const first = {
+    chest: open,
+    furnace: `await bot.openFurnace(${find('furnace')});`,
+    table: `const t = ${find('crafting_table')}; await bot.craft(bot.recipesFor('chest', null, 1, t)[0], 1, t);`,
+    gate: `await bot.activateBlock(${find('oak_fence_gate')});`,
+    place: `await bot.equip('dirt'); await bot.placeBlock(${find('furnace')}, new Vec3(0, 1, 0));`
+  };
+  for (const [name, source] of Object.entries(first)) {
+    const items = ['stick', 'oak_planks', 'dirt'].map((item) => ({ name: item, count: 9 }));
+    const world = await program({ blocks, items }, { ticks_per_step: 3 });
+    await play(world, NEW(source));
+    assert.ok(state(world).running, `${name}: it turns`);
+    await play(world, NEW(`${open} await bot.waitForTicks(30);`));
+    await playUntil(world, RESUME, () => !state(world).running);
+    assert.strictEqual(world.agents[0].actor.error, null, `after ${name}`);
+    assert.deepStrictEqual(['stick', 'oak_planks', 'dirt'].map((item) => countOf(world, item)), [8, 9, 9], name);
+    const gate = world.bots[0].blockAt(world.origin.offset(2, 0, 2));
+    assert.strictEqual(gate.getProperties().open, false, name);
+    assert.strictEqual(blockAt(world, -2, 1, 0), 'air', name);
+    world.close();
+  }
+});
+
 test('a death stops the program and says so', async () => {
   const world = await program({}, { server: { respawn: true, doMobSpawning: false } });
   await play(world, NEW('bot.setControlState("forward", true); while (true) await bot.waitForTicks(1);'));
@@ -113,6 +185,17 @@ test('events stop programs only where they are asked to', async () => {
     if (!running) assert.strictEqual(state(world).info.stopped, 'a1 spoke to it');
     world.close();
   }
+  const world = await program({}, { agents: 2, code: { on_event: 'stop' } });
+  await world.play([[0, NEW('await bot.waitForTicks(500);')], [1, NEW('')]]);
+  // A server that is not ours tells a chat line to everybody.
+  for (const [limit, running] of [[0.5, true], [50, false]]) {
+    world.agents[0].senses.limits.chat_distance = limit;
+    await world.run(() => world.players[1].teleport(world.players[0].position.offset(3, 0, 0)));
+    await world.play([[0, RESUME], [1, RESUME]]);
+    world.run(() => world.bots[0].emit('chat', 'a1', 'hello a0'));
+    assert.strictEqual(state(world).running, running, `heard within ${limit}`);
+  }
+  world.close();
   await assert.rejects(program({}, { code: { on_event: 'sometimes' } }), /go_on, stop, got sometimes/);
 });
 
@@ -139,6 +222,29 @@ test('one locked-up program that loops for ever does not change what another one
   }
   assert.deepStrictEqual(outcomes[1], outcomes[0]);
   assert.deepStrictEqual(outcomes[2], outcomes[0]);
+});
+
+test('actions on things that nobody awaits go one after the other and break nothing', async () => {
+  const items = ['dirt', 'oak_log', 'stick'].map((name) => ({ name, count: 16 }));
+  const blocks = [{ x: 2, y: 0, z: 0, name: 'chest' }, { x: 0, y: 0, z: 2, name: 'furnace' }];
+  const world = await program({ items, blocks }, { agents: 2 });
+  const other = NEW('for (;;) { console.log(bot.currentTick); await bot.waitForTicks(1); }');
+  await world.play([[1, other], [0, NEW(`const recipe = bot.recipesFor('oak_planks', null, 1, null)[0];
+    for (let i = 0; i < 12; i++) bot.craft(recipe, 1).catch((error) => console.log(error.message));`)]]);
+  for (let i = 0; i < 30; i++) await world.play([[0, RESUME], [1, RESUME]]);
+  assert.deepStrictEqual([state(world).running, ...['oak_log', 'oak_planks'].map((name) => countOf(world, name))], [false, 4, 48]);
+  await world.play([[1, RESUME], [0, NEW(`const [c, f] = ['chest', 'furnace'].map((matching) => bot.findBlock({ matching }));
+    for (;;) {
+      for (let i = 0; i < 15; i++) {
+        bot.openChest(c).then((chest) => chest.deposit('dirt', null, 1)).catch(() => {});
+        bot.openFurnace(f).then((furnace) => furnace.putFuel('stick', null, 1)).catch(() => {});
+        bot.toss('dirt', null, 1).catch(() => {});
+      }
+      await bot.waitForTicks(3);
+    }`)]]);
+  for (let i = 0; i < 30; i++) await world.play([[0, RESUME], [1, RESUME]]);
+  assert.strictEqual(state(world, 1).info.logs.length, 62);
+  world.close();
 });
 
 test('the same programs give the same world', async () => {

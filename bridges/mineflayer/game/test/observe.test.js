@@ -168,6 +168,9 @@ test('a wall hides what is behind it, unless sight goes through walls', async ()
   assert.ok(senses.canSeeBlock(new Vec3(wallX, 5, z)));
   assert.ok(!senses.canSeeBlock(new Vec3(wallX + 2, 3, z)));
   assert.ok(!senses.canSeeBlock(new Vec3(wallX - 1, 1, z)));
+  assert.ok(!senses.canSeeBlock(new Vec3(wallX + 1, 5, z)), 'right behind the wall');
+  assert.ok(blind.canSeeBlock(new Vec3(wallX + 1, 5, z)));
+  assert.ok(!senses.canSeeBlock(bot.entity.position.offset(0, -2, 0)), 'below what one stands on');
   const glass = bot.registry.blocksByName.glass.defaultState;
   await world.run(() => world.serv.setBlock(world.serv.overworld, new Vec3(wallX, 5, z), glass));
   await world.step(1);
@@ -303,6 +306,13 @@ test('a creature that appears near by is an event, a thing is none', async () =>
   assert.deepStrictEqual(appeared.map((event) => event.entity_name), ['fox', 'piglin']);
   assert.deepStrictEqual(details[0].entities.map(({ kind }) => kind).sort(),
     ['arrow', 'cow', 'fox', 'piglin']);
+  world.agents[0].senses.limits.hearing_distance = 3;
+  world.run(() => {
+    for (const x of [2, 6]) world.serv.spawnMob(world.serv.registry.entitiesByName.cow.id, world.serv.overworld,
+      world.players[0].position.offset(x, 0, 0));
+  });
+  const heard = (await game.step(actions([NEUTRAL]))).details[0].event.filter(({ type }) => type === 'entitySpawn');
+  assert.strictEqual(heard.length, 1, 'what is out of hearing appears unnoticed');
   game.close();
 });
 

@@ -35,7 +35,8 @@ test('unknown names are answered with the nearest', () => {
   refuses({ type: 'block' }, '__proto__', /no block is called/);
   refuses({ type: 'item' }, 123456, /name or number of a kind of item, got 123456/);
   assert.strictEqual(check({ type: 'block' }, 'minecraft:stone', 'x', registry).name, 'stone');
-  refuses({ type: 'choice', of: ['forward', 'back', 'left', 'right', 'jump', 'sprint', 'sneak'] }, 'forwards', /forward/);
+  refuses({ type: 'choice', of: ['forward', 'back', 'left', 'right', 'jump', 'sprint', 'sneak'] }, 'forwards',
+    /^x: expected one of 7 names, got "forwards"; nearest: forward, /);
   refuses({ type: 'record', fields: { canDig: { type: 'boolean' } } }, { candig: true }, /no field is called "candig"; nearest: canDig/);
 });
 

@@ -96,6 +96,8 @@ test('walks and fights', async () => {
   const walk = await play(`await moveTo(bot, ${goal}, 1); console.log(bot.entity.position.distanceTo(${goal}) <= 2);`);
   assert.deepStrictEqual(walk.logs, ['true']);
   assert.match((await play('await killMob(bot, "cow");')).error.message, /no cow in sight/);
+  assert.match((await play('await killMob(bot, "zombi");')).error.message, /no entity is called "zombi" .*nearest: zombie,/);
+  assert.match((await play('await bot.equip(mcData.itemsByName.diamond_axe.id);')).error.message, /bot.equip: diamond_axe is not in/);
   assert.match((await play('await followPlayer(bot, "nobody");')).error.message, /no player is called "nobody"; there are a0/);
   // At night, when it does not burn; others may come, so the one that was nearest is looked after.
   await world.console('/time set 18000');

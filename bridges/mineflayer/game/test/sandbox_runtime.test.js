@@ -4,6 +4,7 @@ const assert = require('node:assert');
 const test = require('node:test');
 const { Sandbox, limitsOf } = require('../sandbox/runtime');
 const { linesOf } = require('../sandbox/lines');
+const { beginStep } = require('../sandbox/patience');
 const { FakeBot, drain, makeSandbox, play, playOn } = require('../sandbox/testing');
 
 test('a program runs, waits in ticks and ends', async () => {
@@ -93,6 +94,15 @@ await inner();`);
   assert.deepStrictEqual(sandbox.agent.bot.controlState, {});
 });
 
+test('what is being dug is a block, as mineflayer has it', async () => {
+  const sandbox = makeSandbox();
+  await sandbox.start(`console.log(bot.targetDigBlock);
+    bot.dig(new Vec3(0, 63, 0));
+    await bot.waitForTicks(2);
+    console.log(bot.targetDigBlock.name, \`\${bot.targetDigBlock.position}\`);`);
+  assert.deepStrictEqual((await playOn(sandbox, 4)).logs, ['null', 'grass_block (0, 63, 0)']);
+});
+
 test('the line of a refused action is that of its call', async () => {
   const { error } = await play(makeSandbox(), `const far = new Vec3(30, 63, 0);
 
@@ -144,15 +154,18 @@ test('events reach a program in the tick after they happen, only when heard', as
   await sandbox.start(`
     bot.on('chat', (who, text) => console.log(bot.currentTick, who, text));
     bot.once('entityHurt', (entity) => console.log('hurt', entity.username ?? entity.id));
+    bot.on('playerCollect', (who, what) => console.log('collect', who, what));
     await bot.waitForTicks(5);`);
   await playOn(sandbox, 2);
   bot.emit('chat', 'near', 'hello');
   bot.emit('chat', 'far', 'unheard');
   bot.emit('entityHurt', far);
+  bot.emit('playerCollect', far, { id: 8 });
+  bot.emit('playerCollect', bot.entity, { id: 9 });
   bot.emit('entityHurt', near);
   bot.emit('entityHurt', near);
   const { logs, running } = await playOn(sandbox, 10);
-  assert.deepStrictEqual(logs, ['2 near hello', 'hurt 5']);
+  assert.deepStrictEqual(logs, ['2 near hello', 'collect 1 9', 'hurt 5']);
   assert.strictEqual(running, false);
   assert.strictEqual(bot.listenerCount('chat'), 0, 'a listener is left behind');
 });
@@ -237,4 +250,27 @@ test('a program that holds the process is ended, and those ticked with it go on'
   for (let i = 0; i < 4; i++) Sandbox.tickAll(all);
   assert.strictEqual(all[1].state().error.type, 'WallClockError');
   for (const i of [0, 2, 3]) assert.deepStrictEqual(all[i].state(), alone);
+});
+
+test('programs that hold the process in one step have their time together, who only computes has its own', async () => {
+  beginStep();
+  const wallMs = 1000;
+  const hang = 'Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1);';
+  const held = [];
+  const holdOn = async (fuel) => {
+    const sandbox = makeSandbox({ wallMs, fuel });
+    const { error } = await play(sandbox, hang);
+    assert.strictEqual(error.type, 'WallClockError');
+    held.push(Number(/for (\d+) ms/.exec(error.message)[1]));
+  };
+  for (let i = 0; i < 4; i++) await holdOn(2);
+  assert.strictEqual(held[0], wallMs);
+  assert.ok(held.every((ms, i) => i === 0 || ms < 0.6 * held[i - 1]), `${held}`);
+  assert.ok(held.reduce((sum, ms) => sum + ms, 0) <= 2 * wallMs, `${held}`);
+  await holdOn(1000);
+  assert.ok(held[4] >= 500, 'what it may compute is left to it');
+  beginStep();
+  await holdOn(2);
+  assert.strictEqual(held[5], wallMs, 'the next step has its own time');
+  beginStep();
 });

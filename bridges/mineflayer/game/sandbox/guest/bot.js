@@ -32,7 +32,7 @@ function slotOf(item, what) {
   const found = inventory.findInventoryItem(id) ?? slots().find(sameItem(id));
   if (!found) {
     if (typeof id === 'string') call('recipes', id); // an unknown name: the host names the nearest
-    throw new ActionError(`${what}: ${guest.shown(id)} is not in the inventory`);
+    throw new ActionError(`${what}: ${guest.lookUp('items', id)?.name ?? guest.shown(id)} is not in the inventory`);
   }
   return [found.slot, found.type];
 }
@@ -276,9 +276,10 @@ const getters = {
   isRaining: () => call('clock').isRaining,
   thunderState: () => call('clock').thunderState,
   controlState: () => call('controlState'),
+  targetDigBlock: () => guest.block(self.now().targetDigBlock),
   currentTick: () => guest.tick
 };
 for (const name of ['username', 'health', 'food', 'foodSaturation', 'oxygenLevel', 'experience', 'isSleeping',
-  'quickBarSlot', 'targetDigBlock', 'usingHeldItem']) getters[name] = () => self.now()[name];
+  'quickBarSlot', 'usingHeldItem']) getters[name] = () => self.now()[name];
 for (const [name, get] of Object.entries(getters)) defineProperty(bot, name, { get, enumerable: true });
 guest.bot = bot;

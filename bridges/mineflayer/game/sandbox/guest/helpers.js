@@ -14,6 +14,7 @@ guest.kind = (kinds, name) => {
   if (typeof name !== 'string') throw new ArgumentError(`expected the name of one of ${kinds}, got ${shown(name)}`);
   if (kinds === 'blocks') call('findBlocks', { matching: [name], maxDistance: 0 });
   if (kinds === 'items') call('recipes', name);
+  if (kinds === 'entities') call('entities', { name, maxDistance: 0 });
   throw new ArgumentError(`no kind of ${kinds} is called ${shown(name)}; mcData.${kinds}Array lists them`);
 };
 const whole = (value, low, high, what) => {
