@@ -239,7 +239,9 @@ class Sandbox {
     } else if (this.ops.size === 0 && this.ended) {
       this.end();
     } else if (this.ops.size === 0 && !this.api.isListening(this)) {
-      this.fail({ type: 'NeverError', message: 'the program waits for what can never come', stack: '' });
+      // A job that found no memory left is gone without a word, with what the program waits for.
+      const type = this.module.isFull() ? 'MemoryError' : 'NeverError';
+      this.fail({ type, message: 'the program waits for what can never come', stack: '' });
     }
   }
 

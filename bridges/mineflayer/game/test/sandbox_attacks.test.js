@@ -17,6 +17,10 @@ const ATTACKS = [
   ['infinite loop after a wait', 'await bot.waitForTicks(2);\nfor (;;) Math.sqrt(2);', 'FuelError', /computed too long/, 2],
   ['infinite promise loop', 'while (true)\n  await null;', 'FuelError', /computed too long/, null],
   ['promises that make promises', 'const f = () => Promise.resolve().then(f);\nawait f();', /FuelError|MemoryError/, /too long|more than/, undefined],
+  // Which allocation is the one too many differs: it may be of a promise that the program waits for.
+  ...[1, 3, 10, 40, 100].map((kb) => [`promises that make promises beside ${kb} KB`,
+    `const a = "x".repeat(${kb} * 1024).split("");\nconst f = () => Promise.resolve().then(f);\nawait f();`,
+    /FuelError|MemoryError/, /too long|more than/, undefined]),
   ['loop that catches everything', 'for (;;) {\n  try { for (;;) Math.sqrt(2); } catch {}\n}', 'FuelError', /computed too long/, 2],
   ['async loop that catches everything', 'for (;;) {\n  try { await (async () => { for (;;); })(); } catch {}\n}', 'FuelError', /too long/, 2],
   ['native that never asks', '\nArray.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);', 'WallClockError', /real time/, null, { wallMs: 1500 }],
