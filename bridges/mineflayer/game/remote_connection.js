@@ -65,10 +65,10 @@ function wordsOf(error) {
 const plainly = (text) => text.replace(/§./g, '').replace(/[\p{Cc}\s]+/gu, ' ').trim().slice(0, MOST_SAID);
 
 /** Returns a server's reason in English: a phrase's key stands for the phrase of the version. */
-function reasonOf(reason, registry) {
+function reasonOf(reason, data) {
   const text = plain(reason);
   const [, key, rest] = /^([a-z]+(?:\.\w+)+) ?(.*)$/s.exec(text) ?? [];
-  const phrase = registry?.language?.[key];
+  const phrase = data?.language?.[key];
   if (phrase === undefined) return text;
   return phrase.includes('%s') ? phrase.replace('%s', rest) : `${phrase} ${rest}`.trimEnd();
 }
@@ -166,10 +166,12 @@ class Connection {
     });
     // All of a connection, so that no error of it ever ends the process; its end comes as `end`.
     bot.on('error', (error) => { this.trouble = { text: wordsOf(error), at: real.now() }; });
-    bot.on('kicked', (reason) => {
-      this.lose(KickedError, reasonOf(reason, bot.registry));
+    // Of the client: the bot's own event is not there yet while its plug-ins are being put in.
+    const kicked = ({ reason }) => {
+      this.lose(KickedError, reasonOf(reason, minecraftData(this.config.version)));
       real.setImmediate(() => client.socket?.destroy()); // some servers wait for us to go
-    });
+    };
+    for (const packet of ['disconnect', 'kick_disconnect']) client.on(packet, kicked);
     bot.once('end', (reason) => {
       const recent = real.now() - this.trouble.at < BLAME_MS;
       this.lose(EndedError, recent ? this.trouble.text : `the connection ended: ${reason}`);

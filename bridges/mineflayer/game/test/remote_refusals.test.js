@@ -61,6 +61,9 @@ test('what a server says is quoted in English, with what it takes', async (t) =>
   for (const [name, pattern] of Object.entries(said)) {
     assert.match(await refusal(t, configOf(server.port, { names: [name] })), pattern);
   }
+  for (let i = 0; i < 20; i++) { // also where it is said before the bot's plug-ins are there
+    assert.match(await refusal(t, configOf(server.port, { names: ['banned'] })), said.banned);
+  }
 });
 
 test('a server of another version, one that asks for accounts, and versions that are none', async (t) => {
