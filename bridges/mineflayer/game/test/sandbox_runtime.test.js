@@ -2,6 +2,7 @@
 /** How programs begin, wait, end and give way. */
 const assert = require('node:assert');
 const test = require('node:test');
+const vm = require('node:vm');
 const { Sandbox, limitsOf } = require('../sandbox/runtime');
 const { linesOf } = require('../sandbox/lines');
 const { beginStep } = require('../sandbox/patience');
@@ -250,6 +251,23 @@ test('a program that holds the process is ended, and those ticked with it go on'
   for (let i = 0; i < 4; i++) Sandbox.tickAll(all);
   assert.strictEqual(all[1].state().error.type, 'WallClockError');
   for (const i of [0, 2, 3]) assert.deepStrictEqual(all[i].state(), alone);
+});
+
+test('time in which the machine did other things ends nobody', async (t) => {
+  const sandboxes = [makeSandbox(), makeSandbox()];
+  for (const sandbox of sandboxes) await sandbox.start('console.log(bot.username)');
+  const run = vm.Script.prototype.runInThisContext;
+  let late = 0;
+  t.mock.method(vm.Script.prototype, 'runInThisContext', function enter(...args) {
+    if (late++ % 2 === 1) return run.apply(this, args);
+    throw Object.assign(new Error('Script execution timed out'), { code: 'ERR_SCRIPT_EXECUTION_TIMEOUT' });
+  });
+  Sandbox.tickAll(sandboxes);
+  assert.strictEqual(late, 2);
+  for (const sandbox of sandboxes) {
+    assert.strictEqual(sandbox.state().error, null);
+    assert.deepStrictEqual(sandbox.state().logs, ['fake']);
+  }
 });
 
 test('programs that hold the process in one step have their time together, who only computes has its own', async () => {
