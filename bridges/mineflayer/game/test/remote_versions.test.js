@@ -40,7 +40,7 @@ for (const version of VERSIONS) {
 
     const { game: hands } = await begin(t, server, { version, names: ['hands'] });
     await hands.step(array([1, 1, 0, 6, 12, 0, 0, 0])); // off the edges of blocks
-    await until(hands, array([0, 0, 0, 6, 12, DIG, 0, 0]), 60, (each) => each.voxels_id[10] === 0
+    await until(hands, array([0, 0, 0, 6, 12, DIG, 0, 0]), 600, (each) => each.voxels_id[10] === 0
       || each.position[1] < 4.5);
     const made = await hands.step(array([0, 0, 0, 12, 12, CRAFT, CRAFTABLES.indexOf('oak_planks'), 0]));
     const failed = events(made).find(({ type }) => type === 'actionFailed');
