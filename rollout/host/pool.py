@@ -307,6 +307,8 @@ class Pool:
         game = seat.game
         assert game is not None
         assert seat.phase is not None
+        if seat.trouble and seat.runs_here:  # it has nothing to answer
+            return self._fail(number, seat.trouble)
         begun = time.monotonic() if game.handle.waitable is None else seat.sent
         try:
             frame = game.handle.result()
