@@ -340,7 +340,8 @@ class Pool:
             if seat.game is None or measure is None:
                 continue
             seat.game.memory_mb = used = float(measure())
-            if used >= cap and seat.phase is not None:
+            # An instance that waits dies at its next command; nobody gives a spare one.
+            if used >= cap and (seat.phase is not None or number >= self.instances):
                 at = len(self._news)  # before the news that a spare took over
                 event = self._fail(number, f"{used:.0f} MB of memory, over its cap of {cap:g} MB")
                 if number < self.instances:

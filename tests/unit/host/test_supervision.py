@@ -233,6 +233,26 @@ def test_a_game_over_its_memory_cap_is_killed_and_its_episode_played_again(tmp_p
 
 
 @pytest.mark.process
+def test_a_spare_that_outgrows_the_memory_cap_while_it_waits_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
+    bridge, big = FakeBridge(), []
+    monkeypatch.setattr(SubprocessHandle, "memory_mb", lambda h: 2000.0 if h in big else 1.0)
+    rules = Supervision(restarts=50, spares=1, memory_mb=1000.0)
+    pool = Pool(bridge, tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    pool.launch()
+    wait_for(pool, "launched")
+    while pool._spare() is None:
+        pool._hear(float("inf"))
+    spare = pool._spare().game
+    big.append(spare.handle)
+    pool.reset(0, [0], starts(bridge, 1))
+    wait_for(pool, "reset")
+    assert pool._seats[1].game is not spare
+    assert pool.counts["failed"] == 1
+    pool.close()
+
+
+@pytest.mark.process
 def test_a_game_near_its_memory_cap_is_replaced_between_two_episodes(tmp_path, monkeypatch):
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
     monkeypatch.setattr(SubprocessHandle, "memory_mb", lambda _: 950.0)
