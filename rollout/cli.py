@@ -125,10 +125,12 @@ class Session:
     Attributes:
         resume: whether to go on with the run that is in the output directory.
         stop: how to notice that it should stop.
+        wait_s: how long another process that works in the output directory may take to end.
     """
 
     resume: bool
     stop: Stop
+    wait_s: float = 0.0
 
 
 class _Parser(argparse.ArgumentParser):

@@ -11,10 +11,12 @@
     checkpoints/    what was learned
     videos/         what can be shown
     wandb/          the mirror's own files
+    .run.lock       locked by the process that works on it
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -32,7 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.config import RunConfig, load_config, resolved, write_config
-from rollout.configuration.files import write_atomically
+from rollout.configuration.files import locked, write_atomically
 from rollout.errors import ConfigError, InputError, RunDirectoryError
 from rollout.host.processes import RUN_ID
 
@@ -41,8 +43,10 @@ _SWEEP, _SWEEP_RUN = "WANDB_SWEEP_ID", "WANDB_RUN_ID"  # set by `wandb agent`
 RUNS_DIR = "GAMUT_RUNS_DIR"
 """Environment variable: the folder that relative output directories lie in."""
 
+_LOCK = ".run.lock"
+
 _BEGINNING = {
-    *("run.json", "config.yaml", "metrics.jsonl", "run.log"),
+    *(_LOCK, "run.json", "config.yaml", "metrics.jsonl", "run.log"),
     *("dataset/dataset.json", "dataset/dataset.lock"),
     *("sets.json", ".sweep.lock"),
 }
@@ -123,16 +127,11 @@ class RunDirectory:
         Raises:
             RunDirectoryError: the folder holds another run, or something else, or cannot be used.
         """
-        folder = absolute(path)
-        if _SWEEP in os.environ and _SWEEP_RUN in os.environ:
-            folder = folder / os.environ[_SWEEP_RUN]  # all agents of a sweep say the same output
+        folder = _folder(path)
         config = config.model_copy(update={"output": folder})
-        try:
+        with _usable(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            # What an interrupted atomic write left does not make a folder count as used.
-            found = sorted(
-                p.name for p in folder.iterdir() if not (p.name[0] == "." and p.suffix == ".tmp")
-            )
+            found = _found(folder)
             if found and "run.json" not in found:
                 raise RunDirectoryError(
                     f"output {folder} is not empty and holds no run (found "
@@ -145,27 +144,35 @@ class RunDirectory:
             os.environ[RUN_ID] = run.run_id  # games are marked with it, wherever they run
             write_atomically(folder / "run.json", json.dumps(about, indent=2) + "\n")
             write_config(config, run.config_file)
-        except OSError as error:
-            raise RunDirectoryError(
-                f"output {folder} cannot be used: {error.strerror or error}; choose another output"
-            ) from error
         return run
 
     @classmethod
     @contextmanager
-    def opened(cls, path: Path | str, config: RunConfig, *, resume: bool) -> Iterator[RunDirectory]:
+    def opened(
+        cls, path: Path | str, config: RunConfig, *, resume: bool, wait_s: float = 0.0
+    ) -> Iterator[RunDirectory]:
         """As ``create``, for the whole of a run: a new one that proves to be wrong input goes away.
 
         What is wrong shows at the launch at times, as a game that is not installed. Nothing was
         recorded then, so the corrected command finds the place as free as it was.
+
+        Args:
+            path: as for ``create``.
+            config: as for ``create``.
+            resume: as for ``create``.
+            wait_s: how long another process that works on the run may take to end.
+
+        Raises:
+            RunDirectoryError: as ``create``, or another process works on the run.
         """
-        run = cls.create(path, config, resume=resume)
-        try:
-            yield run
-        except InputError:
-            if run.resume_count == 0 and run._unused():
-                shutil.rmtree(run.path, ignore_errors=True)
-            raise
+        with _alone(_folder(path), wait_s):
+            run = cls.create(path, config, resume=resume)
+            try:
+                yield run
+            except InputError:
+                if run.resume_count == 0 and run._unused():
+                    shutil.rmtree(run.path, ignore_errors=True)
+                raise
 
     def _unused(self) -> bool:
         """Whether there is nothing in it but what every run begins with."""
@@ -206,6 +213,47 @@ def absolute(path: Path | str) -> Path:
             f"job; give an absolute output, or set {RUNS_DIR} in the job's env_vars"
         )
     return path.resolve()
+
+
+def _folder(path: Path | str) -> Path:
+    folder = absolute(path)
+    if _SWEEP in os.environ and _SWEEP_RUN in os.environ:
+        folder = folder / os.environ[_SWEEP_RUN]  # all agents of a sweep say the same output
+    return folder
+
+
+@contextmanager
+def _usable(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RunDirectoryError(
+            f"output {folder} cannot be used: {error.strerror or error}; choose another output"
+        ) from error
+
+
+def _found(folder: Path) -> list[str]:
+    """What is in a folder, but for what a crash leaves that had not yet begun a run in it."""
+    names = (p.name for p in folder.iterdir() if not (p.name[0] == "." and p.suffix == ".tmp"))
+    return sorted(name for name in names if name != _LOCK)
+
+
+@contextmanager
+def _alone(folder: Path, wait_s: float) -> Iterator[None]:
+    """Keeps others from a run while we work on it."""
+    with contextlib.ExitStack() as stack:
+        with _usable(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            found = _found(folder)
+            if not found or "run.json" in found:  # else it is not ours to write in
+                try:
+                    stack.enter_context(locked(folder / _LOCK, wait_s))
+                except BlockingIOError as error:
+                    raise RunDirectoryError(
+                        f"{error.strerror} is working on the run in {folder}; wait for it or stop "
+                        f"it, or choose another output"
+                    ) from None
+        yield
 
 
 def _new_about(config: RunConfig) -> dict[str, Any]:

@@ -15,20 +15,18 @@ Source: MCU, Appendix D and Figure 7.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import logging
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rollout.cli import Session
 from rollout.config import resolved
 from rollout.configuration.files import write_atomically
 from rollout.data.tables import concatenate, write_table
-from rollout.errors import RunDirectoryError
 from rollout.evaluate.curves import Point, curves
 from rollout.evaluate.experiment_films import Shown, film_runs
 from rollout.evaluate.experiment_job import TRAINER, Outcome, Trainer, outcome_of
@@ -87,7 +85,6 @@ def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) 
     with contextlib.ExitStack() as stack:
         opened = RunDirectory.opened(plan.config.output, plan.config, resume=session.resume)
         run = stack.enter_context(opened)
-        stack.enter_context(_alone(run))
         set_up_logging(config.log.level, run.log)
         stack.enter_context(about(run=run.run_id))
         write_atomically(run.path / SETS, json.dumps(sets_of(plan), indent=2) + "\n")
@@ -97,19 +94,6 @@ def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) 
         _mirror(plan, run, stack)
         progress = stack.enter_context(show_progress("sweep", every_s=config.log.every_s))
         return _Sweep(plan, run, trainer, outcomes, metrics, progress).work(session)
-
-
-@contextlib.contextmanager
-def _alone(run: RunDirectory) -> Iterator[None]:
-    """Refuses a second sweep in the same folder."""
-    with (run.path / ".sweep.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RunDirectoryError(
-                f"another process is working on the sweep in {run.path}; wait for it, or end it"
-            ) from error
-        yield
 
 
 class _Sweep:

@@ -181,8 +181,11 @@ class SubprocessHandle:
 
     def launch(self, timeout_s: float) -> None:
         """See ``Handle``."""
-        self._workdir.mkdir(parents=True, exist_ok=True)
-        memory = create_memory(self._bridge.spec, self._width)
+        try:
+            self._workdir.mkdir(parents=True, exist_ok=True)
+            memory = create_memory(self._bridge.spec, self._width)
+        except OSError as error:
+            raise GameStartError(f"its process could not be started: {error}") from error
         ours, theirs = socketpair()
         descriptors = (theirs.fileno(), memory)
         command = [sys.executable, "-m", "rollout.host.child", *map(str, descriptors)]

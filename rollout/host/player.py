@@ -102,6 +102,7 @@ class Player:
         self._tracks = [self._fresh(i) for i in range(pool.instances)]
         self._checked = False
         self._last_failure = ""
+        self._spent: BudgetExhausted | None = None  # nobody decides any more
         pool.launch()
 
     def _fresh(self, number: int) -> _Track:
@@ -135,7 +136,7 @@ class Player:
         while not self._ready:
             self._assign_idle()
             self._act()
-            if not self.pool.busy:
+            if self._spent is not None or not self.pool.busy:
                 return self._rest()
             for event in self.pool.recv():
                 self._handle(event)
@@ -165,7 +166,7 @@ class Player:
                 left = end - time.monotonic()
                 self._assign_idle()
                 self._act()
-                if left <= 0 or not self.pool.busy:
+                if left <= 0 or self._spent is not None or not self.pool.busy:
                     break
                 for event in self.pool.recv(timeout_s=left):
                     self._handle(event)
@@ -175,11 +176,13 @@ class Player:
         return found
 
     def _rest(self) -> Fragment | None:
-        """Nothing is in flight: all is played, or nothing is left to play on."""
+        """Nothing is in flight: all is played, or nothing is left to play on or to decide."""
         for number in range(len(self._tracks)):
             self._emit(number)
         if self._ready:
             return self._ready.popleft()
+        if self._spent is not None:
+            raise self._spent
         if self.pool.alive == 0:
             raise BudgetExhausted(
                 f"all {self.pool.instances} instances failed more than "
@@ -235,8 +238,8 @@ class Player:
         self.deciding_since = time.monotonic()
         try:
             memory = self.policy.initial_memory(starts)
-        except PolicyUnavailable as error:
-            self._give_up(event.instance, slots, str(error))
+        except BudgetExhausted as error:
+            self._give_up([event.instance], slots, error)
             return
         finally:
             self.deciding_since = None
@@ -302,20 +305,24 @@ class Player:
         self._tracks[number] = self._fresh(number)
         self._idle.add(number)
 
-    def _give_up(self, number: int, slots: Iterable[int], reason: str) -> None:
-        """Loses the episodes of some slots, for which nobody decides; their game plays others."""
-        track = self._tracks[number]
-        for slot in slots:
-            start = track.referee.starts[slot]
-            if start is not None:
-                result = track.referee.finish(slot, "lost", 0)
-                loss = self._lose(start, number, slot, "policy", reason, result.length)
-                track.builder.end(slot, result, loss)
-                track.free.append(slot)
-        track.acting = bool(track.referee.active.any())
-        self._due.add(number)
-        self._idle.add(number)
-        self._emit(number)  # so that no row begins an episode that it does not go on with
+    def _give_up(self, numbers: Iterable[int], slots: Sequence[int], why: BudgetExhausted) -> None:
+        """Loses the episodes of some slots, for which nobody decides; their games play others."""
+        if not isinstance(why, PolicyUnavailable):
+            self._spent = why  # raised once all that was played has been given
+            return
+        for number in numbers:
+            track = self._tracks[number]
+            for slot in slots:
+                start = track.referee.starts[slot]
+                if start is not None:
+                    result = track.referee.finish(slot, "lost", 0)
+                    loss = self._lose(start, number, slot, "policy", str(why), result.length)
+                    track.builder.end(slot, result, loss)
+                    track.free.append(slot)
+            track.acting = bool(track.referee.active.any())
+            self._due.add(number)
+            self._idle.add(number)
+            self._emit(number)  # so that no row begins an episode that it does not go on with
 
     def _lose(
         self, start: Start, number: int, slot: int, phase: Phase, reason: str, steps: int
@@ -339,9 +346,8 @@ class Player:
                 decisions = [self._decide(self._tracks[numbers[0]])]
             else:
                 decisions = self._decide_together([self._tracks[n] for n in numbers])
-        except PolicyUnavailable as error:
-            for number in numbers:
-                self._give_up(number, range(self.pool.width), str(error))
+        except BudgetExhausted as error:
+            self._give_up(numbers, range(self.pool.width), error)
             return
         finally:
             self.deciding_since = None

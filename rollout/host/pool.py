@@ -307,6 +307,8 @@ class Pool:
         game = seat.game
         assert game is not None
         assert seat.phase is not None
+        if seat.trouble and seat.runs_here:  # it has nothing to answer
+            return self._fail(number, seat.trouble)
         begun = time.monotonic() if game.handle.waitable is None else seat.sent
         try:
             frame = game.handle.result()
@@ -338,7 +340,8 @@ class Pool:
             if seat.game is None or measure is None:
                 continue
             seat.game.memory_mb = used = float(measure())
-            if used >= cap and seat.phase is not None:
+            # An instance that waits dies at its next command; nobody gives a spare one.
+            if used >= cap and (seat.phase is not None or number >= self.instances):
                 at = len(self._news)  # before the news that a spare took over
                 event = self._fail(number, f"{used:.0f} MB of memory, over its cap of {cap:g} MB")
                 if number < self.instances:

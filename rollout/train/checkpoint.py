@@ -201,11 +201,13 @@ def write_checkpoint(
 
 
 def prune(folder: Path, keep: int) -> None:
-    """Removes all but the newest ``keep`` checkpoints, and what killed sessions left half written.
+    """Removes all but the newest ``keep`` checkpoints, and what killed sessions left half of.
 
     Only the one session that writes to the folder may call it.
     """
-    for path in (*_inside(folder)[:-keep], *folder.glob(".*.tmp")):
+    kept = _inside(folder)[-keep:]
+    rest = [p for p in folder.iterdir() if p.name.isdigit() and p not in kept]
+    for path in (*rest, *folder.glob(".*.tmp")):
         shutil.rmtree(path, ignore_errors=True)
 
 

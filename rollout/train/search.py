@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 SCORE, STEPS = "score", "env_steps"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.=,+-]+")
 _NAME_LENGTH = 80
+_LOCK_S = 60.0  # that a trial whose search was killed may take to notice and go
 
 
 def search(config: SearchConfig, session: Session) -> str | None:
@@ -174,7 +175,7 @@ def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report:
     if (folder / "metrics.jsonl").exists():
         for line in read_metrics(folder / "metrics.jsonl"):
             tell(int(line[STEPS] or 0), line)
-    missing = train(config.trial(point, folder), Session(True, Stop()), tell)
+    missing = train(config.trial(point, folder), Session(True, Stop(), _LOCK_S), tell)
     if missing is not None:
         raise RuntimeError(missing)
     if not told:

@@ -61,7 +61,9 @@ def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> 
     _check_others(plan)
     with contextlib.ExitStack() as stack:
         require_session(config.ray.address)
-        opened = RunDirectory.opened(config.output, plan.config, resume=session.resume)
+        opened = RunDirectory.opened(
+            config.output, plan.config, resume=session.resume, wait_s=session.wait_s
+        )
         run = stack.enter_context(opened)
         set_up_logging(config.log.level, run.log)
         stack.enter_context(about(run=run.run_id))

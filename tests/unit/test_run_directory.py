@@ -1,5 +1,10 @@
 import json
+import os
 import platform
+import socket
+import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import ClassVar
 
@@ -221,6 +226,71 @@ def test_a_run_stays_that_failed_or_was_begun_before(tmp_path: Path) -> None:
     fail_in("begun", ConfigError("the game is not installed here"), resume=True)
     for name in ("failed", "begun"):
         assert (tmp_path / name / "run.json").exists()
+
+
+def test_a_run_that_another_process_works_on_is_refused_and_left_as_it_is() -> None:
+    with RunDirectory.opened("run", config(), resume=False) as run:
+        before = {p: p.read_bytes() for p in run.path.iterdir()}
+        who = f"process {os.getpid()} on {socket.gethostname()} is working on the run in {run.path}"
+        for resume in (True, False):
+            with (
+                pytest.raises(RunDirectoryError, match=who),
+                RunDirectory.opened("run", config(), resume=resume),
+            ):
+                pass
+        assert {p: p.read_bytes() for p in run.path.iterdir()} == before
+    with RunDirectory.opened("run", config(), resume=True) as run:
+        assert run.resume_count == 1
+
+
+HOLDER = """
+import sys
+import time
+from pathlib import Path
+from rollout.config import RunConfig
+from rollout.run_directory import RunDirectory
+
+with RunDirectory.opened("run", RunConfig(output=Path("run")), resume=True):
+    print("here", flush=True)
+    time.sleep(3600)
+"""
+
+
+def test_a_killed_process_holds_nothing_and_one_that_is_about_to_end_is_waited_for() -> None:
+    def again(wait_s: float) -> int:
+        opened = RunDirectory.opened(
+            "run", RunConfig(output=Path("run")), resume=True, wait_s=wait_s
+        )
+        with opened as run:
+            return run.resume_count
+
+    with subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"here\n"
+            with pytest.raises(RunDirectoryError, match=f"process {holder.pid} on"):
+                again(0.0)
+            threading.Timer(0.5, holder.kill).start()
+            assert again(600.0) == 1
+        finally:
+            holder.kill()
+
+
+def test_what_is_in_the_way_is_not_touched_and_a_bare_lock_is_not_in_the_way(
+    tmp_path: Path,
+) -> None:
+    for name in ("mine", "left"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    (tmp_path / "left" / ".run.lock").write_text("")
+    with (
+        pytest.raises(RunDirectoryError, match="holds no run"),
+        RunDirectory.opened("mine", config(), resume=True),
+    ):
+        pass
+    assert [p.name for p in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+    with RunDirectory.opened("left", config(), resume=False) as run:
+        assert run.resume_count == 0
 
 
 def test_the_summary_is_written_in_one_step() -> None:

@@ -1,6 +1,7 @@
 """``scripts/sweep.py`` without Ray and without learning: what is run, kept and told."""
 
 import json
+import os
 import re
 import shutil
 from functools import partial
@@ -11,8 +12,8 @@ import yaml
 
 from rollout.cli import main
 from rollout.config import load_config
+from rollout.configuration.files import locked
 from rollout.data.tables import read_table
-from rollout.evaluate import experiment
 from rollout.evaluate.curves import curves
 from rollout.evaluate.experiment import sweep
 from rollout.evaluate.experiment_plan import SweepPlan, first_of
@@ -316,10 +317,12 @@ def test_a_stop_is_orderly_and_resumed_it_is_the_same(folder, call):
 
 def test_two_sweeps_do_not_share_a_folder(folder, call):
     call()
-    with experiment._alone(type("Run", (), {"path": folder / "run"})):
+    before = (folder / "run" / "run.json").read_bytes()
+    with locked(folder / "run" / ".run.lock", 0.0):
         status, said = call("--resume")
     assert status == 2
-    assert "another process" in said
+    assert f"process {os.getpid()} on" in said
+    assert (folder / "run" / "run.json").read_bytes() == before
 
 
 def test_one_seed_gets_no_interval_and_is_told_why(folder, call):

@@ -5,12 +5,13 @@ import signal
 import threading
 import time
 from multiprocessing.connection import wait
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rollout.api import Start
-from rollout.errors import ConfigError, GameCrashed
+from rollout.errors import ConfigError, GameCrashed, GameStartError
 from rollout.host import SubprocessHandle
 from rollout.host.handle import _brief
 from rollout.host.processes import marked_processes, owner_mark
@@ -85,6 +86,20 @@ def test_a_launch_can_be_called_off(tmp_path):
     handle.launch(LIMIT_S)
     handle.close(0.0)
     assert not ours()
+
+
+def test_a_launch_with_no_room_for_its_folder_is_a_failed_start(tmp_path):
+    """As on a temporary disk that is full or read-only; afterwards it may be launched again."""
+    (tmp_path / "disk").write_text("in the way")
+    handle = SubprocessHandle(FakeBridge(), tmp_path / "disk" / "game", [], 1)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with pytest.raises(GameStartError, match=r"its process could not be started: .*Not a dir"):
+        handle.launch(LIMIT_S)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    (tmp_path / "disk").unlink()
+    handle.launch(LIMIT_S)
+    assert answer(handle) is None
+    handle.close(0.0)
 
 
 def test_a_namespace_is_asked_for_by_option(tmp_path, monkeypatch):

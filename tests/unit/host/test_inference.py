@@ -18,7 +18,7 @@ from rollout.collect import collect
 from rollout.config import CollectConfig, make_config
 from rollout.errors import BudgetExhausted, ConfigError, ContractError, PolicyUnavailable
 from rollout.evaluate.legs import Leg, Legs, LegsPolicy
-from rollout.host import PlayOptions
+from rollout.host import PlayOptions, Pool
 from rollout.host.batching import Batcher, Question, Unreachable
 from rollout.host.hosting import HostPlan, LocalFleet
 from rollout.host.inference import InferenceOptions, PolicyServer
@@ -601,6 +601,47 @@ def test_a_decision_that_nobody_makes_costs_its_episodes_and_nothing_else(method
     assert {(loss.phase, loss.reason) for loss in losses} == {("policy", "nobody decided")}
     here, there = results.values()
     assert there == here
+
+
+@pytest.mark.parametrize("method", ["act", "initial_memory"])
+@pytest.mark.parametrize(("instances", "width"), [(1, 1), (2, 1), (2, 3)])
+@pytest.mark.parametrize("after", [7, 20, 41])
+def test_when_nobody_decides_any_more_all_that_was_played_is_given_first(
+    monkeypatch, method, instances, width, after
+):
+    ended, played = [], Pool.played
+    monkeypatch.setattr(
+        Pool, "played", lambda pool, n, count: (ended.append(count), played(pool, n, count))
+    )
+    asked = []
+
+    class Vanishing:
+        def build(self, spec, task, *, seed):
+            player = FakePolicy().build(spec, task, seed=seed)
+            decide = getattr(player, method)
+
+            def once(*arguments, **options):
+                asked.append(None)
+                if len(asked) > after:
+                    raise BudgetExhausted("all inference actors died")
+                return decide(*arguments, **options)
+
+            setattr(player, method, once)
+            return player
+
+    bridge = replace(BRIDGE, max_steps=6)
+    options = PlayOptions(steps=32, prompt=False, gather_s=600.0)
+    fleet = LocalFleet(
+        HostPlan(bridge, TASK, Vanishing(), seed=1, instances=instances, width=width, play=options)
+    )
+    fragments = []
+    with pytest.raises(BudgetExhausted, match="all inference actors died"):
+        fragments.extend(fleet.play(Schedule(STATES, seed=1, episodes=10**6)))
+    fleet.close()
+    for fragment in fragments:
+        fragment.check()
+    assert sum(len(f.results) for f in fragments) == sum(ended)
+    assert not [loss for f in fragments for loss in f.losses]
 
 
 BAD = {

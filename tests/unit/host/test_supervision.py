@@ -210,6 +210,18 @@ def test_spares_of_games_that_play_in_this_process(tmp_path):
     assert pool.counts["spared"] > 0
 
 
+@pytest.mark.parametrize("instances", [1, 2])
+def test_a_game_whose_folder_cannot_be_made_has_failed_to_start(tmp_path, instances):
+    """As on a temporary disk that is full: it is told, and costs the budget, not the program."""
+    (tmp_path / "disk").write_text("in the way")
+    rules = Supervision(restarts=1, backoff_s=0.0, quarantine_s=None)
+    options = PoolOptions("subprocess", supervision=rules)
+    pool = Pool(FakeBridge(), tmp_path / "disk", instances, 1, options)
+    with pytest.raises(BudgetExhausted, match=r"process could not be started: .*Not a directory"):
+        play(pool, 3)
+    assert pool.counts["failed"] == 2 * instances
+
+
 @pytest.mark.process
 def test_a_game_over_its_memory_cap_is_killed_and_its_episode_played_again(tmp_path, monkeypatch):
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
@@ -218,6 +230,26 @@ def test_a_game_over_its_memory_cap_is_killed_and_its_episode_played_again(tmp_p
     with pytest.raises(BudgetExhausted, match=r"\d+ MB of memory, over its cap of 1 MB"):
         play(pool, 3)
     assert pool.counts["failed"] == 3
+
+
+@pytest.mark.process
+def test_a_spare_that_outgrows_the_memory_cap_while_it_waits_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
+    bridge, big = FakeBridge(), []
+    monkeypatch.setattr(SubprocessHandle, "memory_mb", lambda h: 2000.0 if h in big else 1.0)
+    rules = Supervision(restarts=50, spares=1, memory_mb=1000.0)
+    pool = Pool(bridge, tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    pool.launch()
+    wait_for(pool, "launched")
+    while pool._spare() is None:
+        pool._hear(float("inf"))
+    spare = pool._spare().game
+    big.append(spare.handle)
+    pool.reset(0, [0], starts(bridge, 1))
+    wait_for(pool, "reset")
+    assert pool._seats[1].game is not spare
+    assert pool.counts["failed"] == 1
+    pool.close()
 
 
 @pytest.mark.process

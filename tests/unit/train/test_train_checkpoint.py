@@ -140,6 +140,15 @@ def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path):
     assert find_checkpoint(tmp_path).update == 2
 
 
+def test_what_a_kill_left_half_removed_is_removed(tmp_path):
+    (write(tmp_path, 1) / "checkpoint.json").unlink()
+    (write(tmp_path, 2) / "weights.pt").unlink()
+    for update in (3, 4):
+        write(tmp_path, update)
+    prune(tmp_path, 2)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["00000003", "00000004"]
+
+
 def test_a_checkpoint_that_is_there_already_is_replaced(tmp_path):
     write(tmp_path, 4)
     network = network_of(BRIDGE, policy_of(OPTIONS), seed=8)
