@@ -352,9 +352,9 @@ hard, and in most of them there are mobs around the agent. Where survival counts
 The programs know the game's recipes and nothing of a world. They were written on states of other
 sets (seeds 11 to 16): nobody had looked at the states of this seed before, and no program was
 changed after (one lost night was watched once its row was played). They see what the bridge's
-senses allow: 48 blocks, no walls. The run of 2026-11-22 was broken off three times and taken up
-again (`--resume`), for a part in an order of its own, by a wrapper that is not kept; it played a
-copy of the tree made while others worked on the game, which "-dirty" above stands for.
+senses allow: 48 blocks, no walls. The run of 2026-11-22 is the second with these states, after
+rules and senses of the game had been mended: before, programs knew of blocks right behind walls. It
+lost one game to a fault of the sandbox, which was mended before that row was played (`--resume`).
 """
 
 REASONS: Mapping[str, str] = {
