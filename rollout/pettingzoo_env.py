@@ -14,6 +14,7 @@ raises because of it. Our own collection and training do not go through here; se
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -92,7 +93,9 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         self.task, self._bridge, self._spec = task, bridge, spec
         self._width = len(self.possible_agents)
         self._slots = {name: slot for slot, name in enumerate(self.possible_agents)}
-        self._observed, self._acted = bare(spec.observation_space), bare(spec.action_space)
+        # Copies: whoever seeds a space, or draws from it, does not do so for other worlds.
+        self._observed = copy.deepcopy(bare(spec.observation_space))
+        self._acted = copy.deepcopy(bare(spec.action_space))
         self._states = states or Splits(task.state_space, validation=0, test=0).take("train")
         self._order, self._timeout_s = order, timeout_s
         self._idle = allocate(spec.action_space, self._width)

@@ -226,6 +226,7 @@ class MineflayerBridge:
             state_space=state_space(),
             signals={each.key: each.signal() for each in layout if each.role == "signal"},
             max_width=self.max_width,
+            width_step=self.agents,
             reproducible=not remote,
             process="subprocess",
             ticks_per_second=20.0,

@@ -27,6 +27,7 @@ Role: TypeAlias = Literal["observation", "signal", "frame"]
 ROLES: tuple[Role, ...] = ("observation", "signal", "frame")
 OVER, TRUNCATED, TICK = "game_over", "game_truncated", "tick"
 _FRAME = {OVER: "bool", TRUNCATED: "bool", TICK: "int64"}
+_SAFE = 2**53 - 1
 _DTYPES = ("float32", "int64", "int32", "int16", "uint8", "bool")
 
 
@@ -67,7 +68,8 @@ class Column:
             low, high = 0, 1
         elif self.dtype.kind in "iu":
             info = np.iinfo(dtype)
-            low, high = int(info.min), int(info.max)
+            # Not the ends of int64, beyond which Gymnasium draws: what JavaScript counts exactly.
+            low, high = max(int(info.min), -_SAFE), min(int(info.max), _SAFE)
         low = low if self.low is None else self.low
         high = high if self.high is None else self.high
         return spaces.Box(low, high, self.shape, dtype)

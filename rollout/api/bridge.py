@@ -91,6 +91,7 @@ class BridgeSpec:
         state_space: every state an episode can start from.
         signals: numeric facts of each frame, for evaluators, by key.
         max_width: most slots one instance can hold.
+        width_step: slots that come together, as those of one world do: widths are multiples of it.
         reproducible: whether the same state, seed and actions give the same frames.
         uses_seed: whether ``Start.seed`` changes anything beside the state.
         process: ``"in_process"`` for a library that is called, ``"subprocess"`` for a game that
@@ -113,6 +114,7 @@ class BridgeSpec:
     state_space: StateSpace
     signals: Mapping[str, ColumnSpec] = field(default_factory=dict)
     max_width: int = 1
+    width_step: int = 1
     reproducible: bool = True
     uses_seed: bool = True
     process: Literal["in_process", "subprocess"] = "subprocess"
@@ -139,9 +141,12 @@ class BridgeSpec:
         Raises:
             ConfigError: it cannot.
         """
-        if not 1 <= width <= self.max_width:
+        least = self.width_step
+        if not least <= width <= self.max_width or width % least:
+            many = f", {least} at a time" if least > 1 else ""
             raise ConfigError(
-                f"{key}={width}: an instance of {self.name} holds 1 to {self.max_width} slots"
+                f"{key}={width}: an instance of {self.name} holds {least} to {self.max_width} "
+                f"slots{many}"
             )
 
 

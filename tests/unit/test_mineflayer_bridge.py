@@ -428,6 +428,22 @@ def test_widths_are_whole_worlds(fake, tmp_path):
             game.launch(tmp_path, (), width=width, timeout_s=PATIENT_S)
 
 
+def test_observations_can_be_drawn_as_rllib_does():
+    every = tuple(MineflayerBridge(observe=("rgb",))._observations())
+    space = MineflayerBridge(observe=every).spec.observation_space
+    assert set(space.spaces) == set(every)
+    drawn = space.sample()
+    assert 0 <= drawn["age"] < 2**53
+
+
+@pytest.mark.parametrize("width", [0, 1, 4, 127, 129])
+def test_widths_of_no_whole_worlds_are_refused_before_anything_starts(width):
+    spec = MineflayerBridge(agents=3).spec
+    spec.require_width(126)
+    with pytest.raises(ConfigError, match=f"width={width}: .* 3 to 126 slots, 3 at a time"):
+        spec.require_width(width)
+
+
 @process
 def test_worlds_of_several_agents_offer_no_snapshots(launch):
     _, alone = launch(1)

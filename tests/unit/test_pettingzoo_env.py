@@ -17,7 +17,7 @@ from rollout.testing.players import FakeEvaluator
 with warnings.catch_warnings():
     # PettingZoo's tests load a game of its own in a way that it calls deprecated itself.
     warnings.simplefilter("ignore", DeprecationWarning)
-    from pettingzoo.test import parallel_api_test
+    from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,11 @@ def test_it_passes_pettingzoos_own_test(limit):
     env = make(limit=limit)
     parallel_api_test(env, num_cycles=50)
     env.close()
+
+
+def test_it_passes_pettingzoos_test_of_seeds():
+    bridge = FakeBridge(max_width=3)
+    parallel_seed_test(lambda: make(bridge, limit=200), num_cycles=20)
 
 
 def test_agents_have_the_names_of_the_bridge_or_of_their_slots():

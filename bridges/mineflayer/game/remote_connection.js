@@ -35,7 +35,7 @@ const ADVICE = [
     'another player has that name; set bridge.names'],
   [/flying/i, 'set allow-flight=true in its server.properties'],
   [/throttl/i, 'set connection-throttle: -1 in its bukkit.yml'],
-  [/socketClosed|ECONNRESET/, 'the server, or the way to it, closed the connection']
+  [/socketClosed|ECONNRESET|EPIPE/, 'the server, or the way to it, closed the connection']
 ];
 
 /** The server did not let an agent in, or let it go; the message has its reason. */

@@ -206,6 +206,7 @@ class SceneFeed {
       else if (y === before) heights[cell] = this.below(x, y - 1, z);
       risen = heights[cell] !== before;
     }
+    if (this.origin === null) return; // the box that is due will have it
     if (this.inside(x, y, z)) this.changes.push(x, y, z);
     else if (risen && this.inside(x, this.origin[1], z)) this.origin = null;
   }

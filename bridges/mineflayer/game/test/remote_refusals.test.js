@@ -4,6 +4,7 @@ const test = require('node:test');
 const assert = require('node:assert');
 const net = require('node:net');
 const { once } = require('node:events');
+const { Connection } = require('../remote_connection');
 const { serve, play, configOf, array, until, events, IDLE } = require('./remote_help');
 
 /** Returns the message with which a game refuses to start. */
@@ -81,9 +82,23 @@ test('one that takes the connection and says nothing, or closes it', { timeout: 
   t.after(() => sockets.forEach((socket) => socket.destroy()));
   const silent = await port(t, (socket) => sockets.push(socket.on('error', () => {})));
   const slams = await port(t, (socket) => socket.on('error', () => {}).end());
-  assert.match(await refusal(t, configOf(slams)), /socketClosed|ECONNRESET/);
+  assert.match(await refusal(t, configOf(slams)), /\(the server, or the way to it, closed the connection\)/);
   assert.match(await refusal(t, configOf(silent, { join_ms: 4000 })),
     /nobody in within 4 s; is that a server of Minecraft 1\.16\.5\?/);
+});
+
+test('whichever way a closed connection is noticed, that it was closed is said', async (t) => {
+  const sockets = [];
+  t.after(() => sockets.forEach((socket) => socket.destroy()));
+  const silent = await port(t, (socket) => sockets.push(socket.on('error', () => {})));
+  for (const noticed of ['read ECONNRESET', 'write EPIPE']) {
+    const connection = new Connection(configOf(silent), 'r0');
+    await once(connection.bot, 'inject_allowed');
+    connection.bot.emit('error', new Error(noticed));
+    connection.bot.emit('end', 'socketClosed');
+    assert.match(connection.lost.error.message, new RegExp(`: ${noticed} \\(the server, or the way to it`));
+    connection.leave('too late');
+  }
 });
 
 test('a kick, a cut and a server that dies are an event, an end, and words at the reset', async (t) => {

@@ -143,6 +143,21 @@ test('a roof above the box is noticed', () => {
   assert.strictEqual(array(Int16Array, box.heights)[(3 - ox) * box.size[2] + 5 - oz], 120);
 });
 
+test('what changes while a new box is due is in it', () => {
+  const bot = makeBot({ site: 'flat' });
+  const feed = new SceneFeed(bot);
+  feed.update();
+  for (const x of [3, 4]) bot.set(x, 120, 5, states('stone')); // a roof above the box
+  const { box } = feed.update();
+  const heights = array(Int16Array, box.heights);
+  const heightAt = (x, z) => heights[(x - box.origin[0]) * box.size[2] + z - box.origin[2]];
+  assert.deepStrictEqual([2, 3, 4].map((x) => heightAt(x, 5)), [63, 120, 120]);
+  bot.emit('chunkColumnLoad', { x: 0, y: 0, z: 0 });
+  bot.set(17, 70, 5, states('stone')); // in a column that had come before
+  const after = feed.update();
+  assert.strictEqual(nameIn(after.box, array(Uint16Array, after.box.blocks), 17, 70, 5), 'stone');
+});
+
 test('chunks that come in are shown', () => {
   const bot = makeBot();
   const feed = new SceneFeed(bot);
