@@ -51,10 +51,33 @@ function joinBot(world, username) {
   return bot;
 }
 
+/** Ticks at the end of a path after which another one is looked for. */
+const LINGER = 5;
+
+/**
+ * Looks for another path where one has ended beside its goal. A cell above which something is dug is
+ * gone to by its corner, which one may be near enough to from the next cell; there the library waits
+ * for ever (tests/contract/test_mineflayer_contract.py, the grass below a tree in the snow).
+ */
+function goOn(bot) {
+  let isWhole = false;
+  let idle = 0;
+  bot.on('path_update', ({ status }) => { isWhole = status === 'success'; });
+  bot.on('goal_updated', () => { isWhole = false; });
+  bot.on('physicsTick', () => {
+    const { goal, movements } = bot.pathfinder;
+    const isBusy = bot.pathfinder.isMoving() || bot.pathfinder.isMining() || bot.pathfinder.isBuilding();
+    const isBeside = isWhole && !isBusy && goal && !goal.isEnd(bot.entity.position.floored());
+    idle = isBeside ? idle + 1 : 0;
+    if (idle === LINGER) bot.pathfinder.setMovements(movements); // which forgets the path
+  });
+}
+
 /** Gives any bot of ours, here or on a real server, what mineflayer leaves out. */
 function mend(bot) {
   bot.setMaxListeners(0);
   bot.loadPlugin(pathfinder);
+  bot.once('inject_allowed', () => goOn(bot));
   bot.once('inject_allowed', () => {
     // mineflayer reads a number where minecraft-data now says the name.
     bot._client.on('difficulty', ({ difficulty }) => {
