@@ -30,6 +30,7 @@ _POLL_S = 2.0  # how often hosts that are silent are looked after
 _FETCH_S = 120.0  # most time to fetch a fragment that is ready
 _STALL_MARGIN_S = 30.0  # beyond the longest deadline of a game, before its host counts as hung
 _ARRIVAL_S = 900.0  # most time for an actor to appear: a cluster may have to start a machine first
+_ANSWER_S = 30.0  # most time for an actor that lives to say where it is
 _RELIEF_S = 30.0  # from then on what is held for one is played by others, if they have nothing else
 
 
@@ -209,7 +210,7 @@ class RayFleet:
         if isinstance(cause, BudgetExhausted):
             # All its games rest: so does it, unless it is the machine's fault.
             rules, rest = self.plan.pool.rules, 0.0
-            if not self._blame(member, weight=rules.machine_failures or 1):
+            if not self._blame(member, weight=rules.machine_failures or 1, patience_s=_ANSWER_S):
                 rest = float("inf") if rules.quarantine_s is None else rules.quarantine_s
             self._replace(member, schedule, str(cause), blamed=True, rest_s=rest)
         else:
@@ -254,9 +255,12 @@ class RayFleet:
         if heard.progress != member.progress:
             member.progress, member.moved = heard.progress, now
 
-    def _blame(self, member: _Member, *, weight: int = 1) -> bool:
-        """Notes that an actor failed where it was; returns whether that machine rests now."""
-        if not member.machine and ray.wait([member.asked], timeout=0)[0]:
+    def _blame(self, member: _Member, *, weight: int = 1, patience_s: float = 0.0) -> bool:
+        """Notes that an actor failed where it was; returns whether that machine rests now.
+
+        An actor that lives (``patience_s``) says where it is: its error may overtake that answer.
+        """
+        if not member.machine and ray.wait([member.asked], timeout=patience_s)[0]:
             with contextlib.suppress(RayActorError, RayTaskError, GetTimeoutError):
                 member.machine = ray.get(member.asked, timeout=1.0)
         now, alive = time.monotonic(), [n["NodeID"] for n in ray.nodes() if n["Alive"]]
