@@ -48,7 +48,7 @@ _LOCK = ".run.lock"
 _BEGINNING = {
     *(_LOCK, "run.json", "config.yaml", "metrics.jsonl", "run.log"),
     *("dataset/dataset.json", "dataset/dataset.lock"),
-    *("sets.json", ".sweep.lock"),
+    "sets.json",
 }
 """Files of a run in which nothing was recorded, but for the mirror's."""
 

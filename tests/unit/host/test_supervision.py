@@ -147,16 +147,22 @@ def wait_for(pool: Pool, kind: str, instance: int = 0):
     return seen
 
 
-@pytest.mark.process
-def test_a_spare_takes_over_at_once(tmp_path):
-    """While the successor is still coming up, a game that waits for it plays already."""
-    bridge = FakeBridge(exit_on_step=1.0)
+def pool_with_a_spare(bridge, folder):
+    """Returns a pool of one game, with a spare that is up."""
     rules = Supervision(restarts=50, spares=1)
-    pool = Pool(bridge, tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    pool = Pool(bridge, folder, 1, 1, PoolOptions("subprocess", supervision=rules))
     pool.launch()
     wait_for(pool, "launched")
     while pool._spare() is None:
         pool._hear(float("inf"))
+    return pool
+
+
+@pytest.mark.process
+def test_a_spare_takes_over_at_once(tmp_path):
+    """While the successor is still coming up, a game that waits for it plays already."""
+    bridge = FakeBridge(exit_on_step=1.0)
+    pool = pool_with_a_spare(bridge, tmp_path)
     first = bridge.spec.action_space.sample()
     pool.reset(0, [0], starts(bridge, 1))
     wait_for(pool, "reset")
@@ -175,12 +181,7 @@ def test_a_spare_takes_over_at_once(tmp_path):
 def test_a_spare_that_dies_while_it_waits_is_replaced(tmp_path):
     """Else it would be handed out dead, to a game that has just failed."""
     bridge = FakeBridge(exit_on_step=1.0)
-    rules = Supervision(restarts=50, spares=1)
-    pool = Pool(bridge, tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
-    pool.launch()
-    wait_for(pool, "launched")
-    while pool._spare() is None:
-        pool._hear(float("inf"))
+    pool = pool_with_a_spare(bridge, tmp_path)
     dead = pool._spare().game
     os.kill(dead.handle.pid, signal.SIGKILL)
     assert dead.handle._guarded.wait(60)
