@@ -25,7 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m bridges.blockworld.warm
 	@touch $@
 
-demo: $(READY)  ## the generalization experiment: twelve short trainings, their report and picture in runs/hunt_sheep_demo/
+demo: $(READY)  ## a generalization sweep: twelve short trainings, their report and picture in runs/hunt_sheep_demo/
 	$(BIN)/python scripts/sweep.py --config configs/sweeps/hunt_sheep_demo.yaml --resume
 
 MINEFLAYER := $(VENV)/.mineflayer
@@ -57,11 +57,11 @@ xvfb:           ## an X server without a screen, for the tests of the window
 	$$root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends xvfb xdotool >/dev/null 2>&1 \
 	  || echo "The tests of the window will skip: install the packages xvfb and xdotool (Debian: sudo apt-get install xvfb xdotool)."
 
-lint: $(READY)  ## ruff, mypy strict, import contracts
+lint: $(READY)  ## ruff, mypy strict, retired words
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tests/check_words.py
 
 format: $(READY) ## let ruff tidy up
 	$(BIN)/ruff check --fix .

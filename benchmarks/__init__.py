@@ -1,1 +1,1 @@
-"""Speed, shown by hand: run a module, commit the table it writes."""
+"""Benchmarks, run by hand: run a module, commit the table it writes."""

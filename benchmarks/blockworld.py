@@ -1,9 +1,9 @@
 """Measures blockworld on one core: pictures, steps, resets, snapshots, and compilation.
 
-Nine creatures stand in front of every player, within its field of view. Figures per second are of
-CPU time of the one thread (``time.thread_time``), the median and range of rounds in which all
-figures take turns; the best round is what the code can do when the machine's other guests let it.
-Compilation is measured in a process of its own with an empty cache.
+Nine creatures stand in front of every player, within its field of view. Rates are per second of CPU
+time of the one thread (``time.thread_time``): the median and range of rounds in which all figures
+take turns; the best round shows what the code can do when other guests of the machine are idle.
+Compilation is measured in its own process with an empty cache.
 
     python -m benchmarks.blockworld [--rounds 7] [--width 64]
 """
@@ -34,11 +34,11 @@ from rollout.tasks import load_task
 
 CREATURES = 9
 SIZES = ((64, 64), (128, 72), (640, 360))
-BEFORE_A_RESET = 100  # steps, after which the creatures are put back into the view
+BEFORE_A_RESET = 100  # steps after which the creatures are put back into the view
 
 
 def crowd(instance: Any) -> None:
-    """Puts nine creatures of mixed kinds before every player, 3 to 10 blocks away."""
+    """Places nine creatures of mixed kinds in front of every player, 3 to 10 blocks away."""
     worlds = instance._worlds
     for w in worlds:
         heights = w["heights"].reshape(64, 64)
@@ -68,7 +68,7 @@ def playing(width: int, starts: list[Start], **options: Any) -> Any:
 
 
 def per_second(work: Callable[[], int], seconds: float) -> float:
-    """How much of it is done in a second of CPU time."""
+    """Returns the rate per second of CPU time."""
     done, begun = 0, time.thread_time()
     while time.thread_time() - begun < seconds:
         done += work()
@@ -106,7 +106,7 @@ def stepping(width: int, starts: list[Start], observe: tuple[str, ...]) -> Calla
 
 
 def steps_per_second(work: Any, seconds: float) -> float:
-    """Steps in a second of CPU time; setting the scene again is not counted."""
+    """Steps per second of CPU time, without the time to set up the scene again."""
     work.spent, done = 0.0, 0
     while work.spent < seconds:
         done += work()
@@ -144,13 +144,13 @@ def snapping(starts: list[Start]) -> tuple[Callable[[], int], Callable[[], int]]
 COMPILE = """
 from pathlib import Path
 from bridges.blockworld import BlockworldBridge
-from bridges.blockworld.bridge import OBSERVATIONS
+from bridges.blockworld.options import OBSERVATIONS
 BlockworldBridge(observe=OBSERVATIONS).launch(Path(), (), width=1, timeout_s=600)
 """
 
 
 def compiling() -> list[tuple[float, float]]:
-    """Seconds, wall and CPU, of a launch with every observation: cold, and with a full cache."""
+    """Seconds, wall and CPU, of a launch with every observation: with an empty and a full cache."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "GAMUT_CACHE": folder}

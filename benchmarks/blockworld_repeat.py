@@ -1,8 +1,8 @@
-"""Shows that blockworld repeats: the same state, seed and actions give the same bytes.
+"""Shows that blockworld is reproducible: the same state, seed and actions give the same bytes.
 
 A few worlds play the same actions at width 1, 7 and 256, on one thread and on two, each in another
-slot, beside worlds that play something else. Every byte of every world is compared, and every
-observation, all along the way.
+slot, beside worlds with other actions. Every byte of every world is compared, and every
+observation, throughout the run.
 
     python -m benchmarks.blockworld_repeat [--steps 10000]
 """
@@ -22,7 +22,7 @@ from rollout.tasks import load_task
 
 OBSERVE = ("rgb", "semantic_rays", "semantic_grid", "entities", "vitals", "inventory", "compass")
 TASKS = ("hunt_sheep", "combat_zombie", "combat_skeleton", "mine_log", "smelt_beef", "sleep_in_bed")
-AGAIN = 600  # steps after which a world that is over, or not, is reset
+AGAIN = 600  # steps after which every world is reset, over or not
 
 
 def starts_of(task: str, count: int, offset: int = 0) -> list[Start]:
@@ -35,7 +35,7 @@ def starts_of(task: str, count: int, offset: int = 0) -> list[Start]:
 def trace(
     starts: list[Start], width: int, threads: int, steps: int, *, seed: int = 0, layout: str
 ) -> list[str]:
-    """Plays in the last slots of an instance; returns a digest per world of all that was seen."""
+    """Plays in the last slots of an instance; returns a digest of all observations per world."""
     bridge = BlockworldBridge(
         observe=OBSERVE, actions=layout, threads=threads, rgb_width=12, rgb_height=8
     )

@@ -1,8 +1,8 @@
-"""What the oracle and the random policy achieve on the tasks of blockworld.
+"""Success of the oracle and the random policy on the tasks of blockworld.
 
-Every task is played in the first states of its test part, once each, by the expert that sees
-everything and by a policy that chooses uniformly; both through the actions ``human``, judged by the
-task's own evaluator and limits. Run from the root of the repository:
+Every task is played in the first states of its test part, once each, by the privileged expert and
+by a policy that chooses uniformly; both with the actions ``human``, judged by the task's own
+evaluator and limits. Run from the root of the repository:
 
     .venv/bin/python -m benchmarks.blockworld_tasks --save
 """
@@ -49,7 +49,7 @@ POLICIES = {"oracle": OraclePolicy(), "random": RandomPolicy()}
 WIDTH = 50
 SEED = 20_261_122
 LEAST, MOST = 0.95, 0.10
-"""What the oracle has to reach on every task, and the random policy must not pass."""
+"""The rate that the oracle must reach on every task, and the random policy must not exceed."""
 
 
 def skill_of(task: str) -> str:
@@ -67,7 +67,7 @@ def wilson(successes: int, count: int, z: float = 1.96) -> tuple[float, float]:
 
 
 def starts_of(states, count: int) -> list[Start]:
-    """What is played: each state once, with a seed of its own."""
+    """The starts to play: each state once, with a seed of its own."""
     return [Start(states[k], seed=SEED + k, episode=k) for k in range(count)]
 
 
@@ -108,7 +108,7 @@ def play_all(instance, task, policy, starts: list[Start]) -> list[EpisodeResult]
 
 
 def summary(results: list[EpisodeResult]) -> tuple[float, list[str]]:
-    """The rate of success, and the cells of the table that tell of it."""
+    """The rate of success, and its cells of the table."""
     won = [result for result in results if result.outcome == Outcome.SUCCESS]
     low, high = wilson(len(won), len(results))
     steps = f"{statistics.median(r.length for r in won):.0f}" if won else "-"
@@ -119,7 +119,7 @@ def summary(results: list[EpisodeResult]) -> tuple[float, list[str]]:
 
 
 def row(name: str, count: int, actions: str) -> tuple[bool, list[str]]:
-    """Whether a task keeps to what is asked of it, and its row of the table."""
+    """Whether a task meets its requirements, and its row of the table."""
     expert, cells = summary(play(name, "oracle", count, actions))
     chance, other = summary(play(name, "random", count, actions))
     print(name, *cells, *other, sep="  ", flush=True)

@@ -1,9 +1,9 @@
-"""Measures what a driver spends on its fleet: 64, 256 and 1,000 games that cost nothing.
+"""Measures the driver's cost of its actors: 64, 256 and 1,000 games that cost nothing.
 
 The games run in Ray actors spread over simulated machines (raylets of one computer): an actor on
 each machine, and, for comparison, an actor for every sixteen games, which for 1,000 games are 63
-processes that keep two cores more than busy. What the driver's process takes per step, in
-processor time, should not depend on how many games there are; neither should its memory.
+processes that more than occupy two cores. The processor time of the driver's process per step
+should not depend on the number of games; nor should its memory.
 
     python -m benchmarks.driver [--instances 64 256 1000] [--seconds 20] [--rounds 3] [--save]
 """
@@ -27,7 +27,7 @@ from rollout.api import Splits, Task
 from rollout.config import build_plugin
 from rollout.evaluators import GameReward
 from rollout.host import PlayOptions
-from rollout.host.fleet import FleetOptions, RayFleet
+from rollout.host.fleet import RayFleet
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.tally import Tally
@@ -38,14 +38,14 @@ _MB = 1 << 20
 
 
 def driver(instances: int, beside: int, seconds: float) -> dict[str, float]:
-    """Returns the driver's processor time per step and its memory; ``beside`` games an actor."""
+    """Returns the driver's processor time per step and its memory; ``beside`` games per actor."""
     actors = -(-instances // beside)
     spec = BRIDGE.spec
     policy: Any = build_plugin("policies", "random", {})
     task = Task("walk", "", spec.state_space, GameReward())
     plan = HostPlan(BRIDGE, task, policy, 0, beside, 1, play=PlayOptions(steps=64))
     schedule = Schedule(Splits(spec.state_space).take("train", 4000), seed=0, episodes=None)
-    process, fleet = psutil.Process(), RayFleet(plan, FleetOptions(actors=actors))
+    process, fleet = psutil.Process(), RayFleet(plan, actors)
     tally, seen, steps = Tally("chaos"), set[int](), 0
     cpu = wall = rss = 0.0
     try:
@@ -76,7 +76,7 @@ def driver(instances: int, beside: int, seconds: float) -> dict[str, float]:
 
 
 def main() -> None:
-    """Takes turns, then prints the table."""
+    """Measures in turn, then prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--instances", type=int, nargs="+", default=[64, 256, 1000])
     parser.add_argument("--seconds", type=float, default=20.0)
@@ -88,7 +88,7 @@ def main() -> None:
     for number in range(args.rounds):
         for setup, runs in found.items():
             if number and setup[0] != setup[1] * NODES:
-                continue  # once: 63 actors take minutes to come up on two cores
+                continue  # once: 63 actors take minutes to start on two cores
             # Simulated machines with room for every actor; the computer's own cores are two.
             cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 64})
             for _ in range(NODES - 1):

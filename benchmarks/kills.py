@@ -1,8 +1,8 @@
 """Kills games at random and measures how soon they play again, and what is left behind.
 
 Each kill hits one process of one game, by SIGKILL: the game, its child, or the process that hosts
-it. Measured is the time until the failure is noticed, and until the same place steps
-again, with the game's own time to come up; at the end, who is left.
+it. Measured are the time until the failure is noticed, and the time until the same slot steps
+again, including the game's own start-up; at the end, the processes left.
 
     python -m benchmarks.kills [--kills 100] [--instances 8] [--save]
 """
@@ -27,14 +27,14 @@ from benchmarks.report import header, save, spread, table
 from benchmarks.uneven import starts
 from bridges.chaos import ChaosBridge
 from rollout.api import Task
-from rollout.config import build_plugin
+from rollout.config import HostConfig, build_plugin
 from rollout.evaluators import GameReward
-from rollout.host import Player, PlayOptions, Pool, PoolOptions, Supervision
+from rollout.host import Player, PlayOptions, Pool
+from rollout.host.instances import Event
 from rollout.host.processes import marked_processes, owner_mark
-from rollout.host.seats import Event
 
 BRIDGE = ChaosBridge(step_latency=0.01, grandchild="setsid", step_deadline_s=10.0)
-LIMIT_S = 10.0  # that leftovers may take to go
+LIMIT_S = 10.0  # in which leftovers may disappear
 
 
 def mine() -> list[psutil.Process]:
@@ -48,14 +48,14 @@ def mine() -> list[psutil.Process]:
 
 
 def kind_of(process: psutil.Process) -> str:
-    """What a process is, by its command."""
+    """The role of a process, by its command."""
     if "rollout.host.child" in process.cmdline():
         return "host of the game"
     return "game or its child"
 
 
 class Watched(Pool):
-    """A pool that notes when instances fail, are up and step again."""
+    """A pool that records when instances fail, are up and step again."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,14 +70,14 @@ class Watched(Pool):
 
 
 class Trial:
-    """Games that play, and what was done to them."""
+    """Games that play, and the kills."""
 
     def __init__(self, instances: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="gamut-benchmark-"))
-        # Without the pauses that failures in a row earn: kills here come faster than episodes end.
-        rules = Supervision(restarts=10**6, backoff_s=0.0)
-        options = PoolOptions("subprocess", supervision=rules)
-        self.pool = Watched(BRIDGE, self.folder, instances, 1, options)
+        # Without quarantine after repeated failures: kills here are more frequent than ends of
+        # episodes.
+        host = HostConfig(isolation="subprocess", restarts=10**6, backoff_s=0.0)
+        self.pool = Watched(BRIDGE, self.folder, instances, 1, host)
         task = Task("walk", "", BRIDGE.spec.state_space, GameReward())
         policy = build_plugin("policies", "random", {}).build(BRIDGE.spec, task, seed=0)
         self.player = Player(self.pool, task, policy, PlayOptions(steps=8, retries=10**6))
@@ -87,7 +87,7 @@ class Trial:
         self.play_until(lambda notes: sum(n[2] == "step" for n in notes) > 20 * instances)
 
     def play_until(self, done: Callable[[list[tuple[float, int, str]]], bool]) -> None:
-        """Plays until the notes say so."""
+        """Plays until a condition on the records holds."""
         while not done(self.pool.notes):
             fragment = self.player.next_fragment()
             assert fragment is not None

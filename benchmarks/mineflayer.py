@@ -1,10 +1,10 @@
-"""Measures the embedded Minecraft beside what MineLand's paper reports.
+"""Measures the embedded Minecraft, beside the figures of MineLand's paper.
 
     .venv/bin/python -m benchmarks.mineflayer [--quick]
 
-Agents walk: forward all the time, a random turn in each step; who dies goes on at the spawn. Ticks
-are counted per second of the wall clock, Python and frames included, and per second of CPU time of
-the game's process, which says what the code can do when the machine's other guests let it. Memory
+Agents walk forward all the time, with a random turn in each step; dead agents respawn. Ticks are
+counted per second of the wall clock, including Python and frames, and per second of CPU time of the
+game's process, which shows what the code can do when other guests of the machine are idle. Memory
 is that of the game's process after the walk. Every figure is the median and range of rounds.
 """
 
@@ -32,11 +32,11 @@ TICKS_PER_STEP = 20
 PATIENT_S = 600.0
 WALKERS = (1, 8, 32, 64, 128)
 ASKED = {1: "1,000", 8: "250", 32: "20", 64: "19"}
-"""Ticks per second that the issue asks for."""
+"""Required ticks per second."""
 MINELAND_GB = {32: "19.65 (with vision)", 64: "6.30", 128: "9.04"}
 """MineLand's paper: memory of server and agents."""
 MINELAND_TICKS = 20.0
-"""MineLand runs in real time: 20 ticks a second at most, whatever the number of agents."""
+"""MineLand runs in real time: at most 20 ticks per second, for any number of agents."""
 STATE = {
     "world": 7,
     "biome": "plains",
@@ -54,7 +54,7 @@ STATE = {
 
 @contextmanager
 def playing(agents: int, site: str = "flat", **options: Any) -> Iterator[tuple[Any, Any, float]]:
-    """Gives an instance with one world at its start, its process, and the seconds to get there."""
+    """Yields an instance with one world at its start, its process, and the seconds this took."""
     options = {"ticks_per_step": TICKS_PER_STEP, "spawning": False, "respawn": True, **options}
     bridge = MineflayerBridge(agents=agents, **options)
     with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +76,7 @@ def reset(bridge: MineflayerBridge, instance: Any, agents: int, site: str, world
 
 
 def walk(rng: np.random.Generator, agents: int) -> dict[str, Any]:
-    """Forward, with a turn of up to 30 degrees."""
+    """Walks forward, with a turn of up to 30 degrees."""
     actions = np.tile(np.array(NEUTRAL, np.int64), (agents, 1))
     actions[:, 0] = 1
     actions[:, 4] = rng.integers(10, 15, agents)
@@ -109,7 +109,7 @@ def ticks(agents: int, rounds: int, site: str = "flat") -> tuple[list[float], li
 
 
 def resets(site: str, rounds: int) -> tuple[list[float], list[float], float]:
-    """Seconds of a reset by the wall clock and in CPU time, and those of the launch."""
+    """Seconds of a reset in wall-clock and CPU time, and those of the launch."""
     wall, cpu = [], []
     bridge = MineflayerBridge(ticks_per_step=TICKS_PER_STEP, spawning=False)
     with playing(1, site) as (instance, process, launch):
@@ -122,7 +122,7 @@ def resets(site: str, rounds: int) -> tuple[list[float], list[float], float]:
 
 
 def pictures(rounds: int) -> tuple[list[float], list[float]]:
-    """Frames of 64x64 a second of CPU time of one thread, and whole steps a second with them."""
+    """Frames of 64x64 per second of CPU time of one thread, and whole steps with them."""
     rng = np.random.default_rng(0)
     options = {"observe": ("rgb", "position"), "ticks_per_step": 1}
     drawn, stepped = [], []
@@ -143,7 +143,7 @@ def pictures(rounds: int) -> tuple[list[float], list[float]]:
 
 
 def digest(agents: int, total: int) -> str:
-    """A hash of everything observed in a walk of some agents through a wild world."""
+    """A hash of all observations of a walk of some agents through a wild world."""
     rng, seen = np.random.default_rng(3), hashlib.sha256()
     with playing(agents, "wild", spawning=True, ticks_per_step=5) as (instance, _, _):
         for _ in range(total // 5):

@@ -1,8 +1,8 @@
-"""Beating a zombie: what PPO learns in the embedded Minecraft, beside a script and chance.
+"""Beating a zombie: what PPO learns in the embedded Minecraft, beside two baselines.
 
 Trains ``configs/mineflayer/train_combat_zombie.yaml`` with several seeds, one after the other, then
-sets what they learned on states that none of them was trained in. What is trained is not trained
-again; what was interrupted goes on.
+evaluates the policies on states that none of them was trained on. Finished trainings are not
+repeated; interrupted ones continue.
 
     python -m benchmarks.mineflayer_combat [--seeds 3] [--out runs/mineflayer_combat] [--save]
 """
@@ -54,14 +54,14 @@ a machine that did other things beside.
 
 
 def call(script: str, config: str, output: Path, *settings: str) -> None:
-    """Runs a script of ours, going on where it was interrupted."""
+    """Runs a script of this repository; continues an interrupted run."""
     command = [sys.executable, f"scripts/{script}.py", "--config", config, "--resume"]
     command += ["--set", f"output={output}", *settings]
     subprocess.run(command, check=True)
 
 
 def curve(folder: Path) -> list[str]:
-    """Returns the mean return at each of ``MARKS``, and the seconds that the whole took."""
+    """Returns the mean return at each of ``MARKS``, and the total seconds."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     cells = []
     for mark in MARKS:

@@ -2,11 +2,11 @@
 
     python -m benchmarks.mineflayer_kills [--episodes 1000] [--every 1.0] [--save]
 
-``scripts/collect.py`` records 20 steps of walking about at random in each of 1,000 states, by 8
-games of 4 worlds in two actors. Now and then, once a second on average, one of the Node processes
-gets a SIGKILL, be it playing, resetting or coming up. What must hold afterwards is that of the
-fault table (``benchmarks.faults.check``): every episode is stored and reported once, the dataset
-has no flaw, the log tells the cause, and nothing is left of the games.
+``scripts/collect.py`` records 20 steps of random walking in each of 1,000 states, with 8 games of 4
+worlds in two actors. At random times, once a second on average, one of the Node processes gets a
+SIGKILL, whether it plays, resets or starts. The conditions afterwards are those of the fault table
+(``benchmarks.faults.check``): every episode is stored and reported once, the dataset has no defect,
+the log states the cause, and nothing is left of the games.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rollout.data import Dataset
 ACTORS, INSTANCES, WIDTH, STEPS = 2, 4, 4, 20
 PROGRAM = "mineflayer/game/main.js"
 LONGEST_S = 3600.0
-YOUNG_S = 3.0  # an age at which a game may still come up
+YOUNG_S = 3.0  # an age at which a game may still be starting
 TASK = {
     "goal": "Walk about.",
     "options": {"spawning": False},
@@ -44,7 +44,7 @@ TASK = {
 
 
 def settings(task: Path, episodes: int) -> dict[str, Any]:
-    """Returns what the run differs in from the runs of the fault table."""
+    """Returns the settings that differ from the runs of the fault table."""
     bridge = dict.fromkeys(BASE["bridge"]) | {
         "name": "mineflayer",
         "observe": ["position", "look", "life"],
@@ -81,7 +81,7 @@ def kill_one(run: Run, rng: random.Random) -> str:
 
 
 def kill_at_random(run: Run, every_s: float) -> Counter[str]:
-    """Kills until the run is over; returns how many were young and old."""
+    """Kills until the run has ended; returns how many were young and old."""
     rng, killed = random.Random(0), Counter[str]()
     wait_until(lambda: games(run) or not run.alive, "a game to kill")
     end = time.monotonic() + LONGEST_S
@@ -93,7 +93,7 @@ def kill_at_random(run: Run, every_s: float) -> Counter[str]:
 
 
 def play(folder: Path, episodes: int, every_s: float) -> tuple[Row, str]:
-    """Returns the row of the run, and what is told beside it."""
+    """Returns the row of the run, and further text of the report."""
     task = folder / "walk_about.yaml"
     task.write_text(yaml.safe_dump(TASK))
     run, began = Run(folder, settings(task, episodes)), time.monotonic()
@@ -116,7 +116,7 @@ def play(folder: Path, episodes: int, every_s: float) -> tuple[Row, str]:
 
 
 def odd(run: Run) -> int:
-    """Returns how many stored episodes have not the length of the task."""
+    """Returns how many stored episodes do not have the length of the task."""
     with Dataset(run.output / "dataset") as dataset:
         return sum(ref.length != STEPS for ref in dataset.episodes())
 

@@ -1,4 +1,4 @@
-"""What the oracles achieve on MineLand's programmatic tasks in the embedded Minecraft.
+"""Success of the oracles on MineLand's programmatic tasks in the embedded Minecraft.
 
 Each task is played in the first states of its test part, through the ``code`` actions, judged by
 its own evaluator and limits: by the program of ``bridges.mineflayer.oracle``, and by an agent that
@@ -38,7 +38,7 @@ TITLE = "Mineflayer: what the oracles achieve on MineLand's tasks"
 COMMAND = "python -m benchmarks.mineflayer_oracles"
 TICKS_PER_STEP = 20
 SEED = 20_261_123
-PATIENCE_S = 600.0  # for an answer of the game, on a machine that does other things beside
+PATIENCE_S = 600.0  # for a reply of the game, on a busy machine
 IDLE = "idle"
 
 TASKS = (
@@ -115,7 +115,7 @@ class Case:
 
     Attributes:
         task_id: its id.
-        harder: what its states have instead of the task's own values, as factors and values.
+        harder: replacements for the task's own values, as factors and values.
     """
 
     task_id: str
@@ -123,7 +123,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What the report calls it."""
+        """Its name in the report."""
         changed = ", ".join(f"{factor} {value}" for factor, value in self.harder)
         return f"`{self.task_id}`" + (f" from {changed}" if changed else "")
 
@@ -138,7 +138,7 @@ HARDER = (
     Case("survival_0.05_days", ZOMBIES),
     Case("survival_0.1_days_with_1_iron_sword_and_1_shield_and_equipments", ZOMBIES),
 )
-"""In the states of MineLand's survival tasks it is morning, so that most are won by waiting."""
+"""In the states of MineLand's survival tasks it is morning, so most are won by waiting."""
 
 CASES = (*map(Case, TASKS), *HARDER)
 
@@ -146,7 +146,7 @@ Prepared = tuple[Bridge, Task, list[Start], object]
 
 
 def prepare(case: Case, count: int, seed: int) -> Prepared:
-    """Returns the bridge, the task, its first test states, and what equal games have in common."""
+    """Returns the bridge, the task, its first test states, and a key that equal games share."""
     options = {"name": "mineflayer", "actions": "code", "ticks_per_step": TICKS_PER_STEP}
     config, bridge, task = bridge_and_task(BridgeConfig.model_validate(options), case.task_id)
     changed = dict(case.harder)
@@ -160,7 +160,7 @@ def prepare(case: Case, count: int, seed: int) -> Prepared:
 
 
 def groups(cases: Iterable[Case], count: int, seed: int) -> list[list[Case]]:
-    """Returns the cases in groups that look alike to who does nothing: same game and states."""
+    """Returns the cases in groups that are the same for an idle agent: same game and states."""
     found: dict[object, list[Case]] = {}
     for case in cases:
         found.setdefault(prepare(case, count, seed)[3], []).append(case)
@@ -168,13 +168,13 @@ def groups(cases: Iterable[Case], count: int, seed: int) -> list[list[Case]]:
 
 
 def play(cases: Sequence[Case], player: str, count: int, seed: int) -> list[list[EpisodeResult]]:
-    """Plays cases that are alike at once, in their first test states side by side.
+    """Plays the cases of a group at once, in their first test states side by side.
 
     Args:
         cases: of one of ``groups``.
         player: a function of ``bridges.mineflayer.oracle``.
         count: number of states.
-        seed: of the division of states, and of the episodes.
+        seed: of the split of states, and of the episodes.
 
     Returns:
         how the episodes ended, in the order of the states, for each case.
@@ -221,7 +221,7 @@ def score(results: Sequence[EpisodeResult]) -> dict[str, Any]:
 
 
 def job(cases: Sequence[Case], player: str, count: int, seed: int) -> list[dict[str, Any]]:
-    """Plays cases that are alike; returns the score of each."""
+    """Plays a group of cases; returns the score of each."""
     began = time.perf_counter()
     scores = [score(results) for results in play(cases, player, count, seed)]
     seconds = time.perf_counter() - began
@@ -231,7 +231,7 @@ def job(cases: Sequence[Case], player: str, count: int, seed: int) -> list[dict[
 
 
 def in_turn(cases: Iterable[Case]) -> list[Case]:
-    """Returns the cases with the families in turn: a run that is broken off has some of each."""
+    """Returns the cases with the families interleaved: an interrupted run has some of each."""
     families: dict[str, list[Case]] = {}
     for case in cases:
         families.setdefault(parse(case.task_id).family, []).append(case)
@@ -240,12 +240,12 @@ def in_turn(cases: Iterable[Case]) -> list[Case]:
 
 
 def part(player: str) -> str:
-    """Returns the part of a row that a player's score is."""
+    """Returns the part of a row for a player's score."""
     return IDLE if player == IDLE else "oracle"
 
 
 def run(cases: Sequence[Case], options: argparse.Namespace) -> None:
-    """Plays all, and writes what there is after every game: a whole run takes an hour or two."""
+    """Plays all, and writes the results after every game: a whole run takes an hour or two."""
     rows: dict[str, dict[str, Any]] = {}
     if options.resume:
         rows = json.loads((RESULTS / "mineflayer_oracles.json").read_text())["rows"]
@@ -273,7 +273,7 @@ def run(cases: Sequence[Case], options: argparse.Namespace) -> None:
 
 
 def write(rows: Mapping[str, Mapping[str, Any]], options: argparse.Namespace) -> None:
-    """Writes the rows and their report, if it is to be saved, else prints the report."""
+    """Writes the rows and their report if they are to be saved, else prints the report."""
     command = f"{COMMAND} --processes {options.processes}"
     command += f" --states {options.states} --seed {options.seed}"
     command += f" --tasks {' '.join(options.tasks)}" if options.tasks else ""
@@ -297,7 +297,7 @@ def counts(row: Mapping[str, Any]) -> bool:
 
 
 def report(data: Mapping[str, Any]) -> str:
-    """Returns the whole report, of what has been played by both."""
+    """Returns the whole report, of all cases played by both."""
     rows = {n: row for n, row in data["rows"].items() if "oracle" in row and IDLE in row}
     order = sorted(rows.items(), key=lambda item: (item[1]["family"], item[0]))
     ids = {name.split("`")[1]: row["family"] for name, row in rows.items() if counts(row)}
@@ -363,7 +363,7 @@ REASONS: Mapping[str, str] = {
         "back too late"
     ),
 }
-"""Why the oracle does not win, by the name of the row, looked up after the run."""
+"""Why the oracle does not win, by the name of the row, found out after the run."""
 
 
 def main() -> None:

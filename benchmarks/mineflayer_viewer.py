@@ -1,11 +1,12 @@
-"""Measures the two renderers of the Minecraft bridge beside each other.
+"""Compares the two renderers of the Minecraft bridge.
 
     .venv/bin/python -m benchmarks.mineflayer_viewer [--quick]
 
-One agent stands in a wild world and looks all round; only drawing is timed, the scene's way to the
-renderer and the picture's way back included. CPU time is that of everything that draws: this
-process, the viewer's, its X server. Memory is what the renderer takes beyond the game: resident
-memory of the viewer's process and of its X server, and of this process since before the launch.
+One agent stands in a wild world and looks all round; only drawing is timed, including the transfer
+of the scene to the renderer and of the picture back. CPU time is that of all processes that draw:
+this one, the viewer's, its X server. Memory is what the renderer adds to the game: resident memory
+of the viewer's process and of its X server, and the increase of this process since before the
+launch.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MB = 1 << 20
 
 
 class Tap:
-    """A renderer that hands on to another, and knows what each scene was told last."""
+    """A renderer that forwards to another, and records the last update of each scene."""
 
     def __init__(self, renderer: Any) -> None:
         self.renderer = renderer
@@ -65,7 +66,7 @@ class TapScene:
 
 
 class Drawn:
-    """An instance of which only the renderer is of interest."""
+    """An instance of which only the renderer is used."""
 
     def __init__(self, folder: str, renderer: str, size: tuple[int, int], width: int) -> None:
         self.bridge = MineflayerBridge(

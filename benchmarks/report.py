@@ -1,4 +1,4 @@
-"""What every benchmark prints above its table: machine, versions, date, load."""
+"""The head of every benchmark's report: machine, versions, date, load."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Fragments against a plain Python loop, what recording costs, and vector envs side by side.
+"""Compares fragments with a plain Python loop, recording with none, and vector envs.
 
-Every round measures all variants one after another, so that a ratio compares what ran within a
-minute on the same machine in the same mood. Run from the root of the repository:
+Every round measures all variants one after another, so that a ratio compares measurements taken
+within a minute on the same machine in the same state. Run from the root of the repository:
 
     .venv/bin/python -m benchmarks.rollout [--rounds 5] [--seconds 10]
 """
@@ -20,10 +20,10 @@ import numpy as np
 
 from benchmarks.report import header, save, spread, table
 from rollout.api import Splits, Task
-from rollout.config import build_plugin
+from rollout.config import HostConfig, build_plugin
 from rollout.data import DatasetWriter, describe_dataset
 from rollout.evaluators import GameReward
-from rollout.host import PlayOptions, PoolOptions
+from rollout.host import PlayOptions
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.host.session import ray_session
@@ -33,7 +33,7 @@ CORES = 2
 
 
 def plain_env(game: str):
-    """The game as its own users would loop over it, without anything of ours."""
+    """The game in a plain loop, as its own users would write it, without any of our code."""
     if game == "crafter":
         import crafter
 
@@ -50,7 +50,7 @@ def plain_env(game: str):
 
 
 def plain_loop(game: str, seconds: float, seed: int) -> float:
-    """Steps per second of one process that does nothing but play at random."""
+    """Steps per second of one process that only plays at random."""
     env, old = plain_env(game)
     if old:
         env.reset()
@@ -87,21 +87,21 @@ def plan_of(game: str) -> HostPlan:
     bridge = bridge_of(game)
     task = Task("default", "", bridge.spec.state_space, GameReward())
     policy = build_plugin("policies", "random", {})
-    pool = PoolOptions(isolation="in_process")
-    return HostPlan(bridge, task, policy, pool=pool, play=PlayOptions(steps=64))
+    host = HostConfig(isolation="in_process")
+    return HostPlan(bridge, task, policy, host=host, play=PlayOptions(steps=64))
 
 
 def fleet_run(plan: HostPlan, seconds: float, record: bool) -> tuple[float, float, float]:
     """Steps per second of two actors, CPU us per step of this process, and bytes per step.
 
-    The CPU is that of the whole recording: it is read after the last shard has been rolled, and
-    shards are small enough for most of them to be rolled while the games play.
+    The CPU time is that of the whole recording: it is read after the last shard has been written,
+    and shards are small, so that most of them are written while the games play.
     """
-    from rollout.host.fleet import FleetOptions, RayFleet
+    from rollout.host.fleet import RayFleet
 
     states = Splits(plan.task.state_space).take("train", 1000)
     schedule = Schedule(states, seed=0, episodes=None)
-    fleet = RayFleet(plan, FleetOptions(actors=CORES))
+    fleet = RayFleet(plan, CORES)
     folder = Path(tempfile.mkdtemp(prefix="gamut-benchmark-"))
     writer = None
     if record:
@@ -117,7 +117,7 @@ def fleet_run(plan: HostPlan, seconds: float, record: bool) -> tuple[float, floa
                 break
         else:
             seen.add(fragment.instance)
-            if len(seen) == CORES:  # both are up: from here on it counts
+            if len(seen) == CORES:  # both are up: counting starts here
                 began, cpu = time.perf_counter(), _cpu()
     took = time.perf_counter() - began
     if writer is not None:
@@ -150,7 +150,7 @@ def compare_loops(game: str, rounds: int, seconds: float) -> list[str]:
         own_recorded.append(cpu)
         sizes.append(size)
         print(game, number, f"{plain[-1]:.0f} {ours[-1]:.0f} {recorded[-1]:.0f}", flush=True)
-    # CPU of recording, as a share of the CPU that a step of the game costs.
+    # CPU time of recording, as a share of the CPU time of a step of the game.
     share = [
         100 * (r - o) * rate / (CORES * 1e6)
         for r, o, rate in zip(own_recorded, own, ours, strict=True)
@@ -194,8 +194,8 @@ def compare_vectors(game: str, num_envs: int, rounds: int, seconds: float) -> li
     task = Task("default", "", bridge.spec.state_space, GameReward())
     for number in range(rounds):
         theirs.append(vector_run(AsyncVectorEnv([make_plain(game)] * num_envs), seconds))
-        options = PoolOptions(isolation="subprocess")
-        env = RemoteVectorEnv(bridge, task, num_envs=num_envs, options=options)
+        host = HostConfig(isolation="subprocess")
+        env = RemoteVectorEnv(bridge, task, num_envs=num_envs, host=host)
         ours.append(vector_run(env, seconds))
         print(game, num_envs, number, f"{theirs[-1]:.0f} {ours[-1]:.0f}", flush=True)
     ratio = spread([o / t for o, t in zip(ours, theirs, strict=True)], 2)

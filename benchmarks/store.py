@@ -2,7 +2,7 @@
 
 Frames come from Crafter (64x64x3) and from a stack of four Atari frames (84x84x4), played at
 random, or from a moving pattern where a game is not installed. ``append`` is the time on the
-collecting thread; ``roll`` runs beside it. CPU time of the process, one thread of Arrow.
+collecting thread; ``roll`` runs concurrently. CPU time of the process, one Arrow thread.
 
     python -m benchmarks.store [--steps 20000] [--fragment 64] [--codec raw --codec png]
 """
@@ -69,7 +69,7 @@ def numbers(count: int) -> np.ndarray:
 
 
 def pattern(count: int, shape: tuple[int, ...]) -> np.ndarray:
-    """Blocks of colour of which one moves: what a game of tiles looks like."""
+    """Blocks of colour of which one moves: similar to a game made of tiles."""
     rng = np.random.default_rng(0)
     height, width, channels = shape
     tiles = rng.integers(0, 256, (-(-height // 8), -(-width // 8), channels), dtype=np.uint8)
@@ -158,7 +158,7 @@ def measure(
     recorded = sum(f.env_steps for f in made)
     folder = Path(tempfile.mkdtemp(dir=args.dir))
     try:
-        # One journal, rolled by close: so the two can be told apart.
+        # One journal, written to a shard by close: so the two can be measured separately.
         writer = DatasetWriter(folder, manifest, shard_bytes=1 << 40, journal=journal_kind)
         begin, wall = cpu(), time.perf_counter()
         for fragment in made:

@@ -1,7 +1,7 @@
-"""Measures PPO end to end: env steps per second, playing and learning, against what others do.
+"""Measures PPO end to end: env steps per second, playing and learning, beside other libraries.
 
-Every setup is warmed up, then all take turns in rounds, so that ratios are of the same minutes. One
-turn is whole training iterations for some seconds of wall time.
+Every setup is warmed up, then all take turns in rounds, so that ratios compare the same minutes.
+One turn is a number of complete training iterations, for some seconds of wall time.
 
     python -m benchmarks.training [--rounds 3] [--seconds 8] [--only cartpole semantic rgb] [--save]
 """
@@ -30,7 +30,8 @@ MLP = {"name": "actor_critic", "hidden": [128, 128]}
 CARTPOLE = {
     "bridge": {"name": "gymnasium", "id": "CartPole-v1"},
     "policy": {"name": "actor_critic", "hidden": [64, 64], "shared": False},
-    "ppo": {
+    "algorithm": {
+        "name": "ppo",
         "batch": 4000,
         "minibatch": 500,
         "epochs": 4,
@@ -43,11 +44,11 @@ CARTPOLE = {
 
 @dataclass
 class Setup:
-    """One thing that trains.
+    """One training setup.
 
     Attributes:
         name: row of the table.
-        group: which figures it is compared with.
+        group: the figures it is compared with.
         step: makes one iteration; returns the steps that were played in it.
         close: ends it.
     """
@@ -143,11 +144,11 @@ def baselines3(envs: int) -> Setup:
 
 
 def cartpole() -> list[Setup]:
-    """All that plays CartPole: batch 4000, minibatch 500, 4 epochs, two nets of 2 x 64 tanh."""
+    """All setups of CartPole: batch 4000, minibatch 500, 4 epochs, two nets of 2 x 64 tanh."""
 
     def own(name: str, width: int, runners: int, steps: int) -> Setup:
         sizes = {"width": width, "runners": runners, "fragment": {"steps": steps}}
-        sizes["ppo"] = {**CARTPOLE["ppo"], "bptt": steps}
+        sizes["algorithm"] = {**CARTPOLE["algorithm"], "bptt": steps}
         return ours(f"ours, {name}", "cartpole", {**CARTPOLE, **sizes})
 
     return [
@@ -171,7 +172,7 @@ def semantic() -> list[Setup]:
         "task": "hunt_sheep",
         "width": 128,
         "fragment": {"steps": 64},
-        "ppo": {"batch": 8192, "minibatch": 1024, "epochs": 3},
+        "algorithm": {"name": "ppo", "batch": 8192, "minibatch": 1024, "epochs": 3},
     }
     return [
         ours("blockworld semantic_rays, one process", "semantic", base),
@@ -181,7 +182,7 @@ def semantic() -> list[Setup]:
 
 
 def rgb() -> list[Setup]:
-    """Blockworld's picture, 64 x 64, a Nature CNN of half the channels."""
+    """Blockworld's picture, 64 x 64, a Nature CNN with half the channels."""
     game = {"name": "blockworld", "observe": ["rgb"], "actions": "compact"}
     base = {
         "bridge": game,
@@ -189,15 +190,17 @@ def rgb() -> list[Setup]:
         "task": "hunt_sheep",
         "width": 64,
         "fragment": {"steps": 64},
-        "ppo": {"batch": 4096, "minibatch": 512, "epochs": 3},
+        "algorithm": {"name": "ppo", "batch": 4096, "minibatch": 512, "epochs": 3},
     }
-    half = {**base["ppo"], "precision": "bfloat16"}
+    half = {**base["algorithm"], "precision": "bfloat16"}
     return [
         ours("blockworld rgb 64x64, float32, 1 runner", "rgb", {**base, "runners": 1}),
         ours(
-            "blockworld rgb 64x64, bfloat16, 1 runner", "rgb", {**base, "ppo": half, "runners": 1}
+            "blockworld rgb 64x64, bfloat16, 1 runner",
+            "rgb",
+            {**base, "algorithm": half, "runners": 1},
         ),
-        ours("blockworld rgb 64x64, bfloat16, one process", "rgb", {**base, "ppo": half}),
+        ours("blockworld rgb 64x64, bfloat16, one process", "rgb", {**base, "algorithm": half}),
     ]
 
 
@@ -209,7 +212,7 @@ GROUPS: dict[str, Callable[[], list[Setup]]] = {
 
 
 def turn(setup: Setup, seconds: float) -> float:
-    """Steps per second of whole iterations, for at least so long."""
+    """Steps per second of complete iterations, for at least that long."""
     steps, began = 0, time.perf_counter()
     while time.perf_counter() - began < seconds:
         steps += setup.step()
@@ -258,7 +261,7 @@ def main() -> int:
     options = parser.parse_args()
     command = f"python -m benchmarks.training --rounds {options.rounds} --seconds {options.seconds}"
     text = header("PPO end to end", command)
-    # Setups of a group live side by side and take turns: more actors than processors.
+    # Setups of a group exist at the same time and take turns: more actors than processors.
     with ray_session(num_cpus=16):
         for group in options.only:
             rates = measure(group, options.rounds, options.seconds)

@@ -1,9 +1,9 @@
-"""Measures what uneven, hanging and crashing games cost: 64 games with processes of their own.
+"""Measures the cost of uneven, hanging and crashing games: 64 games, a process each.
 
-Steps take 20 ms in the median and up to 2 s; 2 % of episodes hang and 1 % crash. What our player
-gets of them is compared with the same games stepping each for itself, without failures; beside it,
-in the same run and on the same game, Gymnasium's AsyncVectorEnv and RLlib's stock EnvRunners
-without failures, and what becomes of them with failures.
+Steps take 20 ms in the median and up to 2 s; 2 % of episodes hang and 1 % crash. The throughput of
+our player is compared with the same games stepping independently, without failures; and, in the
+same run and on the same game, with Gymnasium's AsyncVectorEnv and RLlib's stock EnvRunners without
+failures. The last two are also run with failures, to see what happens.
 
     python -m benchmarks.uneven [--instances 64] [--seconds 40] [--rounds 2] [--save]
 """
@@ -30,13 +30,13 @@ import numpy as np
 from benchmarks.report import header, save, spread, table
 from bridges.chaos import ChaosBridge
 from rollout.api import Splits, Start, Task
-from rollout.config import build_plugin
+from rollout.config import HostConfig, build_plugin
 from rollout.errors import GamutError
 from rollout.evaluators import GameReward
-from rollout.host import Player, PlayOptions, Pool, PoolOptions, Supervision
+from rollout.host import Player, PlayOptions, Pool
 
-_OURS = 3  # setups before those of the peers
-PATIENCE_S = 60.0  # for RLlib's runners to give a sample
+_OURS = 3  # measurements before those of the other libraries
+PATIENCE_S = 60.0  # for RLlib's runners to return a sample
 CALM = ChaosBridge(step_latency="lognormal(0.02, 1.0, 2)", step_deadline_s=3.0)
 ROUGH = replace(CALM, episode_hang=0.02, episode_crash=0.01, crash_kind="any")
 
@@ -47,7 +47,7 @@ def starts(bridge: ChaosBridge, count: int) -> list[Start]:
 
 
 def alone(instances: int, seconds: float) -> float:
-    """Steps per second of games that step each for itself, in threads that only wait for them."""
+    """Steps per second of games that step independently, in threads that only wait for them."""
     done, go, stop = [0] * instances, threading.Barrier(instances + 1), threading.Event()
     begins = starts(CALM, 4000)
 
@@ -83,10 +83,10 @@ def alone(instances: int, seconds: float) -> float:
 
 
 def ours(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float, dict[str, float]]:
-    """Steps per second that were not lost, and what happened meanwhile."""
+    """Steps per second that were not lost, and the failures in that time."""
     folder = Path(tempfile.mkdtemp(prefix="gamut-benchmark-"))
-    rules = Supervision(restarts=10**6, spares=4, boots=4)
-    pool = Pool(bridge, folder, instances, 1, PoolOptions(supervision=rules))
+    host = HostConfig(restarts=10**6, spares=4, concurrent_launches=4)
+    pool = Pool(bridge, folder, instances, 1, host)
     task = Task("walk", "", bridge.spec.state_space, GameReward())
     policy = build_plugin("policies", "random", {}).build(bridge.spec, task, seed=0)
     player = Player(pool, task, policy, PlayOptions(steps=16, retries=20))
@@ -111,7 +111,7 @@ def ours(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float, di
 
 
 class ChaosEnv(gymnasium.Env[Any, Any]):
-    """The same game for code that knows nothing of us."""
+    """The same game as a plain Gymnasium environment, without our code."""
 
     def __init__(self, bridge: ChaosBridge, number: int = 0) -> None:
         spec = bridge.spec
@@ -139,7 +139,7 @@ class ChaosEnv(gymnasium.Env[Any, Any]):
 
 
 def vector(bridge: ChaosBridge, instances: int, seconds: float) -> float | str:
-    """Steps per second of AsyncVectorEnv, or what ended it."""
+    """Steps per second of AsyncVectorEnv, or the error that ended it."""
     makers = [lambda n=n: ChaosEnv(bridge, n) for n in range(instances)]
     env = gymnasium.vector.AsyncVectorEnv(makers, context="spawn")
     try:
@@ -156,12 +156,12 @@ def vector(bridge: ChaosBridge, instances: int, seconds: float) -> float | str:
 
 
 def runners(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float, Any] | str:
-    """Steps per second of RLlib's own EnvRunners, four of them, or what ended them."""
+    """Steps per second of four of RLlib's own EnvRunners, or the error that ended them."""
     from ray.rllib.algorithms.ppo import PPOConfig
     from ray.tune.registry import register_env
 
     logging.getLogger("ray").setLevel(logging.CRITICAL)
-    # Each game is in a process of its own, whose number gives it episodes of its own.
+    # Each game is in its own process, whose number gives it episodes of its own.
     register_env("chaos", lambda _: ChaosEnv(bridge, os.getpid()))
     config = PPOConfig().environment("chaos", disable_env_checking=True)
     config.env_runners(
@@ -201,7 +201,7 @@ def runners(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float,
 
 
 def main() -> None:
-    """Takes turns, then prints the table."""
+    """Measures in turn, then prints the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--instances", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=40.0)

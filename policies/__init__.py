@@ -1,1 +1,1 @@
-"""Policies: whatever chooses actions. One file each, one entry point each."""
+"""Policies: everything that chooses actions. One file and one entry point each."""

@@ -32,8 +32,9 @@ class CallablePolicy:
     """Asks a function: ``f(observations)`` or ``f(observations, details, explore)``.
 
     ``observations`` are columns ``{key: (B, ...)}``. The function returns the actions as columns
-    ``{key: (B, ...)}``, or as one array ``(B, ...)`` where an action is one column. It must treat
-    rows as independent and keep nothing between calls, since which slots share a batch changes.
+    ``{key: (B, ...)}``, or as one array ``(B, ...)`` if the action space has one column. It must
+    treat rows as independent and keep no state between calls, since the slots that share a batch
+    change.
     """
 
     target: str = option("", "module:function, e.g. my_package.agents:act")
@@ -67,7 +68,7 @@ class FunctionPolicy:
         self._name = getattr(function, "__qualname__", repr(function))
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns nothing: a function remembers nothing."""
+        """Returns nothing: a function has no memory."""
         return {}
 
     def act(
@@ -148,7 +149,7 @@ def _takes_all(target: str, function: Callable[..., Any]) -> bool:
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return False  # compiled functions may have none; the call itself will tell
+        return False  # compiled functions may have no signature; the call itself will show
     for arguments in ((None, None, None), (None,)):
         try:
             signature.bind(*arguments)

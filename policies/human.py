@@ -1,6 +1,6 @@
-"""A person as a policy: sees the observation in a window, acts by keys and mouse.
+"""A person as a policy: sees the observation in a window, acts by keyboard and mouse.
 
-Slots share nothing and a person has two hands, so it plays one slot of one game, in this process.
+A person can play only one slot of one game at a time, in this process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rollout.api import (
 )
 from rollout.errors import ConfigError, UnknownNameError
 
-_SMALLEST = 8  # pixels; less is a table of numbers
+_SMALLEST = 8  # pixels; smaller arrays are taken as tables of numbers
 _DEEPEST = 16  # frames in a stack
 
 
@@ -66,8 +66,7 @@ class HumanPolicy:
         """Returns the policy; see ``rollout.api.PolicyRecipe``. The window opens at the first step.
 
         Raises:
-            ConfigError: the game shows no picture, a person has no keys for its actions, or there
-                is no screen.
+            ConfigError: the game shows no picture, no keys fit its actions, or there is no screen.
             UnknownNameError: there is no such picture, action or key.
         """
         column = _picture_column(spec, self.column)
@@ -125,7 +124,7 @@ class Human:
     extras: Mapping[str, ColumnSpec] = field(default_factory=dict)
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Tells the window that an episode begins; a person remembers without our help.
+        """Tells the window that an episode begins; a person needs no memory from us.
 
         Raises:
             ConfigError: there is more than one slot.
@@ -143,10 +142,10 @@ class Human:
         details: Sequence[Details] | None,
         explore: bool,
     ) -> Decision:
-        """Shows the observation, waits for the time of the next step, returns what is pressed.
+        """Shows the observation, waits until the next step is due, returns the action.
 
         Raises:
-            BudgetExhausted: the person has closed the window or given the episode up.
+            BudgetExhausted: the person has closed the window or abandoned the episode.
         """
         slots = len(next(iter(observations.values())))
         if slots != 1:

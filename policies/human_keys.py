@@ -1,7 +1,7 @@
-"""From keys and mouse to actions: which key means what, and the nearest action there is.
+"""Converts keyboard and mouse input to actions: the meaning of keys, and the nearest action.
 
 Inputs have the names that the window gives them: ``w``, ``left shift``, ``space``, ``mouse left``.
-A *chord* is inputs that are held together, joined by ``+``: ``w+j``.
+A *chord* is a set of inputs that are held together, joined by ``+``: ``w+j``.
 """
 
 from __future__ import annotations
@@ -51,25 +51,25 @@ KNOWN: Chords = {
     "do": ("space",),
     "fire": ("space",),
 }
-"""Chords of names that are usual for actions."""
-_SPARE: Chords = {"left": ("left",), "right": ("right",)}  # if nothing else wants them
+"""Usual chords for common action names."""
+_SPARE: Chords = {"left": ("left",), "right": ("right",)}  # if no action uses them
 ARROWS = ("up", "down", "left", "right")
-RESERVED = ("escape", "f1", "f10", "return", "enter")  # the window's own
+RESERVED = ("escape", "f1", "f10", "return", "enter")  # used by the window
 _IDLE = ("noop", "nothing", "stay")
 _ARROW_DEGREES = 5.8  # in one step
 
-# VPT's camera (Baker et al. 2022, appendix C.2) as MineStudio has it: 11 bins to 10 degrees.
+# VPT's camera (Baker et al. 2022, appendix C.2) as in MineStudio: 11 bins up to 10 degrees.
 _MU, _MOST = 10.0, 10.0
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What hands did since the last step.
+    """The inputs since the last step.
 
     Attributes:
-        held: inputs that are or were down, the one pressed last at the end.
+        held: inputs that are or were down; the one pressed last is at the end.
         right: pixels that the mouse moved to the right.
-        down: pixels that it moved down.
+        down: pixels that the mouse moved down.
     """
 
     held: tuple[str, ...] = ()
@@ -78,20 +78,20 @@ class Inputs:
 
 
 class Controls(Protocol):
-    """Turns inputs into actions."""
+    """Converts inputs to actions."""
 
     @property
     def chords(self) -> Chords:
-        """Chords of each action, for the help; the first matters most."""
+        """Chords of each action, for the help; the most important one first."""
         ...
 
     @property
     def uses_mouse(self) -> bool:
-        """Whether the movement of the mouse means something."""
+        """Whether mouse movement has a meaning."""
         ...
 
     def means(self, inputs: Inputs) -> bool:
-        """Returns whether the inputs ask for an action."""
+        """Returns whether the inputs request an action."""
         ...
 
     def action(self, inputs: Inputs) -> Columns:
@@ -103,14 +103,14 @@ def controls_for(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Cont
     """Returns the controls for a game.
 
     Args:
-        spec: the game: one ``Discrete`` column; or a ``MultiBinary`` one whose bits have names,
-            and if it likes a ``MultiDiscrete`` one with the places ``pitch`` and ``yaw``.
-        given: chords of actions, in place of the usual ones.
-        sensitivity: degrees that a pixel of the mouse turns.
+        spec: the game: one ``Discrete`` column; or a ``MultiBinary`` one whose bits have names, and
+            optionally a ``MultiDiscrete`` one with the places ``pitch`` and ``yaw``.
+        given: chords of actions that replace the usual ones.
+        sensitivity: degrees per pixel of mouse movement.
 
     Raises:
-        ConfigError: a person has no keys for such actions.
-        UnknownNameError: there is no action of a name in ``given``.
+        ConfigError: no keys can express such actions.
+        UnknownNameError: a name in ``given`` is not an action.
     """
     leaves = spec.action_space.spaces
     kinds = {key: type(leaf) for key, leaf in leaves.items()}
@@ -136,12 +136,12 @@ def bind(labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: 
 
     Args:
         labels: names of the actions.
-        given: chords in place of the usual ones.
-        taken: inputs that mean something else.
-        all_of: whether what has no chord gets the next free digit or letter.
+        given: chords that replace the usual ones.
+        taken: inputs that have another meaning.
+        all_of: whether an action without a chord gets the next free digit or letter.
 
     Raises:
-        UnknownNameError: ``given`` names no label.
+        UnknownNameError: a name in ``given`` is not a label.
         ConfigError: a chord is given twice, or is taken.
     """
     for label in given:
@@ -183,7 +183,7 @@ def _down(chord: str, held: Sequence[str]) -> bool:
 
 
 class OneOfMany:
-    """A ``Discrete`` column: the action with the longest chord; of equals, the one pressed last."""
+    """A ``Discrete`` column: the action with the longest chord; if equal, the one pressed last."""
 
     uses_mouse = False
 
@@ -234,7 +234,7 @@ class Camera:
         """Returns the camera of a column: angles from the labels of its values, else VPT's.
 
         Raises:
-            ConfigError: the labels are no angles.
+            ConfigError: the labels are not angles.
         """
         angles = []
         for place, count in zip(("pitch", "yaw"), leaf.nvec.tolist(), strict=True):
@@ -265,10 +265,10 @@ def mu_law(count: int) -> tuple[float, ...]:
 
 
 class KeysAndCamera:
-    """A ``MultiBinary`` column of named keys, and a camera that follows mouse and arrow keys.
+    """A ``MultiBinary`` column of named keys, and a camera controlled by mouse and arrow keys.
 
-    A bin stands for one angle only, so what the mouse did beyond it is kept for the next step: over
-    a few steps the view turns as far as the hand did.
+    Each bin has one angle, so mouse movement beyond the chosen bin is carried over to the next
+    step: over a few steps the view turns as far as the mouse moved.
     """
 
     def __init__(
@@ -283,7 +283,7 @@ class KeysAndCamera:
         self._camera, self._sensitivity = camera, sensitivity
         self.chords = bind(self._labels, given, () if camera is None else ARROWS, all_of=False)
         self.uses_mouse = camera is not None
-        self._left = np.zeros(2)  # degrees of pitch and yaw that are still to be turned
+        self._left = np.zeros(2)  # degrees of pitch and yaw that remain to be turned
 
     def means(self, inputs: Inputs) -> bool:
         """See ``Controls``."""
@@ -308,9 +308,10 @@ class KeysAndCamera:
         wanted = self._left + mouse + arrows
         chosen = camera.bins(*wanted.tolist())
         turned = [own[n] for own, n in zip(camera.degrees, chosen, strict=True)]
-        # Of a sweep that is faster than the game allows, a little follows the hand, not seconds.
+        # Of a mouse movement faster than the game allows, only a little is carried over, not
+        # seconds.
         most = 2.0 * np.array([max(own) for own in camera.degrees])
         rest = np.clip(self._left + mouse + arrows - turned, -most, most)
-        # What the arrows ask for is a speed, not a distance: nothing of it is left over.
+        # The arrow keys request a speed, not a distance: nothing of it is carried over.
         self._left = np.where(arrows != 0, 0.0, rest)
         return chosen

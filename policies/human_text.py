@@ -1,4 +1,4 @@
-"""What the window says beside the picture: the state of the episode, and the help."""
+"""The text beside the picture in the window: the state of the episode, and the help."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rollout.api import BridgeSpec, EpisodeResult, Fragment, Start, Task
 from rollout.api.labels import Labels, describe_action
 
 Line = tuple[str, str]
-"""What is on the left, and on the right behind a tab stop."""
+"""The left part, and the right part after a tab stop."""
 
 HINT = "Esc: pause and keys    F10: quit"
 _MOST_KEYS = 24  # lines of the help; games with more actions show the first
@@ -20,17 +20,17 @@ _MOST_KEYS = 24  # lines of the help; games with more actions show the first
 
 @dataclass
 class Account:
-    """What has happened in the episode.
+    """What has happened in the episode so far.
 
     Attributes:
         task: name of the task.
         goal: its instruction.
-        limit: steps after which the episode is cut; None for no limit.
+        limit: steps after which the episode is truncated; None for no limit.
         ticks_per_second: speed of the game's clock; None if it has none.
         ticks_per_step: game time of a step.
         episode: its number in the run.
-        attempt: how often it was begun before.
-        step: steps made.
+        attempt: number of earlier attempts at it.
+        step: number of steps so far.
         reward: of the last step.
         total: of all steps.
         action: the last one, in words.
@@ -52,7 +52,7 @@ class Account:
     _tick: int = 0
 
     def begin(self, spec: BridgeSpec, task: Task, start: Start) -> None:
-        """An episode begins."""
+        """Begins an episode."""
         self.task, self.goal, self.limit = task.name, task.goal or task.name, task.limits.steps
         self.ticks_per_second = spec.ticks_per_second
         self._space, self._labels = spec.action_space, spec.action_labels
@@ -60,7 +60,7 @@ class Account:
         self.step, self.reward, self.total, self.action, self._tick = 0, 0.0, 0.0, "", 0
 
     def add(self, fragment: Fragment) -> None:
-        """Takes note of the steps of the only slot."""
+        """Records the steps of the only slot."""
         for t in np.flatnonzero(fragment.valid[:, 0]).tolist():
             if fragment.first[t, 0]:
                 self.total, self._tick = 0.0, 0
@@ -74,17 +74,17 @@ class Account:
 
     @property
     def rate(self) -> float | None:
-        """Steps in a second of the game's clock; None if it has none."""
+        """Steps per second of the game's clock; None if it has none."""
         per_second = self.ticks_per_second
         return None if per_second is None else per_second / self.ticks_per_step
 
     @property
     def title(self) -> str:
-        """Title of the window."""
+        """The title of the window."""
         return f"{self.task}: episode {self.episode}, step {self.step}"
 
     def line(self, rate: float | None) -> str:
-        """Returns how far the episode is, at ``rate`` steps per second."""
+        """Returns the progress of the episode, at ``rate`` steps per second."""
         again = f" (attempt {self.attempt + 1})" if self.attempt else ""
         of = f" of {self.limit}" if self.limit is not None else ""
         parts = [f"episode {self.episode}{again}", f"step {self.step}{of}"]
@@ -101,7 +101,7 @@ def result_lines(result: EpisodeResult) -> list[Line]:
         (f"Episode {result.start.episode}: {how}", ""),
         (f"{result.length} steps, sum of rewards {result.total_reward:g}", ""),
         ("", ""),
-        ("Enter", "go on"),
+        ("Enter", "continue"),
         ("F10", "quit"),
     ]
 
@@ -115,14 +115,14 @@ def help_lines(controls: Controls) -> list[Line]:
     return [
         *lines,
         ("", ""),
-        ("go on", "Esc or F1"),
+        ("continue", "Esc or F1"),
         ("begin again", "R: this episode from its start"),
         ("quit", "F10: what has ended is saved"),
     ]
 
 
 def _rows(chords: Chords) -> list[Line]:
-    """The chords by label; labels that are numbered, as ``hotbar.1``, together in one line."""
+    """The chords by label; numbered labels, such as ``hotbar.1``, share one line."""
     rows: dict[str, str] = {}
     for label, own in chords.items():
         stem, _, number = label.rpartition(".")

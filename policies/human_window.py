@@ -1,7 +1,7 @@
-"""The window in which a person plays: draws, keeps the time, gathers what is pressed.
+"""The window in which a person plays: draws, keeps the pace, collects the inputs.
 
-There is one screen, one keyboard and one mouse, and SDL has one display in a process: so there is
-one ``Window`` in a process. Nothing is opened, nor is pygame loaded, before it is asked for.
+There is one screen, one keyboard and one mouse, and SDL has one display per process, so a process
+has one ``Window``. Nothing is opened, and pygame is not loaded, before the first use.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ Picture = NDArray[np.uint8]
 CLASS = "gamut"
 """Class of the window under X11, by which programs find it."""
 MOUSE = {1: "mouse left", 2: "mouse middle", 3: "mouse right"}
-_FREE = 60  # redraws a second while the game waits for the person
-_REPEAT_MS = 125  # a key that is held while the game waits steps this often, once it repeats
-_TALL, _LINE, _MARGIN = 22, 24, 8  # pixels: of the font, of a line, around the text
+_FREE = 60  # redraws per second while the game waits for the person
+_REPEAT_MS = 125  # steps per second of a held key while the game waits, once it repeats
+_TALL, _LINE, _MARGIN = 22, 24, 8  # pixels: of the font, of a line, of the margin
 _TAB = 170  # pixels
 _LEAST_WIDTH = 640
-_SHARE = 0.85  # of the screen that the window may cover
+_SHARE = 0.85  # share of the screen that the window may cover
 _BACK, _TEXT, _DIM, _SHADE = (24, 26, 30), (235, 235, 235), (150, 155, 165), (0, 0, 0, 150)
-_BLIND = ("offscreen", "dummy")  # what SDL takes when there is no screen
+_BLIND = ("offscreen", "dummy")  # the driver that SDL chooses when there is no screen
 
 
 @dataclass(frozen=True)
 class Seat:
-    """What the window must know of the game that is played.
+    """What the window must know about the game.
 
     Attributes:
         spec: the game.
-        task: what is played in it.
-        controls: what the keys mean.
-        show: what is shown of an observation of one slot, H x W x 3.
-        rate: most steps in a second; None for the speed of the game's clock.
-        scale: side of a pixel of the picture on the screen; 0 fits.
-        repeat_after: seconds after which a key that is held while the game waits repeats; 0 never.
+        task: the task that is played.
+        controls: the meaning of the keys.
+        show: returns the picture in an observation of one slot, H x W x 3.
+        rate: maximum steps per second; None for the speed of the game's clock.
+        scale: screen pixels per pixel of the picture; 0 fits the screen.
+        repeat_after: seconds until a held key repeats while the game waits; 0 for never.
         pause_between: whether to show each result until Enter is pressed.
     """
 
@@ -72,13 +72,13 @@ def window() -> Window:
 
 
 class Window:
-    """See the module.
+    """The window; see the module.
 
     Attributes:
-        closed: the person has closed it: play no more.
+        closed: the person has closed the window; play no more.
         gave_up: the person wants to begin the episode again.
-        stopping: asked now and then; when it returns True, nobody waits any longer for the person.
-        account: what is told of the episode below the picture.
+        stopping: called now and then; once it returns True, no call waits for the person.
+        account: what the text below the picture says about the episode.
     """
 
     def __init__(self) -> None:
@@ -87,10 +87,10 @@ class Window:
         self._font: Any = None
         self._clock = self._pygame.time.Clock()
         self._down: dict[str, None] = {}  # in the order in which they were pressed
-        self._tapped: dict[str, None] = {}  # pressed since the last step, maybe up again
+        self._tapped: dict[str, None] = {}  # pressed since the last step, possibly released again
         self._moved = (0.0, 0.0)
         self._stepped_ms = 0
-        self._pressed_ms = 0  # the last time that a key went down
+        self._pressed_ms = 0  # the last time that a key was pressed
         self._seat: Seat | None = None
         self._picture: Picture = np.zeros((64, 64, 3), np.uint8)
         self.account = Account()
@@ -99,10 +99,10 @@ class Window:
         self.stopping: Callable[[], bool] = lambda: False
 
     def check_inputs(self, names: Iterable[str]) -> None:
-        """Checks that there are such keys.
+        """Checks that the key names exist.
 
         Raises:
-            UnknownNameError: there are not.
+            UnknownNameError: a name is not a key.
         """
         pygame = self._pygame
         codes = [getattr(pygame, name) for name in dir(pygame) if name.startswith("K_")]
@@ -111,7 +111,7 @@ class Window:
             raise UnknownNameError("key", name, valid - {""})
 
     def begin(self, seat: Seat, start: Start) -> None:
-        """An episode begins."""
+        """Begins an episode."""
         self._seat = seat
         self.account.begin(seat.spec, seat.task, start)
         self._release()
@@ -119,13 +119,13 @@ class Window:
             self._capture(True)
 
     def step(self, observations: Columns) -> Inputs:
-        """Shows an observation until it is time for the next step.
+        """Shows an observation until the next step is due.
 
         Returns:
-            what was pressed meanwhile.
+            the inputs in that time.
 
         Raises:
-            BudgetExhausted: the window was closed, or the episode given up.
+            BudgetExhausted: the window was closed, or the episode was abandoned.
         """
         self._require_open()
         assert self._seat is not None  # an episode has begun
@@ -144,7 +144,7 @@ class Window:
         return inputs
 
     def watch(self, fragment: Fragment) -> None:
-        """Takes note of what came of the actions; shows each result until Enter is pressed."""
+        """Records the results of the actions; shows each result until Enter is pressed."""
         self.account.add(fragment)
         seat = self._seat
         for k, (t, b) in enumerate(fragment.final_index.tolist()):
@@ -159,7 +159,7 @@ class Window:
                 self._hold(result_lines(ended[-1]), {"return", "enter"})
 
     def close(self) -> None:
-        """Takes the window off the screen. Idempotent; ``window()`` makes another."""
+        """Closes the window. Idempotent; ``window()`` makes another."""
         self._surface = None
         self._pygame.display.quit()
         window.cache_clear()
@@ -175,7 +175,7 @@ class Window:
         return self.account.rate if self._seat.rate is None else self._seat.rate
 
     def _due(self) -> bool:
-        """Whether the person has said what to do, in a game that waits for it."""
+        """Whether the person has given an input, in a game that waits for one."""
         assert self._seat is not None
         if not self._seat.controls.means(self._inputs()):
             return self.gave_up
@@ -188,7 +188,7 @@ class Window:
         return Inputs(up_again + tuple(self._down), self._moved[0], self._moved[1])
 
     def _gather(self) -> None:
-        """Takes in the events of the window."""
+        """Processes the events of the window."""
         pygame = self._pygame
         for event in pygame.event.get():
             if event.type == pygame.QUIT:
@@ -220,7 +220,7 @@ class Window:
         if self._hold(help_lines(self._seat.controls), {"escape", "f1", "r"}) == "r":
             self.gave_up = True
         self._capture(True)
-        self._clock.tick()  # the pause is no step's time
+        self._clock.tick()  # the pause does not count as time of a step
 
     def _hold(self, lines: Sequence[Line], keys: set[str]) -> str:
         """Shows text over the picture until one of the keys is pressed; returns which."""
@@ -238,15 +238,15 @@ class Window:
         return pressed
 
     def _release(self) -> None:
-        """Forgets what is held: whoever holds a key over a pause presses it again."""
+        """Releases all held keys: a key held during a pause must be pressed again."""
         self._down, self._tapped, self._moved = {}, {}, (0.0, 0.0)
 
     def _capture(self, captured: bool) -> None:
-        """Keeps the mouse in the window, so that its movement has no end; or lets it go."""
+        """Captures the mouse in the window, so that its movement is unlimited; or releases it."""
         captured = captured and self._seat is not None and self._seat.controls.uses_mouse
         self._pygame.event.set_grab(captured)
         self._pygame.mouse.set_visible(not captured)
-        self._pygame.event.clear(self._pygame.MOUSEMOTION)  # it was moved to the window's middle
+        self._pygame.event.clear(self._pygame.MOUSEMOTION)  # it was moved to the window's centre
 
     def _draw(self, over: Sequence[Line] = ()) -> None:
         surface, pygame = self._open(), self._pygame
@@ -286,7 +286,7 @@ class Window:
         return lines
 
     def _scale(self, width: int, height: int) -> int:
-        """Side of a pixel of the picture on the screen."""
+        """Screen pixels per pixel of the picture."""
         assert self._seat is not None
         if self._seat.scale:
             return self._seat.scale
@@ -295,7 +295,7 @@ class Window:
         return max(1, min(int(wide * _SHARE) // width, (int(high * _SHARE) - text) // height))
 
     def _open(self) -> Any:
-        """Returns the surface to draw on; opens the window if it is not."""
+        """Returns the surface to draw on; opens the window if needed."""
         height, width = self._picture.shape[:2]
         scale = self._scale(width, height)
         wide = max(_LEAST_WIDTH, width * scale)
@@ -309,7 +309,7 @@ class Window:
 
 
 def picture(value: Picture, *, stack: bool) -> Picture:
-    """Returns what is shown of an image, H x W x 3; of a stack of images, the newest."""
+    """Returns the picture in an image, H x W x 3; of a stack of images, the newest."""
     if stack:
         value = value[-1]
     if value.ndim == 2:
@@ -322,7 +322,7 @@ def _load_pygame() -> Any:
     os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     os.environ.setdefault("SDL_VIDEO_X11_WMCLASS", CLASS)
     if sys.platform == "linux" and not os.environ.get("WAYLAND_DISPLAY"):
-        # SDL would try everything there is, and say in several lines of its own what failed.
+        # SDL would try every driver, and report each failure on a line of its own.
         if not os.environ.get("DISPLAY") and not os.environ.get("SDL_VIDEODRIVER"):
             raise _no_screen("DISPLAY is not set")
         os.environ.setdefault("SDL_VIDEODRIVER", "x11")
@@ -333,7 +333,7 @@ def _load_pygame() -> Any:
             f"a person plays in a window of pygame: {error}; install pygame-ce"
         ) from error
     if pygame.display.get_init() and pygame.display.get_driver() in _BLIND:
-        pygame.display.quit()  # a game that draws in memory took it before
+        pygame.display.quit()  # a game that renders in memory set it before
     try:
         pygame.display.init()
         pygame.font.init()

@@ -1,4 +1,4 @@
-"""A policy that plays what an expert of the game recommends among the observations."""
+"""A policy that plays the expert's action, which the game gives as an observation."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from rollout.api import BridgeSpec, Columns, ColumnSpec, Decision, Details, Star
 from rollout.errors import ConfigError
 
 PREFIX = "privileged_oracle/"
-"""Beginning of the names of observations that hold an expert's action, one per action column."""
+"""Prefix of the observations that contain an expert's action, one per action column."""
 
 
 @dataclass(frozen=True)
 class OraclePolicy:
-    """Copies the expert's action, the observations ``privileged_oracle/*``, into its own.
+    """Returns the expert's action, taken from the observations ``privileged_oracle/*``.
 
-    For upper bounds, demonstrations and tests: the expert knows what no player can see.
+    For upper bounds, demonstrations and tests: the expert uses knowledge that no player has.
     """
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Oracle:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
 
         Raises:
-            ConfigError: the game does not show an expert's action.
+            ConfigError: the game does not give an expert's action.
         """
         keys = list(spec.action_space.spaces)
         missing = [
@@ -38,7 +38,7 @@ class OraclePolicy:
 
 
 class Oracle:
-    """Copies observations into actions."""
+    """Copies observations to actions."""
 
     version = 0
     extras: Mapping[str, ColumnSpec] = {}
@@ -47,7 +47,7 @@ class Oracle:
         self._pairs = [(key, PREFIX + key) for key in keys]
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns nothing: the expert remembers nothing."""
+        """Returns nothing: the expert has no memory."""
         return {}
 
     def act(

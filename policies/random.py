@@ -24,7 +24,7 @@ from rollout.api import (
 )
 from rollout.errors import ConfigError, SpaceError
 
-BLOCK_BYTES = 2**18  # drawn at once: large enough to forget the cost of a draw
+BLOCK_BYTES = 2**18  # rows per draw: enough to make the cost of a draw negligible
 BLOCK_ROWS = 8192
 TEXT_ROWS = 64  # strings are drawn one by one, so drawing ahead gains little
 
@@ -34,8 +34,8 @@ class RandomPolicy:
     """Chooses uniformly among all actions of any flat action space.
 
     Unbounded parts of a ``Box`` follow ``rollout.api.sample``. The actions are one stream per
-    policy: each call takes the next rows of it, so the same seed and the same order of calls give
-    the same actions, however the rows are batched.
+    policy: each call takes its next rows, so the same seed and the same order of calls give the
+    same actions, however the rows are batched.
     """
 
     seed: int = option(0, "added to the seed of the run, to draw another stream")
@@ -44,13 +44,13 @@ class RandomPolicy:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
 
         Raises:
-            ConfigError: the action space has a part that cannot be drawn from.
+            ConfigError: a part of the action space cannot be sampled.
         """
         return Random(spec.action_space, np.random.default_rng([seed, self.seed]))
 
 
 class Random:
-    """Hands out rows of blocks that were drawn ahead."""
+    """Returns rows of blocks that were drawn ahead."""
 
     version = 0
     extras: Mapping[str, ColumnSpec] = {}
@@ -61,11 +61,11 @@ class Random:
         self._block: Columns = {}
         self._at, self._size = 0, 0
         self._draw(1)
-        # One column is by far the most common; it then needs no loop.
+        # One column is the most common case; it needs no loop.
         self._key = next(iter(space.spaces)) if len(space.spaces) == 1 else None
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns nothing: a random policy remembers nothing."""
+        """Returns nothing: a random policy has no memory."""
         return {}
 
     def act(
@@ -76,11 +76,11 @@ class Random:
         details: Sequence[Details] | None,
         explore: bool,
     ) -> Decision:
-        """Returns the next rows of the stream. Draws also when ``explore`` is False."""
+        """Returns the next rows of the stream. Also random when ``explore`` is False."""
         for column in observations.values():
             batch = len(column)
             break
-        else:  # a game of text alone: every observation is in the details
+        else:  # a text-only game: every observation is in the details
             batch = len(details or ())
         begin = self._at
         end = begin + batch
@@ -94,9 +94,9 @@ class Random:
         return Decision({name: column[begin:end] for name, column in self._block.items()})
 
     def _draw(self, batch: int) -> None:
-        """Makes a new block of at least ``batch`` rows, beginning with what is left of the old one.
+        """Draws a new block of at least ``batch`` rows, beginning with the rest of the old one.
 
-        Old blocks are never written again: actions that were handed out are views of them.
+        Old blocks are never written again: actions that were returned are views of them.
         """
         parts = [{key: column[self._at :] for key, column in self._block.items()}]
         left = self._size - self._at

@@ -32,14 +32,14 @@ class ScriptedPolicy:
 
     ``actions`` is a mapping in memory or a file:
 
-    * mapping: ``{key: {column: (T, ...)}}``, where a key is the number of an episode, or
-      ``(state index, seed)``; or ``{column: (T, ...)}`` for every episode. Where both keys are
-      there, the state and seed go before the number.
+    * mapping: ``{key: {column: (T, ...)}}``, where a key is the number of an episode, or ``(state
+      index, seed)``; or ``{column: (T, ...)}`` for every episode. If both keys are present, the one
+      with state and seed has priority.
     * ``.json``: the same, with the keys ``"3"`` for an episode, ``"17:42"`` for state and seed.
     * ``.npz``: arrays named ``3/action`` or ``17:42/action``, or ``action`` for every episode.
-    * ``.npy``: one array ``(T, ...)``, for every episode, where an action is one column.
+    * ``.npy``: one array ``(T, ...)`` for every episode, if the action space has one column.
 
-    The place in the script is in the memory, so slots may be batched in any order.
+    The position in the script is in the memory, so slots may be batched in any order.
     """
 
     actions: str | Mapping[Any, Any] = option(
@@ -64,7 +64,7 @@ class ScriptedPolicy:
 
 
 class Scripted:
-    """Plays scripts that lie one after another in one array per column."""
+    """Plays scripts that are concatenated in one array per column."""
 
     version = 0
     extras: Mapping[str, ColumnSpec] = {}
@@ -75,7 +75,7 @@ class Scripted:
         lengths = [len(next(iter(script.values()))) for script in scripts.values()]
         self._length = np.array(lengths, np.int64)
         self._first = np.concatenate([[0], np.cumsum(self._length)[:-1]]).astype(np.int64)
-        # One row more than the scripts have: the idle action, for ``after: noop``.
+        # One row more than the scripts have: the no-op, for ``after: noop``.
         idle = _idle(space)
         self._actions = {
             key: np.concatenate([*(script[key] for script in scripts.values()), idle[key]])
@@ -84,7 +84,7 @@ class Scripted:
         self._idle = int(self._length.sum())
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns which script each slot plays, and its place in it: the beginning.
+        """Returns the script of each slot, and the position in it: the beginning.
 
         Raises:
             ConfigError: there is no script for an episode.
@@ -135,13 +135,13 @@ class Scripted:
         name = self._names[number]
         which = "every episode" if name == EVERY else f"{name}"
         return OutOfTurnError(
-            f"the script for {which} has {self._length[number]} actions and the episode goes on; "
+            f"the script for {which} has {self._length[number]} actions and the episode continues; "
             f"record more, or set after to repeat_last or noop"
         )
 
 
 def _idle(space: spaces.Dict) -> Columns:
-    """Returns the zero of every column, moved into its space: one row."""
+    """Returns zero, moved into the space, for every column: one row."""
     idle = allocate(space, 1)
     for key, leaf in space.spaces.items():
         if isinstance(leaf, spaces.Box):

@@ -25,10 +25,10 @@ Script: TypeAlias = Columns
 
 
 def read_scripts(path: str | Path) -> Mapping[Any, Any]:
-    """Returns what a file of actions holds, keyed as in memory.
+    """Returns the contents of a file of actions, keyed as in memory.
 
     Raises:
-        ConfigError: the file does not exist, cannot be read, or is of another kind.
+        ConfigError: the file does not exist, cannot be read, or is of another type.
     """
     path = Path(path).expanduser()
     readers = {".json": _read_json, ".npz": _read_npz, ".npy": _read_npy}
@@ -67,7 +67,7 @@ def script_columns(data: Mapping[Any, Any], space: spaces.Dict) -> dict[Key, Scr
         space: the flat action space.
 
     Raises:
-        ConfigError: the data names no script, or columns, shapes or values are not of the space.
+        ConfigError: the data has no script, or columns, shapes or values are not of the space.
     """
     columns = list(space.spaces)
     if set(data) == {None}:
@@ -122,7 +122,7 @@ def _column(value: Any, space: spaces.Space[Any], which: str, key: str) -> Array
     if isinstance(space, spaces.Text):
         return np.array([str(text) for text in given], dtype=object)
     column = given.astype(dtype) if given.dtype.kind in "iufb" else None
-    # Floats may be rounded to the column (JSON has one kind); anything else must fit exactly.
+    # Floats may be rounded to the column (JSON has one number type); others must fit exactly.
     if column is None or (dtype.kind != "f" and not np.array_equal(column, given)):
         raise ConfigError(
             f"actions of {which}: column {key!r}: expected {dtype} as in {space}, "

@@ -1,5 +1,5 @@
 """Gamut: games at scale on Ray, recorded as Arrow datasets.
 
-Nothing is imported here, so that importing any part of it costs that part alone. Start reading at
-``rollout.api`` (the words and the seams) and ``rollout.collect`` (the loop).
+This package imports nothing, so importing one part does not load the others. Start reading at
+``rollout.api`` (the interfaces) and ``rollout.collect`` (the main loop).
 """

@@ -1,21 +1,20 @@
-"""What every script shares: its arguments, its exit status, and how it is stopped.
+"""Shared by all scripts: arguments, exit status and orderly stops.
 
-Exit status: 0 done; 2 the input is wrong, nothing was launched; 3 ended short, what was done is
-saved; 130 interrupted; 143 terminated; 1 a bug, with its traceback.
+Exit status: 0 done; 2 invalid input, nothing was launched; 3 ended early, finished work is saved;
+129, 130 and 143 stopped by SIGHUP, SIGINT and SIGTERM; 1 a bug, with its traceback.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import logging
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel
 
@@ -24,98 +23,15 @@ from rollout.configuration import document
 from rollout.configuration.explain import plugins_named
 from rollout.errors import BudgetExhausted, ConfigError, InputError, is_disk_full
 from rollout.observe.logs import set_up_logging
+from rollout.signals import Stop, Stopped, say, stopped
 
-DONE, FAILED, WRONG_INPUT, ENDED_SHORT = 0, 1, 2, 3
+log = logging.getLogger(__name__)
+
+DONE, WRONG_INPUT, ENDED_SHORT = 0, 2, 3
+
+_CONTINUE = "; continue with --resume"
 
 M = TypeVar("M", bound=BaseModel)
-
-
-class Stopped(KeyboardInterrupt):
-    """The user, or the cluster, asked the program to stop.
-
-    Attributes:
-        signum: the signal that asked.
-    """
-
-    def __init__(self, signum: int) -> None:
-        self.signum = signum
-        super().__init__(signal.Signals(signum).name)
-
-    def __reduce__(self) -> tuple[type[Stopped], tuple[int]]:
-        return type(self), (self.signum,)
-
-
-class Stop:
-    """Turns SIGTERM and SIGINT into an orderly stop of the main thread.
-
-    A signal raises ``Stopped`` wherever the program is, so that ``finally`` and ``with`` clean
-    up. A loop that can stop at a better place says so, and looks at ``requested`` itself::
-
-        with stop.deferred():
-            while not stop.requested:
-                ...
-        # Stopped is raised here, between two rounds and not in the middle of one
-
-    A second signal is never deferred. As a context manager it restores the handlers it found.
-    """
-
-    def __init__(self) -> None:
-        self._asked = threading.Event()
-        self._signum = 0
-        self._deferred = 0
-        self._previous: dict[int, Any] = {}
-
-    @property
-    def requested(self) -> bool:
-        """Whether a signal came."""
-        return self._asked.is_set()
-
-    @property
-    def signum(self) -> int:
-        """The newest signal that came; 0 if none did."""
-        return self._signum
-
-    def wait(self, timeout_s: float) -> bool:
-        """Waits until a signal comes; returns whether one did."""
-        return self._asked.wait(timeout_s)
-
-    def install(self) -> None:
-        """Puts the handlers in place; again after ``ray.init``, which replaces that of SIGTERM.
-
-        Outside the main thread Python offers no handlers, and nothing is done.
-        """
-        if threading.current_thread() is not threading.main_thread():
-            return
-        for signum in (signal.SIGTERM, signal.SIGINT):
-            previous = signal.signal(signum, self._handle)
-            self._previous.setdefault(signum, previous)
-
-    @contextlib.contextmanager
-    def deferred(self) -> Iterator[None]:
-        """While it is entered, the first signal sets ``requested`` and is raised at the end."""
-        self._deferred += 1
-        try:
-            yield
-        finally:
-            self._deferred -= 1
-        if self.requested and not self._deferred:
-            raise Stopped(self._signum)
-
-    def __enter__(self) -> Self:
-        self.install()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for signum, previous in self._previous.items():
-            signal.signal(signum, previous)
-        self._previous.clear()
-
-    def _handle(self, signum: int, _: FrameType | None) -> None:
-        again = self.requested
-        self._signum = signum
-        self._asked.set()
-        if again or not self._deferred:
-            raise Stopped(signum)
 
 
 @dataclass(frozen=True)
@@ -123,9 +39,9 @@ class Session:
     """How a script was called, beyond its configuration.
 
     Attributes:
-        resume: whether to go on with the run that is in the output directory.
-        stop: how to notice that it should stop.
-        wait_s: how long another process that works in the output directory may take to end.
+        resume: whether to continue the run in the output directory.
+        stop: tells whether to stop.
+        wait_s: how long to wait for another process that works in the output directory, in seconds.
     """
 
     resume: bool
@@ -147,16 +63,16 @@ def main(
     """Runs a script and returns its exit status.
 
     Args:
-        function: what it does. Returns None when all was done; else a sentence that says what is
-            missing and what was saved, which is printed, and the status is 3.
-        model: its configuration.
-        description: what it does, in a sentence, for ``--help``.
-        argv: its arguments; those of the process when None.
+        function: the job. Returns None if everything was done; otherwise a sentence that says what
+            is missing and what was saved, which is printed, and the status is 3.
+        model: its configuration class.
+        description: one sentence about it, for ``--help``.
+        argv: its arguments; those of the process if None.
 
     Raises:
         Exception: a bug, with its traceback; Python then exits with status 1.
     """
-    # As with `python -m`: what the user named, a policy of theirs say, may lie where they are.
+    # As with `python -m`: a plug-in that the user names may lie in the current folder.
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
@@ -170,8 +86,8 @@ def main(
         config = load_config(model, arguments.config, overrides)
     except InputError as error:
         return _wrong(error)
-    log = getattr(config, "log", None)
-    set_up_logging(log.level if isinstance(log, LogConfig) else "info")
+    logs = getattr(config, "log", None)
+    set_up_logging(logs.level if isinstance(logs, LogConfig) else "info")
     with Stop() as stop:
         return _run(function, config, Session(arguments.resume, stop))
 
@@ -179,25 +95,37 @@ def main(
 def _run(function: Callable[[M, Session], str | None], config: M, session: Session) -> int:
     try:
         missing = function(config, session)
-    except InputError as error:
-        return _wrong(error)
-    except (BudgetExhausted, OSError) as error:
-        if not isinstance(error, BudgetExhausted) and not is_disk_full(error):
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        status = _status(error, session.stop)
+        if status is None:
             raise
-        how = "; make room, then go on with --resume" if is_disk_full(error) else ""
-        return _say(ENDED_SHORT, f"ended short: {_one_line(error)}{how}")
-    except KeyboardInterrupt as error:
-        # Ray raises a plain one, also for SIGTERM, where a signal comes while it waits.
-        came = session.stop.signum or signal.SIGINT
-        return _stopped(error.signum if isinstance(error, Stopped) else came)
-    except SystemExit as error:
-        # Ray's own handler of SIGTERM, if it replaced ours, exits with the signal's number.
-        if error.code == signal.SIGTERM:
-            return _stopped(signal.SIGTERM)
-        raise
+        return status
     if missing is not None:
         return _say(ENDED_SHORT, f"ended short: {' '.join(missing.split())}")
     return DONE
+
+
+def _status(error: BaseException, stop: Stop) -> int | None:
+    """Prints in one line how an error ended the script; returns the status, None for a bug."""
+    if isinstance(error, InputError):
+        return _wrong(error)
+    if is_disk_full(error):
+        how = "make room, then continue with --resume"
+        return _say(ENDED_SHORT, f"ended short: {_one_line(error)}; {how}")
+    # While Ray waits it raises a plain KeyboardInterrupt for any signal; its own handler of
+    # SIGTERM, if it replaced ours, exits with the number of the signal.
+    by_ray = isinstance(error, SystemExit) and error.code == signal.SIGTERM
+    signum = stop.signum or (signal.SIGTERM if by_ray else signal.SIGINT)
+    if isinstance(error, Stopped):
+        signum = error.signum
+    if by_ray or isinstance(error, KeyboardInterrupt):
+        return stopped(signum, _CONTINUE)
+    if stop.requested:  # it stopped, but not with the exception of the signal
+        log.debug("the error while it stopped", exc_info=error)
+        return stopped(signum, _CONTINUE)
+    if isinstance(error, BudgetExhausted):
+        return _say(ENDED_SHORT, f"ended short: {_one_line(error)}")
+    return None
 
 
 def _parser(description: str) -> _Parser:
@@ -211,7 +139,7 @@ def _parser(description: str) -> _Parser:
         default=[],
         help="sets a key, e.g. bridge.name=crafter; wins over the file, the last one over all",
     )
-    parser.add_argument("--resume", action="store_true", help="go on with the run in the output")
+    parser.add_argument("--resume", action="store_true", help="continue with the run in the output")
     parser.add_argument("-h", "--help", action="store_true", help="show every key, and exit")
     return parser
 
@@ -219,8 +147,8 @@ def _parser(description: str) -> _Parser:
 def _chosen(
     model: type[BaseModel], path: Path | None, overrides: Sequence[tuple[str, Any]]
 ) -> dict[str, str]:
-    """The plug-ins that are known already, so that help can be about them."""
-    # Whoever asks for help may have a wrong file; then the help is about every plug-in.
+    """The chosen plug-ins, as far as they are known, so that --help can describe them."""
+    # --help may be given with an invalid file; then it covers every plug-in.
     with contextlib.suppress(InputError):
         source = document.Document({}) if path is None else document.read(path)
         return plugins_named(model, source.override(overrides).data)
@@ -231,17 +159,12 @@ def _wrong(error: InputError) -> int:
     return _say(WRONG_INPUT, f"error: {_one_line(error)}")
 
 
-def _stopped(signum: int) -> int:
-    name = signal.Signals(signum).name
-    return _say(128 + signum, f"stopped by {name}; go on with --resume")
-
-
 def _one_line(error: BaseException) -> str:
-    # Ray raises the error of an actor as one whose text has the traceback and whose cause is it.
+    # Ray raises an actor's error with the traceback in its text and the original as its cause.
     cause = getattr(error, "cause", None)
     return " ".join(str(cause if isinstance(cause, BaseException) else error).split())
 
 
 def _say(status: int, text: str) -> int:
-    sys.stderr.write(f"{text}\n")
+    say(text)
     return status

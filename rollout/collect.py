@@ -1,39 +1,34 @@
-"""Collection: a policy plays a game, and what happens is recorded. The loop to read first.
+"""Collection: a policy plays a game, and its episodes are recorded. Read this loop first.
 
 ::
 
-    for fragment in fleet.play(schedule):     # first ready, first served
-        recorder.append(fragment)             # finished episodes survive from here on
+    for fragment in fleet.play(schedule):     # whichever is ready first
+        recorder.append(fragment)             # from here on, finished episodes are safe
         tally.add(fragment)
 
-Everything before the loop checks the input and builds the parts; everything after it writes down
-what came out.
+The code before the loop checks the input and builds the parts; the code after it writes the
+results.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rollout.api import Bridge, ColumnSpec, Fragment, PolicyRecipe, StateSet, Task
 from rollout.cli import Session
-from rollout.config import CollectConfig, resolved
+from rollout.config import CollectConfig
 from rollout.data import Dataset, DatasetWriter, describe_dataset
-from rollout.errors import BudgetExhausted
 from rollout.host import PlayOptions
-from rollout.host.hosting import Fleet, HostPlan, LocalFleet, pool_options
-from rollout.host.inference import InferenceOptions, open_inference
+from rollout.host.hosting import Fleet, HostPlan
+from rollout.host.opening import open_fleet
 from rollout.host.schedule import Schedule
-from rollout.host.session import ray_session, require_session
-from rollout.observe.exporter import RayExporter
-from rollout.observe.logs import about, log_losses, log_notices, set_up_logging
-from rollout.observe.metrics import Metrics
-from rollout.observe.progress import Progress, share, show_progress
-from rollout.observe.wandb_mirror import WandbMirror, mirror_settings
+from rollout.job import Job, open_job
+from rollout.observe.logs import log_losses, log_notices
+from rollout.observe.progress import share
 from rollout.run_directory import RunDirectory, versions
 from rollout.tally import Tally
 from rollout.tasks import bridge_and_task
@@ -48,7 +43,7 @@ _METRICS_EVERY_S = 1.0
 
 @dataclass(frozen=True)
 class Plan:
-    """A configuration, built and checked; nothing is launched yet."""
+    """A configuration that is built and checked; nothing has been launched."""
 
     config: CollectConfig
     bridge: Bridge
@@ -62,19 +57,19 @@ class Plan:
         """Returns the plan of a configuration.
 
         Raises:
-            InputError: something in it does not exist or does not fit.
+            InputError: something in the configuration does not exist or does not fit.
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         config = config.model_copy(update={"bridge": bridge_config})
         bridge.spec.require_width(config.width)
         states = config.state_set.take(task.state_space)
         policy: PolicyRecipe = config.policy.build()
-        # Built once here, so that a policy that does not fit is told before anything is launched.
+        # Built once here, so that a policy that does not fit is refused before any launch.
         built = policy.build(bridge.spec, task, seed=config.seed)
         return cls(config, bridge, task, states, policy, dict(built.extras))
 
     def hosting(self) -> HostPlan:
-        """Returns what every player is built from."""
+        """Returns the plan from which every host is built."""
         c = self.config
         return HostPlan(
             self.bridge,
@@ -83,7 +78,7 @@ class Plan:
             seed=c.seed,
             instances=c.instances,
             width=c.width,
-            pool=pool_options(c.host, self.bridge.spec),
+            host=c.host,
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, c.explore, c.host.retries),
         )
 
@@ -91,52 +86,45 @@ class Plan:
 def collect(
     config: CollectConfig, session: Session, *, watch: Callable[[Fragment], None] | None = None
 ) -> str | None:
-    """Plays and records what the configuration says.
+    """Plays and records what the configuration describes.
 
     Args:
-        config: what to play.
+        config: the configuration.
         session: how the script was called.
-        watch: told of every fragment once it is recorded.
+        watch: called with every fragment after it is recorded.
 
     Returns:
-        None when all was done; else a sentence that says what is missing.
+        None if everything was done; otherwise a sentence that says what is missing.
 
     Raises:
-        InputError: the configuration is wrong; nothing was launched.
+        InputError: the configuration is invalid; nothing was launched.
         KeyboardInterrupt: it was told to stop; what was played is saved.
     """
     plan = Plan.make(config)
-    if config.actors or config.inference.actors:
-        require_session(config.ray.address)
-    with contextlib.ExitStack() as stack:
-        opened = RunDirectory.opened(config.output, plan.config, resume=session.resume)
-        run = stack.enter_context(opened)
-        set_up_logging(config.log.level, run.log)
-        stack.enter_context(about(run=run.run_id))
-        recorder = stack.enter_context(_recorder(plan, run)) if config.recording.enabled else None
-        job = _Job(plan, run, recorder)
-        if job.done:
-            log.info("nothing is left to do: %s", job.state())
-            job.conclude("done")
+    needs_ray = bool(config.actors or config.inference.actors)
+    with open_job("collect", plan.config, session, needs_ray=needs_ray) as job:
+        recorder = None
+        if config.recording.enabled:
+            recorder = job.stack.enter_context(_recorder(plan, job.run))
+        collection = _Collection(plan, job, recorder)
+        if collection.done:
+            log.info("nothing is left to do: %s", collection.conclude("done"))
             return None
-        metrics = stack.enter_context(
-            Metrics(run.metrics, constants={"resume_count": run.resume_count})
-        )
-        _mirror(plan, run, stack)
-        progress = stack.enter_context(show_progress("collect", every_s=config.log.every_s))
-        fleet, job.inference = stack.enter_context(_fleet(plan))
-        metrics.listen(stack.enter_context(RayExporter(run.run_id, "collect")))
-        session.stop.install()  # ray.init has put its own handler of SIGTERM in place
-        return job.work(fleet, session, metrics, progress, watch)
+        job.report(mirrored={})
+        with job.ray() as stack:
+            opening = open_fleet(plan.hosting(), actors=config.actors, inference=config.inference)
+            fleet, inference = stack.enter_context(opening)
+            collection.fleet, collection.inference = fleet, inference
+            return job.finish(lambda: collection.play(fleet, watch), collection.conclude)
 
 
-class _Job:
-    """One session of a collection: the loop, and what it writes down."""
+class _Collection:
+    """One session of a collection: its loop and its results."""
 
-    def __init__(self, plan: Plan, run: RunDirectory, recorder: DatasetWriter | None) -> None:
-        self._plan, self._run, self._recorder = plan, run, recorder
+    def __init__(self, plan: Plan, job: Job, recorder: DatasetWriter | None) -> None:
+        self._plan, self._job, self._recorder = plan, job, recorder
         config = plan.config
-        before = _Before.read(run) if recorder is not None else _Before()
+        before = _Before.read(job.run) if recorder is not None else _Before()
         self.tally = Tally(
             plan.bridge.spec.name, env_steps=before.env_steps, episodes=len(before.finished)
         )
@@ -148,6 +136,7 @@ class _Job:
             attempts=before.attempts,
         )
         self._written = 0.0
+        self.fleet: Fleet | None = None
         self.inference: InferenceActors | None = None
 
     @property
@@ -158,49 +147,34 @@ class _Job:
             c.env_steps is not None and t.env_steps >= c.env_steps
         )
 
-    def state(self) -> str:
-        """Returns how far it is, in words."""
+    @property
+    def _state(self) -> str:
         return f"{self.tally.episodes} episodes, {self.tally.env_steps} steps"
 
-    def work(
-        self,
-        fleet: Fleet,
-        session: Session,
-        metrics: Metrics,
-        progress: Progress,
-        watch: Callable[[Fragment], None] | None = None,
-    ) -> str | None:
-        """Plays until a budget is used up, a signal comes, or no game is left."""
-        missing: str | None = None
-        try:
-            with session.stop.deferred():
-                for fragment in fleet.play(self._schedule):
-                    if self._recorder is not None:
-                        self._recorder.append(fragment)
-                    self.tally.add(fragment)
-                    log_notices(log, fragment.results)
-                    log_losses(log, [*fragment.losses, *self.tally.hear(fleet.news)])
-                    self._show(metrics, progress)
-                    if watch is not None:
-                        watch(fragment)
-                    if self.done or session.stop.requested:
-                        break
-        except KeyboardInterrupt:
-            self.conclude("interrupted", fleet)
-            raise
-        except BudgetExhausted as error:
-            missing = f"{error}. Saved: {self.state()}"
+    def play(self, fleet: Fleet, watch: Callable[[Fragment], None] | None) -> str | None:
+        """Plays until a budget is used up, a signal arrives or no game is left."""
+        stop = self._job.stop
+        with stop.deferred():
+            for fragment in fleet.play(self._schedule):
+                if self._recorder is not None:
+                    self._recorder.append(fragment)
+                self.tally.add(fragment)
+                log_notices(log, fragment.results)
+                log_losses(log, [*fragment.losses, *self.tally.hear(fleet.news)])
+                self._show()
+                if watch is not None:
+                    watch(fragment)
+                if self.done or stop.requested:
+                    break
         abandoned = len(fleet.news.abandoned)
-        if missing is None and abandoned:
-            missing = (
-                f"{abandoned} episodes were lost {self._plan.config.host.retries + 1} times each "
-                f"and given up. Saved: {self.state()}"
-            )
-        self._show(metrics, progress, last=True)
-        self.conclude("done" if missing is None else "ended short", fleet)
-        return missing
+        if not abandoned:
+            return None
+        return (
+            f"{abandoned} episodes were lost {self._plan.config.host.retries + 1} times each "
+            f"and given up. Saved: {self._state}"
+        )
 
-    def _show(self, metrics: Metrics, progress: Progress, *, last: bool = False) -> None:
+    def _show(self, *, last: bool = False) -> None:
         now = time.monotonic()
         if now - self._written < _METRICS_EVERY_S and not last:
             return
@@ -208,36 +182,32 @@ class _Job:
         c, t = self._plan.config, self.tally
         done = share((t.episodes, c.episodes), (t.env_steps, c.env_steps))
         queue = {} if self.inference is None else {"queue/inference": self.inference.queued}
-        metrics.write(t.env_steps, {**t.metrics(), **queue, "done": done})
-        progress.update(done, t.brief())
+        self._job.metrics.write(t.env_steps, {**t.metrics(), **queue, "done": done})
+        self._job.progress.update(done, t.brief())
 
-    def conclude(self, status: str, fleet: Fleet | None = None) -> None:
-        """Closes the recording and writes ``summary.json``."""
+    def conclude(self, status: str) -> str:
+        """Closes the recording and writes ``summary.json``; returns a status sentence."""
         if self._recorder is not None:
             self._recorder.close()
-            with Dataset(self._run.dataset) as dataset:
+            with Dataset(self._job.run.dataset) as dataset:
                 self.tally.read_results(dataset)
-        if fleet is not None:
-            log_losses(log, self.tally.hear(fleet.news))
+        if self.fleet is not None:
+            log_losses(log, self.tally.hear(self.fleet.news))
+            self._show(last=True)
         decided = {} if self.inference is None else {"inference": self.inference.summary()}
-        self._run.write_summary(
-            {
-                "status": status,
-                "run_id": self._run.run_id,
-                "resume_count": self._run.resume_count,
-                "protocol": _protocol(self._plan),
-                "results": self.tally.results(),
-                "session": self.tally.session(),
-                **decided,
-                "versions": versions(),
-            }
+        self._job.write_summary(
+            status,
+            protocol=_protocol(self._plan),
+            results=self.tally.results(),
+            session=self.tally.session(),
+            **decided,
         )
-        log.info("%s: %s in %s", status, self.state(), self._run.path)
+        return self._state
 
 
 @dataclass(frozen=True)
 class _Before:
-    """What earlier sessions of the run have recorded."""
+    """The steps and episodes that earlier sessions of the run recorded."""
 
     finished: frozenset[int] = frozenset()
     attempts: dict[int, int] | None = None
@@ -277,45 +247,8 @@ def _recorder(plan: Plan, run: RunDirectory) -> DatasetWriter:
     )
 
 
-@contextlib.contextmanager
-def _fleet(plan: Plan) -> Iterator[tuple[Fleet, InferenceActors | None]]:
-    """Launches the games, and the inference actors if there are any."""
-    c = plan.config
-    hosting = plan.hosting()
-    with contextlib.ExitStack() as stack:
-        fleet: Fleet
-        if c.actors or c.inference.actors:
-            stack.enter_context(ray_session(c.ray.address))
-        options = InferenceOptions.of(c.inference)
-        inference = stack.enter_context(open_inference(hosting, options, hosts=c.actors))
-        if inference is not None:
-            hosting = inference.plan
-        if c.actors == 0:
-            fleet = LocalFleet(hosting)
-        else:
-            # Ray decides about authentication when it is imported: not before the session has.
-            from rollout.host.fleet import FleetOptions, RayFleet  # noqa: PLC0415
-
-            fleet = RayFleet(hosting, FleetOptions(c.actors, c.host.max_in_flight, c.host.restarts))
-        stack.callback(fleet.close)
-        yield fleet, inference
-
-
-def _mirror(plan: Plan, run: RunDirectory, stack: contextlib.ExitStack) -> None:
-    settings = mirror_settings(
-        plan.config.wandb,
-        run.path,
-        run.run_id,
-        job_type="collect",
-        config=resolved(plan.config),
-        resume_count=run.resume_count,
-    )
-    if settings is not None:
-        stack.callback(WandbMirror(run.metrics, settings).finish)
-
-
 def _protocol(plan: Plan) -> dict[str, object]:
-    """What a reader must know to repeat the numbers."""
+    """Everything needed to reproduce the figures."""
     c = plan.config
     return {
         "bridge": c.bridge.name,

@@ -1,4 +1,4 @@
-"""Tasks made of tasks: ``and``, ``or``, ``then`` (MCU, section 2.3).
+"""Composed tasks: ``and``, ``or``, ``then`` (MCU, section 2.3).
 
 ::
 
@@ -11,8 +11,8 @@
             - {task: craft_crafting_table}      # the evaluator of another task of the bridge
             - {name: signal_goal, signal: kills/sheep}
 
-Progress follows MCU's rule for composed tasks (appendix G.5): the mean of what is joined by
-``and``, the best of what is joined by ``or``; of a sequence, the mean over its parts.
+Progress follows MCU's rule for composed tasks (appendix G.5): the mean of the parts of ``and`` and
+``then``, the maximum of the parts of ``or``.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class _Composed:
 
 @dataclass(frozen=True)
 class All(_Composed):
-    """Success once every part has succeeded, in whatever order; failure once one has failed.
+    """Success once every part has succeeded, in any order; failure once one has failed.
 
     Reward is the sum of the parts', progress their mean. A part that has succeeded stays so.
     """
@@ -83,7 +83,7 @@ class All(_Composed):
 class Any_(_Composed):  # noqa: N801 - Any is taken
     """Success once one part has succeeded; failure once every part has failed.
 
-    Reward is the sum of the parts', progress that of the part that is farthest.
+    Reward is the sum of the parts', progress the maximum of the parts'.
     """
 
     def build(self, width: int) -> Evaluator:
@@ -96,7 +96,7 @@ class Then(_Composed):
     """Success once the parts have succeeded one after another; failure once one has failed.
 
     A part begins when the one before it has succeeded, as if the episode were reset there: a
-    ``signal_goal`` with ``relative`` counts from that moment. Only the part at hand pays reward.
+    ``signal_goal`` with ``relative`` counts from that moment. Only the current part pays reward.
     """
 
     def build(self, width: int) -> Evaluator:
@@ -108,9 +108,7 @@ def _build(number: int, part: Mapping[str, Any]) -> EvaluatorRecipe:
     options = dict(part)
     name = options.pop("name", None)
     if not isinstance(name, str):
-        instead = (
-            "`task` is understood in task files only" if "task" in part else f"got {sorted(part)}"
-        )
+        instead = "`task` is valid in task files only" if "task" in part else f"got {sorted(part)}"
         raise ConfigError(f"parts[{number}]: expected the `name` of an evaluator; {instead}")
     try:
         recipe: EvaluatorRecipe = build_plugin("evaluators", name, options)
@@ -120,7 +118,7 @@ def _build(number: int, part: Mapping[str, Any]) -> EvaluatorRecipe:
 
 
 class _Parallel:
-    """Parts that are judged side by side."""
+    """Parts that are evaluated in parallel."""
 
     def __init__(
         self,
@@ -137,7 +135,7 @@ class _Parallel:
         self._over = np.zeros(width, bool)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Forgets the past of some slots."""
+        """Resets some slots."""
         rows = list(slots)
         for part in self._parts:
             part.reset(slots, starts, frame)
@@ -165,18 +163,18 @@ class _Parallel:
 
 
 class _Sequence:
-    """Parts that are judged one after another."""
+    """Parts that are evaluated one after another."""
 
     def __init__(self, parts: list[Evaluator], width: int) -> None:
         self._parts = parts
         self._at: NDArray[np.int64] = np.zeros(width, np.int64)  # part at hand
-        self._share = np.zeros(width, np.float32)  # progress of the part at hand
+        self._share = np.zeros(width, np.float32)  # progress of the current part
         self._verdict = np.full(width, _RUNNING, np.int8)
         self._over = np.zeros(width, bool)
         self._starts: list[Start | None] = [None] * width
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Forgets the past of some slots, and begins their first parts."""
+        """Resets some slots, and begins their first parts."""
         rows = list(slots)
         for slot, start in zip(rows, starts, strict=True):
             self._starts[slot] = start
@@ -187,7 +185,7 @@ class _Sequence:
         self._over[rows] = frame.game_over | frame.game_truncated
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
-        """Returns the reward of the part at hand, the progress over all, the joint outcome."""
+        """Returns the reward of the current part, the total progress and the outcome."""
         width, last = len(self._over), len(self._parts) - 1
         reward = np.zeros(width, np.float32)
         verdict = self._verdict.copy()
@@ -206,14 +204,14 @@ class _Sequence:
                 continue
             ended = frame.game_over | frame.game_truncated
             self._begin(np.flatnonzero(done & ~ended), number + 1, frame)
-            verdict[done & ended] = _FAILURE  # the game is over, and parts are left
+            verdict[done & ended] = _FAILURE  # the game is over, but parts are left
         whole = np.where(verdict == _SUCCESS, last + 1.0, self._at + self._share)
         self._verdict = verdict
         self._over |= frame.game_over | frame.game_truncated | (verdict != _RUNNING)
         return Verdict(reward, (whole / (last + 1)).astype(np.float32), verdict)
 
     def _begin(self, rows: NDArray[np.int64], number: int, frame: Frame) -> None:
-        """Begins a part in the slots that have done the one before it."""
+        """Begins a part in the slots that have completed the previous one."""
         if not len(rows):
             return
         starts = [start for row in rows if (start := self._starts[int(row)]) is not None]

@@ -1,8 +1,8 @@
-"""Strict, typed configurations: YAML in, frozen models out, nothing unknown, nothing guessed.
+"""Strict, typed configurations: YAML files become frozen models; unknown keys are errors.
 
 A configuration is a tree of keys. Each class of the program is given only its own branch. The
-options of a plug-in lie beside its name, under ``bridge`` or ``policy``, and are the fields of
-the plug-in's dataclass::
+options of a plug-in are next to its name, under ``bridge`` or ``policy``, and are the fields
+of the plug-in's dataclass::
 
     bridge:
       name: crafter
@@ -11,7 +11,7 @@ the plug-in's dataclass::
     output: runs/first
     episodes: 100
 
-The names here are the whole public interface; ``rollout.configuration`` is how it works.
+The names here are the public interface; ``rollout.configuration`` is the implementation.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from pydantic import BeforeValidator, PlainSerializer, model_validator
 
 from rollout.configuration.document import parse_set
 from rollout.configuration.explain import help_text
+from rollout.configuration.host_section import HostConfig
 from rollout.configuration.inference_section import InferenceConfig
 from rollout.configuration.load import load_config, make_config, resolved, write_config
 from rollout.configuration.plugins import build_plugin
 from rollout.configuration.sections import (
     BridgeConfig,
     FragmentConfig,
-    HostConfig,
     LogConfig,
     PluginConfig,
     PolicyConfig,
@@ -78,12 +78,12 @@ Directory = Annotated[Path, BeforeValidator(_directory), PlainSerializer(str, re
 
 
 class RunConfig(Section):
-    """Base of the configuration of a run, i.e. of whatever owns a run directory.
+    """Base of all configurations of runs, i.e. of jobs with a run directory.
 
     Attributes:
-        may_change: keys, or sections, that may differ when a run is resumed: they decide how
-            it is carried out, not what comes out of it.
-        may_grow: budgets, which may be raised; null is no bound.
+        may_change: keys, or sections, that may differ when a run is resumed: they affect how
+            it is executed, not its results.
+        may_grow: budgets, which may be increased; null is no limit.
     """
 
     may_change: ClassVar[tuple[str, ...]] = ("output", "host", "ray", "wandb", "log")
@@ -93,7 +93,7 @@ class RunConfig(Section):
 
 
 class CollectConfig(RunConfig):
-    """Plays a policy in a game and records what happens."""
+    """Plays a policy in a game and records the episodes."""
 
     may_change: ClassVar[tuple[str, ...]] = (
         *RunConfig.may_change,
@@ -107,35 +107,42 @@ class CollectConfig(RunConfig):
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
 
     output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if that is set, else to where you are."
+        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
     )
     bridge: BridgeConfig = key(..., "The game.")
-    policy: PolicyConfig = key(..., "Who plays.")
-    task: str = key("", "Task of the bridge, or path of a .yaml; empty for the game's own reward.")
+    policy: PolicyConfig = key(..., "The policy.")
+    task: str = key(
+        "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."
+    )
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
-    seed: int = key(0, "Seed of everything random in the run.", ge=0)
+    seed: int = key(0, "Seed of all random numbers of the run.", ge=0)
     episodes: int | None = key(
-        None, "Episodes to play, lost ones not counted; null for no bound.", unit="episodes", gt=0
+        None, "Episodes to play, not counting lost ones; null for no limit.", unit="episodes", gt=0
     )
     env_steps: int | None = key(
-        None, "Steps to play; null for no bound.", unit="steps of single slots", gt=0
+        None, "Steps to play; null for no limit.", unit="steps of single slots", gt=0
     )
     actors: int = key(
-        1, "Processes that play, over the cluster; 0 plays here, without Ray.", unit="actors", ge=0
+        1,
+        "Actors that play, across the cluster; 0 plays in this process, without Ray.",
+        unit="actors",
+        ge=0,
     )
-    instances: int = key(1, "Running games in each actor.", unit="instances", gt=0)
-    width: int = key(1, "Slots in each game that step together.", unit="slots", gt=0)
-    explore: bool = key(True, "Whether the policy samples; false takes its best action.")
-    fragment: FragmentConfig = key(FragmentConfig, "When actors hand on what they have played.")
-    host: HostConfig = key(HostConfig, "How games are kept alive.")
-    inference: InferenceConfig = key(InferenceConfig, "Where the policy decides.")
+    instances: int = key(1, "Instances in each actor.", unit="instances", gt=0)
+    width: int = key(1, "Slots of each instance, which step together.", unit="slots", gt=0)
+    explore: bool = key(
+        True, "Whether the policy samples actions; false takes the most likely action."
+    )
+    fragment: FragmentConfig = key(FragmentConfig, "When actors send what they have played.")
+    host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
+    inference: InferenceConfig = key(InferenceConfig, "Inference actors.")
     ray: RayConfig = key(RayConfig, "Which cluster.")
-    recording: RecordingConfig = key(RecordingConfig, "What is kept.")
+    recording: RecordingConfig = key(RecordingConfig, "What is recorded.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
-    log: LogConfig = key(LogConfig, "What is said meanwhile.")
+    log: LogConfig = key(LogConfig, "Log output.")
 
     @model_validator(mode="after")
     def _bounded(self) -> CollectConfig:
         if self.episodes is None and self.env_steps is None:
-            raise ValueError("the run would never end; give episodes, env_steps, or both")
+            raise ValueError("the run would never end; set episodes, env_steps, or both")
         return self

@@ -8,21 +8,22 @@
     │   ├── PluginImportError (ImportError) an installed plug-in cannot be imported
     │   ├── ConfigError                    a key or value of a configuration
     │   ├── StateError                     a state, factor value or state set does not exist
-    │   │   └── TestStateError             a held-out state was about to be trained on
-    │   ├── SpaceError                     no columns for a space, or data outside a space
+    │   │   └── TestStateError             a held-out state would be used for training
+    │   ├── SpaceError                     a space has no columns, or data is outside its space
     │   ├── RunDirectoryError              the output holds another run, or no run at all
     │   └── DatasetError                   a dataset of another schema, or one that is damaged
     │       └── DatasetLockedError         another process is writing it
     ├── GameError                          a game failed: it is replaced, the episode is lost
-    │   ├── GameStartError                 it did not come up
-    │   ├── GameTimeout (TimeoutError)     it did not answer within its deadline
+    │   ├── GameStartError                 it could not be launched
+    │   ├── GameTimeout (TimeoutError)     it did not reply within its timeout
     │   └── GameCrashed                    its process ended, or it raised
-    ├── DiskFullError (OSError)            no room to record; exit status 3
+    ├── DiskFullError (OSError)            the disk is full; exit status 3
     ├── BudgetExhausted                    a slot failed too often; exit status 3
-    ├── OutOfTurnError (RuntimeError)      methods were called in an order that is forbidden
-    └── ContractError (AssertionError)     a plug-in breaks the contract of its seam
+    ├── InternalError (AssertionError)     a bug of Gamut itself
+    ├── OutOfTurnError (RuntimeError)      methods were called in an invalid order
+    └── ContractError (AssertionError)     a plug-in violates the contract of its interface
 
-Each also inherits the matching builtin, so code that has never heard of Gamut can catch it.
+Each also inherits the matching builtin exception, so that generic code can catch it.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class UnknownNameError(InputError, LookupError):
     """A name that does not exist.
 
     Args:
-        kind: what the name would have named, e.g. ``"bridge"``.
-        name: what came.
+        kind: kind of the name, e.g. ``"bridge"``.
+        name: the unknown name.
         valid: every name that exists.
     """
 
@@ -75,17 +76,17 @@ class StateError(InputError):
 
 
 class TestStateError(StateError):
-    """A state that is held out for testing was about to be trained on."""
+    """A state that is held out for testing would be used for training."""
 
     __test__ = False  # keeps pytest from collecting the class by its name
 
 
 class SpaceError(InputError):
-    """A space cannot be carried in columns, or data does not belong to its space."""
+    """A space cannot be represented in columns, or data does not belong to its space."""
 
 
 class RunDirectoryError(InputError):
-    """The output directory holds another run, or something that is not a run."""
+    """The output directory contains another run, or something that is not a run."""
 
 
 class DatasetError(InputError):
@@ -101,11 +102,11 @@ class GameError(GamutError):
 
 
 class GameStartError(GameError):
-    """A game did not come up within its deadline, or refused to."""
+    """A game could not be launched within its timeout, or refused to start."""
 
 
 class GameTimeout(GameError, TimeoutError):  # noqa: N818 - reads as what happened
-    """A game did not answer within the deadline of the phase it was in."""
+    """A game did not reply within the timeout of its current phase."""
 
 
 class GameCrashed(GameError):  # noqa: N818 - reads as what happened
@@ -113,13 +114,16 @@ class GameCrashed(GameError):  # noqa: N818 - reads as what happened
 
 
 class DiskFullError(GamutError, OSError):
-    """The disk, a quota or a file size limit has no room; what was written before is whole."""
+    """The disk, a quota or a file size limit is full; data written before is intact."""
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Returns whether an error says that there is no room to write."""
+    """Returns whether an error means that the disk is full."""
     full = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
-    return isinstance(error, DiskFullError) or (isinstance(error, OSError) and error.errno in full)
+    if isinstance(error, DiskFullError) or (isinstance(error, OSError) and error.errno in full):
+        return True
+    cause = getattr(error, "cause", None)  # of an error that Ray brought from another process
+    return isinstance(cause, BaseException) and is_disk_full(cause)
 
 
 class BudgetExhausted(GamutError):  # noqa: N818 - reads as what happened
@@ -127,15 +131,19 @@ class BudgetExhausted(GamutError):  # noqa: N818 - reads as what happened
 
 
 class PolicyUnavailable(BudgetExhausted):
-    """No policy decided within the deadline. It costs the episodes that waited for the decision.
+    """No policy replied within the timeout; the episodes that waited for it are lost.
 
-    Where nobody handles it, it ends the run short, with everything saved.
+    If it is not handled, the run ends early, with everything saved.
     """
 
 
+class InternalError(GamutError, AssertionError):
+    """Gamut itself did what it never may; please report it."""
+
+
 class OutOfTurnError(GamutError, RuntimeError):
-    """Methods were called in an order that the contract forbids."""
+    """Methods were called in an order that the contract does not allow."""
 
 
 class ContractError(GamutError, AssertionError):
-    """A plug-in breaks the contract of the seam it implements."""
+    """A plug-in violates the contract of the interface it implements."""

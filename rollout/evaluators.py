@@ -1,4 +1,4 @@
-"""Evaluators that serve any game: its own reward, and a signal that should reach a value."""
+"""Evaluators for any game: its own reward, and a signal that should reach a value."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ REWARD = "reward"
 
 @dataclass(frozen=True)
 class GameReward:
-    """Takes the game's own reward, the signal ``reward``.
+    """Uses the game's own reward, the signal ``reward``.
 
     Without ``success_return`` the outcome stays undecided and progress is undefined. With it,
-    progress is the share of that return that was reached, and the outcome is decided once the
-    return is reached, or when the game is over: success if it is reached then, failure if not. A
-    game that is cut at a limit of its own decides only a success.
+    progress is the fraction of that return reached so far, and the outcome is decided when the
+    return is reached, or when the game is over: success if it is reached, failure otherwise. If
+    the game cuts the episode at a limit of its own, only success is decided.
 
     Returns are undiscounted sums of the game's rewards, before ``scale`` and ``clip``.
     """
@@ -30,7 +30,9 @@ class GameReward:
     scale: float = option(1.0, "multiplies every reward")
     clip: float | None = option(None, "rewards are cut to plus or minus this, after scaling")
     success_return: float | None = option(None, "return that counts as success; null for none")
-    end_on_success: bool = option(True, "end the episode there; false decides at the game's end")
+    end_on_success: bool = option(
+        True, "end the episode there; false decides when the game is over"
+    )
 
     def __post_init__(self) -> None:
         if self.clip is not None and not self.clip > 0:
@@ -56,17 +58,17 @@ class GameRewardEvaluator:
         self._scale = np.float32(options.scale)
         self._total = np.zeros(width, np.float64)
         self._decisions = _Decisions(width)
-        # Never written: without a goal every verdict says the same.
+        # Never changed: without a goal every verdict is the same.
         self._undefined = np.full(width, np.nan, np.float32)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Forgets the past of some slots."""
+        """Resets some slots."""
         rows = list(slots)
         self._total[rows] = 0.0
         self._decisions.reset(rows, frame)
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
-        """Returns the game's reward of the step, and success where a return was asked for."""
+        """Returns the game's reward of the step, and success if a return is set."""
         gained = frame.signals[REWARD].astype(np.float32)
         if self._decisions.any_over:
             gained[self._decisions.over] = 0.0
@@ -91,7 +93,7 @@ class GameRewardEvaluator:
             np.maximum(share, 0.0, out=share)
             np.minimum(share, 1.0, out=share)
             return share.astype(np.float32)
-        # A share of a goal that is not above zero means nothing until it is reached.
+        # A fraction of a goal that is not above zero is undefined until it is reached.
         return np.where(outcome == Outcome.SUCCESS, 1.0, np.nan).astype(np.float32)
 
 
@@ -99,19 +101,19 @@ class GameRewardEvaluator:
 class SignalGoal:
     """Success once a signal reaches a value, e.g. ``achievement/collect_diamond`` reaches 1.
 
-    Progress is the share of the way from the value at the reset to ``target`` that was covered at
-    best. ``reward`` is paid for each unit of it, once: what is lost and gained again pays nothing,
-    and units beyond the target pay nothing. A game that is over before is a failure.
+    Progress is the largest fraction of the distance from the value at the reset to ``target``
+    covered so far. ``reward`` is paid once for each unit: units that are lost and gained again, or
+    beyond the target, are not rewarded. If the game is over before, the episode is a failure.
 
-    The target may be a factor of the state (``target_factor: number``), so that each state asks
-    for as much as there is of it. With ``relative`` it is counted from the value at the reset.
+    The target may be a factor of the state (``target_factor: number``), so that it depends on the
+    state. With ``relative`` it is counted from the value at the reset.
     """
 
     signal: str = option("", "name of the signal")
     target: float = option(1.0, "value it should reach")
-    target_factor: str = option("", "factor of the state that is the target instead; '' for none")
+    target_factor: str = option("", "factor of the state to use as the target; '' for none")
     relative: bool = option(False, "count the target from the value at the reset")
-    reward: float = option(1.0, "reward for each unit gained on the way")
+    reward: float = option(1.0, "reward for each unit of progress")
     compare: str = option(">=", "which side of the target is success", choices=(">=", "<="))
     shaping: Mapping[str, float] = option(
         dict, "reward for each unit by which other signals rise, e.g. {dealt: 0.1}"
@@ -145,9 +147,9 @@ class SignalGoal:
 class SignalGoalEvaluator:
     """Judges ``width`` slots by one signal.
 
-    Values are mirrored for ``<=``, so that more is always better; ``_best`` never falls and never
-    passes the goal. NaN, a signal that was not told, changes nothing; where nothing was told at
-    the reset, the way begins with the first value.
+    Values are negated for ``<=``, so that more is always better; ``_best`` never decreases and
+    never exceeds the goal. NaN, a missing signal, changes nothing; if the signal is missing at the
+    reset, the first value counts as the start.
     """
 
     def __init__(self, options: SignalGoal, width: int) -> None:
@@ -158,8 +160,8 @@ class SignalGoalEvaluator:
         self._goal = np.full(width, self._sign * options.target, np.float64)
         self._start = np.zeros(width, np.float64)
         self._best = np.zeros(width, np.float64)
-        self._way = np.ones(width, np.float64)  # from start to goal, 1 where there is none
-        self._untold = False  # whether some slot's way has not begun
+        self._way = np.ones(width, np.float64)  # from start to goal, 1 if it is zero
+        self._untold = False  # whether the start of some slot is still unknown
         self._shaping = [
             (name, np.float32(reward), np.zeros(width, np.float32))
             for name, reward in options.shaping.items()
@@ -167,12 +169,12 @@ class SignalGoalEvaluator:
         self._decisions = _Decisions(width)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Takes the value at the reset as the beginning of the way."""
+        """Sets the value at the reset as the start."""
         rows = list(slots)
         told = np.multiply(frame.signals[self._signal], self._sign, dtype=np.float64)
         if self._factor or self._relative:
             goal = np.array([self._sign * self._asked(start) for start in starts], np.float64)
-            # Where nothing was told at the reset, the way is counted from zero.
+            # If the signal is missing at the reset, the target is counted from zero.
             goal += np.nan_to_num(told) if self._relative else 0.0
             self._goal = self._goal.copy()
             self._goal[rows] = goal
@@ -194,8 +196,8 @@ class SignalGoalEvaluator:
         return float(value)
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
-        """Returns the reward of new units, the share of the way, and success at its end."""
-        best = np.fmax(self._best, self._values(frame))  # fmax: the told one where one is NaN
+        """Returns the reward of new units, the fraction covered, and success at the target."""
+        best = np.fmax(self._best, self._values(frame))  # fmax ignores a NaN
         if self._decisions.any_over:
             best = np.where(self._decisions.over, self._best, best)
         if self._untold:
@@ -215,7 +217,7 @@ class SignalGoalEvaluator:
         return Verdict(reward, share, outcome)
 
     def _shape(self, reward: Floats, frame: Frame) -> None:
-        """Adds what rises of other signals are worth; falls and untold values change nothing."""
+        """Adds the reward for increases of other signals; decreases and NaN change nothing."""
         for name, worth, before in self._shaping:
             now = frame.signals[name]
             rise = np.fmax(now - before, 0.0) * worth
@@ -237,7 +239,7 @@ class SignalGoalEvaluator:
 class _Decisions:
     """Which slots are over, and how they were decided.
 
-    Arrays that were handed out are never written again, so a verdict stays what it was.
+    Returned arrays are never changed, so a verdict stays the same.
 
     Attributes:
         over: slots whose rows repeat, ``(width,)`` bool.

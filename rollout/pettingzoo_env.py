@@ -1,14 +1,14 @@
 """One game with several slots as a PettingZoo ``ParallelEnv``: its slots are the agents.
 
-For games whose slots share a world (a server with several players), and for other people's
-multi-agent code: RLlib takes it as ``ray.rllib.env.wrappers.pettingzoo_env.ParallelPettingZooEnv``.
+For games whose slots share a world (a server with several players), and for third-party
+multi-agent code: RLlib uses it as ``ray.rllib.env.wrappers.pettingzoo_env.ParallelPettingZooEnv``.
 Needs the package ``pettingzoo`` (``pip install -c constraints.txt -e '.[pettingzoo]'``).
 
-All agents begin together, from one state. An agent is done when the game, the task or a limit says
-so; it is gone from ``agents`` then, and its slot is given the action ``idle`` for as long as others
-play. A game that hangs or dies ends the episodes of all its agents as ``truncated``, with
-``infos[agent]["lost"]`` and the reason; the next ``reset`` starts another, so no call but ``reset``
-raises because of it. Our own collection and training do not go through here; see
+All agents begin together, from one state. When the game, the task or a limit ends an agent's
+episode, the agent is removed from ``agents``, and its slot plays ``idle`` while others continue.
+If a game hangs or dies, the episodes of all its agents end as ``truncated``, with
+``infos[agent]["lost"]`` and the reason. The next ``reset`` launches another, so only ``reset``
+raises because of it. Our own collection and training do not use this class; see
 ``rollout.host.Player``.
 """
 
@@ -46,28 +46,27 @@ Stepped: TypeAlias = tuple[
 
 
 class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency, not followed
-    """The slots of one instance as agents that act at once.
+    """The slots of one instance as agents that act simultaneously.
 
-    Agents are called as the bridge's ``agent_names()`` says, where it has such a method, else
-    ``slot_0``, ``slot_1`` and so on. All have the same spaces: those of the bridge, flat; a single
-    column stands bare, as in ``RemoteVectorEnv``. Rewards are those of the task's evaluator.
+    Agents are named by the bridge's ``agent_names()``, if it has this method, otherwise ``slot_0``,
+    ``slot_1`` and so on. All have the same flat spaces of the bridge; a single column is not
+    wrapped in a ``Dict``, as in ``RemoteVectorEnv``. Rewards are those of the task's evaluator.
 
-    ``infos[agent]`` holds ``outcome`` and ``progress`` as the evaluator gives them, ``details``
-    where the game shows what has no fixed shape, and after a reset ``state`` and ``seed``.
+    ``infos[agent]`` contains ``outcome`` and ``progress`` of the evaluator, ``details`` if the game
+    has observations without a fixed shape, and after a reset ``state`` and ``seed``.
 
     Args:
         bridge: recipe of the game.
-        task: what is judged.
-        width: slots of the instance; as many as there are names, else as the game has at most,
-            when None.
-        states: states that episodes start from; every state of the task when None.
-        order: ``random`` draws from ``states``; ``in_turn`` goes round them.
-        seed: of the draws, until ``reset`` is given another.
-        idle: what agents that are done do, a row ``{column: value}``; zeros when None.
-        timeout_s: how long a game may take to answer, where the bridge says nothing shorter.
+        task: the task.
+        width: slots of the instance; if None, the number of names, or the game's maximum.
+        states: the states from which episodes start; every state of the task if None.
+        order: ``random`` draws from ``states``; ``in_turn`` cycles through them.
+        seed: seed of the draws, until ``reset`` is given another.
+        idle: action of agents that are done, a row ``{column: value}``; zeros if None.
+        timeout_s: how long to wait for a reply, if the bridge sets no shorter timeout.
 
     Raises:
-        ConfigError: the game has no such width, or the names do not fit it.
+        ConfigError: the game does not support this width, or the names do not fit it.
         UnknownNameError: ``idle`` names a column that actions do not have.
     """
 
@@ -93,7 +92,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         self.task, self._bridge, self._spec = task, bridge, spec
         self._width = len(self.possible_agents)
         self._slots = {name: slot for slot, name in enumerate(self.possible_agents)}
-        # Copies: whoever seeds a space, or draws from it, does not do so for other worlds.
+        # Copies: seeding or sampling a space must not affect other instances.
         self._observed = copy.deepcopy(bare(spec.observation_space))
         self._acted = copy.deepcopy(bare(spec.action_space))
         self._states = states or Splits(task.state_space, validation=0, test=0).take("train")
@@ -113,12 +112,12 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         self._frame: Frame | None = None
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """Returns the space of what an agent observes: the same object for all."""
+        """Returns the observation space, the same object for all agents."""
         self._slot(agent)
         return self._observed
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
-        """Returns the space of what an agent may do: the same object for all."""
+        """Returns the action space, the same object for all agents."""
         self._slot(agent)
         return self._acted
 
@@ -128,17 +127,17 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         """Begins an episode of all agents; returns their observations and infos.
 
         Args:
-            seed: of the draws of states and seeds from now on.
-            options: none are known.
+            seed: seed of the draws of states and seeds from now on.
+            options: no options are supported.
 
         Raises:
-            GameError: the game did not come up or did not begin; the next reset tries again.
+            GameError: the game failed to launch or to reset; the next reset tries again.
         """
         del options
         if seed is not None:
             self._rng, self._episode = np.random.default_rng(seed), 0
         for slot in np.flatnonzero(self._referee.active).tolist():
-            self._referee.finish(slot, "truncated", 0)  # cut short by the caller: nobody's result
+            self._referee.finish(slot, "truncated", 0)  # cut by the caller: not a result
         starts = self._starts()
         slots = range(self._width)
         try:
@@ -161,9 +160,9 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         """Plays one action of every agent that is not done.
 
         Raises:
-            OutOfTurnError: there was no ``reset`` yet.
-            ConfigError: an agent that plays has no action, or one that does not play has one.
-            SpaceError: an action lies outside of its space.
+            OutOfTurnError: ``reset`` was not called.
+            ConfigError: an action is missing for an agent that plays, or given for another.
+            SpaceError: an action is outside its space.
         """
         if self._frame is None or self._instance is None:
             raise OutOfTurnError("step was called before reset; call reset first")
@@ -201,7 +200,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         return self._observations(playing), rewards, terminated, truncated, infos
 
     def _lost(self, playing: list[str], reason: str) -> Stepped:
-        """Ends the episodes of a game that failed, with what was last seen of it."""
+        """Ends the episodes of a game that failed, with its last observations."""
         shown = self._observations(playing)
         self._drop()
         for slot in np.flatnonzero(self._referee.active).tolist():
@@ -231,7 +230,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
             instance.close()
 
     def _starts(self) -> list[Start]:
-        """One state for all, and a seed for each."""
+        """One state for all slots, and a seed for each."""
         number = self._episode
         self._episode += 1
         state = (
@@ -263,7 +262,8 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
 
     def _check_action(self, name: str, key: str, value: Any) -> None:
         leaf = self._spec.action_space.spaces[key]
-        # Texts are checked by the game: which letters it takes says nothing about their meaning.
+        # Texts are checked by the game: the character set of a space does not decide their
+        # validity.
         if not isinstance(leaf, spaces.Text) and not leaf.contains(value):
             raise SpaceError(f"{name}: expected {key} inside {leaf}, got {value!r}")
 
@@ -290,7 +290,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
 
 
 def _names(bridge: Bridge, width: int | None) -> list[str]:
-    """The names of the agents; the bridge's own where it has as many as there are slots."""
+    """The names of the agents; the bridge's own if it has one per slot."""
     named = getattr(bridge, "agent_names", None)
     names = list(named()) if callable(named) else []
     if width is None:

@@ -1,12 +1,13 @@
 """Finds plug-ins by name. Entry points are the only plug-in mechanism.
 
-A package adds a game, a policy or an evaluator by naming its class in its ``pyproject.toml``::
+A package adds a game, a policy, an evaluator or an algorithm by naming its class in its
+``pyproject.toml``::
 
     [project.entry-points."gamut.bridges"]
     mygame = "mypackage.bridge:MyGameBridge"
 
-Nothing is imported before it is asked for, so a broken plug-in never harms a run that does not
-use it, and one that is asked for is never skipped in silence.
+Nothing is imported before it is requested, so a broken plug-in does not affect runs that do not
+use it, and a requested plug-in is never skipped silently.
 """
 
 from __future__ import annotations
@@ -19,17 +20,22 @@ from typing import Literal, TypeAlias, get_args
 
 from rollout.errors import ContractError, InputError, UnknownNameError
 
-Group: TypeAlias = Literal["bridges", "policies", "evaluators"]
+Group: TypeAlias = Literal["algorithms", "bridges", "policies", "evaluators"]
 """The kinds of plug-ins; each is the entry-point group ``gamut.<kind>``."""
 
 GROUPS: tuple[Group, ...] = get_args(Group)
 
-SINGULAR: dict[Group, str] = {"bridges": "bridge", "policies": "policy", "evaluators": "evaluator"}
-"""What one plug-in of a group is called, in messages and as the key of a configuration."""
+SINGULAR: dict[Group, str] = {
+    "algorithms": "algorithm",
+    "bridges": "bridge",
+    "policies": "policy",
+    "evaluators": "evaluator",
+}
+"""Singular of a group's name, in messages and as the configuration key."""
 
 
 class PluginImportError(InputError, ImportError):
-    """A plug-in is installed under the name that was asked for, but cannot be loaded."""
+    """A plug-in is installed under the requested name, but cannot be loaded."""
 
 
 def names(group: Group) -> tuple[str, ...]:
@@ -45,11 +51,11 @@ def load_plugin(group: Group, name: str) -> type:
     """Returns the class of a plug-in.
 
     Args:
-        group: ``"bridges"``, ``"policies"`` or ``"evaluators"``.
+        group: one of ``GROUPS``.
         name: the name its distribution registered it under.
 
     Raises:
-        UnknownNameError: no such plug-in; the message lists those there are, nearest first.
+        UnknownNameError: no such plug-in; the message lists the existing ones, nearest first.
         PluginImportError: it cannot be imported, or two distributions claim the name; the message
             names the distribution and the cause.
         ContractError: the entry point names something that is not a class.
@@ -67,7 +73,7 @@ def load_plugin(group: Group, name: str) -> type:
     try:
         plugin = point.load()
     # A plug-in's module may raise anything while it is imported: a missing library, a syntax
-    # error, a failed licence check. All of them mean the same thing here, and none is hidden.
+    # error, a failed licence check. All of them are reported in the same way.
     except Exception as error:
         raise PluginImportError(
             f"{SINGULAR[group]} {name!r} of {_distribution(point)} cannot be imported from "
@@ -89,12 +95,12 @@ def _points(group: str) -> EntryPoints:
 
 @lru_cache(maxsize=8)
 def _installed(group: str, _places: tuple[tuple[str, int], ...]) -> EntryPoints:
-    """Reads what is installed, once: hundreds of files, whenever a plug-in is named."""
+    """Reads the installed entry points once, since this opens hundreds of files."""
     return entry_points(group=group)
 
 
 def _changed(place: str) -> int:
-    """When something was last installed into a folder of the path, or taken away."""
+    """Time of the last installation or removal in a folder of ``sys.path``."""
     try:
         return Path(place or ".").stat().st_mtime_ns
     except OSError:

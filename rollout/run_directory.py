@@ -1,17 +1,17 @@
-"""The folder of one run: what it was told, what came out, and who it is.
+"""The run directory: inputs, outputs and identity of one run.
 
 ::
 
-    run.json        who the run is: its id, its kind, and every session that worked on it
-    config.yaml     every key, defaults spelled out
-    metrics.jsonl   what was measured, a line at a time; the truth that dashboards mirror
-    run.log         what was said
-    summary.json    what came out in the end
-    dataset/        what was recorded
-    checkpoints/    what was learned
-    videos/         what can be shown
+    run.json        the run's id, its kind, and every session that worked on it
+    config.yaml     every key, including defaults
+    metrics.jsonl   measurements, one line each; dashboards mirror this file
+    run.log         the log
+    summary.json    the results, written at the end
+    dataset/        the recorded dataset
+    checkpoints/    the trained weights
+    videos/         the videos
     wandb/          the mirror's own files
-    .run.lock       locked by the process that works on it
+    .run.lock       locked by the process that works on the run
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from pathlib import Path
 from typing import Any
 
 from rollout.config import RunConfig, load_config, resolved, write_config
-from rollout.configuration.files import locked, write_atomically
-from rollout.errors import ConfigError, InputError, RunDirectoryError
+from rollout.errors import ConfigError, InputError, RunDirectoryError, is_disk_full
+from rollout.files import locked, write_atomically
 from rollout.host.processes import RUN_ID
+from rollout.observe.run_files import RUNS_DIR, read_about
 
 _SWEEP, _SWEEP_RUN = "WANDB_SWEEP_ID", "WANDB_RUN_ID"  # set by `wandb agent`
 
-RUNS_DIR = "GAMUT_RUNS_DIR"
-"""Environment variable: the folder that relative output directories lie in."""
+"""Environment variable: the folder that contains relative output directories."""
 
 _LOCK = ".run.lock"
 
@@ -50,7 +50,7 @@ _BEGINNING = {
     *("dataset/dataset.json", "dataset/dataset.lock"),
     "sets.json",
 }
-"""Files of a run in which nothing was recorded, but for the mirror's."""
+"""Files of a run in which nothing was recorded, except those of the mirror."""
 
 _IN_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _PACKAGES = ("gamut", "ray", "torch", "numpy", "gymnasium", "pyarrow")
@@ -59,12 +59,12 @@ _GIT_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """The folder of one run. Made by ``create``.
+    """The directory of one run. Made by ``create``.
 
     Attributes:
-        path: where it is, absolute.
-        run_id: names the run for ever, also on dashboards.
-        resume_count: how often the run was taken up again; 0 in its first session.
+        path: its absolute path.
+        run_id: permanent id of the run, also on dashboards.
+        resume_count: how often the run was resumed; 0 in its first session.
     """
 
     path: Path
@@ -78,7 +78,7 @@ class RunDirectory:
 
     @property
     def metrics(self) -> Path:
-        """The file of measurements."""
+        """The metrics file."""
         return self.path / "metrics.jsonl"
 
     @property
@@ -88,44 +88,44 @@ class RunDirectory:
 
     @property
     def summary_file(self) -> Path:
-        """What came out."""
+        """The summary file."""
         return self.path / "summary.json"
 
     @property
     def dataset(self) -> Path:
-        """Folder of the recorded dataset; made by its writer."""
+        """Folder of the recorded dataset; created by its writer."""
         return self.path / "dataset"
 
     @property
     def checkpoints(self) -> Path:
-        """Folder of checkpoints; made by their writer."""
+        """Folder of checkpoints; created by their writer."""
         return self.path / "checkpoints"
 
     @property
     def videos(self) -> Path:
-        """Folder of videos; made by their writer."""
+        """Folder of videos; created by their writer."""
         return self.path / "videos"
 
     @property
     def wandb(self) -> Path:
-        """Folder of the W&B mirror; made by the mirror."""
+        """Folder of the W&B mirror; created by the mirror."""
         return self.path / "wandb"
 
     @classmethod
     def create(cls, path: Path | str, config: RunConfig, *, resume: bool) -> RunDirectory:
-        """Returns the directory of a run, new or taken up again, with its configuration written.
+        """Returns the directory of a new or resumed run, with its configuration written.
 
-        To resume where nothing was begun yet begins it, so that a job that is restarted over and
-        over can always be given ``--resume``.
+        Resuming where no run exists begins one, so that a job that is restarted repeatedly can
+        always be given ``--resume``.
 
         Args:
-            path: where; a relative path lies in ``GAMUT_RUNS_DIR`` if that is set. Under an agent
-                of a W&B sweep it is a folder below, of the name of the agent's run.
-            config: what the run is told to do.
-            resume: whether to go on with the run that is there.
+            path: the directory; a relative path is below ``GAMUT_RUNS_DIR`` if that is set. Under
+                an agent of a W&B sweep, the run is a subfolder with the name of the agent's run.
+            config: configuration of the run.
+            resume: whether to continue the run in the directory.
 
         Raises:
-            RunDirectoryError: the folder holds another run, or something else, or cannot be used.
+            RunDirectoryError: the folder contains another run or other files, or cannot be used.
         """
         folder = _folder(path)
         config = config.model_copy(update={"output": folder})
@@ -137,7 +137,7 @@ class RunDirectory:
                     f"output {folder} is not empty and holds no run (found "
                     f"{', '.join(found[:5])}); choose another output"
                 )
-            about = _read_about(folder / "run.json") if found else _new_about(config)
+            about = read_about(folder) if found else _new_about(config)
             changes = _check_same(folder, about, config, resume=resume) if found else []
             about["sessions"].append(_session(changes))
             run = cls(folder, about["run_id"], len(about["sessions"]) - 1)
@@ -151,16 +151,16 @@ class RunDirectory:
     def opened(
         cls, path: Path | str, config: RunConfig, *, resume: bool, wait_s: float = 0.0
     ) -> Iterator[RunDirectory]:
-        """As ``create``, for the whole of a run: a new one that proves to be wrong input goes away.
+        """As ``create``, as a context for the whole run; a new run with invalid input is removed.
 
-        What is wrong shows at the launch at times, as a game that is not installed. Nothing was
-        recorded then, so the corrected command finds the place as free as it was.
+        Some errors are only found at launch, such as a game that is not installed. Nothing was
+        recorded then, so the corrected command finds the directory free as before.
 
         Args:
             path: as for ``create``.
             config: as for ``create``.
             resume: as for ``create``.
-            wait_s: how long another process that works on the run may take to end.
+            wait_s: seconds to wait for another process that works on the run.
 
         Raises:
             RunDirectoryError: as ``create``, or another process works on the run.
@@ -173,16 +173,18 @@ class RunDirectory:
                 if run.resume_count == 0 and run._unused():
                     shutil.rmtree(run.path, ignore_errors=True)
                 raise
+            except OSError as error:
+                raise _of_the_run(error, run.path) from error
 
     def _unused(self) -> bool:
-        """Whether there is nothing in it but what every run begins with."""
+        """Whether it contains only what every run begins with."""
         files = [p.relative_to(self.path) for p in self.path.rglob("*") if not p.is_dir()]
         known = (str(p) in _BEGINNING or p.parts[0] == self.wandb.name for p in files)
         measured = self.metrics.exists() and self.metrics.stat().st_size > 0
         return all(known) and not measured
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
-        """Writes ``summary.json`` in one step: readers see the old one or the new one.
+        """Writes ``summary.json`` atomically: readers see the old one or the new one.
 
         Raises:
             TypeError: a value is not JSON-able.
@@ -192,11 +194,11 @@ class RunDirectory:
 
 
 def absolute(path: Path | str) -> Path:
-    """Returns where an output directory is.
+    """Returns the absolute path of an output directory.
 
     Raises:
-        RunDirectoryError: the path is relative and would lie in the folder of a Ray job, which
-            goes away with the job.
+        RunDirectoryError: the path is relative and would be in the folder of a Ray job, which is
+            removed with the job.
     """
     path = Path(path).expanduser()
     if path.is_absolute():
@@ -218,7 +220,7 @@ def absolute(path: Path | str) -> Path:
 def _folder(path: Path | str) -> Path:
     folder = absolute(path)
     if _SWEEP in os.environ and _SWEEP_RUN in os.environ:
-        folder = folder / os.environ[_SWEEP_RUN]  # all agents of a sweep say the same output
+        folder = folder / os.environ[_SWEEP_RUN]  # all agents of a sweep have the same output
     return folder
 
 
@@ -232,20 +234,31 @@ def _usable(folder: Path) -> Iterator[None]:
         ) from error
 
 
+def _of_the_run(error: OSError, folder: Path) -> OSError | RunDirectoryError:
+    """The error to raise for a system error: one about a file of the run gets the run's name."""
+    file = error.filename2 or error.filename
+    if is_disk_full(error) or not isinstance(file, str) or folder not in Path(file).parents:
+        return error
+    return RunDirectoryError(
+        f"{file}: {error.strerror}; it is not what the run left there: restore it or move it away, "
+        f"then continue with --resume"
+    )
+
+
 def _found(folder: Path) -> list[str]:
-    """What is in a folder, but for what a crash leaves that had not yet begun a run in it."""
+    """The contents of a folder, except what a crash leaves before it has begun a run."""
     names = (p.name for p in folder.iterdir() if not (p.name[0] == "." and p.suffix == ".tmp"))
     return sorted(name for name in names if name != _LOCK)
 
 
 @contextmanager
 def _alone(folder: Path, wait_s: float) -> Iterator[None]:
-    """Keeps others from a run while we work on it."""
+    """Locks a run against other processes while this one works on it."""
     with contextlib.ExitStack() as stack:
         with _usable(folder):
             folder.mkdir(parents=True, exist_ok=True)
             found = _found(folder)
-            if not found or "run.json" in found:  # else it is not ours to write in
+            if not found or "run.json" in found:  # otherwise it is not our folder
                 try:
                     stack.enter_context(locked(folder / _LOCK, wait_s))
                 except BlockingIOError as error:
@@ -265,22 +278,10 @@ def _new_about(config: RunConfig) -> dict[str, Any]:
     }
 
 
-def _read_about(path: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(about["run_id"], str) and isinstance(about["sessions"], list):
-            return dict(about)
-    except (ValueError, KeyError, TypeError) as error:
-        raise RunDirectoryError(
-            f"{path} is damaged ({error}); choose another output, or restore the file"
-        ) from error
-    raise RunDirectoryError(f"{path} does not describe a run; choose another output")
-
-
 def _check_same(
     folder: Path, about: Mapping[str, Any], config: RunConfig, *, resume: bool
 ) -> list[str]:
-    """The harmless differences to the run that is there; raises if there are others."""
+    """Returns harmless differences to the existing run; raises if there are others."""
     kind = type(config).__name__
     if about.get("kind") != kind:
         raise RunDirectoryError(
@@ -289,12 +290,12 @@ def _check_same(
         )
     if not resume:
         raise RunDirectoryError(
-            f"output {folder} already holds the run {about['run_id']}; go on with it by --resume, "
-            f"or choose another output"
+            f"output {folder} already contains the run {about['run_id']}; continue it with "
+            f"--resume, or choose another output"
         )
     file = folder / "config.yaml"
     if not file.exists():
-        return []  # the run was interrupted before it began: there is nothing to differ from
+        return []  # the run was interrupted before it began: nothing to compare with
     try:
         old = load_config(type(config), file)
     except ConfigError as error:
@@ -345,9 +346,9 @@ def _session(changes: list[str]) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str | int | None]:
-    """Returns what the run runs on: versions of packages, commit, platform, CPU count.
+    """Returns the environment of the run: package versions, commit, platform, CPU count.
 
-    A package that is not installed has the version None, and so has the commit when the code is
+    The version of a package that is not installed is None, and so is the commit if the code does
     not run from a checkout. A commit ends in ``-dirty`` if tracked files were changed.
     """
     found: dict[str, str | int | None] = {"python": platform.python_version()}
@@ -364,7 +365,7 @@ def versions() -> dict[str, str | int | None]:
 
 def _commit(root: Path) -> str | None:
     top = _git(root, "rev-parse", "--show-toplevel")
-    # An environment that lies inside another project's checkout is not a checkout of ours.
+    # An environment inside another project's checkout is not a checkout of this project.
     if top is None or Path(top).resolve() != root:
         return None
     commit = _git(root, "rev-parse", "HEAD")

@@ -17,16 +17,16 @@ Indices = None | int | Iterable[int]
 
 
 class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc] # an optional dependency, not followed
-    """Gives Stable-Baselines3 algorithms a pool of games.
+    """Makes a pool of games available to Stable-Baselines3 algorithms.
 
     ``terminal_observation`` and ``TimeLimit.truncated`` are set as SB3 expects, so its algorithms
     bootstrap truncated and lost episodes from the true final observation.
 
     Args:
-        env: made with ``autoreset="same_step"``, which is what SB3's own vector envs do.
+        env: made with ``autoreset="same_step"``, as SB3's own vector envs behave.
 
     Raises:
-        ConfigError: the env resets in the next step.
+        ConfigError: the env has another autoreset mode.
     """
 
     def __init__(self, env: RemoteVectorEnv) -> None:
@@ -45,7 +45,7 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc] # an optional depende
         return observations
 
     def step_async(self, actions: Array) -> None:
-        """Keeps the actions for ``step_wait``."""
+        """Stores the actions for ``step_wait``."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, Array, Array, list[dict[str, Any]]]:
@@ -63,22 +63,22 @@ class StableBaselinesVecEnv(VecEnv):  # type: ignore[misc] # an optional depende
         self._env.close()
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """Returns an attribute of the vector env, once per slot asked for."""
+        """Returns an attribute of the vector env, once per requested slot."""
         value = getattr(self._env, attr_name)
         return [value] * len(list(self._get_indices(indices)))
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-        """Refused: slots have no attributes of their own."""
+        """Not supported: slots have no attributes of their own."""
         raise AttributeError(f"slots share one env; {attr_name!r} cannot be set for {indices}")
 
     def env_method(
         self, method_name: str, *arguments: Any, indices: Indices = None, **keywords: Any
     ) -> list[Any]:
-        """Refused: games run elsewhere and offer no methods of their own."""
+        """Not supported: games run in other processes and have no methods to call."""
         raise AttributeError(f"the games behind {indices} have no method {method_name!r}")
 
     def env_is_wrapped(self, wrapper_class: type, indices: Indices = None) -> list[bool]:
-        """Returns False for every slot: nothing is wrapped slot by slot."""
+        """Returns False for every slot: single slots are never wrapped."""
         del wrapper_class
         return [False] * len(list(self._get_indices(indices)))
 

@@ -1,4 +1,4 @@
-"""What a run has come to: counts, running figures, and the results of all its sessions."""
+"""The totals of a run: counts, running figures, and the results of all its sessions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Row = tuple[str, str, float, int]  # end, outcome, return, length
 
 
 class Tally:
-    """Counts fragments as they come, and reads the results of the whole run in the end.
+    """Counts fragments as they arrive, and reads the results of the whole run at the end.
 
     Args:
         game: name of the game.
@@ -49,7 +49,7 @@ class Tally:
         return self._figures.episodes
 
     def add(self, fragment: Fragment) -> None:
-        """Counts a fragment in."""
+        """Counts a fragment."""
         self._figures.add_steps(fragment.env_steps)
         self._figures.add_episodes(fragment.results)
         self.lost.update(loss.phase for loss in fragment.losses)
@@ -60,10 +60,10 @@ class Tally:
         ]
 
     def hear(self, news: FleetNews) -> list[Loss]:
-        """Counts in what happened beside the fragments, again and again, of one fleet.
+        """Counts what a fleet reports besides fragments; may be called repeatedly.
 
         Returns:
-            the losses that are new.
+            the new losses.
         """
         losses, abandoned = self._heard
         fresh = news.losses[losses:]
@@ -74,13 +74,13 @@ class Tally:
         return fresh
 
     def metrics(self) -> dict[str, float]:
-        """Returns the running figures for a line of metrics."""
+        """Returns the running figures for a metrics line."""
         hosts = self._hosts.values()
         lost = {f"lost/{phase}": float(count) for phase, count in self.lost.items()}
         return {**self._figures.values(), "lost": float(self.lost.total()), **lost, **hosts}
 
     def brief(self) -> dict[str, object]:
-        """Returns the few figures that a progress bar has room for."""
+        """Returns a few figures for a progress bar."""
         figures = self._figures.values()
         shown: dict[str, object] = {"episodes": self.episodes, "steps": self.env_steps}
         for name, key in (("steps/s", "rate/steps_per_s"), ("return", "episode/return")):
@@ -91,18 +91,18 @@ class Tally:
         return shown
 
     def read_results(self, dataset: Dataset) -> None:
-        """Takes the results of every session from what was recorded."""
+        """Reads the results of every session from the dataset."""
         rows: list[_Row] = [
             (e.end, e.outcome.name.lower(), e.total_reward, e.length) for e in dataset.episodes()
         ]
         self._stored = _results(rows)
 
     def results(self) -> dict[str, Any]:
-        """Returns what all sessions came to, or this one if nothing was recorded."""
+        """Returns the results of all sessions, or of this one if nothing was recorded."""
         return self._stored if self._stored is not None else _results(self._results)
 
     def session(self) -> dict[str, Any]:
-        """Returns what this session came to, and how fast."""
+        """Returns the results and speed of this session."""
         seconds = time.monotonic() - self._began
         steps = self.env_steps - self._steps_before
         return {

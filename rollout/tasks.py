@@ -1,10 +1,10 @@
-"""Tasks written as YAML: a goal, the states it can begin in, how it is judged, and its limits.
+"""Tasks as YAML files: goal, start states, evaluator and limits.
 
 ::
 
     name: collect_wood                      # default: the name of the file
     goal: Collect ten pieces of wood.
-    bridge: crafter                         # default: whichever bridge it lies with
+    bridge: crafter                         # default: the bridge that contains the file
     options: {size: 64}                     # options of the bridge that the task needs
     state_space:                            # default: every state of the bridge
       seed: {range: [0, 1000]}              # first, end, and a step if it is not 1
@@ -18,8 +18,8 @@
 Within the ``parts`` of a composed evaluator (``rollout.composition``), ``{task: NAME}`` stands for
 the evaluator of another task of the same bridge.
 
-A bridge may also make tasks out of names that no file has (``rollout.api.bridge.TaskMaker``); where
-both know a name, the file counts.
+A bridge may also build tasks from names without a file (``rollout.api.bridge.TaskMaker``); if both
+exist, the file takes precedence.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from rollout.errors import ConfigError, StateError, UnknownNameError
 from rollout.registry import Group
 
 DEFAULT_EVALUATOR = "game_reward"
-"""What judges when a task does not say: the reward of the game itself."""
+"""The default evaluator: the reward of the game itself."""
 
 _SUFFIXES = (".yaml", ".yml")
 
 
 class _EvaluatorConfig(PluginConfig):
-    """What judges a task, and its options."""
+    """The evaluator of a task, and its options."""
 
     group: ClassVar[Group] = "evaluators"
 
@@ -63,17 +63,17 @@ def _default_evaluator() -> _EvaluatorConfig:
 
 
 class _TaskFile(Section):
-    """What a task file may say."""
+    """The contents of a task file."""
 
     name: str = key("", "Unique within its bridge; empty for the name of the file.")
     goal: str = key("", "Instruction for the agent.")
-    bridge: str = key("", "Bridge it is made for; empty for any.")
-    options: dict[str, Any] = key(dict, "Options of the bridge that it needs.")
-    state_space: dict[str, Values] = key(dict, "Values of factors; those not named keep all.")
+    bridge: str = key("", "Bridge of the task; empty for any.")
+    options: dict[str, Any] = key(dict, "Options of the bridge that the task needs.")
+    state_space: dict[str, Values] = key(dict, "Values of factors; other factors keep all values.")
     evaluator: _EvaluatorConfig = key(_default_evaluator, "What judges it.")
     limits: _LimitsConfig = key(_LimitsConfig, "Where an episode is cut.")
-    difficulty: str = key("", "How hard it is, in a word.")
-    metadata: dict[str, Any] = key(dict, "Whatever else one wants to know of it.")
+    difficulty: str = key("", "Difficulty, in a word.")
+    metadata: dict[str, Any] = key(dict, "Any further information.")
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class _Found:
     """A task that was found.
 
     Attributes:
-        name: what it is called, unless it says otherwise itself.
-        place: what messages say of it: the path of its file, or its name.
-        key: names it alone, however it was asked for.
-        document: what it says.
+        name: its name, unless the document sets another.
+        place: how messages refer to it: the path of its file, or its name.
+        key: unique, however the task was requested.
+        document: its contents.
     """
 
     name: str
@@ -114,7 +114,7 @@ def load_task(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Task:
 
     Raises:
         UnknownNameError: the bridge has no such task, factor or signal.
-        ConfigError: the file does not exist, or says something wrong.
+        ConfigError: the file does not exist, or is invalid.
         StateError: a factor value that the bridge does not have.
     """
     if not name_or_path:
@@ -156,8 +156,8 @@ def _load(spec: BridgeSpec, bridge_name: str, found: _Found) -> Task:
 def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConfig, Bridge, Task]:
     """Returns a bridge with the options that a task needs, and the task.
 
-    An option that the task needs takes the place of the default. If the configuration gives it
-    another value than both, neither can be right, and that is an error.
+    An option that the task needs replaces the default. A configured value that differs from both
+    is an error.
 
     Args:
         config: the bridge, as configured.
@@ -188,16 +188,16 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
         by_default = option.default is not REQUIRED and given == option.plain(option.default)
         if given != asked and not by_default:
             raise ConfigError(
-                f"bridge.{name}: the configuration says {given!r}, and the task {found.place} "
+                f"bridge.{name}: the configuration has {given!r}, but the task {found.place} "
                 f"needs {asked!r}; leave the key out, or choose another task"
             )
-    # Found again, because what a task asks for may depend on the options of its bridge.
+    # Loaded again, because the needs of a task may depend on the options of its bridge.
     again = _find(bridge.spec, config.name, name_or_path)
     return wanted, bridge, _load(bridge.spec, config.name, again)
 
 
 def _read(spec: BridgeSpec, bridge_name: str, found: _Found) -> _TaskFile:
-    """What a task says, the tasks within its evaluator replaced by their evaluators."""
+    """The contents of a task, with tasks inside its evaluator replaced by their evaluators."""
     source = found.document
     if isinstance(source.data, dict) and isinstance(source.data.get("evaluator"), dict):
         evaluator = _expanded(spec, bridge_name, source.data["evaluator"], (found.key,))

@@ -1,20 +1,19 @@
-"""A pool of games as a ``gymnasium.vector.VectorEnv``, for other people's code.
+"""A pool of games as a ``gymnasium.vector.VectorEnv``, for third-party code.
 
 Autoreset is NEXT_STEP: when a slot's episode ends, the observation returned is the true final one;
 the next call ignores the slot's action, resets it, and returns its first observation with reward
-0. A game that hangs or dies ends its slots' episodes as ``truncated`` with ``infos["lost"]``; it is
-replaced, and no call raises because of it. With ``autoreset="same_step"`` (what
+0. If a game hangs or dies, the episodes of its slots end as ``truncated`` with ``infos["lost"]``;
+it is replaced, and no call raises because of it. With ``autoreset="same_step"`` (as
 Stable-Baselines3 expects) the reset happens within the call that ended the episode, and the true
 final observation is in ``infos["final_obs"]``.
 
-A call waits for the slowest game, which is what this interface means. Our own collection and
-training do not go through here; see ``rollout.host.Player``.
+A call waits for the slowest game, as this interface requires. Our own collection and training do
+not use this class; see ``rollout.host.Player``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -35,40 +34,40 @@ from rollout.api import (
     check_columns,
     leaf_dtype,
 )
+from rollout.configuration.host_section import HostConfig
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
+from rollout.host.instances import Event
 from rollout.host.pool import HandleFactory, Pool
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.referee import Referee
-from rollout.host.seats import Event
-from rollout.host.supervision import PoolOptions
 
 
 def bare(space: spaces.Dict) -> spaces.Space[Any]:
-    """Returns the only column of a flat ``Dict`` by itself, or the ``Dict`` if it has several."""
+    """Returns the only column of a flat ``Dict``, or the ``Dict`` if it has several."""
     leaves = list(space.spaces.values())
     return leaves[0] if len(leaves) == 1 else space
 
 
 class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
-    """``num_envs`` slots of a game that runs in processes of its own.
+    """``num_envs`` slots of a game whose instances run in their own processes.
 
-    Spaces are those of the bridge, flat; a single column stands bare, so ``CartPole-v1`` has
-    ``Box(4,)`` observations and ``Discrete(2)`` actions as everywhere.
+    Spaces are the flat spaces of the bridge. A single column is not wrapped in a ``Dict``, so
+    ``CartPole-v1`` has ``Box(4,)`` observations and ``Discrete(2)`` actions as usual.
 
     ``infos`` follows Gymnasium: an array per key and a mask under ``_key``. Keys: ``lost`` and
     ``reason`` where a game failed, ``dead`` where it could not be replaced, ``state`` (index) and
-    ``seed`` where an episode began, ``details`` where the game shows what has no fixed shape.
+    ``seed`` where an episode began, ``details`` if the game has observations without a fixed shape.
 
     Args:
         bridge: recipe of the game.
-        task: what is judged.
-        num_envs: number of slots in all, a multiple of ``width``.
-        states: states that episodes start from; every state of the task when None.
-        order: ``random`` draws from ``states``; ``in_turn`` goes round them.
-        autoreset: when an ended slot is reset; see the module.
-        seed: of the draws, until ``reset`` is given another.
+        task: the task.
+        num_envs: total number of slots, a multiple of ``width``.
+        states: the states from which episodes start; every state of the task if None.
+        order: ``random`` draws from ``states``; ``in_turn`` cycles through them.
+        autoreset: when a slot whose episode has ended is reset; see the module.
+        seed: seed of the draws, until ``reset`` is given another.
         width: slots of one instance.
-        options: how the instances are hosted.
+        host: how games are supervised; a game without restarts left is not replaced.
         make_handle: another way to run an instance; see ``rollout.host.remote.RayHandle``.
     """
 
@@ -85,7 +84,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         autoreset: Literal["next_step", "same_step"] = "next_step",
         seed: int = 0,
         width: int = 1,
-        options: PoolOptions | None = None,
+        host: HostConfig | None = None,
         make_handle: HandleFactory | None = None,
     ) -> None:
         self.closed = True  # until there is something to close
@@ -107,8 +106,9 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._width = width
         self._workdir = owned_workdir("gamut-vector-")
         count = num_envs // width
-        self._pool = Pool(bridge, self._workdir, count, width, _without_rests(options), make_handle)
-        self._referee = Referee(task, num_envs)  # one for all: the slots step together here
+        host = _without_quarantine(host)
+        self._pool = Pool(bridge, self._workdir, count, width, host, make_handle)
+        self._referee = Referee(task, num_envs)  # one for all slots, which step together here
         self._observations = allocate(spec.observation_space, num_envs)
         self._frame = Frame(
             self._observations,
@@ -120,8 +120,8 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._rewards: Array = np.zeros(num_envs, np.float64)
         self._terminated: Array = np.zeros(num_envs, bool)
         self._truncated: Array = np.zeros(num_envs, bool)
-        self._due: Array = np.ones(num_envs, bool)  # slots whose turn in the next call is a reset
-        self._now: Array = np.zeros(num_envs, bool)  # slots to be reset within this call
+        self._due: Array = np.ones(num_envs, bool)  # slots that the next call resets
+        self._now: Array = np.zeros(num_envs, bool)  # slots to reset within this call
         self._resetting: dict[int, tuple[list[int], list[Start]]] = {}
         self._shown_resets: list[tuple[list[int], list[Start], Frame]] = []
         self._infos: dict[str, Any] = {}
@@ -139,11 +139,12 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         """Begins an episode in every slot.
 
         Args:
-            seed: of the draws of states and seeds from now on; a list counts by its first entry.
-            options: none are known.
+            seed: seed of the draws of states and seeds from now on; of a list, the first entry is
+                used.
+            options: no options are supported.
 
         Raises:
-            BudgetExhausted: no game came up.
+            BudgetExhausted: no game could be launched.
         """
         if isinstance(seed, Sequence):
             seed = seed[0]
@@ -152,15 +153,15 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._due[:] = True
         self._begun = True
         for row in np.flatnonzero(self._referee.active).tolist():
-            self._referee.finish(row, "truncated", 0)  # cut short by the caller: nobody's result
+            self._referee.finish(row, "truncated", 0)  # cut by the caller: not a result
         self._drive(None)
         return self._shown(), self._infos
 
     def step(self, actions: Any) -> tuple[Any, Array, Array, Array, dict[str, Any]]:
-        """Plays one action in every slot; see the module for what a reset and a loss look like.
+        """Plays one action in every slot; see the module for resets and losses.
 
         Raises:
-            OutOfTurnError: there was no ``reset`` yet.
+            OutOfTurnError: ``reset`` was not called.
             BudgetExhausted: every game is dead and none may be replaced.
         """
         if not self._begun:
@@ -177,7 +178,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         )
 
     def _columns(self, actions: Any) -> Columns:
-        """The actions as named columns; other widths of the same kind of number are taken over."""
+        """The actions as named columns; other widths of the same kind of number are converted."""
         space = self._pool.spec.action_space.spaces
         if len(space) == 1 and not isinstance(actions, dict):
             actions = {next(iter(space)): actions}
@@ -197,14 +198,14 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         return slice(instance * self._width, (instance + 1) * self._width)
 
     def _drive(self, actions: Columns | None) -> None:
-        """Brings every slot one step further, or resets it where that is its turn."""
+        """Steps every slot, or resets it if it is due."""
         self._rewards[:], self._terminated[:], self._truncated[:] = 0.0, False, False
         self._infos = {}
         self._now, self._due = self._due, np.zeros(self.num_envs, bool)
         for instance in range(self._pool.instances):
             rows = self._rows(instance)
             if instance in self._dead:
-                self._bury(instance, "no replacement is left")
+                self._drop(instance, "no replacement is left")
             elif self._now[rows].all():
                 self._ask_reset(instance)
             elif actions is not None:
@@ -223,7 +224,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         if len(self._dead) == self._pool.instances:
             raise BudgetExhausted(
                 f"all {self._pool.instances} games failed more than "
-                f"{self._pool.rules.restarts} times; the last one: {self._last_reason}"
+                f"{self._pool.host.restarts} times; the last one: {self._last_reason}"
             )
 
     def _wait(self, instances: set[int]) -> None:
@@ -246,7 +247,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
                 self._on_failure(event)
 
     def _ask_reset(self, instance: int) -> None:
-        """Asks for the resets that are due now, unless the game is not up yet."""
+        """Requests the resets that are due now, unless the game is still launching."""
         rows = self._rows(instance)
         slots = np.flatnonzero(self._now[rows]).tolist()
         if slots and instance not in self._launching:
@@ -255,7 +256,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             self._pool.reset(instance, slots, starts)
 
     def _seed_slots(self, seed: int) -> None:
-        """Gives every slot a stream of its own: which game answers first must not show."""
+        """Gives each slot its own random generator: the order of replies must have no effect."""
         streams = np.random.SeedSequence(seed).spawn(self.num_envs)
         self._rngs = [np.random.default_rng(stream) for stream in streams]
         self._episodes = list(range(self.num_envs))  # number of each slot's next episode
@@ -285,7 +286,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._stepping.discard(event.instance)
 
     def _judge(self, actions: Columns) -> None:
-        """Judges the slots that have stepped; the others are idle for the referee."""
+        """Judges the slots that have stepped; for the referee, the others are idle."""
         ruling = self._referee.judge(actions, self._frame)
         np.copyto(self._rewards, ruling.verdict.reward, where=self._referee.active)
         self._terminated |= ruling.terminated
@@ -297,7 +298,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._end(ruling.ended)
 
     def _end(self, rows: list[int]) -> None:
-        """Has slots reset when their autoreset mode wants it: in this call, or in the next."""
+        """Schedules resets by the autoreset mode: in this call, or in the next."""
         if rows and self._same_step:
             finals = [{k: v[row].copy() for k, v in self._observations.items()} for row in rows]
             values = [next(iter(f.values())) if len(f) == 1 else f for f in finals]
@@ -307,7 +308,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             self._due[rows] = True
 
     def _apply_resets(self) -> None:
-        """Shows the first observations of the episodes that have begun."""
+        """Stores the first observations of the episodes that have begun."""
         for rows, starts, frame in self._shown_resets:
             self._referee.reset(rows, starts, frame)
             for key, array in self._observations.items():
@@ -321,13 +322,13 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._shown_resets.clear()
 
     def _on_failure(self, event: Event) -> None:
-        """Ends the episodes of a game that failed; its slots are reset on its successor."""
+        """Ends the episodes of a game that failed; its slots are reset on its replacement."""
         instance, rows = event.instance, self._rows(event.instance)
         self._last_reason = event.reason
         self._stepping.discard(instance)
         self._resetting.pop(instance, None)
         if not event.replaced:
-            self._bury(instance, event.reason)
+            self._drop(instance, event.reason)
             return
         self._launching.add(instance)
         active = np.flatnonzero(self._referee.active[rows]) + rows.start
@@ -344,8 +345,8 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             self._inform("lost", rows, [True] * len(rows))
             self._inform("reason", rows, [reason] * len(rows))
 
-    def _bury(self, instance: int, reason: str) -> None:
-        """A game that cannot be replaced: its slots are truncated at every call from now on."""
+    def _drop(self, instance: int, reason: str) -> None:
+        """Marks a game that cannot be replaced; its slots are truncated in every later call."""
         self._dead.add(instance)
         self._last_reason = reason
         rows = list(range(self.num_envs)[self._rows(instance)])
@@ -372,7 +373,6 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         remove_workdir(self._workdir)
 
 
-def _without_rests(options: PoolOptions | None) -> PoolOptions:
-    """Whoever steps from outside is told once that a game is gone, and does not get it back."""
-    options = options or PoolOptions()
-    return replace(options, supervision=replace(options.rules, quarantine_s=None))
+def _without_quarantine(host: HostConfig | None) -> HostConfig:
+    """A caller that steps is told once that a game failed, and it does not come back."""
+    return (host or HostConfig()).model_copy(update={"quarantine_s": None})

@@ -7,6 +7,11 @@ Exit status: 0 every check passed, 2 the input is wrong, 3 a check failed.
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
+
 import argparse
 import json
 import sys
@@ -16,6 +21,7 @@ from typing import Any
 from rollout.config import build_plugin, parse_set
 from rollout.errors import ConfigError, ContractError, InputError
 from rollout.registry import names
+from rollout.signals import interruptible, leave
 from rollout.testing import check_bridge
 
 PASSED, BAD_INPUT, FAILED = 0, 2, 3
@@ -84,4 +90,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(interruptible(main))

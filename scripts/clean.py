@@ -2,18 +2,23 @@
 
     python scripts/clean.py --dry-run
 
-Games, temporary folders and shared memory of which the owner is dead; whatever belongs to a run
+Games and temporary folders whose owner is dead; whatever belongs to a run
 that lives, to another user or to another container is left alone. Every run does the same when it
 starts. Exit status: 0, whether or not there was something.
 """
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
+
 import argparse
-import sys
 from collections.abc import Sequence
 
 from rollout.host.processes import sweep_orphans
+from rollout.signals import interruptible, leave
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,7 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     counts = (
         _count(len(swept.processes), "process", "processes"),
         _count(len(swept.folders), "folder", "folders"),
-        _count(len(swept.segments), "segment of shared memory", "segments of shared memory"),
     )
     print(("would end and remove " if dry_run else "ended and removed ") + ", ".join(counts))
     return 0
@@ -43,4 +47,4 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(interruptible(main))

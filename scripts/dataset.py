@@ -6,6 +6,11 @@ Exit status: 0 fine, 2 bad input, 3 the dataset has findings.
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
+
 import argparse
 import sys
 from collections import Counter
@@ -23,6 +28,7 @@ from rollout.data import (
 )
 from rollout.data.replay import images_of
 from rollout.errors import DatasetError, InputError
+from rollout.signals import interruptible, leave
 
 
 def info(args: argparse.Namespace) -> int:
@@ -155,4 +161,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(interruptible(main))

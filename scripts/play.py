@@ -7,7 +7,11 @@ every key, F10 quits. Other games get keys of their own; `policy.keys` changes a
 
 from __future__ import annotations
 
-import sys
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
+
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +32,7 @@ from rollout.config import (
     WandbConfig,
     key,
 )
+from rollout.signals import leave
 
 HUMAN = "human"
 
@@ -87,4 +92,4 @@ def play(config: PlayConfig, session: Session) -> str | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(play, PlayConfig, "Lets a person play a task in a window, and records it."))
+    leave(main(play, PlayConfig, "Lets a person play a task in a window, and records it."))

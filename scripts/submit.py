@@ -1,8 +1,12 @@
 """Sends a command to a Ray cluster as a job, follows it, and ends with its exit status."""
 
-import sys
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
 
 from rollout.cluster.submit import run
+from rollout.signals import leave
 
 if __name__ == "__main__":
-    sys.exit(run())
+    leave(run())

@@ -1,13 +1,17 @@
 """Trains on more and more states and shows how the gap to held-out states closes."""
 
-import sys
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
 
 from rollout.cli import main
-from rollout.evaluate.experiment import sweep
-from rollout.evaluate.sweep_config import SweepConfig
+from rollout.signals import leave
+from rollout.sweep.config import SweepConfig
+from rollout.sweep.sweep import sweep
 
 if __name__ == "__main__":
-    sys.exit(
+    leave(
         main(
             sweep,
             SweepConfig,

@@ -1,12 +1,16 @@
-"""Trains a policy by PPO, on one machine or a Ray cluster."""
+"""Trains a policy, on one machine or a Ray cluster."""
 
 from __future__ import annotations
 
-import sys
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
 
 from rollout.cli import main
+from rollout.signals import leave
 from rollout.train.config import TrainConfig
 from rollout.train.train import train
 
 if __name__ == "__main__":
-    sys.exit(main(train, TrainConfig, "Trains a policy by PPO on RLlib, in columns."))
+    leave(main(train, TrainConfig, "Trains a policy."))

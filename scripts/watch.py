@@ -7,19 +7,28 @@ Ctrl-C leaves; the job never notices. Exit status: 0, or 2 if there is no run in
 
 from __future__ import annotations
 
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
+
 import argparse
 import io
 import math
 import os
-import shutil
+import signal
 import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+from rich.live import Live
+
 from rollout.errors import InputError
 from rollout.observe.look import look_at
-from rollout.observe.view import CLEAR, render
+from rollout.observe.view import screen
+from rollout.signals import Stopped, interruptible, leave
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,29 +36,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a log may hold what a terminal cannot show
-    terminal = sys.stdout.isatty()
+    console = Console(highlight=False)
     try:
-        while True:
-            look = look_at(args.run_dir)
-            size = shutil.get_terminal_size()
-            text = render(
-                look,
-                width=size.columns,
-                height=size.lines - 1 if terminal else None,
-                color=terminal and "NO_COLOR" not in os.environ,
-            )
-            print((CLEAR if terminal and not args.once else "") + text, flush=True)
-            if args.once or look.ended:
-                return 0
-            threading.Event().wait(args.every)
+        if console.is_terminal and not args.once:
+            _watch(console, args.run_dir, args.every)
+        else:
+            _print(console, args.run_dir, args.every, once=args.once)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        if isinstance(error, Stopped) and error.signum != signal.SIGINT:
+            raise
         return 0
-    except BrokenPipeError:  # whoever reads has had enough, e.g. head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nor is anything flushed
+    except BrokenPipeError:  # the reader closed the pipe, e.g. head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is flushed
         return 0
+    return 0
+
+
+def _watch(console: Console, folder: Path, every_s: float) -> None:
+    """Shows the job on the terminal until it ends."""
+    look = look_at(folder)
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+        while True:
+            live.update(screen(look, console, height=console.height), refresh=True)
+            if look.ended:
+                return
+            threading.Event().wait(every_s)
+            look = look_at(folder)
+
+
+def _print(console: Console, folder: Path, every_s: float, *, once: bool) -> None:
+    """Prints the job, again and again until it ends."""
+    while True:
+        look = look_at(folder)
+        with console.capture() as captured:
+            console.print(screen(look, console))
+        print(captured.get(), end="", flush=True)
+        if once or look.ended:
+            return
+        threading.Event().wait(every_s)
 
 
 def _seconds(text: str) -> float:
@@ -75,4 +102,4 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    leave(interruptible(main))

@@ -5,7 +5,7 @@ import re
 
 from hypothesis import HealthCheck, settings
 
-# Hermetic: no token file in the user's home, no twenty-second wait for one. Before anything
+# Isolated: no token file in the user's home, no twenty-second wait for one. Before anything
 # imports Ray, which reads it once.
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 os.environ.setdefault("WANDB_MODE", "disabled")
@@ -16,16 +16,19 @@ os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
 # Tests call the parts of blockworld's compiled code, not only its entry points.
 os.environ.setdefault("GAMUT_CALL_INNER", "1")
 
-# How fast examples come says how busy the machine is, nothing about what is tested.
+# The speed of examples depends on the load of the machine, not on the tested code.
 settings.register_profile("gamut", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gamut")
 
 _MARKS = re.compile(r"^pytestmark = (\[\n.*?^\]|[^\n]*)", re.MULTILINE | re.DOTALL)
+_LEFT_OUT = re.compile(r"not (\w+)")
 
 
 def pytest_ignore_collect(collection_path, config):
-    """Leaves out modules that ``make unit`` would only import to deselect all of them."""
-    if collection_path.suffix != ".py" or "not heavy" not in config.option.markexpr:
+    """Leaves out modules that would only be imported to deselect all of them, by every worker."""
+    terms = [_LEFT_OUT.fullmatch(term) for term in config.option.markexpr.split(" and ")]
+    if collection_path.suffix != ".py" or not all(terms):
         return None
+    left_out = re.compile(rf"\.({'|'.join(term[1] for term in terms)})\b")
     marks = _MARKS.search(collection_path.read_text())
-    return True if marks and ".heavy" in marks[1] else None
+    return True if marks and left_out.search(marks[1]) else None

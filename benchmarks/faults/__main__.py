@@ -2,8 +2,8 @@
 
     python -m benchmarks.faults [--only NAME ...] [--seconds 600] [--keep] [--save]
 
-``--seconds`` is how long crashing games play. Rows that were run before are kept in
-``benchmarks/results/faults.json`` with the date of each; ``--save`` writes the table of all.
+``--seconds`` is how long crashing games play. Earlier rows are kept in
+``benchmarks/results/faults.json`` with their dates; ``--save`` writes the table of all.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def rows(seconds: float) -> dict[str, Callable[[Path], Row]]:
 
 
 def run(name: str, row: Callable[[Path], Row], *, keep: bool) -> dict[str, Any]:
-    """Returns what became of a row; whatever goes wrong in it is told in the table."""
+    """Returns the result of a row; the table reports anything that goes wrong."""
     folder = Path(tempfile.mkdtemp(prefix="gf-", dir="/tmp"))
     began = time.monotonic()
     try:
@@ -87,7 +87,7 @@ def main() -> None:
     known = json.loads(args.store.read_text()) if args.store.exists() else {}
     for name in args.only or every:
         row = run(name, every[name], keep=args.keep)
-        # Another may have stored a row meanwhile.
+        # Another process may have stored a row meanwhile.
         known = json.loads(args.store.read_text()) if args.store.exists() else known
         known[name] = row
         cells = Row(**{k: known[name][k] for k in _FIELDS}).cells()

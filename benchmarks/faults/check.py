@@ -1,12 +1,12 @@
-"""What must hold after every fault, and the row that says so.
+"""What must hold after every fault, and the row of the table that results.
 
 - The run ended with status 0, or with 3 and everything saved.
-- The dataset holds as many finished episodes as the run reports, each once; after status 0 exactly
-  those of the schedule.
+- The dataset contains as many finished episodes as the run reports, each once; after status 0
+  exactly those of the schedule.
 - ``scripts/dataset.py doctor`` finds nothing.
-- Ten seconds after the end no process, folder or shared memory of the run's games is left; where a
-  session was killed with its Ray, no process ten seconds after that.
-- The log tells the cause.
+- Ten seconds after the end no process or folder of the run's games is left; where a session was
+  killed with its Ray, no process ten seconds after that.
+- The log states the cause.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from pathlib import Path
 from benchmarks.faults.runs import ROOT, Run, pause
 from rollout.data import Dataset
 from rollout.data.tables import read_table
-from rollout.host.processes import OWNER_FILE, sweep_orphans
+from rollout.host.processes import OWNER_FILE
 
-LIMIT_S = 10.0  # that leftovers may take to go
+LIMIT_S = 10.0  # in which leftovers may disappear
 
 
 @dataclass
@@ -34,10 +34,10 @@ class Row:
 
     Attributes:
         fault: its name.
-        injected: what was done, how often, for how long.
-        held: what was counted.
-        ended: status of each session.
-        wrong: what did not hold.
+        injected: the fault, how often, for how long.
+        held: the counts that were checked.
+        ended: exit status of each session.
+        wrong: the conditions that did not hold.
     """
 
     fault: str
@@ -66,10 +66,10 @@ def checked(
     Args:
         run: the run.
         fault: name of the row.
-        injected: what was done to it.
-        cause: regular expression that some line of its log must match; empty where the run is
-            to notice nothing.
-        note: more that was counted.
+        injected: the fault.
+        cause: regular expression that some line of its log must match; empty where the run should
+            notice nothing.
+        note: further counts.
         before: what ``left_after`` found when its driver was killed.
     """
     wrong = [f"left after the kill: {each}" for each in before or ()]
@@ -98,7 +98,7 @@ def _status(number: int) -> str:
 
 
 def _telling(run: Run, cause: str) -> list[str]:
-    """Lines of the log that tell a cause; where there is none, of what was said beside it."""
+    """Lines of the log that state a cause; if there are none, what else was logged."""
     for text in (run.log(), run.said.read_text(errors="replace")):
         if told := [line for line in text.splitlines() if re.search(cause, line)]:
             return told
@@ -153,7 +153,7 @@ _KEYS = ("player", "set", "actions", "state", "repeat")
 
 
 def leftovers(run: Run) -> list[str]:
-    """Returns what is left of a run's games when they have had time to go."""
+    """Returns what is left of a run's games after a while."""
     end = time.monotonic() + LIMIT_S
     while (left := _left(run)) and time.monotonic() < end:
         pause(0.2)
@@ -166,9 +166,8 @@ def left_after(run: Run) -> list[str]:
 
 
 def _left(run: Run) -> list[str]:
-    # Without the folders of this machine, for the table is kept.
+    # Without folder names of this machine, because the table is published.
     here = f"{Path.cwd()}/"
     found = [f"process: {each.command.replace(here, '')}" for each in run.marked()]
     found += [f"folder {path.parent}" for path in run.temporary.glob(f"gamut-*/{OWNER_FILE}")]
-    dead = sweep_orphans(dry_run=True, temporary=run.temporary)
-    return found + [f"shared memory {path}" for path in dead.segments]
+    return found

@@ -1,8 +1,8 @@
 """The row in which the wall clock jumps, and the monotonic clock does not.
 
-Nobody may move the clock of a machine that others use, so a small library is put before libc's in
-the driver and in all that it starts: it adds the seconds in a file to what the wall clock says.
-(libfaketime 0.9.10 was tried; with Python 3.11 it makes ``time.sleep`` fail.)
+The clock of a shared machine must not be changed, so a small library is loaded before libc in the
+driver and all its child processes: it adds the seconds in a file to the wall clock. (libfaketime
+0.9.10 was tried; with Python 3.11 it makes ``time.sleep`` fail.)
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def _library(folder: Path) -> Path:
 
 
 def _set(clock: Path, seconds: int) -> None:
-    with clock.open("r+b") as file:  # in place: it is mapped
+    with clock.open("r+b") as file:  # in place: the file is mapped
         file.write(struct.pack("@l", seconds))
 
 
 def jump(folder: Path) -> Row:
-    """One hour on, two back, one on, for the driver, all of its Ray and its games."""
+    """One hour forward, two back, one forward, for the driver, all of its Ray and its games."""
     clock = folder / "clock"
     clock.write_bytes(struct.pack("@l", 0))
     env = {"LD_PRELOAD": str(_library(folder)), "GAMUT_CLOCK": str(clock)}

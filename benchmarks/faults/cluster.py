@@ -1,7 +1,7 @@
-"""Two Ray nodes of our own on this machine, for tests and benchmarks that hurt them.
+"""Two Ray nodes on this machine, for tests and benchmarks that inject faults into them.
 
-They listen on ports of their own and have folders of their own. They are ended by their process
-trees, never by ``ray stop``, which would end every Ray of the machine.
+They have separate ports and folders. They are ended by their process trees, never by ``ray stop``,
+which would end every Ray of the machine.
 """
 
 import contextlib
@@ -30,11 +30,11 @@ NODE_PORTS = (
     "--metrics-export-port",
 )
 UP = "Ray runtime started"
-START_S = 120.0  # for a node to come up, on a machine that does much else
+START_S = 120.0  # for a node to start, on a busy machine
 
 
 PORTS_OF_OURS = range(20_000, 32_000)
-"""Below those that the kernel hands out: one of them might be taken before a node listens there."""
+"""Below those that the kernel assigns: one of them might be taken before a node listens there."""
 
 
 def free_ports(number):
@@ -50,7 +50,7 @@ def free_ports(number):
 
 
 def kill_all(processes, signum=signal.SIGKILL):
-    """Sends a signal to processes, as nearly at once as can be; returns how many were there."""
+    """Sends a signal to processes, as simultaneously as possible; returns their number."""
     sent = 0
     for each in processes:
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -60,7 +60,7 @@ def kill_all(processes, signum=signal.SIGKILL):
 
 
 def tree_of(pid):
-    """Returns a process and everything below it; nothing if it has gone."""
+    """Returns a process and all its descendants; empty if it has gone."""
     try:
         process = psutil.Process(pid)
         return [process, *process.children(recursive=True)]
@@ -69,7 +69,7 @@ def tree_of(pid):
 
 
 def named(processes, word):
-    """Returns those of the processes whose name or command has a word in it."""
+    """Returns the processes whose name or command contains a word."""
     found = []
     for each in processes:
         with contextlib.suppress(psutil.Error):
@@ -81,7 +81,7 @@ def named(processes, word):
 class Networks:
     """Two network namespaces, each with one address, and a bridge between them that can be cut.
 
-    The cut is silent: nobody is told, packets are lost. Needs the rights of root.
+    The cut is silent: packets are lost without an error. Needs root.
     """
 
     def __init__(self):
@@ -90,7 +90,7 @@ class Networks:
 
     @staticmethod
     def why_not():
-        """Returns why there can be none here; empty if there can."""
+        """Returns why it is not available here; empty if it is."""
         missing = [each for each in ("ip", "bridge", "nsenter") if shutil.which(each) is None]
         if missing:
             return f"the commands {', '.join(missing)} are missing"
@@ -127,11 +127,11 @@ class Networks:
             _run(*f"ip -n {switch} link set {port} up".split())
 
     def inside(self, number):
-        """Returns the words before a command that is to run in a namespace."""
+        """Returns the prefix of a command that runs it in a namespace."""
         return ["nsenter", f"--net=/run/netns/{self._names[number]}", "--"]
 
     def cut(self):
-        """Loses every packet between the two from now on."""
+        """Drops every packet between the two from now on."""
         self._state(0)
 
     def heal(self):
@@ -151,7 +151,7 @@ def _run(*command):
 
 
 class RayNode:
-    """One node, i.e. one ``ray start --block`` and everything below it."""
+    """One node, i.e. one ``ray start --block`` and its descendants."""
 
     def __init__(self, command, folder, env):
         self.log = folder / "node.log"
@@ -181,7 +181,7 @@ class RayNode:
 
     @property
     def whole(self):
-        """Whether it runs, raylet and all."""
+        """Whether it runs, including its raylet."""
         return self.process.poll() is None and any(p.name() == "raylet" for p in self.tree())
 
     @property
@@ -194,7 +194,7 @@ class RayNode:
         return named(named(self.tree(), "ray::"), word)
 
     def close(self):
-        """Ends it: politely, then not."""
+        """Ends it, first by SIGTERM, then by SIGKILL."""
         tree = self.tree()
         kill_all([each for each in tree if each.pid == self.process.pid], signal.SIGTERM)
         psutil.wait_procs(tree, timeout=8)
@@ -216,9 +216,9 @@ class TwoNodes:
     Args:
         networks: namespaces for the two, so that the network between them can be cut.
         dashboard: whether the head takes jobs.
-        cpus: processors that each says it has.
-        resources: what else each has, as JSON.
-        env: more environment for both.
+        cpus: processors that each declares.
+        resources: further resources of each, as JSON.
+        env: additional environment variables of both.
 
     Attributes:
         address: of the head, for ``ray.address``.
@@ -236,7 +236,7 @@ class TwoNodes:
         self.head = self.second = None
 
     def __enter__(self):
-        # Sockets of Ray allow no long paths.
+        # Ray's sockets need short paths.
         self._folder = Path(tempfile.mkdtemp(prefix="gn-", dir="/tmp"))
         names = (*HEAD_PORTS, *NODE_PORTS)
         ports = dict(zip(names, free_ports(len(names)), strict=True))
@@ -256,7 +256,7 @@ class TwoNodes:
         return self
 
     def mend(self):
-        """Starts what does not run: at first both, later what was killed."""
+        """Starts the nodes that do not run: at first both, later those that were killed."""
         if self.head is None or not self.head.whole:
             self.close()
             self.head = self._start(0, *self._head)
@@ -283,7 +283,7 @@ class TwoNodes:
 
     @property
     def inside(self):
-        """Words before the command of a driver, so that it runs beside the head."""
+        """Prefix of the command of a driver, so that it runs beside the head."""
         return [] if self._networks is None else self._networks.inside(0)
 
     def tree(self):

@@ -41,7 +41,7 @@ def both_play(cluster: TwoNodes) -> bool:
 
 
 def raylet(folder: Path) -> Row:
-    """The raylet of the second node; all that ran there goes with it."""
+    """The raylet of the second node; everything that ran there ends with it."""
     with TwoNodes(env={"TMPDIR": str(folder / "t")}) as cluster:
         run = _run_on(cluster, folder, BIG)
         run.begin()
@@ -55,7 +55,7 @@ def raylet(folder: Path) -> Row:
             run,
             "the raylet of the second of two nodes",
             "kill -9, once" if not stayed else "kill -9 did not end it",
-            cause=r"host \d+ died",
+            cause=r"host \d+ failed",
         )
 
 
@@ -77,7 +77,7 @@ def whole_cluster(folder: Path) -> Row:
         return checked(
             run,
             "all at once: driver, both raylets, GCS, all workers",
-            f"kill -9 of {killed} processes; {before} episodes were on the disk",
+            f"kill -9 of {killed} processes; {before} episodes were on disk",
             cause="",
             before=gone,
         )
@@ -107,7 +107,7 @@ def _cut(
 
 
 def _end_of(hosts: list[psutil.Process]) -> str:
-    """Says how soon the hosts that were given up ended, once they could be told."""
+    """Reports how soon the abandoned hosts ended, once the network was back."""
     began = time.monotonic()
     _, stayed = psutil.wait_procs(hosts, timeout=60)
     if stayed:
@@ -116,18 +116,18 @@ def _end_of(hosts: list[psutil.Process]) -> str:
 
 
 def network_cut(folder: Path) -> Row:
-    """A cut that is over before Ray gives the other side up."""
+    """A cut that ends before Ray declares the other side dead."""
     return _cut(folder, "network cut between two nodes", "", {}, CUT_S, 1200)
 
 
 def network_cut_and_declared_dead(folder: Path) -> Row:
-    """A cut that Ray takes for the death of the node.
+    """A cut after which Ray declares the node dead.
 
-    The run is long enough to see the network back: until then nobody can tell the far side that it
-    has been given up, and its games run until its Ray gives up the head, after a minute.
+    The run is long enough for the network to return: until then the far side cannot know that it
+    was abandoned, and its games run until its Ray declares the head dead, after a minute.
     """
     fault = "network cut, the node is declared dead after 10 s"
-    return _cut(folder, fault, r"host \d+ died", HASTY, CUT_S, 4800)
+    return _cut(folder, fault, r"host \d+ failed", HASTY, CUT_S, 4800)
 
 
 def job(folder: Path) -> Row:

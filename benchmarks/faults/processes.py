@@ -23,7 +23,7 @@ KILLS = 5
 def _kill_now_and_then(
     run: Run, victims: Callable[[], list[psutil.Process]], times: int, first: int
 ) -> int:
-    """Kills a random victim, waits for more episodes, and so on; returns how many it killed."""
+    """Kills a random victim, waits for more episodes, and repeats; returns the number of kills."""
     rng, killed = random.Random(0), 0
     for number in range(times):
         run.until(first * (number + 1))
@@ -57,7 +57,7 @@ def _killed(
 
 
 def one_game(folder: Path) -> Row:
-    """A game itself."""
+    """The process of a game."""
     return _killed(folder, "a game", lambda run: run.games(), cause="killed by SIGKILL", times=10)
 
 
@@ -69,7 +69,7 @@ def one_grandchild(folder: Path) -> Row:
 
 def host_actor(folder: Path) -> Row:
     """The Ray worker in which games are played."""
-    cause = r"host \d+ died"
+    cause = r"host \d+ failed"
     return _killed(folder, "a host actor", lambda run: run.workers("OneThreadHost"), cause=cause)
 
 
@@ -86,7 +86,7 @@ def evaluation_actor(folder: Path) -> Row:
         folder,
         "an evaluation actor",
         lambda run: run.workers("OneThreadHost"),
-        cause=r"host \d+ died",
+        cause=r"host \d+ failed",
         settings=settings,
         script="evaluate",
         times=3,
@@ -94,19 +94,19 @@ def evaluation_actor(folder: Path) -> Row:
 
 
 def inference_actor(folder: Path) -> Row:
-    """The Ray worker in which the policy decides for all."""
+    """The Ray worker in which the policy chooses actions for all hosts."""
     return _killed(
         folder,
         "the inference actor",
-        lambda run: run.workers("PolicyServer"),
-        cause="inference actor 0 was restarted",
+        lambda run: run.workers("InferenceServer"),
+        cause="inference actor 0 failed",
         settings={"inference": {"actors": 1, "restarts": 20}},
         times=3,
     )
 
 
 def recorder(folder: Path) -> Row:
-    """The process that records, while a journal is open; the one it leaves is then cut short."""
+    """The process that records, while a journal is open, which is then truncated."""
     run = Run(folder, {"recording": {"fsync": "episode"}})
     cut = 0
     for number in range(3):
@@ -115,13 +115,13 @@ def recorder(folder: Path) -> Row:
         journals = sorted((run.output / "dataset").glob("journal/*"))
         before = run.finished()
         run.kill_driver()
-        # A process that dies in a write leaves half a row behind its last whole one.
+        # A process that dies during a write leaves half a row after its last complete one.
         if journals and journals[-1].exists() and not run.finished() < before:
             with journals[-1].open("ab") as file:
                 file.write(b"\xff\xff\xff\xff\x10\x00")
             cut += 1
         if run.finished() < before:
-            raise AssertionError(f"{before} episodes were on the disk, {run.finished()} are left")
+            raise AssertionError(f"{before} episodes were on disk, {run.finished()} are left")
     run.begin()
     run.end()
     injected = f"kill -9 with a journal open, 3 times; {cut} of these journals end in half a row"
@@ -129,7 +129,7 @@ def recorder(folder: Path) -> Row:
 
 
 def driver(folder: Path) -> Row:
-    """The driver alone; the Ray that it started has to notice."""
+    """The driver alone; its Ray has to notice."""
     run = Run(folder, {})
     outlived: list[str] = []
     for number in range(3):
@@ -145,7 +145,7 @@ def driver(folder: Path) -> Row:
 
 
 def everything(folder: Path) -> Row:
-    """The driver, its Ray and all workers, in the same moment."""
+    """The driver, its Ray and all workers, at the same moment."""
     run, killed = Run(folder, {}), []
     for number in range(3):
         run.begin()
@@ -182,7 +182,7 @@ def hang(phase: str) -> Callable[[Path], Row]:
         run.begin()
         run.end()
         told = ", ".join(f"{k}={v}" for part in settings.values() for k, v in part.items())
-        # A game that hangs in its close is killed in the background; nobody waits for it.
+        # A game that hangs in its close is killed in the background; nothing waits for it.
         cause = "" if phase == "close" else f"(no answer to {phase}|did not come up)"
         figures = json.loads((run.output / "metrics.jsonl").read_text().splitlines()[-1])
         counts = {k: figures[f"restarts/{k}"] for k in ("failed", "recycled")}
@@ -202,7 +202,7 @@ def crashing(folder: Path, seconds: float) -> Row:
         "bridge": merged(bridge, {"start_deadline_s": 120.0}),
         "instances": 32,
         "episodes": 64,
-        "host": {"boots": 2, "spares": 1, "restarts": 10**6, "retries": 1000},
+        "host": {"concurrent_launches": 2, "spares": 1, "restarts": 10**6, "retries": 1000},
         "fragment": {"seconds": 2.0},
     }
     run = Run(folder, settings)
@@ -220,11 +220,11 @@ def crashing(folder: Path, seconds: float) -> Row:
     return checked(run, "crashes, for long", injected, cause="(killed by SIG|exit code)")
 
 
-LONG_FACTOR = 5.0  # a rate that was measured on few episodes may be so much too high
+LONG_FACTOR = 5.0  # allowance: a rate measured on few episodes may be this much too high
 
 
 def leak(folder: Path) -> Row:
-    """Games that take more and more memory."""
+    """Games that use more and more memory."""
     settings = {
         "bridge": {"leak_bytes": 3_000_000, "step_latency": 0.05},
         "host": {"memory_mb": 160},
@@ -243,4 +243,4 @@ def leak(folder: Path) -> Row:
     run.end()
     note = f"the biggest game had {highest:.0f} MB; memory is looked at every 5 s"
     injected = "3 MB leaked in every step, cap 160 MB"
-    return checked(run, "leak to the cap", injected, cause="over its cap of 160 MB", note=note)
+    return checked(run, "leak to the cap", injected, cause="over the limit of 160 MB", note=note)

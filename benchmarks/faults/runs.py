@@ -1,4 +1,4 @@
-"""One run of a script: begun, hurt, continued."""
+"""One run of a script: started, disturbed, resumed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rollout.errors import DatasetError
 from rollout.host.processes import MarkedProcess, marked_processes
 
 ROOT = Path(__file__).resolve().parents[2]
-LONG_S = 600.0  # longest wait for anything, on a machine that does much else
+LONG_S = 600.0  # longest wait for anything, on a busy machine
 
 BASE: dict[str, Any] = {
     "bridge": {
@@ -52,7 +52,7 @@ def merged(base: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S) -> Any:
-    """Waits until a condition holds and returns its value; says what was waited for if not."""
+    """Waits until a condition holds and returns its value; the error names the condition."""
     pause, end = threading.Event(), time.monotonic() + seconds
     while not (value := condition()):
         if time.monotonic() > end:
@@ -62,19 +62,19 @@ def wait_until(condition: Callable[[], Any], what: str, seconds: float = LONG_S)
 
 
 def pause(seconds: float) -> None:
-    """Lets things go on for a while."""
+    """Lets the run continue for a while."""
     threading.Event().wait(seconds)
 
 
 class Run:
-    """A run directory and the script that works on it, session after session.
+    """A run directory and the script that works on it, session by session.
 
     Args:
-        folder: for everything of the run; its path must be short, since Ray has sockets in it.
+        folder: for all files of the run; its path must be short, since Ray has sockets in it.
         settings: keys that differ from ``BASE``.
         script: ``collect`` or ``evaluate``.
-        env: environment of the driver, beside what it needs.
-        inside: words before its command.
+        env: additional environment variables of the driver.
+        inside: prefix of its command.
         output: run directory; by default one in the folder.
     """
 
@@ -116,7 +116,7 @@ class Run:
             )
 
     def end(self, seconds: float = LONG_S) -> int:
-        """Waits for the end of a session and returns its status; kills it if it does not come."""
+        """Waits for the end of a session and returns its status; kills it after the timeout."""
         assert self.driver is not None
         try:
             status = self.driver.wait(timeout=seconds)
@@ -127,7 +127,7 @@ class Run:
         return status
 
     def kill_driver(self) -> list[str]:
-        """Kills the driver alone; returns what of its own Ray outlived it by 15 s, and ends it."""
+        """Kills the driver alone; returns what of its Ray is left after 15 s, and ends it."""
         assert self.driver is not None
         below = self.tree()[1:]
         self.driver.kill()
@@ -138,21 +138,21 @@ class Run:
         return names
 
     def tree(self) -> list[psutil.Process]:
-        """Returns the driver and everything below it: with a Ray of its own, all of that."""
+        """Returns the driver and its descendants, including its own Ray."""
         return [] if self.driver is None else tree_of(self.driver.pid)
 
     @property
     def alive(self) -> bool:
-        """Whether a session is going on."""
+        """Whether a session is in progress."""
         return self.driver is not None and self.driver.poll() is None
 
     def tail(self) -> str:
-        """Returns the last that was said."""
+        """Returns the end of its output."""
         return "\n".join(self.said.read_text(errors="replace").splitlines()[-15:])
 
     @property
     def run_id(self) -> str:
-        """The mark of its games; empty before it has begun."""
+        """The mark of its games; empty before they exist."""
         about = self.output / "run.json"
         return str(json.loads(about.read_text())["run_id"]) if about.exists() else ""
 
@@ -162,17 +162,17 @@ class Run:
         return [each for each in marked_processes() if run and each.run == run]
 
     def games(self, *, children: bool = False) -> list[psutil.Process]:
-        """Returns its games, or the children of these."""
+        """Returns its games, or their children."""
         found = [psutil.Process(p.pid) for p in self.marked() if "chaos/game.py" in p.command]
         numbers = {each.pid for each in found}
         return [each for each in found if (each.ppid() in numbers) == children]
 
     def workers(self, word: str) -> list[psutil.Process]:
-        """Returns the workers of its own Ray with a word in their title."""
+        """Returns the workers of its own Ray whose title contains a word."""
         return named(named(self.tree(), "ray::"), word)
 
     def finished(self) -> int:
-        """Returns how many episodes are on the disk."""
+        """Returns how many episodes are on disk."""
         if self.script == "evaluate":
             journal = self.output / "episodes.jsonl"
             return journal.read_bytes().count(b"\n") if journal.exists() else 0
@@ -180,10 +180,10 @@ class Run:
             with Dataset(self.output / "dataset") as dataset:
                 return len(dataset.finished().episodes)
         except DatasetError:
-            return 0  # it has not begun
+            return 0  # no dataset yet
 
     def until(self, episodes: int, seconds: float = LONG_S) -> None:
-        """Waits until so many episodes are on the disk, or the session has ended."""
+        """Waits until that many episodes are on disk, or the session has ended."""
         wait_until(
             lambda: not self.alive or self.finished() >= episodes,
             f"{episodes} finished episodes\n{self.tail() if self.said.exists() else ''}",
@@ -191,10 +191,10 @@ class Run:
         )
 
     def log(self) -> str:
-        """Returns what the run wrote into its log."""
+        """Returns the run's log."""
         path = self.output / "run.log"
         return path.read_text(errors="replace") if path.exists() else ""
 
     def summary(self) -> dict[str, Any]:
-        """Returns what the run says at its end."""
+        """Returns the summary that the run prints at its end."""
         return dict(json.loads((self.output / "summary.json").read_text()))

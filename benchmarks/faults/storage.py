@@ -1,4 +1,4 @@
-"""Rows in which the disk is full, or what is on it is damaged."""
+"""Rows in which the disk is full, or its files are damaged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SMALL, _LARGE = "3m", "200m"
 
 
 def disk_full(folder: Path) -> Row:
-    """The disk of the run directory fills up while it records; later there is room again."""
+    """The disk of the run directory fills up while it records; later space is freed."""
     disk = folder / "d"
     disk.mkdir()
     _mount("-t", "tmpfs", "-o", f"size={_SMALL}", "tmpfs", str(disk))
@@ -52,7 +52,7 @@ def _mount(*arguments: str) -> None:
 
 
 def damage(folder: Path) -> Row:
-    """A shard that is cut off and one with a flipped bit; ``repair`` and ``--resume`` mend it."""
+    """A truncated shard and one with a flipped bit; ``repair`` and ``--resume`` restore them."""
     run = Run(folder, {"episodes": 40, "actors": 0, "bridge": {"step_latency": 0.0}})
     for number in range(1, 6):  # each session closes a shard
         run.settings["episodes"] = 40 * number

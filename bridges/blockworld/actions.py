@@ -1,12 +1,12 @@
-"""The action layouts: what a policy chooses from, and the controls that each choice stands for.
+"""The action layouts: what a policy chooses from, and the controls that each choice sets.
 
-``human`` is keys and mouse as VPT and MineStudio have them: 20 keys, and a camera of 11 x 11 bins
-that lie closer together near zero (mu-law). ``human_flat`` is the same in two numbers, MineStudio's
-agent space, so that a policy trained there reads and writes it unchanged. ``compact`` is one of
-twenty named actions, for small policies and tests.
+``human`` is keyboard and mouse as in VPT and MineStudio: 20 keys, and a camera of 11 x 11 bins that
+are denser near zero (mu-law). ``human_flat`` is the same in two numbers, MineStudio's agent space,
+so that a policy trained there can be used unchanged. ``compact`` is one of twenty named actions,
+for small policies and tests.
 
-Keys are levels, not presses: an attack held over many steps digs on, and strikes once. ``compact``
-cannot let go of a key without spending a step, so its controls carry ``world.AUTO_CLICK``.
+Keys are levels, not presses: an attack held over many steps continues to dig, and strikes once.
+``compact`` cannot release a key without spending a step, so its controls set ``world.AUTO_CLICK``.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ KEYS = (
 
 CAMERA_BINS = 11
 CAMERA_MOST = 10.0
-"""Degrees that the camera turns at most in one step of ``human``."""
+"""Maximum degrees that the camera turns in one step of ``human``."""
 _BIN_SIZE, _MU = 2.0, 10.0
 STILL = CAMERA_BINS // 2
-"""Bin of a camera at rest."""
+"""Bin of no camera movement."""
 
 TURN = 15.0
-"""Degrees of a turn or a look of ``compact``; one cell of the cursor in a screen."""
+"""Degrees of a turn or a look of ``compact``; moves the cursor in a screen by one cell."""
 
 
 def _expanded(steps: Array) -> Array:
-    """Degrees for even steps in -10 to 10: the inverse of the mu-law."""
+    """Degrees for evenly spaced values in -10 to 10: the inverse of the mu-law."""
     share = np.abs(steps) / CAMERA_MOST
     return np.asarray(np.sign(steps) * CAMERA_MOST / _MU * ((1.0 + _MU) ** share - 1.0))
 
@@ -77,10 +77,10 @@ def camera_degrees(bins: Array) -> NDArray[np.float32]:
 
 
 class Decode(Protocol):
-    """Writes what ``columns`` choose into ``out``, ``(n,)`` of type ``world.CONTROLS``.
+    """Writes the controls of ``columns`` into ``out``, ``(n,)`` of type ``world.CONTROLS``.
 
-    ``worlds`` are the records of the same rows; only ``compact`` looks at them, for the item in
-    hand. Raises ``SpaceError`` for a value outside the space.
+    ``worlds`` are the records of the same rows; only ``compact`` uses them, for the item in hand.
+    Raises ``SpaceError`` for a value outside the space.
     """
 
     def __call__(self, columns: Mapping[str, Array], worlds: Array, out: Array) -> None:
@@ -88,7 +88,7 @@ class Decode(Protocol):
 
 
 class Encode(Protocol):
-    """Returns the columns that come nearest to keys ``(n,)`` uint32 and angles in degrees."""
+    """Returns the columns nearest to keys ``(n,)`` uint32 and angles in degrees."""
 
     def __call__(self, keys: Array, pitch: Array, yaw: Array, worlds: Array | None = None) -> Any:
         """See the class."""
@@ -96,14 +96,14 @@ class Encode(Protocol):
 
 @dataclass(frozen=True)
 class Layout:
-    """One way to act.
+    """One action layout.
 
     Attributes:
-        name: what a user calls it by.
+        name: its name in options.
         space: flat ``Dict`` of the columns.
-        names: what the values, or the places, of a column are called, for captions.
+        names: names of the values, or the places, of a column, for captions.
         decode: from columns to controls.
-        encode: from controls to columns, the nearest there are.
+        encode: from controls to the nearest columns.
         describe: one action, the columns of one row, as a short text.
     """
 
@@ -116,7 +116,7 @@ class Layout:
 
 
 def _check(name: str, values: Array, count: int) -> None:
-    # As unsigned numbers, what is negative is too large as well: one look at the column.
+    # As unsigned numbers, negative values are too large as well: one comparison is enough.
     if values.size and values.view(np.uint64).max() >= count:
         wrong = values[(values < 0) | (values >= count)].flat[0]
         raise SpaceError(f"action column {name!r}: expected 0 to {count - 1}, got {wrong}")
@@ -153,7 +153,7 @@ def _describe_human(row: Mapping[str, Any]) -> str:
 # human_flat -------------------------------------------------------------------------------------
 
 BUTTONS = 8641
-"""Size of MineStudio's ``buttons``: 8640 combinations, and the inventory alone."""
+"""Size of MineStudio's ``buttons``: 8640 combinations, and inventory alone."""
 ONLY_INVENTORY = 8640
 CAMERAS = CAMERA_BINS * CAMERA_BINS
 STILL_CAMERA = STILL * CAMERA_BINS + STILL
@@ -182,14 +182,15 @@ _FLAT_KEYS = _all_buttons()
 _FLAT_BITS = (_FLAT_KEYS.astype(np.uint32) << np.arange(len(KEYS), dtype=np.uint32)).sum(
     axis=1, dtype=np.uint32
 )
-_FLAT_TURNS = np.arange(BUTTONS) % 2 == 1  # the inventory alone, 8640, is even: it never turns
+_FLAT_TURNS = np.arange(BUTTONS) % 2 == 1  # inventory alone, 8640, is even: it never turns
 
 
 def to_flat(keys: Array, camera: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Returns ``(buttons, camera)`` of MineStudio for keys ``(n, 20)`` and bins ``(n, 2)``.
 
-    What MineStudio cannot say is settled as there: forward with back, and left with right, are
-    neither; of sprint and sneak, and of two hotbar keys, the later wins; inventory drops all else.
+    What MineStudio cannot express is resolved as there: forward with back, and left with right,
+    cancel out; of sprint and sneak, and of two hotbar keys, the later wins; inventory drops all
+    others.
     """
     held = np.asarray(keys) != 0
     forward, back, left, right = (held[:, k] for k in (_FORWARD, _BACK, _LEFT, _RIGHT))
@@ -264,7 +265,7 @@ _COMPACT: tuple[tuple[str, int, float, float], ...] = (
     ("previous_item", 0, 0.0, 0.0),  # to its left, or the last
     ("drop", world.DROP, 0.0, 0.0),
     ("inventory", world.INVENTORY, 0.0, 0.0),  # opens it; closes any screen
-    ("forward_attack", world.FORWARD | world.ATTACK, 0.0, 0.0),  # digs its way, chases
+    ("forward_attack", world.FORWARD | world.ATTACK, 0.0, 0.0),  # digs where needed, chases
 )
 COMPACT = tuple(name for name, *_ in _COMPACT)
 """The actions of ``compact`` in their order."""
@@ -273,7 +274,7 @@ _COMPACT_PITCH = np.array([pitch for *_, pitch, _ in _COMPACT], np.float32)
 _COMPACT_YAW = np.array([yaw for *_, yaw in _COMPACT], np.float32)
 _HOTBAR_BITS = world.HOTBAR_1 * ((1 << world.HOTBAR) - 1)
 
-# From the least to the most pressing: where several would do, the last one that fits is chosen.
+# In increasing priority: where several apply, the last one is chosen.
 _BY_KEYS = tuple(
     (COMPACT.index(name), keys)
     for name, keys in (
@@ -299,7 +300,7 @@ def _decode_compact(columns: Mapping[str, Array], worlds: Array, out: Array) -> 
     _check("action", action, len(COMPACT))
     out["keys"] = _COMPACT_BITS[action]
     out["pitch"], out["yaw"] = _COMPACT_PITCH[action], _COMPACT_YAW[action]
-    # Records are large: only the few that change their item are looked at.
+    # Records are large: only those of the few rows that change their item are read.
     (rows,) = np.nonzero((action == _NEXT) | (action == _PREVIOUS))
     if rows.size:
         step = np.where(action[rows] == _NEXT, 1, world.HOTBAR - 1)
@@ -308,10 +309,10 @@ def _decode_compact(columns: Mapping[str, Array], worlds: Array, out: Array) -> 
 
 
 def _encode_compact(keys: Array, pitch: Array, yaw: Array, worlds: Array | None = None) -> Columns:
-    """One action of each row: a turn beyond 7.5 degrees, else a look, else a key.
+    """One action per row: a turn of more than 7.5 degrees, else a look, else a key.
 
-    A hotbar key becomes the step towards its slot, and nothing once it is selected; it needs
-    ``worlds``, ``(n,)``, and goes before all other keys.
+    A hotbar key becomes a step towards its slot, and nothing once it is selected; it needs
+    ``worlds``, ``(n,)``, and has priority over all other keys.
     """
     keys, pitch, yaw = np.asarray(keys, np.uint32), np.asarray(pitch), np.asarray(yaw)
     action = np.zeros(len(keys), np.int64)

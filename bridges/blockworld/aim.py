@@ -1,4 +1,4 @@
-"""What the player looks at: the first block, or the first creature, along its look."""
+"""What the player aims at: the first block, or the first creature, along its look."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from bridges.blockworld.whole import whole
 from bridges.blockworld.world import HEIGHT, MAX_CREATURES, SIZE, eye_height, look
 
 STRIKE_REACH = 3.0
-"""How far a blow reaches, in blocks."""
+"""Reach of a blow, in blocks."""
 REACH = 4.5
-"""How far the hand reaches to dig, place and use, in blocks."""
+"""Reach of the hand to dig, place and use, in blocks."""
 
 _FAR = 1e30
 _MARGIN = 0.1
-"""A creature's box is grown by so much on each side before a look is held against it."""
+"""A creature's box is enlarged by this much on each side when it is aimed at."""
 _WIDEST = 2.5
-"""No part of a creature is farther from its feet than this, in blocks."""
+"""Maximum distance of any part of a creature from its feet, in blocks."""
 
 
 @inner
 def _first_crossing(start: float, step: float) -> float:
-    """Returns how far along a ray its first crossing of a plane between blocks is, on one axis."""
+    """Returns the distance along a ray to its first crossing of a block border, on one axis."""
     if step > 0.0:
         return (np.floor(start) + 1.0 - start) / step  # type: ignore[no-any-return]
     if step < 0.0:
@@ -36,11 +36,11 @@ def _first_crossing(start: float, step: float) -> float:
 def trace_block(
     w: World, x: float, y: float, z: float, dx: float, dy: float, dz: float, reach: float
 ) -> tuple[int, int, float]:
-    """Returns the first block with a shape along a ray: where it lies, its face, its distance.
+    """Returns the first block with a shape along a ray: its index, its face, its distance.
 
     Solid blocks and plants have a shape, each fills its whole cell; air and liquids have none. The
-    edge of the world stops the ray, but it is no block to aim at. The cell that the ray begins in
-    is passed over.
+    edge of the world stops the ray, but cannot be aimed at. The cell in which the ray begins is
+    skipped.
 
     Args:
         w: the world.
@@ -50,11 +50,11 @@ def trace_block(
         dx: its direction, with ``dy`` and ``dz``, a unit vector.
         dy: see ``dx``.
         dz: see ``dx``.
-        reach: how far to look, in blocks.
+        reach: maximum distance, in blocks.
 
     Returns:
-        Where the block lies, -1 for none; the face that was hit, 0 to 5 for -x, +x, -y, +y, -z, +z;
-        the distance to that face, ``reach`` if there is none.
+        The index of the block, -1 for none; the face that was hit, 0 to 5 for -x, +x, -y, +y, -z,
+        +z; the distance to that face, ``reach`` if there is none.
     """
     i, j, k = int(np.floor(x)), int(np.floor(y)), int(np.floor(z))
     step_i, step_j, step_k = 1 if dx > 0 else -1, 1 if dy > 0 else -1, 1 if dz > 0 else -1
@@ -92,7 +92,7 @@ def aim_block(w: World, reach: float) -> tuple[int, int, float]:
 
 @inner
 def _box_distance(start: float, step: float, low: float, high: float) -> tuple[float, float]:
-    """Returns where a ray enters and leaves the space between two planes of one axis."""
+    """Returns where a ray enters and leaves the range between two planes of one axis."""
     if step == 0.0:
         return (-_FAR, _FAR) if low <= start <= high else (_FAR, -_FAR)
     a, b = (low - start) / step, (high - start) / step
@@ -105,8 +105,8 @@ def creature_on_ray(
 ) -> tuple[int, float]:
     """Returns the nearest creature that a ray hits within reach, -1 for none, and its distance.
 
-    Blocks are not asked for. Boxes are 0.1 larger on each side than the bodies. A ray that begins
-    in a box hits it at distance 0. For the arguments see ``trace_block``.
+    Ignores blocks. Boxes are 0.1 larger on each side than the bodies. A ray that begins in a box
+    hits it at distance 0. For the arguments see ``trace_block``.
     """
     nearest, best = -1, reach
     for n in range(MAX_CREATURES):
@@ -131,7 +131,7 @@ def creature_on_ray(
 
 @inner
 def aim_creature(w: World, reach: float) -> tuple[int, float]:
-    """Returns the creature that the player looks at within reach, and how far it is.
+    """Returns the creature that the player looks at within reach, and its distance.
 
     It is -1, with ``reach``, if there is none or if a block is nearer.
     """

@@ -11,9 +11,9 @@ from bridges.blockworld.species import DAMAGE, SKELETON
 from bridges.blockworld.world import MAX_ARROWS, SLIM, STANDING
 
 STUCK_TICKS = 100
-"""Ticks that an arrow sticks in a block before it vanishes."""
+"""Ticks that an arrow stays in a block before it vanishes."""
 FLIGHT_TICKS = 200
-"""Ticks that an arrow flies at most."""
+"""Maximum ticks of flight of an arrow."""
 _GRAVITY, _DRAG = 0.05, 0.99
 _GROWN = 0.3  # blocks by which a body is wider for an arrow, as in Minecraft
 _MISSED = 2.0
@@ -21,9 +21,9 @@ _MISSED = 2.0
 
 @inner
 def shoot(w: World, x: float, y: float, z: float, vx: float, vy: float, vz: float) -> int:
-    """Lets an arrow fly from a point with a velocity in blocks per tick; returns its place.
+    """Shoots an arrow from a point with a velocity in blocks per tick; returns its place.
 
-    Without a free place it takes that of the oldest arrow.
+    If no place is free, it takes that of the oldest arrow.
     """
     place = 0
     for n in range(MAX_ARROWS):
@@ -42,7 +42,7 @@ def shoot(w: World, x: float, y: float, z: float, vx: float, vy: float, vz: floa
 def _span(
     start: float, move: float, low: float, high: float, first: float, last: float
 ) -> tuple[float, float]:
-    """Returns the part of a way, ``first`` to ``last``, on which one coordinate is in a range."""
+    """Returns the part of a way, ``first`` to ``last``, on which a coordinate is within a range."""
     if move == 0.0:
         return (first, last) if low <= start <= high else (_MISSED, -_MISSED)
     enter, leave = (low - start) / move, (high - start) / move
@@ -51,7 +51,7 @@ def _span(
 
 @inner
 def player_share(w: World, x: float, y: float, z: float, dx: float, dy: float, dz: float) -> float:
-    """Returns the share of a straight way at which it meets the player; 2 if it does not."""
+    """Returns the share of a straight way at which it hits the player; 2 if it does not."""
     half = SLIM * 0.5 + _GROWN
     height = CROUCHED if w.sneaking else STANDING
     first, last = _span(x, dx, w.x - half, w.x + half, 0.0, 1.0)
@@ -80,7 +80,7 @@ def _fly(w: World, n: int) -> None:
 
 @inner
 def tick_arrows(w: World) -> None:
-    """Moves the arrows for one tick: they fly, hit the player, stick in blocks, vanish."""
+    """Moves the arrows for one tick: they fly, hit the player, get stuck in blocks, vanish."""
     for n in range(MAX_ARROWS):
         if w.a_age[n] == 0:
             continue

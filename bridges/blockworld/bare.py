@@ -1,8 +1,8 @@
-"""Memory by its address: what the picture's inner loops read and write.
+"""Memory access by address, for the inner loops of the picture.
 
-An array that goes through a dozen functions of compiled code costs a count of its users at each of
-them, several times what the work there takes. An address is a number. Nothing is checked: whoever
-uses it keeps the array alive, and stays inside it.
+Passing an array through a dozen functions of compiled code updates its reference count in each of
+them, which costs several times the work done there. An address is a number. There are no checks:
+the caller keeps the array alive, and stays within its bounds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FLOAT, _BYTE = ir.FloatType(), ir.IntType(8)
 
 @intrinsic  # type: ignore[untyped-decorator] # numba has no types
 def get_float(context: Any, address: Any, index: Any) -> Any:
-    """Returns the 32-bit float at a place of an array."""
+    """Returns the 32-bit float at an index of an array."""
 
     def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
         first = builder.inttoptr(values[0], _FLOAT.as_pointer())
@@ -29,7 +29,7 @@ def get_float(context: Any, address: Any, index: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator] # numba has no types
 def set_float(context: Any, address: Any, index: Any, value: Any) -> Any:
-    """Writes a 32-bit float to a place of an array."""
+    """Writes a 32-bit float to an index of an array."""
 
     def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
         first = builder.inttoptr(values[0], _FLOAT.as_pointer())
@@ -41,7 +41,7 @@ def set_float(context: Any, address: Any, index: Any, value: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator] # numba has no types
 def get_byte(context: Any, address: Any, index: Any) -> Any:
-    """Returns the byte at a place of an array."""
+    """Returns the byte at an index of an array."""
 
     def generate(_context: Any, builder: Any, _signature: Any, values: Any) -> Any:
         first = builder.inttoptr(values[0], _BYTE.as_pointer())
@@ -52,7 +52,7 @@ def get_byte(context: Any, address: Any, index: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator] # numba has no types
 def set_byte(context: Any, address: Any, index: Any, value: Any) -> Any:
-    """Writes a number from 0 to 255 to a place of an array of bytes."""
+    """Writes a number from 0 to 255 to an index of an array of bytes."""
 
     def generate(linked: Any, builder: Any, _signature: Any, values: Any) -> Any:
         first = builder.inttoptr(values[0], _BYTE.as_pointer())

@@ -1,4 +1,4 @@
-"""The scene that begins inside a hut, with a bed and furniture: "sleep" of MCU in its hard form."""
+"""The scene that begins inside a hut with a bed and furniture: MCU's hard "sleep" task."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bridges.blockworld.scene import HUT_HALF
 from bridges.blockworld.world import SIZE, below, chance, cosine, place, set_block, sine
 
 NEAREST, FARTHEST = 2.0, 4.0
-"""How far the bed is from the player, whatever the state asks for: more does not fit."""
+"""Maximum distance of the bed from the player, for any state: more does not fit."""
 
 _IN = HUT_HALF - 1
 _FURNITURE = np.array([CHEST, CRAFTING_TABLE, FURNACE, BOOKSHELF], np.uint8)
@@ -31,7 +31,7 @@ _FURNITURE = np.array([CHEST, CRAFTING_TABLE, FURNACE, BOOKSHELF], np.uint8)
 
 @inner
 def _settle_hut(w: World, p: Plan) -> None:
-    """Levels ground for the hut where least has to be changed, and builds its shell there."""
+    """Levels the ground for the hut where the fewest changes are needed, and builds its shell."""
     best = 1 << 30
     for _ in range(16):
         x, z = 12 + below(w, SIZE - 24), 12 + below(w, SIZE - 24)
@@ -51,7 +51,7 @@ def _settle_hut(w: World, p: Plan) -> None:
 
 @inner
 def _free(p: Plan, x: int, z: int) -> bool:
-    """Whether furniture may stand on a column: inside, off the player and the door."""
+    """Whether furniture may stand on a column: inside, not at the player or the door."""
     i, k = x - int(p.centre_x), z - int(p.centre_z)
     if abs(i) > _IN or abs(k) > _IN:
         return False
@@ -63,7 +63,7 @@ def _free(p: Plan, x: int, z: int) -> bool:
 
 @inner
 def _lay_bed(w: World, p: Plan, o: Any) -> None:
-    """Draws where the player looks and where the bed is, at the asked bearing from it."""
+    """Draws the direction of the look and the bed's place, at the requested bearing from it."""
     x, z, height = int(p.centre_x), int(p.centre_z), int(p.height)
     for _ in range(400):
         p.yaw = float(below(w, 360))
@@ -99,7 +99,7 @@ def bedroom(w: World, p: Plan, o: Any) -> None:
     wide = 2 * _IN + 1
     piece, start = 0, below(w, wide * wide)
     for turn in range(wide * wide):
-        cell = (start + turn * 7) % (wide * wide)  # 7 and 25 share no divisor: each comes once
+        cell = (start + turn * 7) % (wide * wide)  # 7 and 25 are coprime: each comes once
         i, k = cell // wide - _IN, cell % wide - _IN
         x, z = int(p.centre_x) + i, int(p.centre_z) + k
         at = place(x, int(p.height), z)

@@ -1,8 +1,8 @@
-"""The blocks of the world: their numbers, and what each is like.
+"""The blocks of the world: their numbers and properties.
 
-Numbers, hardness, tools and drops follow Minecraft 1.16 where a block has its model there. Hardness
-is in the unit of Minecraft's rule: with the right tool a block takes ``1.5 * hardness / speed``
-seconds, with a wrong one that yields nothing ``5 * hardness / speed``.
+Numbers, hardness, tools and drops follow Minecraft 1.16 for blocks that exist there. Hardness is in
+the unit of Minecraft's rule: with the right tool a block takes ``1.5 * hardness / speed`` seconds,
+with a wrong one that yields nothing ``5 * hardness / speed``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 ) = range(47)
 # fmt: on
 
-# What breaks a block best.
+# The tool that breaks a block fastest.
 NO_TOOL, PICKAXE, AXE, SHOVEL, SWORD = range(5)
 
 # How a block is drawn.
@@ -34,18 +34,18 @@ UNBREAKABLE = -1.0
 
 @dataclass(frozen=True)
 class Block:
-    """What a kind of block is like.
+    """Properties of a kind of block.
 
     Attributes:
         name: as in Minecraft 1.16, without its prefix.
         hardness: see the module; negative if it cannot be broken.
-        tool: what breaks it best.
-        tier: least tier of that tool for it to yield anything; 0 for the bare hand, 1 wood, 2
+        tool: the tool that breaks it fastest.
+        tier: minimum tier of that tool for it to yield anything; 0 for the bare hand, 1 wood, 2
             stone, 3 iron.
         drop: name of the item it yields; empty for none. The default is itself.
         solid: whether bodies collide with it.
         form: how it is drawn; ``PLANT`` is two crossed planes.
-        light: light it gives to its surroundings, 0 to 15; lava only glows itself.
+        light: light level it emits, 0 to 15; lava glows but does not light others.
     """
 
     name: str
@@ -118,7 +118,7 @@ BLOCKS: tuple[Block, ...] = (
 )
 
 MAX_BLOCKS = 64
-"""Room in the tables: an item whose number is below it is the block of that number."""
+"""Size of the tables: an item whose number is below it is the block of that number."""
 
 
 def _table(dtype: type[np.generic], values: list[float]) -> NDArray[Any]:

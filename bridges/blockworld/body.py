@@ -1,6 +1,6 @@
-"""What the player's body goes through: hunger, healing, breath, fire, lava, the void, sleep.
+"""The state of the player's body: hunger, healing, breath, fire, lava, the void, sleep.
 
-Numbers are Minecraft 1.16's at normal difficulty, except that hunger always leaves one health.
+Numbers are those of Minecraft 1.16 at normal difficulty: hunger always leaves one health.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from bridges.blockworld.world import (
 FULL_HEALTH = 20.0
 FULL_FOOD = 20
 FULL_AIR = 300
-"""Ticks that one can hold its breath: 15 s."""
+"""Ticks of breath: 15 s."""
 AIR_BACK = 4
-"""Ticks of breath that come back in each tick above water."""
+"""Ticks of breath regained per tick above water."""
 SUFFOCATES = 20
 """Ticks between two losses of health without breath, and in fire."""
 DROWNING_COST, FIRE_COST, LAVA_COST, HUNGER_COST = 2.0, 1.0, 4.0, 1.0
 LAVA_FIRE = 300
-"""Ticks that one burns after touching lava."""
+"""Ticks of burning after touching lava."""
 
 HEALS_FAST, HEALS, STARVES = 10, 80, 80
-"""Ticks per healing when full and sated, when well fed, and per loss when starving."""
+"""Ticks per healing when full and saturated, when well fed, and per loss when starving."""
 WELL_FED = 18
 
 SLEEPS = 100
 """Ticks of sleep until it is morning."""
 DEEP = 20
-"""Ticks of sleep before a movement key wakes."""
+"""Ticks of sleep before a movement key can wake the player."""
 _WAKING = FORWARD | BACK | LEFT | RIGHT | JUMP | SNEAK
 
 
 @inner
 def tick_body(w: World) -> None:
-    """Lets hunger, healing, breath, fire, lava and the void act for one tick."""
+    """Applies hunger, healing, breath, fire, lava and the void for one tick."""
     w.hurt_ticks = max(whole(w.hurt_ticks) - 1, 0)
     amount, cause = _lost_to_surroundings(w)
     starved = _digest(w)
@@ -62,7 +62,7 @@ def tick_body(w: World) -> None:
 
 @inner
 def _lost_to_surroundings(w: World) -> tuple[float, int]:
-    """Returns what the worst of void, lava, drowning and fire costs in this tick, and which."""
+    """Returns the largest damage of void, lava, drowning and fire in this tick, and its cause."""
     amount, cause = 0.0, FIRE
     column = whole(w.x) * SIZE + whole(w.z)
     burning = whole(w.fire_ticks)
@@ -93,7 +93,7 @@ def _lost_to_surroundings(w: World) -> tuple[float, int]:
 
 @inner
 def _digest(w: World) -> bool:
-    """Turns exhaustion into hunger and food into health; returns whether hunger costs health."""
+    """Converts exhaustion to hunger and food to health; returns whether hunger costs health."""
     if w.exhaustion >= 4.0:
         w.exhaustion = float(w.exhaustion) - 4.0
         if w.saturation > 0.0:
@@ -129,7 +129,7 @@ def _heal(w: World, amount: float, exhaustion: float) -> None:
 
 @inner
 def _note_pillar(w: World) -> None:
-    """Remembers the highest stack of its own blocks that the player stands on."""
+    """Updates the highest stack of its own blocks that the player has stood on."""
     if w.on_ground:
         column = whole(w.x) * SIZE + whole(w.z)
         stacked = whole(w.pillars[column])
@@ -143,10 +143,10 @@ def _note_pillar(w: World) -> None:
 
 @inner
 def tick_sleep(w: World, pressed: int) -> None:
-    """Lets a sleeping player sleep on for one tick, until morning or until a key wakes it.
+    """Continues the player's sleep for one tick, until morning or until a key wakes it.
 
-    A whole sleep of 100 ticks brings the next morning and fair weather, and counts as slept. A key
-    of movement wakes it after a second, and then nothing has changed.
+    A complete sleep of 100 ticks brings the next morning and fair weather, and counts as slept. A
+    movement key wakes the player after a second, and then nothing has changed.
     """
     w.sleep_ticks = whole(w.sleep_ticks) + 1
     if whole(w.sleep_ticks) > SLEEPS:

@@ -1,4 +1,4 @@
-"""Huts: walls and a roof over levelled ground, one doorway, windows, some furniture."""
+"""Huts: walls and a roof on levelled ground, one doorway, windows, some furniture."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _ROOF = np.array(
     np.uint8,
 )
 
-# Sides of a hut, by number: where a door there leads out to.
+# Sides of a hut, by number: the direction in which a door there leads out.
 OUT_X = np.array([-1, 0, 0, 1])
 OUT_Z = np.array([0, -1, 1, 0])
 
@@ -85,8 +85,8 @@ def side_towards(dx: int, dz: int) -> int:
 def build_shell(w: World, p: Plan, x: int, z: int, half: int, side: int, height: int) -> None:
     """Builds a hut without furniture around column ``(x, z)``, on levelled ground.
 
-    Its footprint is ``2 * half + 1`` columns wide, its floor lies just below ``height``. Nothing
-    else is put into its columns afterwards.
+    Its footprint is ``2 * half + 1`` columns wide, its floor is just below ``height``. Nothing else
+    is placed in its columns afterwards.
     """
     biome = p.biome
     wall, corner, roof = int(_WALL[biome]), int(_CORNER[biome]), int(_ROOF[biome])
@@ -155,7 +155,7 @@ def lone_hut(w: World, p: Plan) -> None:
 
 @inner
 def _kept(p: Plan, x: int, z: int, radius: int) -> bool:
-    """Whether any column of a square is kept for something."""
+    """Whether any column of a square is reserved."""
     for i in range(x - radius, x + radius + 1):
         for k in range(z - radius, z + radius + 1):
             if p.keep[i * SIZE + k] != 0:

@@ -1,4 +1,4 @@
-"""Flat shapes drawn over a picture: boxes, icons, numbers. All are cut off at its rims."""
+"""Flat shapes drawn over a picture: boxes, icons, numbers. All are clipped at its borders."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIGITS = np.array([[int(dot) for dot in digit] for digit in _DIGITS.split()], np
 
 @fast_inner
 def blend(s: Any, row: int, column: int, colour: int, share: float) -> None:
-    """Lays a share of a colour ``red << 16 | green << 8 | blue`` over a pixel of the picture."""
+    """Blends a share of a colour ``red << 16 | green << 8 | blue`` into a pixel of the picture."""
     if 0 <= row < s.tall and 0 <= column < s.wide:
         pixel = (row * s.wide + column) * 3
         for n in range(3):
@@ -31,7 +31,7 @@ def blend(s: Any, row: int, column: int, colour: int, share: float) -> None:
 
 @fast_inner
 def fill(s: Any, left: int, top: int, wide: int, tall: int, colour: int, share: float) -> None:
-    """Lays a share of a colour over a box."""
+    """Blends a share of a colour into a box."""
     for row in range(max(top, 0), min(top + tall, s.tall)):
         for column in range(max(left, 0), min(left + wide, s.wide)):
             blend(s, row, column, colour, share)
@@ -47,7 +47,7 @@ def bar(s: Any, left: int, top: int, wide: int, tall: int, share: float, colour:
 
 @fast_inner
 def icon(s: Any, item: int, left: int, top: int, size: int, share: float) -> None:
-    """Draws an item's picture into a square; ``share`` of it covers what was there."""
+    """Draws an item's picture into a square with opacity ``share``."""
     for row in range(max(top, 0), min(top + size, s.tall)):
         for column in range(max(left, 0), min(left + size, s.wide)):
             texel = icon_texel(item, (column + 0.5 - left) / size, (row + 0.5 - top) / size)
@@ -76,7 +76,7 @@ def number(s: Any, value: int, right: int, bottom: int, dot: int) -> None:
 
 @fast_inner
 def stack(s: Any, item: int, count: int, left: int, top: int, cell: int, share: float) -> None:
-    """Draws an item in a cell and how many there are: digits, or a mark where cells are small."""
+    """Draws an item in a cell and its count: digits, or a mark where cells are small."""
     if item == 0:
         return
     rim = cell // 10

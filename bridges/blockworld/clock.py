@@ -9,9 +9,9 @@ from bridges.blockworld.world import CLEAR, DAY, HEIGHT, RAIN, THUNDER, below, c
 
 _CLEAR_TICKS = (12_000, 180_000)
 _WET_TICKS = (12_000, 24_000)
-"""Least and most ticks of fair weather, and of rain or thunder; Minecraft 1.16's."""
+"""Minimum and maximum ticks of fair weather, and of rain or thunder; Minecraft 1.16's."""
 _THUNDER = 0.2
-"""Share of storms with thunder; in Minecraft a clock of its own decides."""
+"""Share of storms with thunder; Minecraft uses a separate clock for it."""
 
 NIGHT = (12_542, 23_459)
 """First and last tick of a clear day at which one can sleep; Minecraft 1.16's."""
@@ -21,7 +21,7 @@ WET_NIGHT = (12_010, 23_991)
 
 @inner
 def tick_clock(w: World) -> None:
-    """Moves the time of day on by one tick, and the weather with it."""
+    """Advances the time of day and the weather by one tick."""
     w.time = (whole(w.time) + 1) % DAY
     left = whole(w.weather_ticks) - 1
     if left <= 0:
@@ -35,14 +35,14 @@ def tick_clock(w: World) -> None:
 
 @inner
 def clear_up(w: World) -> int:
-    """Makes the weather fair, and returns for how many ticks it will be."""
+    """Makes the weather fair, and returns for how many ticks."""
     w.weather = CLEAR
     return _CLEAR_TICKS[0] + below(w, _CLEAR_TICKS[1] - _CLEAR_TICKS[0])
 
 
 @inner
 def can_sleep_now(w: World) -> bool:
-    """Whether it is night, or thunders, so that one can sleep."""
+    """Whether it is night, or thunders, so that the player can sleep."""
     time, weather = whole(w.time), whole(w.weather)
     if weather == THUNDER:
         return True

@@ -1,8 +1,8 @@
-"""Where bodies fit, how far they get, and what they stand in.
+"""Where bodies fit, how far they can move, and which liquids they are in.
 
-A body is an upright box on a square base: ``x`` and ``z`` are the middle of the base, ``y`` its
-lowest point. Boxes overlap a block only by more than ``TOUCH``: positions of creatures are kept in
-32 bits, whose rounding must not count as a collision.
+A body is an axis-aligned box on a square base: ``x`` and ``z`` are the middle of the base, ``y``
+its lowest point. A box overlaps a block only by more than ``TOUCH``: positions of creatures are
+stored in 32 bits, and their rounding must not count as a collision.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from bridges.blockworld.compiled import World, inner
 from bridges.blockworld.world import HEIGHT, SIZE
 
 TOUCH = 1e-5
-"""Blocks that a body may lie in another before it counts; more than rounding to 32 bits does."""
+"""Overlap in blocks that does not count as a collision; more than the error of 32-bit rounding."""
 HIT_X, HIT_Y, HIT_Z = 1, 2, 4
-"""Bits of ``move_body``: the axes on which something was in the way."""
+"""Bits of ``move_body``: the axes with a collision."""
 CROUCHED = 1.5
 """Height of the player when it sneaks."""
 SURFACE = 8.0 / 9.0
@@ -25,9 +25,9 @@ SURFACE = 8.0 / 9.0
 
 @inner
 def any_solid(w: World, i0: int, i1: int, j0: int, j1: int, k0: int, k1: int) -> bool:
-    """Whether a solid block lies in a range of blocks, both ends included.
+    """Whether there is a solid block in a range of blocks, both ends included.
 
-    Columns must be in the world. Below the world all is solid, above it only the edge.
+    Columns must be in the world. Everything below the world is solid; above it only the edge is.
     """
     if j0 < 0:
         return True
@@ -43,13 +43,13 @@ def any_solid(w: World, i0: int, i1: int, j0: int, j1: int, k0: int, k1: int) ->
 
 @inner
 def floor(number: float) -> int:
-    """Returns the greatest integer that is not above a number."""
+    """Returns the floor of a number."""
     return int(np.floor(number))
 
 
 @inner
 def body_fits(w: World, x: float, y: float, z: float, width: float, height: float) -> bool:
-    """Whether a body can be at a place: in the world, and in no solid block."""
+    """Whether a body can be at a position: in the world, and in no solid block."""
     half = width * 0.5 - TOUCH
     if x < half or z < half or x >= SIZE - half or z >= SIZE - half:
         return False
@@ -127,14 +127,14 @@ def move_body(
     dy: float,
     dz: float,
 ) -> tuple[float, float, float, int]:
-    """Moves a body until something is in the way; nothing is passed through at any speed.
+    """Moves a body until something stops it; it passes through nothing at any speed.
 
-    Axis by axis as Minecraft does: up or down first, then the larger of the sideways moves. A body
+    Axis by axis as in Minecraft: up or down first, then the larger of the horizontal moves. A body
     that is stuck in a block is free to leave it.
 
     Returns:
-        Where the body is then, and bits ``HIT_X``, ``HIT_Y``, ``HIT_Z`` of the axes on which it
-        got less far than it wanted.
+        The new position of the body, and bits ``HIT_X``, ``HIT_Y``, ``HIT_Z`` of the axes on which
+        it was stopped.
     """
     half = width * 0.5
     x = min(max(x, 1.0 + half), SIZE - 1.0 - half)
@@ -168,7 +168,7 @@ def move_body(
 def liquid_depths(
     w: World, x: float, y: float, z: float, width: float, height: float
 ) -> tuple[float, float]:
-    """Returns how far water and lava reach above the lowest point of a body, in blocks; 0 for dry.
+    """Returns the height of water and lava above the lowest point of a body, in blocks; 0 if dry.
 
     Minecraft's rule: the highest surface of all blocks of it that the body is in.
     """
@@ -193,7 +193,7 @@ def liquid_depths(
 
 @inner
 def touches_cactus(w: World, x: float, y: float, z: float, width: float, height: float) -> bool:
-    """Whether a cactus is at a body: within a hundredth of a block."""
+    """Whether a cactus touches a body: within a hundredth of a block."""
     half = width * 0.5 + 0.01
     top = min(floor(y + height), HEIGHT - 1)
     for i in range(max(floor(x - half), 0), min(floor(x + half), SIZE - 1) + 1):
@@ -207,7 +207,7 @@ def touches_cactus(w: World, x: float, y: float, z: float, width: float, height:
 
 @inner
 def free_share(w: World, x: float, y: float, z: float, dx: float, dy: float, dz: float) -> float:
-    """Returns which share of a straight way is free of solid blocks, 1 for all of it.
+    """Returns the share of a straight way that is free of solid blocks, 1 for all of it.
 
     The block at its beginning does not count.
     """
@@ -235,9 +235,9 @@ def free_share(w: World, x: float, y: float, z: float, dx: float, dy: float, dz:
 
 @inner
 def heading(dx: float, dz: float) -> float:
-    """Returns the yaw that looks along ``(dx, dz)``, in degrees from -180 to 180.
+    """Returns the yaw of the direction ``(dx, dz)``, in degrees from -180 to 180.
 
-    A polynomial, good to 0.001 degrees: the same on every machine whatever its mathematics library.
+    A polynomial, accurate to 0.001 degrees: the same on every machine with any mathematics library.
     """
     across, along = abs(dx), abs(dz)
     if across + along == 0.0:

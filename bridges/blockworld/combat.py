@@ -1,4 +1,4 @@
-"""Blows and what they cost: health, armour, shields, knocks, deaths. Numbers of Minecraft 1.16."""
+"""Blows and damage: health, armour, shields, knockback, deaths. Numbers of Minecraft 1.16."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from bridges.blockworld.species import DROPS, HOSTILE, NOBODY
 from bridges.blockworld.whole import whole
 from bridges.blockworld.world import ARMOUR, CHASE, FLEE, below, chance, cosine, sine
 
-# Arrays, for numba would compile a function anew for each literal that it is called with.
+# Arrays, because numba would compile a function again for each literal argument.
 _CAUSES: Any = np.arange(9)
 _ANSWERS: Any = np.array((True, False))
 BLOW, ARROW_HIT, FALL, FIRE, LAVA, DROWNING, HUNGER, CACTUS, VOID = _CAUSES
-"""What costs health."""
+"""Causes of damage."""
 BY_PLAYER, NOT_BY_PLAYER = _ANSWERS
 """Who hurt a creature; see ``hurt_creature``."""
 
@@ -38,18 +38,18 @@ _STRIKES = np.isin(_CAUSES, (BLOW, ARROW_HIT))
 _ARMOUR_HELPS = np.isin(_CAUSES, (BLOW, ARROW_HIT, LAVA, CACTUS))
 
 NO_EFFECT, COST, PARRIED = range(3)
-"""What became of a blow at the player: nothing, it cost health, the shield took it."""
+"""Results of a blow at the player: no effect, damage, blocked by the shield."""
 
 BLAME_TICKS = 100
-"""Ticks after its blow for which the player is to blame for a creature's death."""
+"""Ticks after its blow during which a creature's death counts as the player's kill."""
 SAFE_TICKS = 10
-"""Nobody can be hurt again for half a second."""
+"""Ticks after damage without further damage: half a second."""
 KNOCK = 0.4
-"""Speed that a blow gives its victim, in blocks per tick, along the ground and upwards."""
+"""Knockback of a blow, in blocks per tick, horizontally and upwards."""
 FLEE_TICKS = 100
-"""Animals run for five seconds when they are hurt."""
+"""Ticks that hurt animals flee: five seconds."""
 CHASE_TICKS = 60
-"""Hostile creatures go on for three seconds when they do not see the player."""
+"""Ticks that hostile creatures continue when they do not see the player: three seconds."""
 
 _SHIELD = NUMBER["shield"]
 _FIRST_DIAMOND = NUMBER[f"diamond_{ARMOUR_PIECES[0]}"]
@@ -82,7 +82,7 @@ def _wear_shield(w: World, amount: float) -> None:
 
 @inner
 def armoured(w: World, amount: float) -> float:
-    """Returns what a blow costs after the armour that the player wears."""
+    """Returns the damage of a blow after the reduction by the player's armour."""
     points, toughness = 0.0, 0.0
     for piece in range(ARMOUR):
         item = whole(w.armour[piece])
@@ -107,16 +107,16 @@ def _wear_armour(w: World, amount: float) -> None:
 
 @inner
 def hurt_player(w: World, amount: float, from_x: float, from_z: float, cause: int) -> int:
-    """Hurts the player, unless it was hurt within half a second or its shield is in the way.
+    """Hurts the player, unless it was hurt within half a second or its shield blocks the blow.
 
     Armour does not help against a fall, burning, drowning, hunger and the void. Only blows and
-    arrows knock the player back and are stopped by a shield.
+    arrows knock the player back and can be blocked by a shield.
 
     Args:
         w: the world.
-        amount: health, in half hearts.
-        from_x: where the blow came from; of no meaning for other causes.
-        from_z: the same.
+        amount: damage, in half hearts.
+        from_x: position of the attacker; not used for other causes.
+        from_z: see ``from_x``.
         cause: one of ``BLOW`` to ``VOID``.
 
     Returns:
@@ -148,7 +148,7 @@ def hurt_player(w: World, amount: float, from_x: float, from_z: float, cause: in
 def knocked(
     vx: float, vy: float, vz: float, ground: int, dx: float, dz: float, strength: float
 ) -> tuple[float, float, float]:
-    """Returns a velocity after a knock along ``(dx, dz)``, in blocks per tick."""
+    """Returns a velocity after knockback along ``(dx, dz)``, in blocks per tick."""
     length = math.sqrt(dx * dx + dz * dz)
     if length < 1e-4:
         return vx, vy, vz
@@ -160,7 +160,7 @@ def knocked(
 
 @inner
 def knock_creature(w: World, n: int, dx: float, dz: float, strength: float) -> None:
-    """Knocks a creature along ``(dx, dz)``."""
+    """Knocks a creature back along ``(dx, dz)``."""
     vx, vy, vz = knocked(
         np.float64(w.c_vx[n]),
         np.float64(w.c_vy[n]),
@@ -196,13 +196,13 @@ def hurt_creature(
 ) -> bool:
     """Hurts a creature, unless it was hurt within half a second.
 
-    Animals flee from the player's blows, hostile creatures answer them. A creature without health
-    dies: its place is free, what it leaves lies about, and it counts as a kill if the player hurt
-    it within the last five seconds, whatever it died of (Minecraft's rule). What comes from where
-    the creature stands does not knock it.
+    Animals flee from the player's blows, hostile creatures attack. A creature without health
+    dies: its place becomes free, its drops appear, and it counts as a kill if the player hurt it
+    within the last five seconds, whatever it died of (Minecraft's rule). An attack from the
+    creature's own position does not knock it back.
 
     Returns:
-        Whether it cost the creature health.
+        Whether the creature lost health.
     """
     if w.c_kind[n] == NOBODY or w.c_hurt[n] > 0 or amount <= 0.0:
         return False
@@ -228,10 +228,10 @@ def hurt_creature(
 
 @inner
 def strike(w: World, n: int) -> None:
-    """Strikes creature ``n`` with what the player holds.
+    """Strikes creature ``n`` with the item in the player's hand.
 
-    The blow has its full strength only after the weapon's time since the last one, half as much
-    again when the player is falling, and knocks further when it sprints.
+    The blow has full strength only after the weapon's cooldown, deals half as much again when the
+    player is falling, and has more knockback when it sprints.
     """
     slot = whole(w.selected)
     item = whole(w.item[slot])

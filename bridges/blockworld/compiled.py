@@ -1,25 +1,18 @@
-"""How the world's code is compiled: once per machine, for all workers.
-
-Numba keeps compiled code beside a function's source file and looks only at that file to see
-whether it is stale: a change in a function that it calls goes unnoticed. So the code of this
-package lives in a folder of its own, named after a digest of all its sources; whoever comes second
-loads what the first one compiled.
-"""
+"""How the world's code is compiled; ``bridges.compilation`` decides where it is stored."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import functools
-import hashlib
 import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numba
-from numba.core import config, types
+from numba.core import types
+
+from bridges.compilation import cache_root, compilation_lock, digest, keep_code
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,104 +21,66 @@ CALLED_FROM_PYTHON = "GAMUT_CALL_INNER"
 Python, as tests do; without it they compile faster."""
 
 _HERE = Path(__file__).parent
-_TYPES: Any = types  # its own annotations leave half of it out
+_TYPES: Any = types  # numba's own annotations are incomplete
 
 World: TypeAlias = Any
 """One record of type ``WORLD``, as compiled code sees it."""
 
 
-_NOT_COMPILED = ("bridge.py", "instance.py", "warm.py")
-"""Sources that no compiled code can come from."""
-
-
-def _digest(folders: tuple[Path, ...]) -> str:
-    """Sixteen hex digits of every source in some folders that compiled code can come from.
-
-    Their places and times too, by which Numba goes: another copy of the same sources compiles for
-    itself, and has to know that it did.
-    """
-    text = hashlib.sha256(numba.__version__.encode())
-    for folder in folders:
-        for path in sorted(folder.glob("*.py")):
-            if path.name not in _NOT_COMPILED:
-                text.update(f"{path}\0{path.stat().st_mtime_ns}\0".encode() + path.read_bytes())
-    return text.hexdigest()[:16]
-
-
-def _root() -> Path:
-    given = os.environ.get("GAMUT_CACHE")
-    if given:
-        return Path(given)
-    home = os.environ.get("XDG_CACHE_HOME")
-    root = (Path(home) if home else Path.home() / ".cache") / "gamut"
-    with contextlib.suppress(OSError):  # a home that cannot be written, in a container say
-        root.mkdir(parents=True, exist_ok=True)
-    if os.access(root, os.W_OK):
-        return root
-    return Path(tempfile.gettempdir()) / f"gamut-{os.getuid()}"
+_NOT_COMPILED = ("bridge.py", "instance.py", "options.py", "warm.py")
+"""Sources that contain no compiled code."""
 
 
 @functools.cache
 def cache_folder(part: str = "") -> Path:
     """Returns the folder of the compiled code of this version of the sources.
 
-    It lies under ``$GAMUT_CACHE``, else ``$XDG_CACHE_HOME/gamut``, else ``~/.cache/gamut``; where
-    that cannot be written, in the machine's folder for temporary files.
-
     Args:
-        part: name of a package within this one, whose code is kept apart: its sources may use
-            those of this package, not the other way round.
+        part: name of a package within this one, whose code is stored separately: its sources may
+            use those of this package, but not vice versa.
     """
     folders = (_HERE, _HERE / part) if part else (_HERE,)
-    return _root() / f"blockworld-{part or 'game'}-{_digest(folders)}"
+    found = (path for folder in folders for path in sorted(folder.glob("*.py")))
+    version = digest([path for path in found if path.name not in _NOT_COMPILED])
+    return cache_root() / f"blockworld-{part or 'game'}-{version}"
 
 
-@contextlib.contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Lets one process of the machine compile; the others wait, and load what it compiled."""
-    folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def one_at_a_time() -> AbstractContextManager[None]:
+    """Lets one process of the machine compile; the others wait, and load the result."""
+    return compilation_lock(cache_folder())
 
 
 def kernel(function: F) -> F:
-    """Compiles an entry point: cached on the disk, and without the lock of the interpreter.
+    """Compiles an entry point: cached on disk, and without holding the interpreter's lock.
 
-    Floating point keeps to IEEE 754 and its order, so that results are the same on any machine.
+    Floating point follows IEEE 754 and the order of operations, so results are the same on any
+    machine.
     """
     return _cached(function, fastmath=False)
 
 
 def fast_kernel(function: F) -> F:
-    """Like ``kernel`` for pictures, where the last bit of a number is not seen.
+    """Like ``kernel``, for pictures, where the last bit of a number is not visible.
 
-    Sums may be reordered: the same on one machine, at any width; maybe not on another.
+    Sums may be reordered: reproducible on one machine, at any width; another machine may differ.
     """
     return _cached(function, fastmath=True)
 
 
 def _cached(function: F, *, fastmath: bool) -> F:
-    before = config.CACHE_DIR
     within = Path(function.__code__.co_filename).parent
-    config.CACHE_DIR = str(cache_folder("" if within == _HERE else within.name))
-    try:
-        made: Any = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(
-            function
-        )
-    finally:
-        config.CACHE_DIR = before
+    made: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    keep_code(made, cache_folder("" if within == _HERE else within.name))
     return made  # type: ignore[no-any-return] # numba has no types
 
 
 def inner(function: F) -> F:
-    """Compiles a function that entry points call; it becomes part of them."""
+    """Compiles a function that entry points call; it is inlined in them."""
     return _part(function, fastmath=False, floats=True)
 
 
 def fast_inner(function: F) -> F:
-    """Like ``inner``, for what only ``fast_kernel`` calls; keeps float32."""
+    """Like ``inner``, for functions called only by ``fast_kernel``; keeps float32."""
     return _part(function, fastmath=True, floats=False)
 
 
@@ -140,8 +95,8 @@ def _part(function: F, *, fastmath: bool, floats: bool) -> F:
     compile_for = made.compile
 
     def compile_plain(signature: Any) -> Any:
-        # Numba would compile a function anew for every literal and every width of a number that
-        # it is called with: twice the time for the same code.
+        # Numba would compile a function again for every literal and every integer width of an
+        # argument: twice the time for the same code.
         if isinstance(signature, tuple):
             signature = tuple(_plain(one, floats=floats) for one in signature)
         return compile_for(signature)

@@ -1,4 +1,4 @@
-"""Making things from recipes, feeding a furnace, and sending stacks where they belong."""
+"""Crafts from recipes, feeds a furnace, and moves stacks between slots."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from bridges.blockworld.whole import whole
 from bridges.blockworld.world import FURNACE_SCREEN, HOTBAR, SLOTS
 
 _SHIELD = ITEM["shield"]
-_FIRST_LOG, _LAST_LOG = min(LOGS), max(LOGS)  # they follow one another
+_FIRST_LOG, _LAST_LOG = min(LOGS), max(LOGS)  # they are consecutive
 
 
 @inner
@@ -49,11 +49,11 @@ def there_is(w: World, recipe: int) -> bool:
 
 @inner
 def make(w: World, recipe: int) -> bool:
-    """Makes a recipe once, out of the bags and into them, and returns whether it could.
+    """Crafts a recipe once, from the inventory into it; returns whether it could.
 
-    Nothing happens if the world has no such recipe, if an ingredient is missing, or if there is no
-    room for what is made beside the ingredients. Where any log does, those of the lowest number go
-    first.
+    Nothing happens if the world does not have the recipe, if an ingredient is missing, or if there
+    is no room for the product beside the ingredients. Where any log is accepted, those of the
+    lowest number are used first.
     """
     product, made = whole(MAKES[recipe]), whole(MAKES_COUNT[recipe])
     if not there_is(w, recipe) or room_for(w, product) < made:
@@ -77,9 +77,9 @@ def make(w: World, recipe: int) -> bool:
 
 @inner
 def feed(w: World, recipe: int) -> bool:
-    """Moves one ingredient of a recipe into the open furnace, and returns whether it could.
+    """Moves one ingredient of a recipe into the open furnace; returns whether it could.
 
-    What lies in the input must be the same item, with room for one more.
+    The input must contain the same item, with room for one more.
     """
     if not there_is(w, recipe):
         return False
@@ -95,11 +95,11 @@ def feed(w: World, recipe: int) -> bool:
 
 @inner
 def quick_move(w: World, slot: int) -> None:
-    """Sends a stack where Minecraft's shift and click do.
+    """Moves a stack as Minecraft's shift-click does.
 
-    What is worn or lies in a furnace goes into the bags. From the bags, armour and shields are put
-    on if their place is free, what a furnace takes goes into it, input before fuel; all else moves
-    between the hotbar and the other bags.
+    Worn items and those in a furnace go into the inventory. From the inventory, armour and shields
+    are put on if their slot is free, and a furnace's ingredients go into it, input before fuel; all
+    else moves between the hotbar and the other slots.
     """
     item, count, wear = slot_item(w, slot), slot_count(w, slot), slot_wear(w, slot)
     if count == 0:
@@ -124,7 +124,7 @@ def quick_move(w: World, slot: int) -> None:
 
 @inner
 def _join(w: World, slot: int, item: int, count: int, wear: int) -> int:
-    """Adds what it can to a slot that is empty or of the same kind; returns what is left over."""
+    """Adds as many items as fit to a slot that is empty or of the same kind; returns the rest."""
     lies = slot_item(w, slot)
     if slot == FURNACE_OUT or lies not in (NOTHING, item):
         return count

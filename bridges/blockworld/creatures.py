@@ -1,7 +1,7 @@
-"""What creatures do: they wander, flee, chase, strike and shoot, and mind where they step.
+"""The behaviour of creatures: they wander, flee, chase, strike and shoot, and avoid dangers.
 
-All of it costs little: a creature that stands still is not moved, and thoughts come only every few
-ticks, in turn.
+It is cheap: a creature that stands still is not moved, and decisions are made only every few ticks,
+in turn.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ NOTICE = 16.0
 BLOW_PAUSE = 20
 """Ticks between two blows of a creature."""
 NEAREST_SHOT, FARTHEST_SHOT = 4.0, 10.0
-"""Blocks from the player that a skeleton keeps."""
+"""Distance in blocks that a skeleton keeps from the player."""
 BURN_TICKS = 160
-_SEEN_TICKS = CHASE_TICKS - 16  # with more of the chase left it has seen the player just now
+_SEEN_TICKS = CHASE_TICKS - 16  # with more of the chase left it has just seen the player
 _ARROW_SPEED, _ARROW_SPREAD = 1.6, 0.09
 _EYES = 0.85  # of its height
 _PUSH = 0.05
@@ -68,7 +68,7 @@ _SHUNS_DAY = np.isin(np.arange(len(SPECIES)), (ZOMBIE, SKELETON))
 
 @inner
 def add_creature(w: World, kind: int, x: float, y: float, z: float) -> int:
-    """Puts a creature of a kind at a place, in full health; returns its number, -1 without room."""
+    """Puts a creature of a kind at a position, in full health; returns its number, -1 if full."""
     for n in range(MAX_CREATURES):
         if w.c_kind[n] == NOBODY:
             w.c_kind[n], w.c_coat[n], w.c_mode[n], w.c_ground[n] = kind, 0, IDLE, 0
@@ -91,7 +91,7 @@ def sees_player(w: World, n: int) -> bool:
 
 @inner
 def _choose(w: World, n: int) -> None:
-    """Lets a creature whose time is up think of something else to do."""
+    """Lets a creature whose time is up make a new decision."""
     if w.c_mode[n] == IDLE and int(3 * chance(w)) > 0:
         w.c_mode[n] = WANDER
         w.c_yaw[n] = 360.0 * chance(w) - 180.0
@@ -105,12 +105,12 @@ def _choose(w: World, n: int) -> None:
 
 @inner
 def _notice(w: World, n: int, kind: int, distance: float) -> None:
-    """Lets a hostile creature take note of the player, or keep it in mind."""
+    """Lets a hostile creature notice the player, or remember it."""
     chasing = w.c_mode[n] == CHASE
     if distance > NOTICE or w.dead:
         return
     if kind == SPIDER and w.weather <= RAIN and daylight(w, n):
-        # by day a spider attacks only who hurt it, and forgets it after a while
+        # by day a spider attacks only a player that hurt it, and forgets after a while
         if not chasing:
             return
         if chance(w) < 0.08:
@@ -126,7 +126,7 @@ def _shoot(w: World, n: int) -> None:
     y = np.float64(w.c_y[n]) + _EYES * np.float64(TALL[SKELETON])
     dx, dy, dz = w.x - x, w.y + STANDING / 3.0 - y, w.z - z
     flat = math.sqrt(dx * dx + dz * dz)
-    dy += flat * 0.2  # for what the arrow falls on its way
+    dy += flat * 0.2  # compensates for the fall of the arrow
     length = math.sqrt(flat * flat + dy * dy)
     if length > 0.0:
         spread = _ARROW_SPREAD * length
@@ -162,7 +162,7 @@ def _attack(w: World, n: int, kind: int, dx: float, dz: float, flat: float) -> N
 
 @inner
 def _chase(w: World, n: int, kind: int, think: bool) -> float:
-    """Lets a creature go after the player; returns how it steps, 1 onwards to -1 backwards."""
+    """Moves a creature towards the player; returns its step, 1 forwards to -1 backwards."""
     dx, dz = w.x - np.float64(w.c_x[n]), w.z - np.float64(w.c_z[n])
     flat = math.sqrt(dx * dx + dz * dz)
     yaw = heading(dx, dz)
@@ -175,7 +175,7 @@ def _chase(w: World, n: int, kind: int, think: bool) -> float:
     _attack(w, n, kind, dx, dz, flat)
     if step != 0.0 and not safe_ahead(w, n, kind, yaw if step > 0.0 else yaw + 180.0):
         step = 0.0
-        for turn in range(-1, 2, 2):  # around what is in the way
+        for turn in range(-1, 2, 2):  # around obstacles
             if safe_ahead(w, n, kind, yaw + 50.0 * turn) and think:
                 w.c_yaw[n] = yaw + 50.0 * turn
                 return 1.0
@@ -184,7 +184,7 @@ def _chase(w: World, n: int, kind: int, think: bool) -> float:
 
 @inner
 def _mind(w: World, n: int, kind: int, think: bool) -> float:
-    """Lets a creature decide; returns how it steps in this tick."""
+    """Lets a creature decide; returns its step in this tick."""
     mode = whole(w.c_mode[n])
     if mode == CHASE:
         return _chase(w, n, kind, think)
@@ -203,7 +203,7 @@ def _mind(w: World, n: int, kind: int, think: bool) -> float:
 
 @inner
 def _burn(w: World, n: int, kind: int, turn: int) -> None:
-    """Burns zombies and skeletons in daylight, and whoever burns already."""
+    """Burns zombies and skeletons in daylight, and creatures that already burn."""
     if turn & 15 == 0 and _SHUNS_DAY[kind] and w.weather == CLEAR and daylight(w, n):
         w.c_burn[n] = BURN_TICKS
     if w.c_burn[n] > 0:
@@ -214,7 +214,7 @@ def _burn(w: World, n: int, kind: int, turn: int) -> None:
 
 @inner
 def _push_apart(w: World, n: int, kind: int) -> None:
-    """Pushes a creature and those it overlaps gently apart, the player too."""
+    """Pushes a creature and those it overlaps gently apart, also the player."""
     x, y, z = np.float64(w.c_x[n]), np.float64(w.c_y[n]), np.float64(w.c_z[n])
     half, tall = np.float64(WIDTH[kind]) * 0.5, np.float64(TALL[kind])
     for m in range(n + 1, MAX_CREATURES + 1):
@@ -235,7 +235,7 @@ def _push_apart(w: World, n: int, kind: int) -> None:
             continue
         away = math.sqrt(max(abs(dx), abs(dz)))
         if away < 0.1:
-            dx, dz, away = 0.1, 0.1, 1.0  # on one spot: apart along the diagonal
+            dx, dz, away = 0.1, 0.1, 1.0  # at the same position: apart along the diagonal
         push = _PUSH / away * min(1.0, 1.0 / away)
         w.c_vx[n], w.c_vz[n] = np.float64(w.c_vx[n]) - dx * push, np.float64(w.c_vz[n]) - dz * push
         if m == MAX_CREATURES:
@@ -277,7 +277,7 @@ def _tick_creature(w: World, n: int, kind: int) -> None:
 
 @inner
 def tick_creatures(w: World) -> None:
-    """Lets every creature live for one tick."""
+    """Updates every creature for one tick."""
     for n in range(MAX_CREATURES):
         kind = whole(w.c_kind[n])
         if kind != NOBODY:

@@ -1,4 +1,4 @@
-"""Breaking blocks: how fast a tool does it, and what is left behind."""
+"""Breaking blocks: digging speed of tools, and drops."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ _ALMOST_ONE = 0.9999
 
 @inner
 def yields(block: int, item: int) -> bool:
-    """Whether breaking a block with an item gives what the block holds."""
+    """Whether breaking a block with an item yields its drop."""
     tier = whole(LEAST_TIER[block])
     return tier == 0 or (TOOL[item] == BEST_TOOL[block] and whole(TIER[item]) >= tier)
 
 
 @inner
 def dig_step(w: World, block: int, item: int) -> float:
-    """Returns the share of a block that one tick of digging breaks; 0 if it never does.
+    """Returns the share of a block that one tick of digging breaks; 0 if never.
 
     Minecraft 1.16's rule: ``speed / hardness / 30``, or 100 in place of 30 if the block yields
     nothing to this tool; a fifth of it with the head in water, a fifth of it off the ground.
@@ -78,9 +78,9 @@ def dig_step(w: World, block: int, item: int) -> float:
 
 @inner
 def dig(w: World, at: int) -> None:
-    """Goes on breaking the block that the player looks at, for one tick; -1 for none.
+    """Continues breaking the block that the player looks at, for one tick; -1 for none.
 
-    Looking at another block starts anew.
+    Looking at another block starts again.
     """
     if at != whole(w.dig_at):
         w.dig_at = at
@@ -101,10 +101,10 @@ def dig(w: World, at: int) -> None:
 
 @inner
 def break_block(w: World, at: int, item: int) -> None:
-    """Takes a block away as if the player broke it with an item, which wears.
+    """Removes a block as if the player broke it with an item, which loses durability.
 
-    What it yields falls out at its middle, and so does what stood on it or was in it. A bed goes
-    with its other half. Water does not flow, sand and gravel do not fall.
+    Its drop appears at its middle, and so do those of what stood on it or was in it. A bed is
+    removed with its other half. Water does not flow, sand and gravel do not fall.
     """
     block = whole(w.blocks[at])
     _clear(w, at)
@@ -133,7 +133,7 @@ def break_block(w: World, at: int, item: int) -> None:
 
 @inner
 def other_half(w: World, at: int) -> int:
-    """Returns where the other half of a bed is: the first bed beside it; -1 for none."""
+    """Returns the index of the other half of a bed: the first bed beside it; -1 for none."""
     column = SIZE * HEIGHT
     for n in range(4):
         beside = at + (column if n == 0 else -column if n == 1 else HEIGHT if n == 2 else -HEIGHT)
@@ -172,7 +172,7 @@ def _empty_furnace(w: World, at: int) -> None:
 
 @inner
 def clear_furnace(w: World, n: int) -> None:
-    """Empties a furnace's place and puts its fire out."""
+    """Empties a furnace's record and extinguishes its fire."""
     w.furnace_in[n], w.furnace_in_count[n] = NOTHING, 0
     w.furnace_fuel[n], w.furnace_fuel_count[n] = NOTHING, 0
     w.furnace_out[n], w.furnace_out_count[n] = NOTHING, 0

@@ -1,4 +1,4 @@
-"""Items that lie about: they fall, swim, burn in lava, and come to a player who is near."""
+"""Dropped items: they fall, float, burn in lava, and move to a player who is near."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from bridges.blockworld.whole import whole
 from bridges.blockworld.world import MAX_DROPS, SLIM, STANDING, block_at, chance
 
 DROP_WIDTH = 0.25
-"""Width and height of an item that lies about."""
+"""Width and height of a dropped item."""
 LIFE_TICKS = 6000
 """Items vanish after five minutes."""
 FIRST_TICKS = 10
-"""Age at which an item can be picked up; one that the player throws begins at -30."""
+"""Age at which an item can be picked up; one that the player throws starts at -30."""
 THROWN_AGE = -30
-"""Age to begin with of an item that the player throws."""
+"""Initial age of an item that the player throws."""
 _GRAVITY, _DRAG, _GROUND_DRAG = 0.04, 0.98, 0.588
 _REACH, _REACH_UP = 1.0, 0.5
-_NEAR = 2.0  # blocks within which items of a kind join when places run out
+_NEAR = 2.0  # blocks within which items of a kind merge when places run out
 _STILL = 0.003
 
 
 @inner
 def _free_place(w: World, item: int, count: int, x: float, y: float, z: float) -> int:
-    """Returns a place for an item, -1 if it joined one that lies near.
+    """Returns a place for an item, -1 if it merged with one nearby.
 
-    Without a free place it joins an equal item that is near, else it takes the oldest one's place.
+    If no place is free, it merges with an equal item nearby, else takes the oldest item's place.
     """
     oldest, age = 0, -32768
     for n in range(MAX_DROPS):
@@ -49,10 +49,10 @@ def _free_place(w: World, item: int, count: int, x: float, y: float, z: float) -
 
 @inner
 def spawn_drop(w: World, item: int, count: int, wear: int, x: float, y: float, z: float) -> int:
-    """Lets an item lie about; it jumps a little aside, as in Minecraft.
+    """Drops an item; it jumps a little aside, as in Minecraft.
 
     Returns:
-        Its place, to give it another velocity or age; -1 if it joined another one.
+        Its place, to set another velocity or age; -1 if it merged with another one.
     """
     if item == NOTHING or count <= 0:
         return -1
@@ -69,7 +69,7 @@ def spawn_drop(w: World, item: int, count: int, wear: int, x: float, y: float, z
 
 @inner
 def _rests(w: World, n: int, x: float, y: float, z: float) -> bool:
-    """Whether an item lies still on the ground."""
+    """Whether an item is at rest on the ground."""
     if w.d_vx[n] != 0.0 or w.d_vy[n] != 0.0 or w.d_vz[n] != 0.0:
         return False
     near = DROP_WIDTH * 0.5 - 0.001
@@ -127,10 +127,10 @@ def _pick_up(w: World, n: int) -> None:
 
 @inner
 def tick_drops(w: World) -> None:
-    """Moves the items that lie about for one tick; the player picks up those that are near.
+    """Moves dropped items for one tick; the player picks up those that are near.
 
-    Minecraft's numbers: from half a second on, within one block beside the player's body and half
-    a block above or below.
+    Minecraft's numbers: after half a second, within one block beside the player's body and half a
+    block above or below.
     """
     for n in range(MAX_DROPS):
         if w.d_item[n] == NOTHING:

@@ -1,8 +1,9 @@
-"""The state space: the named factors an episode can start from, and the order they give.
+"""The state space: the named factors of an episode's start, and the order to build it.
 
-Everything one sees at the start is decided by the state; the seed of the episode decides only what
-happens by chance afterwards (where creatures wander, what they drop). Each part of a scene is drawn
-from a hash of the factors that it is about, so that another number of cows does not move a hill.
+Everything visible at the start is determined by the state; the seed of the episode determines only
+random events afterwards (where creatures wander, what they drop). Each part of a scene is drawn
+from a hash of the factors that concern it, so that, for example, another number of cows does not
+move a hill.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ SUBJECTS = (
     "crafting_table",
     "furnace",
 )
-"""What a scene is about: it stands at the chosen distance and bearing. A species' number is its
+"""The subject of a scene: it stands at the chosen distance and bearing. A species' number is its
 place in this list."""
 # fmt: off
 (
@@ -75,7 +76,7 @@ KITS: Mapping[str, tuple[tuple[str, int], ...]] = {
     "raw_beef_coal_and_furnace": (("furnace", 1), ("beef", 4), ("coal", 8)),
     "bed": (("bed", 1),),
 }
-"""What the player carries beside what it holds and wears."""
+"""What the player carries in addition to what it holds and wears."""
 
 CLUTTER = ("none", "some", "many")
 """Items that are of no use for the task: none, 3 to 6 or 12 to 20 stacks, in random slots."""
@@ -108,11 +109,11 @@ ORDER = np.dtype(
     ],
     align=True,
 )
-"""What one world is to be generated from: one state and one seed, in numbers."""
+"""The order to generate one world: one state and one seed, as numbers."""
 
 
 def state_space() -> StateSpace:
-    """Returns every state an episode can start from."""
+    """Returns the space of all states an episode can start from."""
     return StateSpace(
         (
             Factor("terrain", range(65_536), doc="shape of the ground and what grows on it"),
@@ -157,7 +158,7 @@ def orders(slots: Sequence[int], starts: Sequence[Start]) -> NDArray[np.void]:
             _fill(made[row], start)
         except KeyError as error:
             space, values = state_space(), start.state.values
-            for factor in space:  # says which value is wrong, and lists the right ones
+            for factor in space:  # says which value is wrong, and lists the valid ones
                 if factor.name in values:
                     factor.digit(values[factor.name])
             raise StateError(

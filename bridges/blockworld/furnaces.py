@@ -1,4 +1,4 @@
-"""The furnaces: what burns in them, and what it cooks."""
+"""The furnaces: fuel and cooking."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from bridges.blockworld.whole import whole
 from bridges.blockworld.world import MAX_FURNACES, set_block
 
 _COOLS = 2
-"""Ticks of cooking that are lost in each tick without fire."""
+"""Ticks of cooking progress that are lost per tick without fire."""
 
 
 @inner
 def tick_furnaces(w: World) -> None:
-    """Lets all furnaces burn and cook for one tick, as in Minecraft 1.16.
+    """Updates all furnaces for one tick, as in Minecraft 1.16.
 
-    Fuel is lit only when there is something to cook and room for it; a fire once lit burns down.
+    Fuel is lit only when there is something to cook and room for the product; a fire once lit burns
+    down.
     """
     for n in range(MAX_FURNACES):
         if whole(w.furnaces[n]) < 0:
@@ -60,7 +61,7 @@ def _cooking(w: World, n: int) -> int:
 
 @inner
 def _light(w: World, n: int) -> int:
-    """Burns one piece of fuel, and returns for how many ticks it burns."""
+    """Burns one piece of fuel, and returns its ticks of burning."""
     fuel, left = whole(w.furnace_fuel[n]), whole(w.furnace_fuel_count[n]) - 1
     w.furnace_fuel_count[n] = left
     if left == 0:

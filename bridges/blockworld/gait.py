@@ -1,4 +1,4 @@
-"""How creatures move: steps, jumps onto blocks, swimming, falls, and what they dare to step on."""
+"""How creatures move: steps, jumps onto blocks, swimming, falls, and which dangers they avoid."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ from bridges.blockworld.world import (
 )
 
 DARES_TO_FALL = 3
-"""Blocks that a creature steps down at most."""
+"""Maximum blocks that a creature steps down."""
 _STILL = 0.003
 _GROUND_DRAG = 0.6 * 0.91
 _AIR_PUSH = 0.02
-_FOOTHOLD = 0.1  # blocks beyond what is in the way that must be free to climb it
+_FOOTHOLD = 0.1  # blocks beyond an obstacle that must be free to climb it
 _LAVA_COST, _LAVA_BURN_TICKS = 4.0, 300
 
 
 @inner
 def daylight(w: World, n: int) -> bool:
-    """Whether it is day, and nothing is above a creature's head; water keeps it in the shade."""
+    """Whether it is day with open sky above a creature's head; water counts as shade."""
     if whole(w.time) % DAY >= DAY // 2:
         return False
     x, y, z = np.float64(w.c_x[n]), np.float64(w.c_y[n]), np.float64(w.c_z[n])
@@ -68,10 +68,10 @@ def daylight(w: World, n: int) -> bool:
 
 @inner
 def safe_ahead(w: World, n: int, kind: int, yaw: float) -> bool:
-    """Whether a creature dares to go on along ``yaw``.
+    """Whether it is safe for a creature to continue along ``yaw``.
 
-    It shuns lava, cacti, water of more than one block unless it swims already, and steps down of
-    more than three blocks. A wall is safe: it stops by itself.
+    It avoids lava, cacti, water deeper than one block unless it already swims, and steps down of
+    more than three blocks. A wall is safe: it only stops the creature.
     """
     reach = np.float64(WIDTH[kind]) * 0.5 + 0.6
     x = np.float64(w.c_x[n]) - sine(yaw) * reach
@@ -98,7 +98,7 @@ def safe_ahead(w: World, n: int, kind: int, yaw: float) -> bool:
 
 @inner
 def _stands_still(w: World, n: int, kind: int) -> bool:
-    """Whether nothing would move a creature that does not step."""
+    """Whether a creature that does not step would not move."""
     if not w.c_ground[n] or w.c_vx[n] != 0.0 or w.c_vz[n] != 0.0 or w.c_vy[n] > 0.0:
         return False
     x, y, z = np.float64(w.c_x[n]), np.float64(w.c_y[n]), np.float64(w.c_z[n])
@@ -114,7 +114,7 @@ def _stands_still(w: World, n: int, kind: int) -> bool:
 
 @inner
 def _obstructed(w: World, n: int, kind: int, swims: bool, stands: bool) -> None:
-    """Lets a creature that ran into something climb onto it, or turn."""
+    """Lets a creature that ran into an obstacle climb it, or turn."""
     if not swims and not stands:
         return
     yaw = np.float64(w.c_yaw[n])
@@ -132,7 +132,7 @@ def _obstructed(w: World, n: int, kind: int, swims: bool, stands: bool) -> None:
 
 @inner
 def _suffer(w: World, n: int, kind: int, landed: bool) -> None:
-    """Takes what a fall or lava costs a creature."""
+    """Applies damage of falls and lava to a creature."""
     x, y, z = np.float64(w.c_x[n]), np.float64(w.c_y[n]), np.float64(w.c_z[n])
     cost = 0.0
     if landed:
@@ -152,7 +152,7 @@ def _suffer(w: World, n: int, kind: int, landed: bool) -> None:
 
 @inner
 def _depth(w: World, x: float, y: float, z: float) -> float:
-    """Returns how far a liquid reaches above a creature's feet; more than one block is as deep."""
+    """Returns the height of a liquid above a creature's feet; over one block counts as deep."""
     inside = block_at(w, x, y, z)
     if FORM[inside] != LIQUID:
         return 0.0
@@ -168,7 +168,7 @@ def step_creature(w: World, n: int, kind: int, speed: float) -> None:
         w: the world.
         n: the creature.
         kind: its species.
-        speed: blocks per tick that it steps along where it looks; negative for backwards.
+        speed: blocks per tick that it steps in its direction; negative for backwards.
     """
     if speed == 0.0 and _stands_still(w, n, kind):
         return

@@ -1,9 +1,9 @@
 """Builds worlds from orders.
 
-All that can be seen at the start is decided by the state. Each part of a world draws from a hash of
-the factors that it is about: the ground and what grows on it from terrain and biome; where the
-player and its subject are from these and subject, number, distance and bearing, and what is in
-their way gives way; the other creatures, the clutter and the sky each from their own.
+Everything visible at the start is determined by the state. Each part of a world is drawn from a
+hash of the factors that concern it: the ground and plants from terrain and biome; the positions of
+the player and its subject from these and subject, number, distance and bearing, and obstacles
+between them are removed; the other creatures, the clutter and the sky each from their own.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEAST_WEATHER, MOST_WEATHER = 6_000, 18_000
 
 @inner
 def _keys(p: Plan, o: Any) -> Any:
-    """Sets the keys of the ground and the scene; returns a hash of the whole state."""
+    """Sets the random keys of the ground and the scene; returns a hash of the whole state."""
     p.biome = o.biome
     p.ground_key = fold(fold(np.uint64(0x626C6F636B), o.terrain), o.biome)
     key = fold(fold(p.ground_key, o.subject), o.number)
@@ -52,7 +52,7 @@ def _keys(p: Plan, o: Any) -> Any:
 
 @inner
 def _set_scene(w: World, p: Plan, o: Any) -> None:
-    """Sets the player and its subject into the bare ground."""
+    """Places the player and its subject on the bare ground."""
     subject = int(o.subject)
     if subject == BED_IN_HUT:
         bedroom(w, p, o)
@@ -74,11 +74,11 @@ def _set_scene(w: World, p: Plan, o: Any) -> None:
 
 @kernel
 def generate(worlds: Any, orders: Any, lo: int, hi: int) -> None:
-    """Builds the worlds of ``orders[lo:hi]``, each from nothing but its order.
+    """Builds the worlds of ``orders[lo:hi]``, each from its order alone.
 
     Args:
-        worlds: all worlds, contiguous, of type ``WORLD``; whatever was in one before is gone.
-        orders: of type ``ORDER``; ``orders[i].slot`` says which world it is for.
+        worlds: all worlds, contiguous, of type ``WORLD``; former contents are overwritten.
+        orders: of type ``ORDER``; ``orders[i].slot`` is the index of its world.
         lo: first order.
         hi: end of the orders.
     """

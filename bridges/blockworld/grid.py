@@ -1,7 +1,8 @@
-"""The ground around the player as a square of symbols, and the creatures around it as rows.
+"""The ground around the player as a square of classes, and the creatures around it as rows.
 
-Both come as the eye sees them and privileged. Without privilege a cell or a creature shows only
-inside the field of view, 100 degrees across and 70 up and down, and with nothing opaque between.
+Both exist as visible to the player and privileged. If not privileged, a cell or a creature appears
+only inside the field of view, 100 degrees across and 70 up and down, and with nothing opaque in
+between.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ from bridges.blockworld.world import (
 )
 
 MOST_HEIGHT = 8
-"""Heights in a grid are cut off at so many blocks above and below the player's feet."""
+"""Heights in a grid are limited to this many blocks above and below the player's feet."""
 
 ENTITY_COLUMNS = ("class", "forward", "right", "up", "distance", "hurt")
-"""What a row of ``entities`` says: class, offset from the player's feet in blocks, turned with its
-yaw, distance in blocks, and 1 while it is red from a blow."""
+"""Columns of ``entities``: class, offset from the player's feet in blocks, rotated by its yaw,
+distance in blocks, and 1 while it is red from a blow."""
 
 
 @inner
 def _surface(w: World, column: int, eye_y: float) -> tuple[int, int]:
-    """Returns the block that a column shows at the eye's height or below, and where its top is.
+    """Returns the block that a column shows at the eye's height or below, and its top's height.
 
-    A roof or a canopy above the eye is passed over; what stands at the eye's height is a wall, and
-    its top is where air follows.
+    A roof or a canopy above the eye is skipped; a block at the eye's height is a wall, and its top
+    is where air follows.
     """
     at = column * HEIGHT
     height = int(w.heights[column])
@@ -65,13 +66,13 @@ def _surface(w: World, column: int, eye_y: float) -> tuple[int, int]:
 
 @inner
 def _cells(w: World, ids: Any, heights: Any, player_row: int, privileged: bool, view: Any) -> None:
-    """Writes the cells of one grid, without what moves."""
+    """Writes the cells of one grid, without creatures and drops."""
     size = ids.shape[0]
     yaw_sine, yaw_cosine, pitch_sine, pitch_cosine = view
     eye = (float(w.x), w.y + eye_height(w), float(w.z))
     feet = int(np.floor(w.y + 1e-3))
     inside = within_edge(eye[0], eye[2])
-    # No cell is higher than the eye here, so none is farther from the middle and still in view.
+    # No cell is higher than the eye here, so a visible cell is never farther from the middle.
     spread = max(pitch_sine, 0.0) * eye[1]
     for row in range(size):
         ahead = float(player_row - row)
@@ -103,7 +104,7 @@ def _cells(w: World, ids: Any, heights: Any, player_row: int, privileged: bool, 
 def _cell_of(
     x: float, z: float, yaw_sine: float, yaw_cosine: float, player_row: int, size: int
 ) -> tuple[int, int]:
-    """Returns row and place of the cell at an offset from the player; -1 for outside."""
+    """Returns row and column of the cell at an offset from the player; -1 for outside."""
     row = player_row - int(np.floor(z * yaw_cosine - x * yaw_sine + 0.5))
     place = size // 2 + int(np.floor(-x * yaw_cosine - z * yaw_sine + 0.5))
     if row < 0 or row >= size or place < 0 or place >= size:
@@ -115,21 +116,21 @@ def _cell_of(
 def grid(
     worlds: Any, ids: Any, heights: Any, player_row: int, privileged: bool, lo: int, hi: int
 ) -> None:
-    """Writes what lies around each player, a square of cells of one block, turned with its yaw.
+    """Writes what is around each player, a square of cells of one block, rotated by its yaw.
 
-    Row 0 is the farthest ahead, place 0 the leftmost; each cell shows the column that its middle
-    falls into, at the eye's height or below. Items that lie about stand over the ground, creatures
-    over both; of two creatures in a cell the one with the lower number shows.
+    Row 0 is the farthest ahead, column 0 the leftmost; each cell shows the column of blocks that
+    contains its middle, at the eye's height or below. Dropped items cover the ground, creatures
+    cover both; of two creatures in a cell the one with the lower number is shown.
 
     Args:
         worlds: records of type ``WORLD``.
         ids: classes, uint8 ``(n, size, size)``; 0 where nothing is seen.
         heights: of the top of what is shown above the player's feet, int8, same shape; 0 where
             nothing is seen.
-        player_row: row that the player is in; it is in the middle place of it.
-        privileged: whether to show what is hidden or out of view as well.
+        player_row: row of the player, who is in its middle column.
+        privileged: whether to also show what is hidden or out of view.
         lo: first world.
-        hi: one beyond the last.
+        hi: end of the range of worlds.
     """
     size = ids.shape[1]
     for k in range(lo, hi):
@@ -162,9 +163,9 @@ def entities(worlds: Any, out: Any, privileged: bool, lo: int, hi: int) -> None:
     Args:
         worlds: records of type ``WORLD``.
         out: rows of ``ENTITY_COLUMNS``, float32 ``(n, slots, 6)``; a row without a creature is 0.
-        privileged: whether to show creatures that are hidden, out of view or beyond ``SIGHT``.
+        privileged: whether to also show creatures that are hidden, out of view or beyond ``SIGHT``.
         lo: first world.
-        hi: one beyond the last.
+        hi: end of the range of worlds.
     """
     away = np.empty(MAX_CREATURES)
     for k in range(lo, hi):

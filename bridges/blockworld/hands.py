@@ -1,6 +1,6 @@
-"""What the player does with its hands: striking, digging, using, eating, throwing away.
+"""What the player does with its hands: striking, digging, using, eating, throwing items.
 
-Ranges, times and the order in which the two hands are asked are Minecraft 1.16's.
+Ranges, times and the order of the two hands are Minecraft 1.16's.
 """
 
 from __future__ import annotations
@@ -51,24 +51,24 @@ from bridges.blockworld.world import (
 )
 
 EAT_TICKS = 32
-"""Ticks that a bite takes: 1.6 s."""
+"""Ticks to eat an item: 1.6 s."""
 USE_EVERY = 4
 """Ticks between two uses while the key is held."""
 SHIELD_TICKS = 5
-"""Ticks until a shield that is raised protects."""
+"""Ticks until a raised shield protects."""
 SWING_TICKS = 6
-"""Ticks of a movement of the arm; counted down."""
+"""Ticks of an arm movement; counted down."""
 FULL_FOOD = 20
 
 _SHIELD = ITEM["shield"]
 _MONSTERS_NEAR = 8.0
 _THROWN = 0.3
-"""Speed of what is thrown away, in blocks per tick."""
+"""Speed of a thrown item, in blocks per tick."""
 
 
 @inner
 def tick_hands(w: World, keys: int, pressed: int) -> None:
-    """Lets the keys act on the world, for one tick; no screen is open.
+    """Applies the keys to the world for one tick; no screen is open.
 
     Args:
         w: the world.
@@ -124,7 +124,7 @@ def _select(w: World, pressed: int) -> None:
 
 @inner
 def _throw_away(w: World) -> None:
-    """Throws one of what is in the hand the way the player looks."""
+    """Throws one item of the stack in hand in the direction of the look."""
     slot = whole(w.selected)
     item, wear = whole(w.item[slot]), whole(w.wear[slot])
     if item == NOTHING:
@@ -139,7 +139,7 @@ def _throw_away(w: World) -> None:
 
 @inner
 def _attack(w: World, keys: int, pressed: int, n: int, at: int) -> None:
-    """Strikes creature ``n`` or digs at block ``at``; -1 for none of them."""
+    """Strikes creature ``n`` or digs block ``at``; -1 for none."""
     auto = keys & AUTO_CLICK
     if n >= 0:
         w.dig_at, w.dig_share = -1, 0.0
@@ -159,7 +159,7 @@ def _attack(w: World, keys: int, pressed: int, n: int, at: int) -> None:
 
 @inner
 def _use(w: World, keys: int, pressed: int, at: int, face: int) -> None:
-    """Uses the block that is looked at, or else what is in the hands, the main hand first."""
+    """Uses the block that is looked at, else the items in the hands, the main hand first."""
     waited = not pressed & USE
     w.use_ticks = USE_EVERY
     main, off = whole(w.selected), OFF_HAND
@@ -185,7 +185,7 @@ def _use(w: World, keys: int, pressed: int, at: int, face: int) -> None:
             _wear(w, slot)
             return
         elif item == _SHIELD:
-            w.blocking = waited  # a key just pressed still has to raise it
+            w.blocking = waited  # a key that was just pressed has to raise it first
             w.use_ticks = SHIELD_TICKS
             return
 
@@ -220,7 +220,7 @@ def _monster_near(w: World) -> bool:
 
 @inner
 def _wear(w: World, slot: int) -> None:
-    """Puts on the armour that is in a slot, and takes into the hand what was worn."""
+    """Puts on the armour from a slot, and puts the former one into the hand."""
     item, wear = slot_item(w, slot), slot_wear(w, slot)
     worn = FIRST_WORN + whole(WORN_IN[item])
     old, old_count, old_wear = slot_item(w, worn), slot_count(w, worn), slot_wear(w, worn)
@@ -235,7 +235,7 @@ def _holds_shield(w: World) -> bool:
 
 @inner
 def _chew(w: World) -> None:
-    """Goes on eating for one tick; the main hand's food goes first."""
+    """Continues eating for one tick; the main hand's food has priority."""
     slot = whole(w.selected)
     if FOOD[whole(w.item[slot])] == 0:
         slot = OFF_HAND

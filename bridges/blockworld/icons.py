@@ -1,4 +1,4 @@
-"""The pictures of the items: 16 x 16 texels each; of a block, a little cube made of its tiles.
+"""The icons of the items: 16 x 16 texels each; for a block, a small cube made of its tiles.
 
 Texels are packed as in ``textures``.
 """
@@ -193,12 +193,12 @@ def _icons() -> NDArray[np.int32]:
 
 
 ICONS = _icons()
-"""Texels of the items that are no blocks, by ``(item - MAX_BLOCKS) * 256 + row * 16 + column``."""
+"""Texels of the items that are not blocks, by ``(item - MAX_BLOCKS) * 256 + row * 16 + column``."""
 
 
 @fast_inner
 def shaded(texel: int, share: int) -> int:
-    """Returns a texel with so many 256ths of its light."""
+    """Returns a texel with its brightness times so many 256ths."""
     red, green, blue = (texel >> 16) & 255, (texel >> 8) & 255, texel & 255
     return (
         (texel & (1 << 24))
@@ -210,7 +210,7 @@ def shaded(texel: int, share: int) -> int:
 
 @fast_inner
 def icon_texel(item: int, u: float, v: float) -> int:
-    """Returns the texel of an item's picture at a place in [0, 1) x [0, 1); 0 where it is empty."""
+    """Returns the texel of an item's icon at a position in [0, 1) x [0, 1); 0 where it is empty."""
     if item >= MAX_BLOCKS:
         return int(ICONS[(item - MAX_BLOCKS) * 256 + int(v * 16.0) * 16 + int(u * 16.0)])
     if FORM[item] == PLANT:

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,50 +15,48 @@ from bridges.blockworld.compiled import one_at_a_time
 from bridges.blockworld.factors import ORDER, orders
 from bridges.blockworld.generate import generate
 from bridges.blockworld.layouts import layout_of
+from bridges.blockworld.options import BlockworldOptions
 from bridges.blockworld.recipes import RECIPES
 from bridges.blockworld.signals import SIGNALS, report
 from bridges.blockworld.tick import advance
 from bridges.blockworld.warm import SENSES, compile_missing
 from bridges.blockworld.world import AUTO_JUMP, CONTROLS, WORLD
-from rollout.api import Columns, Frame, Start, allocate
+from rollout.api import Columns, Frame, Start, allocate, check_slots
 from rollout.errors import InputError, OutOfTurnError, SpaceError
 
-if TYPE_CHECKING:
-    from bridges.blockworld.bridge import BlockworldBridge
-
 _FORMAT = hashlib.sha256(str(WORLD).encode()).digest()[:8]
-"""Names the layout of a world; the first bytes of every snapshot."""
+"""Identifies the layout of a world; the first bytes of every snapshot."""
 _EVERYTHING = (1 << len(RECIPES)) - 1
-_FEWEST = 8  # worlds for which it is worth waking another thread
+_FEWEST = 8  # minimum worlds for which another thread is worth its cost
 
 
 class BlockworldInstance:
-    """Worlds side by side; each is one record, and none knows of another.
+    """Independent worlds side by side; each is one record.
 
-    Deadlines cannot be enforced on code that runs in the caller's own process; nothing here waits
-    for anything, and a step of a world takes microseconds.
+    Deadlines cannot be enforced on code that runs in the caller's own process; nothing here waits,
+    and a step of a world takes microseconds.
     """
 
-    def __init__(self, bridge: BlockworldBridge, width: int) -> None:
-        self._width, self._threads = width, min(bridge.threads, -(-width // _FEWEST))
-        self._ticks, self._pitch = bridge.ticks_per_step, bridge.start_pitch
-        self._auto_jump = bridge.auto_jump
-        self._recipes = sum(1 << n for n, r in enumerate(RECIPES) if r.name in bridge.recipes)
-        self._layout = layout_of(bridge.actions, bridge.compact_actions)
+    def __init__(self, given: BlockworldOptions, width: int) -> None:
+        self._width, self._threads = width, min(given.threads, -(-width // _FEWEST))
+        self._ticks, self._pitch = given.ticks_per_step, given.start_pitch
+        self._auto_jump = given.auto_jump
+        self._recipes = sum(1 << n for n, r in enumerate(RECIPES) if r.name in given.recipes)
+        self._layout = layout_of(given.actions, given.compact_actions)
         self._worlds = np.zeros(width, WORLD)
         self._controls = np.zeros(width, CONTROLS)
         self._playing = np.zeros(width, np.uint8)
         self._ready = np.zeros(width, np.bool_)  # slots that were reset at least once
         self._signals = np.zeros((len(SIGNALS), width), np.float32)
-        spec = bridge.spec
-        options = bridge.sense_options()
+        spec = given.spec
+        options = given.sense_options()
         self._buffers = allocate(spec.observation_space, width)
         self._senses = [
             (observation, {key: self._buffers[key] for key in observation.space(options)})
-            for observation in bridge.observations()
+            for observation in given.observations()
         ]
         self._options = options
-        self._oracle = self._make_oracle(bridge) if bridge.oracle else None
+        self._oracle = self._make_oracle(given.oracle) if given.oracle else None
         self._frame = Frame(
             self._buffers,
             {name: self._signals[row] for row, name in enumerate(SIGNALS)},
@@ -76,7 +74,7 @@ class BlockworldInstance:
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
         """Begins an episode in some slots; see ``rollout.api.Instance``."""
-        rows = self._checked(slots, starts)
+        rows = self._checked(slots, len(starts))
         if not rows:
             return self._frame.take([])
         made = orders(rows, starts)
@@ -95,7 +93,7 @@ class BlockworldInstance:
         try:
             self._layout.decode(actions, self._worlds, self._controls)
         except SpaceError:
-            # What was chosen for a slot that is over is ignored, whatever it is.
+            # The action of a slot that is over is ignored, even if invalid.
             self._decode_playing(actions)
         if self._auto_jump:
             self._controls["keys"] |= AUTO_JUMP
@@ -104,18 +102,18 @@ class BlockworldInstance:
         return self._frame
 
     def snapshot(self, slot: int) -> bytes:
-        """Returns everything that decides the slot's future; see ``rollout.api.Snapshots``."""
+        """Returns everything that determines the slot's future; see ``rollout.api.Snapshots``."""
         row = self._known(slot)
         flag = bytes([self._playing[row]])
         return b"".join((_FORMAT, flag, self._worlds[row : row + 1].view(np.uint8).data))
 
     def restore(self, slot: int, snapshot: bytes) -> Frame:
-        """Puts a slot back to a snapshot, maybe of another slot; returns its frame, one row.
+        """Restores a slot from a snapshot, also of another slot; returns its frame, one row.
 
         Raises:
-            InputError: the bytes are no snapshot of this version of the game.
+            InputError: the bytes are not a snapshot of this version of the game.
         """
-        row = self._inside(slot)
+        (row,) = self._checked([slot], 1)
         head = len(_FORMAT)
         if len(snapshot) != head + 1 + WORLD.itemsize or snapshot[:head] != _FORMAT:
             raise InputError(
@@ -135,13 +133,13 @@ class BlockworldInstance:
             self._workers.shutdown()
             self._workers = None
 
-    def _make_oracle(self, bridge: BlockworldBridge) -> Any:
+    def _make_oracle(self, name: str) -> Any:
         from bridges.blockworld.oracle import Oracle  # noqa: PLC0415 - only if it is asked for
 
-        return Oracle(bridge.oracle, self._layout, self._buffers)
+        return Oracle(name, self._layout, self._buffers)
 
     def _compile(self) -> None:
-        """Compiles or loads every kernel that is used: a call that has no world to look at."""
+        """Compiles or loads every kernel that is used, by calls with an empty range of worlds."""
         none = np.zeros(0, ORDER)
         generate(self._worlds, none, 0, 0)
         advance(self._worlds, self._controls, self._playing, self._ticks, 0, 0)
@@ -170,7 +168,7 @@ class BlockworldInstance:
     def _each(
         self, function: Callable[..., None], *args: Any, lo: int = 0, hi: int | None = None
     ) -> None:
-        """Calls a kernel on the worlds from ``lo`` to ``hi``, in pieces if there are threads."""
+        """Calls a kernel on the worlds ``lo`` to ``hi``, in parts if there are threads."""
         hi = self._width if hi is None else hi
         if self._workers is None or hi - lo < 2 * _FEWEST:
             function(*args, lo, hi)
@@ -190,27 +188,13 @@ class BlockworldInstance:
         self._layout.decode(chosen, self._worlds[rows], some)
         self._controls[rows] = some
 
-    def _checked(self, slots: Sequence[int], starts: Sequence[Start]) -> list[int]:
+    def _checked(self, slots: Sequence[int], starts: int) -> list[int]:
         if self._closed:
             raise self._out_of_turn()
-        rows = [int(slot) for slot in slots]
-        inside = all(0 <= row < self._width for row in rows)
-        if not inside or len(set(rows)) != len(rows) or len(rows) != len(starts):
-            raise InputError(
-                f"expected distinct slots from 0 to {self._width - 1} with one start each, "
-                f"got slots {rows} and {len(starts)} starts"
-            )
-        return rows
-
-    def _inside(self, slot: int) -> int:
-        if self._closed:
-            raise self._out_of_turn()
-        if not 0 <= slot < self._width:
-            raise InputError(f"expected a slot from 0 to {self._width - 1}, got {slot}")
-        return int(slot)
+        return check_slots("blockworld", self._width, slots, starts)
 
     def _known(self, slot: int) -> int:
-        row = self._inside(slot)
+        (row,) = self._checked([slot], 1)
         if not self._ready[row]:
             raise OutOfTurnError(f"blockworld: slot {row} was never reset; reset it first")
         return row

@@ -1,4 +1,4 @@
-"""The player's bags: 36 slots of which the first nine are the hotbar, and what wears out."""
+"""The player's inventory: 36 slots of which the first nine are the hotbar, and durability."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from bridges.blockworld.world import SLOTS
 
 @inner
 def fill_slots(w: World, item: int, count: int, wear: int, first: int, last: int) -> int:
-    """Puts items into the slots from ``first`` to before ``last``; returns how many did not fit.
+    """Puts items into the slots ``first`` to ``last`` (exclusive); returns how many did not fit.
 
-    They join stacks of their kind first, then take free slots. What is worn joins nothing.
+    They join stacks of their kind first, then take free slots. Items with wear never stack.
     """
     most = whole(STACK[item])
     if most > 1 and wear == 0:
@@ -39,7 +39,7 @@ def fill_slots(w: World, item: int, count: int, wear: int, first: int, last: int
 
 @inner
 def add_item(w: World, item: int, count: int, wear: int) -> int:
-    """Puts items into the bags, the hotbar first, and returns how many did not fit.
+    """Puts items into the inventory, the hotbar first, and returns how many did not fit.
 
     See ``fill_slots``.
     """
@@ -48,7 +48,7 @@ def add_item(w: World, item: int, count: int, wear: int) -> int:
 
 @inner
 def room_for(w: World, item: int) -> int:
-    """Returns how many unworn items of a kind the bags could still take."""
+    """Returns how many unused items of a kind would still fit into the inventory."""
     room, most = 0, whole(STACK[item])
     for slot in range(SLOTS):
         if whole(w.item[slot]) == NOTHING:
@@ -60,7 +60,7 @@ def room_for(w: World, item: int) -> int:
 
 @inner
 def count_item(w: World, item: int) -> int:
-    """Returns how many items of a kind are in the bags."""
+    """Returns how many items of a kind are in the inventory."""
     total = 0
     for slot in range(SLOTS):
         if whole(w.item[slot]) == item:
@@ -70,9 +70,9 @@ def count_item(w: World, item: int) -> int:
 
 @inner
 def remove_items(w: World, item: int, count: int) -> int:
-    """Takes items of a kind out of the bags, and returns how many were missing.
+    """Removes items of a kind from the inventory, and returns how many were missing.
 
-    The last slots are emptied first, so that the hotbar stays as it is while it can.
+    The last slots are emptied first, to keep the hotbar as long as possible.
     """
     for back in range(SLOTS):
         slot = SLOTS - 1 - back
@@ -85,7 +85,7 @@ def remove_items(w: World, item: int, count: int) -> int:
 
 @inner
 def take_from(w: World, slot: int, count: int) -> None:
-    """Takes so many items out of a slot; an emptied slot forgets what it held."""
+    """Removes items from a slot; a slot that becomes empty is cleared."""
     left = whole(w.count[slot]) - count
     w.count[slot] = left
     if left <= 0:
@@ -96,7 +96,7 @@ def take_from(w: World, slot: int, count: int) -> None:
 
 @inner
 def wear_out(w: World, slot: int, uses: int) -> None:
-    """Wears the tool in a slot by so many uses; it breaks at the end of its durability."""
+    """Reduces the durability of the tool in a slot; it breaks at the end of it."""
     most = whole(DURABILITY[whole(w.item[slot])])
     if most > 0:
         worn = whole(w.wear[slot]) + uses

@@ -1,4 +1,4 @@
-"""The items: their numbers, and what each is good for.
+"""The items: their numbers and properties.
 
 An item whose number is below ``MAX_BLOCKS`` is the block of that number; tools, armour, food and
 materials follow. Attack damage, mining speed, durability, protection and nourishment are those of
@@ -21,11 +21,11 @@ ARMOUR_TIERS = ("leather", "golden", "chainmail", "iron", "diamond")
 ARMOUR_PIECES = ("helmet", "chestplate", "leggings", "boots")
 
 _KINDS = {"sword": SWORD, "pickaxe": PICKAXE, "axe": AXE, "shovel": SHOVEL}
-# Tier that a block asks for; gold mines fast and yields as little as wood.
+# Mining tier of each material; gold mines fast and yields as little as wood.
 _MINING_TIER = {"wooden": 1, "stone": 2, "iron": 3, "golden": 1, "diamond": 4}
 _SPEED = {"wooden": 2.0, "stone": 4.0, "iron": 6.0, "golden": 12.0, "diamond": 8.0}
 _DURABILITY = {"wooden": 59, "stone": 131, "iron": 250, "golden": 32, "diamond": 1561}
-# Damage of a full blow, and seconds between two of them.
+# Damage of a full blow, and the cooldown in seconds.
 _DAMAGE = {
     "sword": {"wooden": 4.0, "stone": 5.0, "iron": 6.0, "golden": 4.0, "diamond": 7.0},
     "axe": {"wooden": 7.0, "stone": 9.0, "iron": 9.0, "golden": 7.0, "diamond": 9.0},
@@ -51,21 +51,21 @@ _PIECE_DURABILITY = (11, 16, 15, 13)
 
 @dataclass(frozen=True)
 class Item:
-    """What an item is good for.
+    """Properties of an item.
 
     Attributes:
         name: as in Minecraft 1.16, without its prefix.
-        stack: most of them in one slot.
-        tool: what it works as.
+        stack: maximum count in one slot.
+        tool: the kind of tool it is.
         tier: mining tier, 1 wood to 4 diamond.
-        speed: how much faster it mines what it is made for.
+        speed: factor of mining speed on suitable blocks.
         damage: health that a full blow takes, in half hearts.
         blows_per_s: full blows in a second.
         durability: uses until it breaks; 0 for never.
         armour: slot it is worn in, 0 helmet to 3 boots; -1 for none.
         protection: armour points.
-        food: hunger it stills, in half drumsticks; 0 for what cannot be eaten.
-        saturation: saturation it gives.
+        food: hunger it restores, in half drumsticks; 0 for what cannot be eaten.
+        saturation: saturation it restores.
         fuel: ticks it burns in a furnace.
     """
 
@@ -155,7 +155,7 @@ NUMBER = {item.name: number for number, item in enumerate(ITEMS) if item.name}
 """Number of each item by its name."""
 
 MAX_ITEMS = 160
-"""Room in the tables and counters."""
+"""Size of the tables and counters."""
 
 NOTHING = 0
 """The item of an empty slot: the air block."""

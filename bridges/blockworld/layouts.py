@@ -1,4 +1,4 @@
-"""Layouts of actions by name, and ``compact`` with some of its actions only."""
+"""Action layouts by name, and subsets of ``compact``."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rollout.errors import ConfigError, SpaceError, UnknownNameError
 
 
 def layout_of(name: str, chosen: Sequence[str] = ()) -> Layout:
-    """Returns a layout by its name; of ``compact``, with some of its actions only.
+    """Returns a layout by its name; for ``compact``, optionally with a subset of its actions.
 
     Args:
         name: one of ``LAYOUTS``.
-        chosen: the actions of ``compact`` there shall be, in this order; all when empty.
+        chosen: the actions of ``compact`` to offer, in this order; all when empty.
 
     Raises:
         UnknownNameError: there is no such action.

@@ -1,7 +1,7 @@
 """How the player moves: Minecraft 1.16's formulae, tick by tick.
 
-Speeds that follow from them: walking 4.317, sprinting 5.612, sneaking 1.295 blocks per second; a
-jump rises 1.252 blocks.
+Resulting speeds: walking 4.317, sprinting 5.612, sneaking 1.295 blocks per second; a jump rises
+1.252 blocks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ JUMP_SPEED, JUMP_PAUSE = 0.42, 10
 SLIPPERY, ROUGH = 0.98, 0.6
 BANK_SPEED = 0.3
 SAFE_FALL = 3.0
-_STILL = 0.003  # a slower speed counts as none
+_STILL = 0.003  # a lower speed counts as zero
 _EDGE_STEP = 0.05
 _STEP_DOWN = 0.6
 _LEAST_FOOD = 7  # to sprint
@@ -51,25 +51,25 @@ _LEAST_FOOD = 7  # to sprint
 
 @inner
 def body_height(w: World) -> float:
-    """Returns how high the player is, in blocks."""
+    """Returns the player's height, in blocks."""
     return CROUCHED if w.sneaking else STANDING
 
 
 @inner
 def slipperiness(w: World, x: float, y: float, z: float) -> float:
-    """Returns how slippery the ground under a body is: 0.6, on ice 0.98."""
+    """Returns the slipperiness of the ground under a body: 0.6, on ice 0.98."""
     return SLIPPERY if block_at(w, x, y - 0.5, z) == ICE else ROUGH
 
 
 @inner
 def fall_cost(fall: float) -> float:
-    """Returns the health that landing costs: blocks fallen beyond three, rounded up."""
-    return np.float64(math.ceil(fall - SAFE_FALL - 0.001))  # a thousandth is rounding of 32 bits
+    """Returns the damage of a landing: blocks fallen beyond three, rounded up."""
+    return np.float64(math.ceil(fall - SAFE_FALL - 0.001))  # a thousandth is 32-bit rounding
 
 
 @inner
 def sinking(vy: float) -> float:
-    """Returns the upward speed of a body in a liquid after one tick of its weight."""
+    """Returns the vertical speed of a body in a liquid after one tick of gravity."""
     if vy <= 0.0 and abs(vy - 0.005) >= 0.003 and abs(vy - GRAVITY / 16.0) < 0.003:
         return -0.003
     return vy - GRAVITY / 16.0
@@ -77,7 +77,7 @@ def sinking(vy: float) -> float:
 
 @inner
 def _posture(w: World, keys: int) -> None:
-    """Settles whether the player sneaks or sprints in this tick."""
+    """Decides whether the player sneaks or sprints in this tick."""
     low = not body_fits(w, w.x, w.y, w.z, SLIM, STANDING)
     w.sneaking = 1 if keys & SNEAK or (w.sneaking and low) else 0
     onward = keys & FORWARD and not keys & BACK
@@ -114,7 +114,7 @@ def _jump(w: World, keys: int, water: float, lava: float) -> None:
 
 @inner
 def _push(w: World, keys: int, acceleration: float) -> None:
-    """Accelerates the player along the keys that it holds."""
+    """Accelerates the player according to the keys that are held."""
     onward = (1.0 if keys & FORWARD else 0.0) - (1.0 if keys & BACK else 0.0)
     aside = (1.0 if keys & LEFT else 0.0) - (1.0 if keys & RIGHT else 0.0)
     scale = 0.98
@@ -148,7 +148,7 @@ def _shorter(move: float) -> float:
 
 @inner
 def _kept_on(w: World, dx: float, dz: float) -> tuple[float, float]:
-    """Returns a move of one who sneaks, shortened until there is ground below its end."""
+    """Returns a sneaking player's move, shortened until there is ground below its end."""
     while dx != 0.0 and _over_edge(w, dx, 0.0):
         dx = _shorter(dx)
     while dz != 0.0 and _over_edge(w, 0.0, dz):
@@ -160,7 +160,7 @@ def _kept_on(w: World, dx: float, dz: float) -> tuple[float, float]:
 
 @inner
 def _move(w: World) -> int:
-    """Moves the player by its velocity, and returns what it ran into."""
+    """Moves the player by its velocity, and returns the collisions."""
     dx, dz = w.vx, w.vz
     if w.sneaking and w.on_ground and w.vy <= 0.0:
         dx, dz = _kept_on(w, dx, dz)
@@ -188,7 +188,7 @@ def _move(w: World) -> int:
 
 @inner
 def _land(w: World) -> None:
-    """Takes what a fall costs when it ends on the ground."""
+    """Applies fall damage when a fall ends on the ground."""
     if not w.on_ground:
         return
     fall = np.float64(w.fall)
@@ -232,9 +232,9 @@ def _swim(w: World, keys: int, lava: float) -> None:
 
 @inner
 def tick_player(w: World, keys: int) -> None:
-    """Moves the player for one tick under the keys that it holds; others are ignored.
+    """Moves the player for one tick according to its movement keys; others are ignored.
 
-    Falls and cacti cost health. One who sleeps lies still.
+    Falls and cacti cause damage. A sleeping player does not move.
     """
     if w.sleep_ticks > 0:
         keys = 0
@@ -250,7 +250,7 @@ def tick_player(w: World, keys: int) -> None:
     w.vy = w.vy if abs(w.vy) >= _STILL else 0.0
     w.vz = w.vz if abs(w.vz) >= _STILL else 0.0
     if w.on_ground and w.vy == 0.0:
-        w.vy = -GRAVITY * AIR_DRAG  # its weight, so that it feels the ground
+        w.vy = -GRAVITY * AIR_DRAG  # gravity, so that it touches the ground
     _jump(w, keys, water, lava)
     if water > 0.0 or lava > 0.0:
         _swim(w, keys, lava)

@@ -1,4 +1,4 @@
-"""What the player starts with: health, tools, armour, a kit, and clutter to look through."""
+"""What the player starts with: health, tools, armour, a kit, and clutter."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bridges.blockworld.plan import Plan, begin, fold
 from bridges.blockworld.world import ARMOUR, HOTBAR, SLOTS, below
 
 MOST_KIT = 4
-"""Stacks a kit has at most."""
+"""Maximum number of stacks of a kit."""
 FULL_STRENGTH = 100.0
-"""Ticks since the last blow after which any tool strikes with full force."""
+"""Ticks since the last blow after which any tool strikes with full strength."""
 USELESS = (
     "feather",
     "bone",
@@ -34,7 +34,7 @@ USELESS = (
     "terracotta",
     "arrow",
 )
-"""Items that help with no task: what clutter is made of."""
+"""Items that are of no use for any task, for clutter."""
 
 _USELESS = np.array([NUMBER[name] for name in USELESS], np.uint8)
 _KIT = np.zeros((len(KITS), MOST_KIT, 2), np.uint8)
@@ -63,9 +63,9 @@ def _shuffle(w: World, slots: Any, first: int, end: int) -> None:
 def fill_bags(w: World, p: Plan, o: Any) -> None:
     """Fills the inventory.
 
-    Without clutter the main hand is slot 0 and the kit follows; with clutter both lie anywhere in
-    the hotbar. Which slots they have and what the clutter is depends on nothing but the ground and
-    the amount of clutter.
+    Without clutter the main hand is slot 0 and the kit follows; with clutter both are anywhere in
+    the hotbar. The slots and the clutter depend on nothing but the ground and the amount of
+    clutter.
     """
     slots = p.queue
     for n in range(SLOTS):
@@ -74,7 +74,7 @@ def fill_bags(w: World, p: Plan, o: Any) -> None:
     if o.clutter > 0:
         _shuffle(w, slots, 0, HOTBAR)
         _shuffle(w, slots, HOTBAR, SLOTS)
-        # Of five slots that clutter may have in the hotbar some are taken, some stay free.
+        # Of five slots for clutter in the hotbar some are filled, some stay free.
         _shuffle(w, slots, 1 + MOST_KIT, SLOTS)
     if o.main_hand > 0:
         w.item[slots[0]], w.count[slots[0]] = o.main_hand, 1
@@ -94,7 +94,7 @@ def fill_bags(w: World, p: Plan, o: Any) -> None:
 
 @inner
 def set_player(w: World, p: Plan) -> None:
-    """Sets the player down, whole and rested."""
+    """Places the player, healthy and rested."""
     w.x, w.y, w.z = p.player_x + 0.5, float(p.feet), p.player_z + 0.5
     w.home_x, w.home_y, w.home_z = w.x, w.y, w.z
     w.yaw = p.yaw

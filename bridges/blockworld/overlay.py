@@ -1,4 +1,4 @@
-"""What the game writes over the picture: hotbar, health, crosshair, screens."""
+"""What the game draws over the picture: hotbar, health, crosshair, screens."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BUBBLE = "..###.. .#...#. #.#...# #.....# #.....# .#...#. ..###.."
 SHAPES = np.array(
     [[dot == "#" for dot in "".join(s.split())] for s in (_HEART, _MEAT, _SHIRT, _BUBBLE)], np.uint8
 )
-"""Seven by seven dots of a heart, a drumstick, a piece of armour and a bubble of air."""
+"""Seven by seven dots of a heart, a drumstick, a piece of armour and an air bubble."""
 _COLOURS = np.array([0xE01818, 0xB86E2C, 0xC8C8D0, 0x5AA0F0], np.int64)
 
 
@@ -42,7 +42,7 @@ def draw_marks(
             for column in range(size):
                 dot = SHAPES[shape, row * 7 // size * 7 + column * 7 // size]
                 if dot:
-                    # a half is filled on the side that the row begins at
+                    # a half is filled on the side where the row begins
                     part = (size - column) if back else column + 1
                     full = part <= here * 0.5 * size
                     colour = whole(_COLOURS[shape]) if full else 0x2A2A2A
@@ -51,7 +51,7 @@ def draw_marks(
 
 @fast_inner
 def draw_crosshair(s: Any) -> None:
-    """Draws a cross in the middle that turns colours round."""
+    """Draws a cross in the middle that inverts colours."""
     arm = max(s.tall // 60, 1)
     thick = max(s.tall // 240, 1)
     middle_row, middle = s.tall // 2, s.wide // 2
@@ -64,7 +64,7 @@ def draw_crosshair(s: Any) -> None:
 
 @fast_inner
 def draw_hotbar(w: World, s: Any, cell: int) -> None:
-    """Draws nine cells with what the hotbar holds, and a frame around the selected one."""
+    """Draws nine cells with the contents of the hotbar, and a frame around the selected one."""
     left, top = (s.wide - HOTBAR * cell) // 2, s.tall - cell
     fill(s, left, top, HOTBAR * cell, cell, 0x101010, 0.55)
     chosen = left + w.selected * cell

@@ -1,7 +1,7 @@
 """The screens of the inventory, a crafting table and a furnace: 9 by 7 cells over the picture.
 
-Rows 0 and 1 are recipe buttons, row 2 is what is worn and the off hand, or what is in the furnace;
-then come the bags and, at the bottom, the hotbar. See ``screen`` for what clicks do.
+Rows 0 and 1 are recipe buttons, row 2 is the worn items and the off hand, or the contents of the
+furnace; then the inventory and, at the bottom, the hotbar. See ``screen`` for the effect of clicks.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FIRST_LOG, _LAST_LOG = 13, 16
 
 @fast_inner
 def has_needs(w: World, recipe: int) -> bool:
-    """Whether the bags hold all that a recipe needs."""
+    """Whether the inventory contains all that a recipe needs."""
     for n in range(MAX_NEEDS):
         need, missing = whole(NEEDS[recipe, n]), whole(NEEDS_COUNT[recipe, n])
         for slot in range(SLOTS):
@@ -69,7 +69,7 @@ def slot_shown(w: World, column: int, row: int) -> int:
 
 @fast_inner
 def draw_button(w: World, s: Any, place: int, left: int, top: int, cell: int) -> None:
-    """Draws a recipe button: what it makes, pale where something for it is missing."""
+    """Draws a recipe button: its product, pale if an ingredient is missing."""
     recipe = whole(BUTTONS[whole(w.screen) - 1, place])
     if recipe < 0 or not (whole(w.recipes) >> recipe) & 1:
         return
@@ -81,7 +81,7 @@ def draw_button(w: World, s: Any, place: int, left: int, top: int, cell: int) ->
 
 @fast_inner
 def draw_fire(w: World, s: Any, left: int, top: int, cell: int) -> None:
-    """Draws how far the piece in the furnace is and how long the fire burns, as two bars."""
+    """Draws the progress of cooking and the remaining fire, as two bars."""
     n = furnace_of(w)
     if n < 0:
         return
@@ -96,7 +96,7 @@ def draw_fire(w: World, s: Any, left: int, top: int, cell: int) -> None:
 
 @fast_inner
 def draw_cursor(w: World, s: Any, left: int, top: int, cell: int) -> None:
-    """Draws what the cursor carries, and the cursor: an arrow that points to the upper left."""
+    """Draws the item on the cursor, and the cursor: an arrow that points to the upper left."""
     x, y = left + int(w.cursor_x * cell), top + int(w.cursor_y * cell)
     if w.carried_count > 0:
         stack(
@@ -110,7 +110,7 @@ def draw_cursor(w: World, s: Any, left: int, top: int, cell: int) -> None:
 
 @fast_inner
 def draw_screen(w: World, s: Any) -> None:
-    """Draws the open screen in the middle of the picture, as large as whole pixels allow."""
+    """Draws the open screen in the middle of the picture, at the largest integer scale."""
     cell = min(s.wide // (_WIDE + 1), s.tall * 8 // 9 // (_HIGH + 1))
     if cell < 2:
         return

@@ -1,4 +1,4 @@
-"""Putting blocks into the world: where they may stand, and who counts them."""
+"""Placing blocks: where they may stand, and counting them."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from bridges.blockworld.world import (
 )
 
 HIGHEST = 30
-"""Blocks can be placed up to this height; the layer above stays air."""
+"""Maximum height of placed blocks; the layer above stays air."""
 SNEAKING = 1.5
 """Height of the player when it sneaks."""
 
 REPLACEABLE = np.isin(np.arange(MAX_BLOCKS), (AIR, WATER, LAVA, TALL_GRASS, DEAD_BUSH))
-"""Blocks that give way to what is placed, by number of the block."""
+"""Blocks that a placed block replaces, by number of the block."""
 
 _STEPS = np.array([-SIZE * HEIGHT, SIZE * HEIGHT, -1, 1, -HEIGHT, HEIGHT])
-"""From a block to its neighbour, by face."""
+"""Index offset from a block to its neighbour, by face."""
 
 
 @inner
 def place_block(w: World, block: int, at: int, face: int) -> bool:
     """Places a block at a face of another, and returns whether it could.
 
-    It takes the place of grass it is aimed at. It cannot stand in a body, and torches, plants and
-    beds need solid ground. A bed takes a second cell, away from the player. Too many furnaces for
-    the world's list cannot be placed. The items in the hand are left to the caller.
+    It replaces grass that is aimed at. It cannot overlap a body, and torches, plants and beds need
+    solid ground. A bed takes a second cell, away from the player. A furnace cannot be placed if the
+    world's list is full. The caller removes the item from the hand.
     """
     y = at % HEIGHT
     if not REPLACEABLE[whole(w.blocks[at])]:
@@ -111,7 +111,7 @@ def _occupied(w: World, at: int) -> bool:
 
 @inner
 def _ahead(yaw: float) -> int:
-    """Returns the step to the neighbour that lies the way the player looks."""
+    """Returns the offset to the neighbour in the direction of the player's look."""
     quarter = int(np.floor(yaw / 90.0 + 0.5)) & 3
     return (  # +z, -x, -z, +x
         HEIGHT
@@ -126,7 +126,7 @@ def _ahead(yaw: float) -> int:
 
 @inner
 def _register(w: World, at: int) -> bool:
-    """Enters a furnace in the world's list; whether there was room."""
+    """Adds a furnace to the world's list; returns whether there was room."""
     for n in range(MAX_FURNACES):
         if whole(w.furnaces[n]) < 0:
             w.furnaces[n] = at

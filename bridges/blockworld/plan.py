@@ -1,7 +1,7 @@
-"""What the generation of a world keeps in mind while it builds, and the ways it changes columns.
+"""The generator's working data while it builds a world, and functions that change columns.
 
 A part of the generation that draws numbers first sets the world's generator to a key of its own
-(``begin``), so that no part moves what another one draws.
+(``begin``), so that no part changes the numbers of another one.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from bridges.blockworld.factors import MOUNTAINS
 from bridges.blockworld.world import COLUMNS, HEIGHT, SIZE, mixed
 
 SEA = 12
-"""Open water fills to below this height; dry ground lies at it or higher."""
+"""Open water fills up to below this height; dry ground is at it or higher."""
 SNOW_LINE = 22
-"""Ground of the mountains this high is covered with snow."""
+"""Minimum height of mountain ground with snow."""
 HIGHEST_SUBJECT = 22
-"""Ground a subject may stand on, so that a tree or a hut stays below the sky."""
+"""Maximum ground for a subject, so that a tree or a hut stays below the sky."""
 
-# What a column is kept for: bits of ``keep``.
+# What a column is reserved for: bits of ``keep``.
 ROUTE = 1  # the way from the player to its subject: nothing solid grows there
 SHADE = 2  # near a trunk or a creature: no other trunk
 BARE = 4  # nothing at all grows there
@@ -41,7 +41,7 @@ PLAN = np.dtype(
     [
         ("ground", "i2", (COLUMNS,)),  # y of feet that stand there; 0 where none should
         ("keep", "u1", (COLUMNS,)),
-        ("came", "i2", (COLUMNS,)),  # column the search for a way came from
+        ("came", "i2", (COLUMNS,)),  # column from which the search for a way came
         ("queue", "i2", (COLUMNS,)),
         ("biome", "i8"),
         ("ground_key", "u8"),  # terrain and biome
@@ -53,7 +53,7 @@ PLAN = np.dtype(
         ("subject_x", "i8"),
         ("subject_z", "i8"),
         ("height", "i8"),  # y of feet at the subject
-        ("centre_x", "i8"),  # of the square of ground that the subject needs
+        ("centre_x", "i8"),  # half of the square of ground that the subject needs
         ("centre_z", "i8"),
         ("radius", "i8"),
         ("target_x", "i8"),  # where the way to the subject ends
@@ -62,7 +62,7 @@ PLAN = np.dtype(
     ],
     align=True,
 )
-"""Work space for one world at a time."""
+"""Workspace for one world at a time."""
 
 Plan: TypeAlias = Any
 """One record of type ``PLAN``, as compiled code sees it."""
@@ -84,13 +84,13 @@ def fold(key: Any, value: Any) -> Any:
 
 @inner
 def begin(w: World, key: Any, part: int) -> None:
-    """Lets the world's generator draw the numbers of one part of the generation."""
+    """Sets the world's generator to the numbers of one part of the generation."""
     w.random = fold(key, part)
 
 
 @inner
 def put(w: World, x: int, y: int, z: int, block: int) -> None:
-    """Puts a block that is not air and gives no light, and keeps the heights true."""
+    """Places a block that is not air and gives no light, and updates the heights."""
     column = x * SIZE + z
     w.blocks[column * HEIGHT + y] = block
     if y >= w.heights[column]:
@@ -116,7 +116,7 @@ def lay(w: World, p: Plan, column: int, height: int, top: int) -> None:
 
 @inner
 def level(w: World, p: Plan, column: int, height: int) -> None:
-    """Makes the ground of a column end at ``height``, air above it; keeps ores deep below."""
+    """Sets the ground of a column to ``height``, air above it; ores deep below remain."""
     if p.ground[column] == height:
         return
     at = column * HEIGHT
@@ -137,7 +137,7 @@ def level(w: World, p: Plan, column: int, height: int) -> None:
 
 @inner
 def level_square(w: World, p: Plan, x: int, z: int, radius: int, height: int, slack: int) -> None:
-    """Levels a square of ground to within ``slack`` of ``height``; floods are filled."""
+    """Levels a square of ground to within ``slack`` of ``height``; water is filled."""
     for i in range(x - radius, x + radius + 1):
         for k in range(z - radius, z + radius + 1):
             column = i * SIZE + k
@@ -162,7 +162,7 @@ def uneven(p: Plan, x: int, z: int, radius: int, height: int, slack: int) -> int
 
 @inner
 def reserve(p: Plan, x: int, z: int, radius: int, purpose: int) -> None:
-    """Keeps a square of columns for a purpose."""
+    """Reserves a square of columns."""
     for i in range(x - radius, x + radius + 1):
         for k in range(z - radius, z + radius + 1):
             p.keep[i * SIZE + k] |= purpose

@@ -1,6 +1,6 @@
-"""What grows: trees of four kinds, cactus, pumpkins, grass, flowers and mushrooms.
+"""Plants: trees of four kinds, cactus, pumpkins, grass, flowers and mushrooms.
 
-Leaves keep three blocks above the ground they hang over: one can walk and jump below any tree.
+Leaves are at least three blocks above the ground below them: one can walk and jump below any tree.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from bridges.blockworld.world import HEIGHT, SIZE, below, chance
 
 OAK, BIRCH, SPRUCE, ACACIA = range(4)
 CEILING = 30
-"""No leaf is higher than this."""
+"""Maximum height of leaves."""
 
 _LOG = np.array([OAK_LOG, BIRCH_LOG, SPRUCE_LOG, ACACIA_LOG], np.uint8)
 _LEAVES = np.array([OAK_LEAVES, BIRCH_LEAVES, SPRUCE_LEAVES, ACACIA_LEAVES], np.uint8)
 
-# By biome: tries to grow a tree, a solid small plant, a low plant.
+# By biome: attempts to grow a tree, a solid small plant, a low plant.
 _TREES = np.array([9, 60, 0, 45, 12, 16, 26, 14])
 _SOLIDS = np.array([3, 2, 40, 3, 0, 2, 0, 0])
 _LOWS = np.array([330, 220, 70, 160, 12, 300, 240, 60])
@@ -61,7 +61,7 @@ _LOW_PLANTS = np.array(
 
 @inner
 def tree_kind(w: World, biome: int) -> int:
-    """Returns a kind of tree that grows in a biome; a lone acacia in the desert."""
+    """Returns a kind of tree that grows in a biome; a single acacia in the desert."""
     share = chance(w)
     if biome == FOREST:
         return OAK if share < 0.55 else BIRCH
@@ -124,7 +124,7 @@ def _fertile(w: World, p: Plan, x: int, z: int) -> bool:
 @inner
 def _trees(w: World, p: Plan) -> None:
     for n in range(_TREES[p.biome]):
-        # A key for each tree: one that finds no room moves none of the others.
+        # A key for each tree: one that finds no room changes none of the others.
         begin(w, p.ground_key, 1000 + n)
         x, z = 5 + below(w, SIZE - 10), 5 + below(w, SIZE - 10)
         kind = tree_kind(w, p.biome)
@@ -134,7 +134,7 @@ def _trees(w: World, p: Plan) -> None:
 
 @inner
 def _solids(w: World, p: Plan) -> None:
-    """Grows cactus in the desert and pumpkins elsewhere, off the route."""
+    """Grows cactus in the desert and pumpkins elsewhere, away from the route."""
     for n in range(_SOLIDS[p.biome]):
         begin(w, p.ground_key, 2000 + n)
         x, z = 3 + below(w, SIZE - 6), 3 + below(w, SIZE - 6)
@@ -146,7 +146,7 @@ def _solids(w: World, p: Plan) -> None:
         if p.biome != DESERT:
             put(w, x, ground, z, PUMPKIN)
         else:
-            # As in Minecraft nothing solid touches a cactus; and nobody is led along one.
+            # As in Minecraft nothing solid touches a cactus; and no route passes one.
             touched = w.blocks[column * HEIGHT + ground - 1] != SAND
             for beside in (column - SIZE, column + SIZE, column - 1, column + 1):
                 touched |= w.heights[beside] > ground or p.keep[beside] & ROUTE != 0
@@ -160,7 +160,7 @@ def _solids(w: World, p: Plan) -> None:
 
 @inner
 def _lows(w: World, p: Plan) -> None:
-    """Grows plants that one walks through, where there is soil for them."""
+    """Grows plants that one can walk through, where there is soil for them."""
     begin(w, p.ground_key, 5)
     for _ in range(_LOWS[p.biome]):
         x, z = 2 + below(w, SIZE - 4), 2 + below(w, SIZE - 4)
@@ -179,7 +179,7 @@ def _lows(w: World, p: Plan) -> None:
 
 @inner
 def grow(w: World, p: Plan) -> None:
-    """Grows all plants of a biome on the columns that are not kept for something else."""
+    """Grows all plants of a biome on the columns that are not reserved."""
     _trees(w, p)
     _solids(w, p)
     _lows(w, p)

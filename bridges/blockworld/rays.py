@@ -1,4 +1,4 @@
-"""What a fan of rays from the eye meets first, and how near it is."""
+"""What a fan of rays from the eye hits first, and how near it is."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from bridges.blockworld.species import TALL, WIDTH
 from bridges.blockworld.world import MAX_CREATURES, MAX_DROPS, cosine, eye_height, sine
 
 _CLASS, _X, _Y, _Z, _HALF, _HALF_TALL, _BALL, _AWAY = range(8)
-"""Of a body near the player: its class, its middle seen from the eye, half its width and height,
-the square of the ball around it, and of its distance."""
+"""Data of a body near the player: its class, its middle relative to the eye, half its width and
+height, the squared radius of the sphere around it, and its squared distance."""
 
 
 def fan(rows: int, columns: int, across: float, up_and_down: float) -> NDArray[np.float64]:
-    """Returns the directions of a fan of rays before the eye, ``(rows, columns, 3)``.
+    """Returns the directions of a fan of rays from the eye, ``(rows, columns, 3)``.
 
     Each is a unit vector: right, up, ahead. Angles in degrees are spread evenly over the field,
     each ray in the middle of its part; row 0 is the topmost, column 0 the leftmost. Rounded, so
-    that no mathematics library makes a difference.
+    that mathematics libraries make no difference.
     """
     side = np.radians(((np.arange(columns) + 0.5) / columns - 0.5) * across)
     rise = np.radians((0.5 - (np.arange(rows) + 0.5) / rows) * up_and_down)
@@ -48,7 +48,7 @@ def fan(rows: int, columns: int, across: float, up_and_down: float) -> NDArray[n
 def _note(
     bodies: Any, count: int, number: int, x: float, y: float, z: float, width: float, tall: float
 ) -> int:
-    """Puts a body into the list, and returns how many are in it."""
+    """Adds a body to the list, and returns the new length."""
     half, half_tall = 0.5 * width, 0.5 * tall
     y += half_tall
     bodies[count, _CLASS] = number
@@ -63,7 +63,7 @@ def _note(
 def _bodies(
     w: World, bodies: Any, eye_y: float, ahead: tuple[float, float, float], reach: float
 ) -> int:
-    """Lists what could be met: creatures and drops that are near and not behind the eye."""
+    """Lists what could be hit: creatures and drops that are near and not behind the eye."""
     ahead_x, ahead_y, ahead_z = ahead
     most = (reach + 3.0) * (reach + 3.0)
     count = 0
@@ -86,13 +86,13 @@ def _bodies(
 def _first_body(
     bodies: Any, count: int, ray: tuple[float, float, float], reach: float
 ) -> tuple[int, float]:
-    """Returns the class of the first body along a ray, and how far it is; ``(0, reach)``."""
+    """Returns class and distance of the first body along a ray; ``(0, reach)`` for none."""
     steps = (per(ray[0]), per(ray[1]), per(ray[2]))
     number, best = 0, reach
     for n in range(count):
         x, y, z = bodies[n, _X], bodies[n, _Y], bodies[n, _Z]
         along, away = x * ray[0] + y * ray[1] + z * ray[2], bodies[n, _AWAY]
-        # Most rays miss the ball around a body: that is told without its box.
+        # Most rays miss the sphere around a body, which is tested before its box.
         ball = bodies[n, _BALL]
         if away - along * along > ball or (along < 0.0 and away > ball):
             continue
@@ -104,19 +104,19 @@ def _first_body(
 
 @kernel
 def rays(worlds: Any, ids: Any, near: Any, directions: Any, reach: float, lo: int, hi: int) -> None:
-    """Writes what each ray meets first.
+    """Writes what each ray hits first.
 
-    A block fills its whole cube here, plants and torches too. The liquid that the eye is in does
+    A block fills its whole cube here, plants and torches too. The liquid in which the eye is does
     not stop a ray.
 
     Args:
         worlds: records of type ``WORLD``.
-        ids: class of what is met, uint8 ``(n, rows, columns)``; 0 for nothing within reach.
+        ids: class of what is hit, uint8 ``(n, rows, columns)``; 0 for nothing within reach.
         near: 1 at the eye, 0 at the reach and for nothing, float32, same shape.
         directions: of the rays, see ``fan``.
         reach: of the rays, in blocks.
         lo: first world.
-        hi: one beyond the last.
+        hi: end of the range of worlds.
     """
     bodies = np.empty((MAX_CREATURES + MAX_DROPS, 8))
     for k in range(lo, hi):

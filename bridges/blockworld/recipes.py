@@ -1,7 +1,7 @@
-"""What can be made of what, and where: in the hand, at a crafting table, in a furnace.
+"""The recipes: ingredients, product, and where: in the hand, at a table, in a furnace.
 
-Ingredients and yields are Minecraft 1.16's. Shapes are not asked for: a recipe is a button that
-takes its ingredients from the inventory, as in Minecraft's recipe book.
+Ingredients and yields are Minecraft 1.16's. Shapes are not needed: a recipe is a button that takes
+its ingredients from the inventory, as in Minecraft's recipe book.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from bridges.blockworld.blocks import LOGS
 from bridges.blockworld.items import NUMBER
 from rollout.errors import UnknownNameError
 
-# Where a recipe is made; also the screens: 0 is no screen, the rest are these plus one.
+# Where a recipe is made; also the screens: 0 is no screen, the others are these plus one.
 HAND, TABLE, FURNACE_FIRE = range(3)
 
 ANY_LOG = "any_log"
-"""Stands for each of the four kinds of log in an ingredient list."""
+"""Any of the four kinds of log, in an ingredient list."""
 
 COOK_TICKS = 200
-"""Ticks that a furnace takes for one piece: 10 s."""
+"""Ticks that a furnace needs for one piece: 10 s."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One thing that can be made.
+    """One recipe.
 
     Attributes:
         name: of what is made, unique with ``where``.
-        where: ``HAND``, ``TABLE`` or ``FURNACE_FIRE``. What is made in the hand can be made at a
-            table as well.
+        where: ``HAND``, ``TABLE`` or ``FURNACE_FIRE``. Recipes of the hand can be made at a table
+            as well.
         makes: item made.
         count: how many of it.
         needs: ingredients and how many of each.
@@ -89,7 +89,7 @@ def recipe(name: str) -> int:
     """Returns the number of a recipe.
 
     Raises:
-        UnknownNameError: there is no such recipe; the message lists those there are.
+        UnknownNameError: there is no such recipe; the message lists the valid ones.
     """
     for number, one in enumerate(RECIPES):
         if one.name == name:
@@ -98,7 +98,7 @@ def recipe(name: str) -> int:
 
 
 def buttons(where: int) -> tuple[int, ...]:
-    """Returns the recipes that a screen shows as buttons, in their order."""
+    """Returns the recipes that a screen shows as buttons, in order."""
     shown = {HAND: (HAND,), TABLE: (HAND, TABLE), FURNACE_FIRE: (FURNACE_FIRE,)}[where]
     return tuple(number for number, one in enumerate(RECIPES) if one.where in shown)
 
@@ -114,11 +114,11 @@ for _row, _recipe in enumerate(RECIPES):
         NEEDS[_row, _place] = NEEDS_ANY_LOG if _name == ANY_LOG else NUMBER[_name]
         NEEDS_COUNT[_row, _place] = _count
 BUTTONS = np.full((3, 18), -1, np.int16)
-"""Recipe of each button, by place of making and place on the screen; -1 where there is none."""
+"""Recipe of each button, by place of making and position on the screen; -1 where there is none."""
 for _where in (HAND, TABLE, FURNACE_FIRE):
     BUTTONS[_where, : len(buttons(_where))] = buttons(_where)
 COOKED = np.full(160, -1, np.int16)
-"""Recipe that an item goes into in a furnace, by number of the item; -1 for none."""
+"""Recipe that cooks an item in a furnace, by number of the item; -1 for none."""
 for _row, _recipe in enumerate(RECIPES):
     if _recipe.where == FURNACE_FIRE:
         for _name in _recipe.needs:

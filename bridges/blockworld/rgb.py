@@ -1,9 +1,9 @@
-"""The picture that the player sees: ground, creatures, hands and what lies over them.
+"""The picture that the player sees: ground, creatures, hands and overlays.
 
 See ``rgb_view`` for the projection. The ground is drawn by one walk per column of pixels
-(``rgb_columns``), creatures and things by their boxes against the depth of the ground
-(``rgb_creatures``), weather and hands over it (``rgb_hands``), and what the game writes over it
-all (``overlay``).
+(``rgb_columns``), creatures and items by their boxes against the depth of the ground
+(``rgb_creatures``), weather and hands over it (``rgb_hands``), and the game's display over it all
+(``overlay``).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def draw(worlds: Any, frames: Any, fov: float, hud: int, lo: int, hi: int) -> No
 
     Args:
         worlds: ``(W,)`` of type ``WORLD``; only read.
-        frames: ``(W, height, width, 3)`` uint8, red, green, blue, in one piece; ``frames[k]`` is
-            filled from ``worlds[k]``. Any height and width from 1 on.
+        frames: ``(W, height, width, 3)`` uint8, red, green, blue, contiguous; ``frames[k]`` is
+            filled from ``worlds[k]``. Any height and width of at least 1.
         fov: vertical field of view in degrees.
         hud: whether hotbar, health, crosshair and open screens are drawn too.
         lo: first world.
-        hi: world to stop before.
+        hi: end of the range of worlds.
     """
     tall, wide = frames.shape[1], frames.shape[2]
     if (
@@ -56,7 +56,7 @@ def draw(worlds: Any, frames: Any, fov: float, hud: int, lo: int, hi: int) -> No
     s.depth, s.film, s.sky = depth.ctypes.data, film.ctypes.data, sky.ctypes.data
     for k in range(lo, hi):
         s.picture = frames.ctypes.data + k * tall * wide * 3
-        # Called one by one: each level of calls is a level that the compiler goes through again.
+        # Called one by one: the compiler processes each level of calls again.
         w = worlds[k]
         aim_camera(w, s, fov)
         light_the_hour(w, s)
@@ -71,5 +71,5 @@ def draw(worlds: Any, frames: Any, fov: float, hud: int, lo: int, hi: int) -> No
         draw_state(w, s)
         if hud:
             draw_panels(w, s)
-    # Addresses keep nothing alive: what they point to is named once more when all is drawn.
+    # Addresses do not keep arrays alive: the arrays are referenced again after drawing.
     depth[0] = film[0] = sky[0] = sights[0].focal

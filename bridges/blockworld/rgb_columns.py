@@ -1,11 +1,11 @@
 """The ground in a picture: one walk over the world's columns for each column of pixels.
 
-Pixels are taken from near to far, and who comes first keeps a pixel: ``depth`` says which are taken
-and how far away what they show is, ``(width, height)``, column by column. Water is seen through: it
-leaves pixels free, and notes in ``film`` where its surface is.
+Pixels are filled from near to far, and a filled pixel is final: ``depth`` says which are filled and
+their distance, ``(width, height)``, column by column. Water is transparent: it leaves pixels open,
+and stores the distance of its surface in ``film``.
 
-Within one column of blocks all that is above the eye is looked at upwards, and all below it
-downwards: that is the order in which a ray meets what lies in a column.
+Within one column of blocks everything above the eye is processed upwards, and everything below
+downwards: that is the order in which a ray meets the blocks of a column.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from bridges.blockworld.tiles import LEVEL_AT, TILE
 from bridges.blockworld.world import HEIGHT, SIZE
 
 TOP, SIDE, BOTTOM = range(3)
-# For shifts and masks: Python's division rounds down, which costs more than what it is used for.
+# For shifts and masks: Python's division rounds down, which costs more than its use is worth.
 _LAYER, _LAYER_BITS, _ROW_BITS = HEIGHT - 1, HEIGHT.bit_length() - 1, SIZE.bit_length() - 1
 OPAQUE = ((FORM == CUBE) & ~np.isin(np.arange(MAX_BLOCKS), (GLASS, BED))).astype(np.uint8)
-"""Blocks that hide whatever is behind them."""
+"""Blocks that hide everything behind them."""
 TOPS = np.ones(MAX_BLOCKS)
 """How high a block is drawn."""
 TOPS[BED] = 9 / 16
@@ -50,7 +50,7 @@ GLOWS = np.isin(np.arange(MAX_BLOCKS), (LAVA, TORCH)).astype(np.uint8)
 
 @fast_inner
 def level_of(texels: float) -> int:
-    """Returns which size of a tile to use for so many texels per pixel, 0 the largest."""
+    """Returns the tile size for so many texels per pixel, 0 the largest."""
     if texels < 1.5:
         return 0
     if texels < 3.0:
@@ -69,7 +69,7 @@ def row_of(s: Any, height: float, scale: float) -> int:
 
 @fast_inner
 def any_open(s: Any, first: int, end: int) -> bool:
-    """Whether one of the rows is not taken yet."""
+    """Whether one of the rows is still open."""
     place = s.column * s.tall
     for row in range(first, end):  # noqa: SIM110 - a generator would be slow here
         if get_float(s.depth, place + row) == FAR:
@@ -81,7 +81,7 @@ def any_open(s: Any, first: int, end: int) -> bool:
 def paint_upright(
     s: Any, tile: int, u: int, crack: int, y: int, first: int, end: int, away: float
 ) -> None:
-    """Draws a strip of an upright face in rows ``first`` to ``end``, where it is not hidden."""
+    """Draws a strip of a vertical face in rows ``first`` to ``end``, where it is not hidden."""
     per_row = 16.0 * away / s.focal
     level = level_of(per_row)
     base = tile * TILE + LEVEL_AT[level] + (u >> level)
@@ -110,7 +110,7 @@ def paint_upright(
 def paint_level(
     s: Any, tile: int, crack: int, height: float, first: int, end: int, near: float
 ) -> None:
-    """Draws what a column shows of a level face in rows ``first`` to ``end``, where not hidden."""
+    """Draws the part of a horizontal face in rows ``first`` to ``end``, where it is not hidden."""
     ratio = s.focal * (s.eye_y - height)
     across = 16.0 * near / s.focal
     level = level_of(math.sqrt(across * across * near / max(abs(s.eye_y - height), 0.02)))
@@ -139,7 +139,7 @@ def paint_level(
 
 @fast_inner
 def lay_film(s: Any, first: int, end: int, away: float, ratio: float) -> None:
-    """Notes a surface of water in rows: ``away`` for an upright one, else by ``ratio``."""
+    """Stores a surface of water in rows: ``away`` for a vertical one, else by ``ratio``."""
     place = s.column * s.tall
     for row in range(first, end):
         if get_float(s.depth, place + row) == FAR and get_float(s.film, place + row) == FAR:
@@ -150,7 +150,7 @@ def lay_film(s: Any, first: int, end: int, away: float, ratio: float) -> None:
 
 @fast_inner
 def draw_water(w: World, s: Any, at: int, before: int, near: float, far: float) -> None:
-    """Notes where the surface of a block of water is seen, unless the eye is under water."""
+    """Stores where the surface of a block of water is visible, unless the eye is under water."""
     if s.drowned:
         return
     y = at & _LAYER
@@ -192,7 +192,7 @@ def draw_plant(w: World, s: Any, at: int, near: float, far: float) -> None:
 def light_face(
     w: World, s: Any, block: int, column: int, y: int, away: float, share: float
 ) -> None:
-    """Notes in ``s`` the light on a face that looks into a cell; see ``light_cell``."""
+    """Stores in ``s`` the light on a face towards a cell; see ``light_cell``."""
     if GLOWS[block]:
         glow(s, away)
     else:
@@ -201,7 +201,7 @@ def light_face(
 
 @fast_inner
 def draw_side(w: World, s: Any, at: int, before: int, along_x: bool, near: float) -> None:
-    """Draws the side of a block that a ray comes to from the block ``before``."""
+    """Draws the side of a block that a ray reaches from the block ``before``."""
     block, y = get_byte(s.blocks, at), at & _LAYER
     scale = s.focal / near
     first, end = row_of(s, y + TOPS[block], scale), row_of(s, y, scale)
@@ -237,7 +237,7 @@ def draw_cell(
     w: World, s: Any, column: int, before: int, along_x: bool, near: float, far: float,
     low: int, high: int,
 ) -> None:  # fmt: skip
-    """Draws blocks ``low`` to ``high`` of a column that a ray is in from ``near`` to ``far``."""
+    """Draws blocks ``low`` to ``high`` of a column in which the ray is from ``near`` to ``far``."""
     base = column * HEIGHT
     level = int(s.eye_y)
     up_from = max(low, level)
@@ -264,7 +264,7 @@ def draw_cell(
 
 @fast_inner
 def shrink(s: Any) -> bool:
-    """Moves the ends of the open rows inwards over what is taken; says whether any row is left."""
+    """Shrinks the range of open rows by filled ones; returns whether any row is left."""
     first, end = s.top_row, s.end_row
     place = s.column * s.tall
     while first < end and get_float(s.depth, place + first) != FAR:
@@ -315,7 +315,7 @@ def walk(w: World, s: Any) -> None:
 
 @fast_inner
 def finish(s: Any) -> None:
-    """Fills what is open in a column of pixels with sky, and lays the water over what is not."""
+    """Fills the open pixels of a column with sky, and draws the water over the others."""
     picture, depth, sky = s.picture, s.depth + s.column * s.tall * 4, s.sky
     stride = s.wide * 3
     pixel = s.top_row * stride + s.column * 3
@@ -331,7 +331,7 @@ def finish(s: Any) -> None:
 
 @fast_inner
 def lay_water(s: Any) -> None:
-    """Tints the pixels of a column that are seen through water, the more the deeper."""
+    """Tints the pixels of a column that are seen through water, more with depth."""
     for row in range(s.tall):
         place = s.column * s.tall + row
         away = get_float(s.film, place)
@@ -342,7 +342,7 @@ def lay_water(s: Any) -> None:
 
 @fast_inner
 def tint_water(s: Any, row: int, away: float, share: float) -> None:
-    """Lays a share of the colour of the water's surface over a pixel of the column in hand."""
+    """Blends a share of the colour of the water's surface into a pixel of the current column."""
     fog = min(max((away * s.stretch - s.fog_from) * s.fog_step, 0.0), 1.0)
     u, v = int((s.eye_x + s.ray_x * away) * 16.0) & 15, int((s.eye_z + s.ray_z * away) * 16.0) & 15
     level = level_of(8.0 * away * away / s.focal)
@@ -375,7 +375,7 @@ def draw_ground(w: World, s: Any) -> None:
 
 @fast_inner
 def face_column(s: Any, column: int) -> None:
-    """Notes in ``s`` the rays of a column of pixels."""
+    """Stores in ``s`` the rays of a column of pixels."""
     aside = (column + 0.5 - s.wide * 0.5) / s.focal
     s.column = column
     s.ray_x = s.ahead_x + aside * s.right_x

@@ -1,8 +1,8 @@
-"""Creatures, arrows and items that lie about, against the depth of the ground.
+"""Creatures, arrows and dropped items, against the depth of the ground.
 
-A creature is some boxes that turn about an upright axis. As in the ground's walk, each column of
-pixels cuts a box in one strip: an upright face where its ray comes in, and the top or the bottom
-from there to where it goes out.
+A creature consists of boxes that rotate about a vertical axis. As in the ground's walk, each column
+of pixels cuts a box in one strip: a vertical face where its ray enters, and the top or the bottom
+from there to where it leaves.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from bridges.blockworld.species import SHEEP
 from bridges.blockworld.world import HEIGHT, MAX_ARROWS, MAX_CREATURES, MAX_DROPS, SIZE
 
 _DROP_SIZE = 0.34
-"""Width of an item that lies about, in blocks."""
+"""Width of a dropped item, in blocks."""
 
 
 @fast_inner
@@ -38,7 +38,7 @@ def put_pixel(
     s: Any, depth: int, pixel: int, row: int, texel: int, away: float,
     red: float, green: float, blue: float,
 ) -> None:  # fmt: skip
-    """Gives a pixel of the column in hand a colour, if nothing nearer is there.
+    """Sets the colour of a pixel of the current column, if nothing nearer is there.
 
     ``depth`` is the address of the column's depths, ``pixel`` that of the pixel.
     """
@@ -55,7 +55,7 @@ def put_pixel(
 
 @fast_inner
 def light_body(w: World, s: Any, x: float, y: float, z: float, away: float) -> None:
-    """Notes in ``s`` the light where a body is; see ``light_cell``."""
+    """Stores in ``s`` the light at a body; see ``light_cell``."""
     cell_x, cell_z = min(max(int(x), 1), SIZE - 2), min(max(int(z), 1), SIZE - 2)
     cell_y = min(max(int(y + 0.3), 0), HEIGHT - 1)
     light_cell(w, s, cell_x * SIZE + cell_z, cell_y, away, 1.0)
@@ -69,7 +69,7 @@ def clipped(row: float, s: Any) -> int:
 
 @fast_inner
 def column_span(s: Any, ahead: float, aside: float, reach: float) -> tuple[int, int]:
-    """Returns the columns of pixels that something of a width can be in: first, and end."""
+    """Returns the columns of pixels that something of a width can cover: first, and end."""
     if ahead < -reach:
         return 0, 0
     if ahead - reach < 0.1:
@@ -86,7 +86,7 @@ def draw_strip(
     s: Any, box: int, bottom: float, near: float, far: float, u: float, skin: int, share: float,
     red: float, green: float, blue: float,
 ) -> None:  # fmt: skip
-    """Draws what the column in hand shows of a box that its ray is in from ``near`` to ``far``."""
+    """Draws what the current column shows of a box in which its ray is from ``near`` to ``far``."""
     low, high = bottom + BOX_SIZES[box, 1], bottom + BOX_SIZES[box, 4]
     scale, deep = s.focal / near, s.focal / far
     first = clipped(s.horizon + (s.eye_y - high) * scale, s)
@@ -122,7 +122,7 @@ def box_span(
 ) -> tuple[int, int]:  # fmt: skip
     """Returns which of the columns ``first`` to ``end`` may show a box: first, and end.
 
-    ``local_x`` and ``local_z`` are where the eye is, in the body's own axes, whose yaw has the
+    ``local_x`` and ``local_z`` are the eye's position in the body's own axes, whose yaw has the
     sine and cosine.
     """
     ahead_x = -cosine * s.ahead_x - sine * s.ahead_z
@@ -138,7 +138,7 @@ def box_span(
             return first, end
         at = (x * right_x + z * right_z) / ahead * s.focal + s.wide * 0.5
         left, right = min(left, at), max(right, at)
-    # a pixel more on either side: a rounding error must not cost a column
+    # one pixel more on either side: a rounding error must not lose a column
     return max(first, int(max(left, 2.0)) - 2), min(end, int(min(right, float(end))) + 2)
 
 
@@ -147,7 +147,7 @@ def draw_box(
     s: Any, box: int, x: float, y: float, z: float, sine: float, cosine: float, push: float,
     first: int, end: int, red: float, green: float, blue: float,
 ) -> None:  # fmt: skip
-    """Draws one box of a body that stands at ``(x, y, z)`` turned by a yaw."""
+    """Draws one box of a body at ``(x, y, z)`` rotated by a yaw."""
     eye_x, eye_z = s.eye_x - x, s.eye_z - z
     local_x, local_z = -cosine * eye_x - sine * eye_z, -sine * eye_x + cosine * eye_z - push
     x0, z0, x1, z1 = BOX_SIZES[box, 0], BOX_SIZES[box, 2], BOX_SIZES[box, 3], BOX_SIZES[box, 5]
@@ -180,7 +180,7 @@ def draw_body(
     w: World, s: Any, kind: int, coat: int, x: float, y: float, z: float, yaw: float, pace: float,
     hurt: int, burns: int,
 ) -> None:  # fmt: skip
-    """Draws a creature or an arrow, if it is before the eye and not too far."""
+    """Draws a creature or an arrow, if it is in front of the eye and not too far."""
     eye_x, eye_z = x - s.eye_x, z - s.eye_z
     ahead = eye_x * s.ahead_x + eye_z * s.ahead_z
     aside = eye_x * s.right_x + eye_z * s.right_z
@@ -208,7 +208,7 @@ def draw_body(
 
 @fast_inner
 def draw_drop(w: World, s: Any, item: int, x: float, y: float, z: float, age: int) -> None:
-    """Draws an item that lies about: its icon, upright, towards the eye, up and down a little."""
+    """Draws a dropped item: its icon, vertical, facing the eye, moving up and down a little."""
     eye_x, eye_z = x - s.eye_x, z - s.eye_z
     ahead = eye_x * s.ahead_x + eye_z * s.ahead_z
     aside = eye_x * s.right_x + eye_z * s.right_z
@@ -237,7 +237,7 @@ def draw_drop(w: World, s: Any, item: int, x: float, y: float, z: float, age: in
 
 @fast_inner
 def draw_bodies(w: World, s: Any) -> None:
-    """Draws all creatures, arrows and lying items of a world."""
+    """Draws all creatures, arrows and dropped items of a world."""
     for n in range(MAX_CREATURES):
         kind = w.c_kind[n]
         if kind > 0:

@@ -1,4 +1,4 @@
-"""What the player holds, the weather before its eyes, and what its body feels, over the picture."""
+"""The held items, the weather in front of the eye, and effects on the body, over the picture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bridges.blockworld.world import CLEAR, HEIGHT, SIZE
 
 _SHIELD = ITEM["shield"]
 _STICKS = np.zeros(MAX_ITEMS, np.uint8)
-"""Items that are held by their lower end, aslant."""
+"""Items that are held by their lower end, diagonally."""
 for _number, _item in enumerate(ITEMS):
     _STICKS[_number] = _item.name in {"stick", "bone", "arrow"} or TOOL[_number] > 0
 _SKIN, _SLEEVE = 0xC68E6E, 0x2E8C92
@@ -28,7 +28,7 @@ _SKIN, _SLEEVE = 0xC68E6E, 0x2E8C92
 
 @fast_inner
 def lit(s: Any, texel: int) -> int:
-    """Returns a texel under the light that ``s`` holds."""
+    """Returns a texel under the light in ``s``."""
     red, green, blue = (texel >> 16) & 255, (texel >> 8) & 255, texel & 255
     return (
         (int(min(red * s.red, 255.0)) << 16)
@@ -39,7 +39,7 @@ def lit(s: Any, texel: int) -> int:
 
 @fast_inner
 def draw_held(s: Any, item: int, left: float, top: float, size: float, turned: int) -> None:
-    """Draws an item into a square; if ``turned`` is 1, from right to left."""
+    """Draws an item into a square; mirrored if ``turned`` is 1."""
     first, end = int(max(left, 0.0)), int(min(left + size, float(s.wide)))
     upper, lower = int(max(top, 0.0)), int(min(top + size, float(s.tall)))
     for row in range(upper, lower):
@@ -70,7 +70,7 @@ def draw_arm(s: Any, aside: float, up: float) -> None:
 
 @fast_inner
 def draw_hands(w: World, s: Any) -> None:
-    """Draws what is in both hands, in the light of where the player stands."""
+    """Draws the items in both hands, in the light at the player's position."""
     light_body(w, s, w.x, s.eye_y - 0.3, w.z, 0.0)
     item, off = int(w.item[w.selected]), int(w.off_item)
     tall, wide = float(s.tall), float(s.wide)
@@ -94,7 +94,7 @@ def draw_hands(w: World, s: Any) -> None:
 
 @fast_inner
 def draw_weather(w: World, s: Any) -> None:
-    """Draws rain or snow before the eye; neither falls in deserts, and none under a roof."""
+    """Draws rain or snow in front of the eye; neither in deserts nor under a roof."""
     if w.weather == CLEAR or s.drowned or w.biome in (DESERT, SAVANNA):
         return
     x, z = min(max(int(s.eye_x), 1), SIZE - 2), min(max(int(s.eye_z), 1), SIZE - 2)
@@ -117,7 +117,7 @@ def draw_weather(w: World, s: Any) -> None:
 
 @fast_inner
 def draw_state(w: World, s: Any) -> None:
-    """Tints the picture by what happens to the body: fire, a blow, sleep, death."""
+    """Tints the picture by the state of the body: fire, a blow, sleep, death."""
     wide, tall = int(s.wide), int(s.tall)
     if w.fire_ticks > 0:
         fill(s, 0, tall - tall // 4, wide, tall // 4, 0xFF8A1E, 0.45)

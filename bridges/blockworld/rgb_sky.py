@@ -11,12 +11,12 @@ from bridges.blockworld.rgb_view import FAR
 from bridges.blockworld.world import CLEAR, DAY
 
 _HALF = 0.075
-"""Half the width of sun and moon, at one block's distance."""
+"""Half the width of sun and moon, at a distance of one block."""
 
 
 @fast_inner
 def draw_sky_lights(w: World, s: Any) -> None:
-    """Draws sun and moon where clear sky is seen: up in the east (+x), down in the west."""
+    """Draws sun and moon where clear sky is visible: up in the east (+x), down in the west."""
     if w.weather != CLEAR or s.drowned:
         return
     turn = (w.time - DAY // 4) * (2.0 * math.pi / DAY)

@@ -1,13 +1,13 @@
-"""What a picture is taken with: the camera, the light of the hour, the fog, the sky.
+"""The view of a picture: the camera, the light of the time of day, the fog, the sky.
 
-The image plane stands upright, whatever the pitch: upright edges stay upright in the picture. With
-``p`` the pitch, ``f = height / 2 / tan(fov / 2)`` and ``g = f * cos(p)``, a point that lies ``t``
-ahead of the eye (along the level direction of the look), ``s`` to its right and ``h`` above it is
-drawn at column ``width / 2 + g * s / t`` and row ``height / 2 - g * (h / t + tan(p))``. At pitch 0
-that is the true perspective of a camera with this field of view; at any other it is the true
-perspective of a camera whose plane was shifted and not turned. The middle of the picture is the
-exact direction of the look, and sizes across it are true there. Beyond ``STEEPEST`` degrees up or
-down the picture stays what it is at ``STEEPEST``.
+The image plane is always vertical, whatever the pitch: vertical edges stay vertical in the picture.
+With ``p`` the pitch, ``f = height / 2 / tan(fov / 2)`` and ``g = f * cos(p)``, a point that lies
+``t`` ahead of the eye (along the level direction of the look), ``s`` to its right and ``h`` above
+it is drawn at column ``width / 2 + g * s / t`` and row ``height / 2 - g * (h / t + tan(p))``. At
+pitch 0 that is the exact perspective of a camera with this field of view; at any other it is the
+exact perspective of a camera whose plane was shifted and not rotated. The middle of the picture is
+the exact direction of the look, and horizontal sizes are exact there. Beyond ``STEEPEST`` degrees
+up or down the picture stays as at ``STEEPEST``.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from bridges.blockworld.world import (
 )
 
 STEEPEST = 80.0
-"""Degrees of pitch, up or down, beyond which the picture does not turn any more."""
+"""Degrees of pitch, up or down, beyond which the picture does not change."""
 FAR = 1e9
-"""Depth of a pixel that nothing has been drawn to."""
+"""Depth of a pixel to which nothing has been drawn."""
 NEAR = 0.02
-"""Depth from which on things are drawn, in blocks."""
+"""Minimum depth of what is drawn, in blocks."""
 
 SIGHT = np.dtype(
     [
@@ -50,11 +50,11 @@ SIGHT = np.dtype(
         ("right_x", "f8"),
         ("right_z", "f8"),
         ("focal", "f8"),  # pixels per block at a depth of one block
-        ("horizon", "f8"),  # row of what is as high as the eye
+        ("horizon", "f8"),  # row at the height of the eye
         ("drowned", "i8"),  # the eye is in water or lava
-        # the hour
+        # the time of day
         ("sun", "f8"),  # height of the sun, -1 to 1
-        ("limit", "f8"),  # blocks that can be seen
+        ("limit", "f8"),  # range of sight in blocks
         ("fog_from", "f8"),
         ("fog_step", "f8"),
         ("fog", "f8", (3,)),  # colours: red, green, blue from 0 to 255; ``day`` from 0 to 1
@@ -72,18 +72,18 @@ SIGHT = np.dtype(
         ("depth", "i8"),
         ("film", "i8"),
         ("sky", "i8"),
-        # the world: addresses again, for an index of an array may count from its end and is checked
+        # the world: addresses again, since array indices may be negative and are checked
         ("blocks", "i8"),
         ("heights", "i8"),
-        # the column of pixels in hand
+        # the current column of pixels
         ("column", "i8"),
-        ("top_row", "i8"),  # all rows above it are taken
+        ("top_row", "i8"),  # all rows above it are filled
         ("end_row", "i8"),  # and all from it on
         ("watery", "i8"),  # there is a surface of water
         ("ray_x", "f8"),
         ("ray_z", "f8"),
-        ("stretch", "f8"),  # how much longer its rays are than the one in the middle
-        # the face in hand: a texel ``c`` is drawn as ``c * light + haze``
+        ("stretch", "f8"),  # length of its rays relative to the one in the middle
+        # the current face: a texel ``c`` is drawn as ``c * light + haze``
         ("red", "f8"),
         ("green", "f8"),
         ("blue", "f8"),
@@ -93,12 +93,12 @@ SIGHT = np.dtype(
     ],
     align=True,
 )
-"""What a picture is drawn from, beside its world: one for each call of ``draw``, not kept."""
+"""Inputs of a picture besides its world: one for each call of ``draw``, not kept."""
 
 
 @fast_inner
 def aim_camera(w: World, s: Any, fov: float) -> None:
-    """Notes in ``s`` where the camera is and what it is turned to."""
+    """Stores in ``s`` the position and direction of the camera."""
     pitch = math.radians(min(max(w.pitch, -STEEPEST), STEEPEST))
     yaw = math.radians(w.yaw)
     focal = s.tall * 0.5 / math.tan(math.radians(fov) * 0.5)
@@ -115,7 +115,7 @@ def aim_camera(w: World, s: Any, fov: float) -> None:
 
 @fast_inner
 def mix(colour: Any, red: float, green: float, blue: float, share: float) -> None:
-    """Moves a colour by a share towards another."""
+    """Blends a colour with another by a share."""
     colour[0] += (red - colour[0]) * share
     colour[1] += (green - colour[1]) * share
     colour[2] += (blue - colour[2]) * share
@@ -123,7 +123,7 @@ def mix(colour: Any, red: float, green: float, blue: float, share: float) -> Non
 
 @fast_inner
 def light_the_hour(w: World, s: Any) -> None:
-    """Notes in ``s`` the colours of light, fog and sky, for the hour, the weather and water."""
+    """Stores in ``s`` the colours of light, fog and sky, for time of day, weather and water."""
     sun = math.cos((w.time - DAY // 4) * (2.0 * math.pi / DAY))
     s.sun = sun
     day = min(max(sun * 1.7 + 0.55, 0.0), 1.0)
@@ -161,7 +161,7 @@ def light_the_hour(w: World, s: Any) -> None:
 
 @fast_inner
 def find_lamps(w: World, s: Any) -> None:
-    """Notes in ``s`` x, y, z and light of the lamps that are not too far to be seen."""
+    """Stores in ``s`` x, y, z and light of the lamps within range."""
     s.n_lamps = 0
     for n in range(min(w.n_lamps, MAX_LAMPS)):
         at = w.lamps[n]
@@ -179,13 +179,13 @@ def find_lamps(w: World, s: Any) -> None:
 def open_at(w: World, column: int, y: int) -> bool:
     """Whether nothing but a plant is above a cell, or in it."""
     height = w.heights[column]
-    # y 31 is always air: the cell is in the world wherever the second part is asked for
+    # y 31 is always air: the cell is in the world wherever the second part is evaluated
     return bool(y >= height or (y == height - 1 and FORM[w.blocks[column * HEIGHT + y]] == PLANT))
 
 
 @fast_inner
 def light_of_sky(w: World, column: int, y: int) -> float:
-    """Returns how much of the light of the sky comes to a cell, from 0 to 1."""
+    """Returns how much sky light reaches a cell, from 0 to 1."""
     if open_at(w, column, y):
         return 1.0
     for n in range(2):
@@ -213,9 +213,9 @@ def light_of_lamps(s: Any, column: int, y: int) -> float:
 
 @fast_inner
 def light_cell(w: World, s: Any, column: int, y: int, away: float, share: float) -> None:
-    """Notes in ``s`` the light in a cell and the fog before it, ``away`` blocks from the eye.
+    """Stores in ``s`` the light in a cell and the fog in front of it, ``away`` blocks from the eye.
 
-    ``share`` of the light is sent back by the face: Minecraft dims sides and bottoms.
+    The face reflects ``share`` of the light: Minecraft dims sides and bottoms.
     """
     sky = light_of_sky(w, column, y)
     warm = 0.06
@@ -231,7 +231,7 @@ def light_cell(w: World, s: Any, column: int, y: int, away: float, share: float)
 
 @fast_inner
 def glow(s: Any, away: float) -> None:
-    """Lights the face in hand by itself; see ``light_cell``."""
+    """Gives the current face full light; see ``light_cell``."""
     fog = min(max((away - s.fog_from) * s.fog_step, 0.0), 1.0)
     s.red = s.green = s.blue = 1.0 - fog
     s.haze_red, s.haze_green, s.haze_blue = s.fog[0] * fog, s.fog[1] * fog, s.fog[2] * fog

@@ -1,4 +1,4 @@
-"""The way from the player to its subject: found on the ground as it is, or cut into it."""
+"""The way from the player to its subject: found on the existing ground, or cut into it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from bridges.blockworld.plan import ROUTE, Plan, level
 from bridges.blockworld.world import SIZE
 
 MOST_UP, MOST_DOWN = 1, 3
-"""Blocks a step of the way may go up and down."""
+"""Blocks that a step of the way may go up and down."""
 
 
 @inner
 def _search(p: Plan, near: int) -> int:
-    """Returns a column at most ``near`` columns from the target to which one can walk, or -1.
+    """Returns a column reachable on foot at most ``near`` columns from the target, or -1.
 
     Breadth first over dry ground; afterwards ``came`` leads back to the player.
     """
@@ -70,9 +70,9 @@ def _cut(w: World, p: Plan, height: int, radius: int) -> None:
 
 @inner
 def make_way(w: World, p: Plan, near: int, height: int, radius: int) -> None:
-    """Keeps a way free from the player to within ``near`` columns of the target.
+    """Reserves a way from the player to within ``near`` columns of the target.
 
-    Where none is found one is cut that ends at ``height``, where the ground is level within
+    If none is found, one is cut that ends at ``height``, where the ground is level within
     ``radius`` of the target.
     """
     column = _search(p, near)

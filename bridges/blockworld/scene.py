@@ -1,7 +1,7 @@
-"""The scene: where the player and its subject are, and the ground between and below them.
+"""The scene: the positions of the player and its subject, and the ground between and below.
 
-Places are drawn until one suits; if none does, the best of them is made to suit: its ground is
-levelled, water filled, a way cut. So a scene is always as the state says.
+Positions are drawn until one is suitable; if none is, the best of them is made suitable: its ground
+is levelled, water filled, a way cut. So a scene always matches the state.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from bridges.blockworld.species import SPIDER
 from bridges.blockworld.world import SIZE, below, chance, cosine, sine
 
 MARGIN = 7
-"""The player starts at least so many columns from the edge."""
+"""Minimum columns from the player's start to the edge."""
 HUT_HALF = 3
-"""A hut that is the subject reaches so far to each side of its middle: 7 columns wide."""
+"""Columns from the middle of a subject hut to each side: it is 7 columns wide."""
 RISE = 11
-"""A mountain that is the subject ends so many blocks above the player's feet."""
+"""Height of a subject mountain's top above the player's feet in blocks."""
 SLOPE = 12
 """Columns from the foot of such a mountain to its top."""
 HIGHEST_START = 17
-"""Feet of a player who is to climb: the mountain must stay below the sky."""
+"""Maximum feet of a player who is to climb: the mountain must stay below the sky."""
 
 _CANDIDATES = 24
 _TRIES = 240
-_OFF = 0.13  # sine of how far from the bearing a subject may be: 7.5 degrees
+_OFF = 0.13  # sine of the largest deviation of a subject from the bearing: 7.5 degrees
 
 
 @inner
@@ -55,15 +55,15 @@ def _radius(subject: int, number: int) -> int:
 
 @inner
 def _slack(subject: int) -> int:
-    """Returns how uneven that ground may be."""
+    """Returns the unevenness that is allowed for that ground."""
     return 0 if subject in (SPIDER, HUT) else 1
 
 
 @inner
 def _wanted(p: Plan, o: Any, distance: float) -> int:
-    """Returns the height of the ground at the subject: as it is, if one can get there.
+    """Returns the height of the ground at the subject: unchanged, if it can be reached.
 
-    A subject close by stands level with the player.
+    A subject nearby is level with the player.
     """
     feet = int(p.feet)
     if distance < 7.0:
@@ -71,7 +71,7 @@ def _wanted(p: Plan, o: Any, distance: float) -> int:
     now = int(p.ground[p.subject_x * SIZE + p.subject_z])
     if now == 0:
         now = SEA
-    most = int(distance / 2) - 2  # less than a way up or down takes
+    most = int(distance / 2) - 2  # less than a way up or down needs
     return min(max(now, feet - most), feet + most, HIGHEST_SUBJECT)
 
 
@@ -99,7 +99,7 @@ def _set_places(p: Plan, o: Any, distance: float, dx: float, dz: float) -> None:
 
 @inner
 def _fits(p: Plan, o: Any, dx: float, dz: float) -> bool:
-    """Whether the two columns lie at the asked distance and bearing."""
+    """Whether the two columns have the requested distance and bearing."""
     i, k = p.subject_x - p.player_x, p.subject_z - p.player_z
     distance = sqrt(float(i * i + k * k))
     if distance < o.nearest or distance >= o.farthest:
@@ -111,7 +111,7 @@ def _fits(p: Plan, o: Any, dx: float, dz: float) -> bool:
 
 @inner
 def _faults(p: Plan, o: Any) -> int:
-    """Returns how much would have to be changed for the places of a plan to suit."""
+    """Returns how many changes the positions of a plan would need."""
     ground = int(p.ground[p.player_x * SIZE + p.player_z])
     faults = uneven(p, p.player_x, p.player_z, 1, p.feet, 1)
     if ground != p.feet:
@@ -126,7 +126,7 @@ def _faults(p: Plan, o: Any) -> int:
 
 @inner
 def _draw(w: World, p: Plan, o: Any) -> bool:
-    """Draws places and a yaw; returns whether they are as the state says."""
+    """Draws positions and a yaw; returns whether they match the state."""
     yaw = float(below(w, 360))
     dx, dz = -sine(yaw + o.bearing), cosine(yaw + o.bearing)
     distance = o.nearest + chance(w) * (o.farthest - o.nearest)
@@ -135,7 +135,7 @@ def _draw(w: World, p: Plan, o: Any) -> bool:
     margin = 11 if subject == HUT else 8
     if subject == MOUNTAIN:
         reach, margin = distance + SLOPE, 6
-    # The player stands so that what lies at its reach keeps its margin.
+    # The player stands so that the subject at its distance keeps the margin.
     low_x, high_x = max(MARGIN, margin - reach * dx), min(56.0, 63 - margin - reach * dx)
     low_z, high_z = max(MARGIN, margin - reach * dz), min(56.0, 63 - margin - reach * dz)
     p.player_x = int(low_x + chance(w) * (high_x - low_x + 1))
@@ -153,7 +153,7 @@ def _draw(w: World, p: Plan, o: Any) -> bool:
 
 @inner
 def choose(w: World, p: Plan, o: Any) -> None:
-    """Chooses where the player and its subject are to be, and where the player looks."""
+    """Chooses the positions of the player and its subject, and the direction of the look."""
     begin(w, p.scene_key, 1)
     best, seen = 1 << 30, 0
     best_random = w.random
@@ -171,7 +171,7 @@ def choose(w: World, p: Plan, o: Any) -> None:
         w.random = best_random
         _draw(w, p, o)  # the same numbers again
         return
-    # Straight along +z a whole number of blocks fits any band.
+    # Straight along +z a whole number of blocks fits any range of distances.
     distance = int(o.nearest) + 1
     p.yaw = float((360 - int(o.bearing)) % 360)
     p.player_x, p.player_z = SIZE // 2, MARGIN + 5
@@ -181,7 +181,7 @@ def choose(w: World, p: Plan, o: Any) -> None:
 
 @inner
 def settle(w: World, p: Plan, o: Any) -> None:
-    """Levels the ground where the player and its subject stand, as far as it must be."""
+    """Levels the ground under the player and its subject, as far as needed."""
     subject = int(o.subject)
     if subject == MOUNTAIN:
         raise_mountain(w, p)
@@ -196,7 +196,7 @@ def settle(w: World, p: Plan, o: Any) -> None:
 
 @inner
 def _cone(w: World, p: Plan, x: int, z: int, top: int) -> None:
-    """Raises the ground to a cone that rises one block in each column, flat on its top."""
+    """Raises the ground to a cone that rises one block per column, with a flat top."""
     wide = top - SEA + 2
     for i in range(max(x - wide, 2), min(x + wide, SIZE - 3) + 1):
         for k in range(max(z - wide, 2), min(z + wide, SIZE - 3) + 1):
@@ -208,9 +208,9 @@ def _cone(w: World, p: Plan, x: int, z: int, top: int) -> None:
 
 @inner
 def raise_mountain(w: World, p: Plan) -> None:
-    """Raises a mountain with two shoulders; any straight way up is climbed block by block.
+    """Raises a mountain with two shoulders; any straight way up rises block by block.
 
-    The largest of functions that change by at most one per column is such a function.
+    The maximum of functions that change by at most one per column is such a function.
     """
     begin(w, p.scene_key, 2)
     x, z = int(p.centre_x), int(p.centre_z)

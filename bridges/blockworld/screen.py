@@ -1,13 +1,13 @@
-"""The screens one can open: the inventory, a crafting table, a furnace.
+"""The screens: the inventory, a crafting table, a furnace.
 
-All are 9 columns and 7 rows of cells, seen with a cursor that the camera moves, 15 degrees for a
-cell. Rows 0 and 1 are recipe buttons (``recipes.BUTTONS``). Row 2 holds what is worn and the off
-hand (cells 0 to 4), or what is in the furnace: input, fuel, output (cells 0 to 2). Rows 3 to 5 are
-the slots 9 to 35, row 6 is the hotbar.
+All have 9 columns and 7 rows of cells, with a cursor that the camera moves, 15 degrees per cell.
+Rows 0 and 1 are recipe buttons (``recipes.BUTTONS``). Row 2 contains the worn items and the off
+hand (cells 0 to 4), or input, fuel and output of the furnace (cells 0 to 2). Rows 3 to 5 are the
+slots 9 to 35, row 6 is the hotbar.
 
-A left click (attack) takes, puts, joins or swaps a whole stack, or makes a recipe once; a right
-click (use) takes half or puts one, or makes a recipe as often as possible; sneak and a left click
-send a stack to where Minecraft's shift does. Recipes take from the bags and give to them; in the
+A left click (attack) takes, puts, joins or swaps a whole stack, or crafts a recipe once; a right
+click (use) takes half or puts one, or crafts a recipe as often as possible; sneak and a left click
+move a stack as Minecraft's shift-click does. Recipes take from the inventory and give to it; in the
 furnace's screen they move an ingredient into the furnace.
 """
 
@@ -64,7 +64,7 @@ _MOST_CRAFTS = 64
 
 @inner
 def open_screen(w: World, screen: int, at: int) -> None:
-    """Opens a screen, of the block at ``at`` if it belongs to one; the hands let go."""
+    """Opens a screen, of the block at ``at`` if it belongs to one; actions of the hands stop."""
     w.screen = screen
     w.screen_at = at
     w.cursor_x = WIDE / 2.0
@@ -77,7 +77,7 @@ def open_screen(w: World, screen: int, at: int) -> None:
 
 @inner
 def close_screen(w: World) -> None:
-    """Closes the screen; what the cursor carries goes into the bags, or falls to the ground."""
+    """Closes the screen; the item on the cursor goes into the inventory, or is dropped."""
     if whole(w.carried_count) > 0:
         item, wear = whole(w.carried), whole(w.carried_wear)
         left = add_item(w, item, whole(w.carried_count), wear)
@@ -100,7 +100,7 @@ def move_cursor(w: World, yaw: float, pitch: float) -> None:
 
 @inner
 def tick_screen(w: World, keys: int, pressed: int) -> None:
-    """Lets the keys act on the screen that is open, for one tick."""
+    """Applies the keys to the open screen for one tick."""
     if pressed & INVENTORY or _out_of_reach(w):
         close_screen(w)
         return
@@ -175,7 +175,7 @@ def _carry(w: World, item: int, count: int, wear: int) -> None:
 
 @inner
 def _click(w: World, slot: int, right: bool) -> None:
-    """Clicks on a slot with whatever the cursor carries."""
+    """Clicks on a slot with the cursor and its item."""
     item, count, wear = slot_item(w, slot), slot_count(w, slot), slot_wear(w, slot)
     held, held_count, held_wear = whole(w.carried), whole(w.carried_count), whole(w.carried_wear)
     if held_count == 0:

@@ -1,8 +1,8 @@
-"""What symbols the eye can tell apart, and what lies between it and them.
+"""The classes of what the eye can see, and what is in between.
 
-A policy that reads symbols learns faster the fewer there are, so blocks that are used alike share a
-class; sheep keep their coats, which is what makes one scene look unlike another. Arrows in flight
-have no class: they are too small and too short-lived to be looked for.
+A policy that reads classes learns faster the fewer there are, so blocks with the same use share a
+class; sheep keep their coats, which distinguish one scene from another. Arrows in flight have no
+class: they are too small and exist too briefly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bridges.blockworld.species import COATS, SHEEP, TALL
 from bridges.blockworld.world import HEIGHT, SIZE
 
 CLASSES: tuple[str, ...] = (
-    "nothing",  # sky, the edge of the world, what is too far away, or what is not seen
+    "nothing",  # sky, the edge of the world, too far away, or not visible
     "ground",
     "stone",
     "log",
@@ -44,7 +44,7 @@ CLASSES: tuple[str, ...] = (
     "skeleton",
     "spider",
 )
-"""The classes: what an ``id`` stands for. Their order is fixed: recorded data refers to it."""
+"""The classes: the meaning of an ``id``. Their order is fixed: recorded data refers to it."""
 
 NOTHING_SEEN = 0
 DROP_CLASS = CLASSES.index("drop")
@@ -87,7 +87,7 @@ OPAQUE[[b.GLASS, b.EDGE]] = False
 OPAQUE.flags.writeable = SEEN.flags.writeable = False
 
 SIGHT = 32.0
-"""Blocks, farther than which no creature is told from the ground unless privileged."""
+"""Range in blocks within which creatures are visible unless privileged."""
 # Half of the field of view, as tangents: 100 degrees across, 70 up and down, a screen of 16:9.
 ACROSS, UP_AND_DOWN = 1.191754, 0.700208
 
@@ -105,7 +105,7 @@ def creature_class(w: World, n: int) -> int:
 
 @inner
 def crossing(place: float, direction: float) -> tuple[float, float]:
-    """Returns how far along a ray the next block border is, and how far apart borders are."""
+    """Returns the distance along a ray to the next block border, and between borders."""
     if direction == 0.0:
         return FAR, FAR
     cell, each = np.floor(place), 1.0 / direction
@@ -123,18 +123,18 @@ def first_block(
     stops: Any,
     through: int,
 ) -> tuple[int, float]:
-    """Returns the first block along a ray and how far it is; ``(AIR, reach)`` for none.
+    """Returns the first block along a ray and its distance; ``(AIR, reach)`` for none.
 
-    The block that the eye is in is not looked at. The walk goes from column to column, and into one
+    The block in which the eye is does not count. The walk goes from column to column, and into one
     only where the ray passes below its top: heights fit into the cache, blocks do not.
 
     Args:
         w: the world, whose edge ends the ray.
         eye: where the ray begins; must be inside the edge.
         ray: its direction; distances are counted in its length.
-        reach: how far it goes.
+        reach: maximum distance.
         stops: by block, whether it ends the ray.
-        through: a block that does not: the liquid that the eye is in.
+        through: a block that does not stop it: the liquid in which the eye is.
     """
     blocks, heights, (dx, dy, dz) = w.blocks, w.heights, ray
     column, own = int(np.floor(eye[0])) * SIZE + int(np.floor(eye[2])), int(np.floor(eye[1]))
@@ -179,10 +179,10 @@ def first_block(
 def free_way(
     w: World, eye: tuple[float, float, float], x: float, y: float, z: float, last: bool
 ) -> bool:
-    """Whether nothing opaque lies between the eye and the point ``(x, y, z)`` from it.
+    """Whether nothing opaque is between the eye and the point ``(x, y, z)`` from it.
 
-    ``last`` says whether the point's own column counts: it does not for what is part of it.
-    Finds what ``first_block`` would, but by column, which is faster where only that matters.
+    ``last`` says whether the point's own column counts: not for points of a block there. Equivalent
+    to ``first_block``, but by column, which is faster if only that is needed.
     """
     heights = w.heights
     column = int(np.floor(eye[0])) * SIZE + int(np.floor(eye[2]))
@@ -201,7 +201,7 @@ def free_way(
         low, height = min(entered, leaves), int(heights[column])
         if low < height and _opaque_between(w, column, low, max(entered, leaves), height):
             return False
-        # A rounding error may miss the goal by a corner: the point ends the way all the same.
+        # A rounding error may miss the goal at a corner: the walk ends at the point anyway.
         if left >= 1.0:
             return True
         entered = leaves
@@ -227,9 +227,9 @@ def _opaque_between(w: World, column: int, low: float, high: float, height: int)
 def box_distance(
     x: float, y: float, z: float, half: float, half_tall: float, per: tuple[float, float, float]
 ) -> float:
-    """Returns how far along a ray it enters a box, ``FAR`` if it misses; 0 from inside.
+    """Returns the distance along a ray to a box, ``FAR`` if it misses; 0 from inside.
 
-    ``x``, ``y`` and ``z`` are the box's middle seen from where the ray begins, ``half`` and
+    ``x``, ``y`` and ``z`` are the box's middle relative to the start of the ray, ``half`` and
     ``half_tall`` half its width and height, ``per`` one over the ray's direction (finite).
     """
     low, high = (x - half) * per[0], (x + half) * per[0]
@@ -243,7 +243,7 @@ def box_distance(
 
 @inner
 def per(direction: float) -> float:
-    """Returns one over a part of a direction, large but finite where that is nothing."""
+    """Returns one over a component of a direction, large but finite for zero."""
     return 1.0 / direction if abs(direction) > 1e-9 else 1e9
 
 

@@ -1,8 +1,8 @@
-"""The observations one can choose: what each holds, and how it is filled.
+"""The available observations: the contents of each, and how it is filled.
 
-All but those called privileged are limited to what the player could know by looking: what is in
-its field of view and not hidden, how it is, what it carries, where it looks. None tells the time or
-the place; ``vitals`` tells how bright the sky is.
+All except the privileged ones are limited to what the player could know by looking: what is in its
+field of view and not hidden, its state, what it carries, where it looks. None contains the time or
+the position; ``vitals`` contains the brightness of the sky.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Spaces = dict[str, spaces.Space[Any]]
 
 @dataclass(frozen=True)
 class SenseOptions:
-    """How large the observations are, and how far they go.
+    """Sizes and ranges of the observations.
 
     Attributes:
         rgb_width: width of the picture, in pixels.
@@ -43,10 +43,10 @@ class SenseOptions:
         ray_rise: from top to bottom.
         ray_reach: how far they go, in blocks.
         grid_size: height and width of the grids, in blocks.
-        entity_slots: creatures that ``entities`` lists at most.
+        entity_slots: maximum number of creatures in ``entities``.
 
     Raises:
-        ConfigError: a value is out of its range, which the message gives.
+        ConfigError: a value is out of its range, which the message states.
     """
 
     rgb_width: int = 64
@@ -85,17 +85,17 @@ class SenseOptions:
 
 @dataclass(frozen=True)
 class Observation:
-    """One observation that can be chosen.
+    """One available observation.
 
     Attributes:
-        name: what a user calls it by.
-        doc: what it holds, with units.
-        privileged: whether it tells what the player could not know.
+        name: its name in options.
+        doc: its contents, with units.
+        privileged: whether it contains what the player could not know.
         space: the columns it adds, by key, for some options.
         fill: writes them: ``fill(worlds, buffers, options, lo, hi)``, where ``buffers`` has an
             array ``(n, ...)`` for each key of ``space``. Several threads may fill different
             worlds of the same buffers at once. The first call compiles.
-        names: what the places of a column are called, by key; for captions and documents.
+        names: names of the places of a column, by key; for captions and documents.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What the game says about an episode: numbers that evaluators and records read."""
+"""The signals of an episode: numbers that evaluators and records read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_HUT = 1000.0
 """Distance to the hut where there is none."""
 
 PRODUCTS = tuple(dict.fromkeys(recipe.makes for recipe in RECIPES))
-"""Every item that can be made, once, in the order of the recipes."""
+"""Every item that can be crafted, once, in the order of the recipes."""
 
 _ORES = {"coal_ore": COAL_ORE, "iron_ore": IRON_ORE, "gold_ore": GOLD_ORE}
 _MINED: Mapping[str, tuple[int, ...]] = {
@@ -88,7 +88,7 @@ SIGNALS: Mapping[str, ColumnSpec] = _signals()
 
 
 def _pairs(groups: Mapping[str, tuple[int, ...]], first: int) -> Any:
-    """Row and number of everything that is counted, ``(n, 2)``; rows begin at ``first``."""
+    """Row and number of each counted item, ``(n, 2)``; rows begin at ``first``."""
     pairs = [(first + row, n) for row, numbers in enumerate(groups.values()) for n in numbers]
     return np.array(pairs, np.int64)
 
@@ -110,9 +110,9 @@ def report(worlds: Any, columns: Any, lo: int, hi: int) -> None:
 
     Args:
         worlds: the worlds, ``(W,)`` of type ``WORLD``.
-        columns: where to write, ``(len(SIGNALS), W)`` float32; rows in the order of ``SIGNALS``.
+        columns: output, ``(len(SIGNALS), W)`` float32; rows in the order of ``SIGNALS``.
         lo: first world.
-        hi: world after the last one.
+        hi: end of the range of worlds.
     """
     for k in range(lo, hi):
         w = worlds[k]

@@ -1,6 +1,6 @@
-"""What creatures look like: boxes, and 8 x 8 texels for the faces of each.
+"""The appearance of creatures: boxes, and 8 x 8 texels for the faces of each.
 
-A box is given in sixteenths of a block from the middle of the creature's feet, before it is turned:
+A box is given in sixteenths of a block from the middle of the creature's feet, before rotation:
 ``x`` to its right, ``y`` up, ``z`` ahead. Its front has a picture of its own; all other faces share
 one.
 """
@@ -25,7 +25,7 @@ def _hide(colour: _Colour, seed: int, spread: float = 0.16) -> NDArray[np.float6
 def _marked(
     tile: NDArray[np.float64], marks: str, colours: dict[str, _Colour]
 ) -> NDArray[np.float64]:
-    """Returns a picture with marks: eight rows of eight letters, a dot for what stays."""
+    """Returns a picture with marks: eight rows of eight letters, a dot for no change."""
     tile = tile.copy()
     for row, line in enumerate(marks.split()):
         for column, letter in enumerate(line):
@@ -108,16 +108,16 @@ COAT_COLOURS = (
     )
     / 240.0
 )
-"""Light that the wool of each coat sends back, in the order of ``COATS``."""
+"""Reflectance of the wool of each coat, in the order of ``COATS``."""
 assert len(COAT_COLOURS) == len(COATS)
 
 _Box = tuple[float, float, float, float, float, float, str, str, int, int]
-"""Least x, y, z and most x, y, z; skin, skin of the front; which way it swings when the creature
-walks; whether its colour is the coat's."""
+"""Least x, y, z and greatest x, y, z; skin, skin of the front; the swing when the creature walks;
+whether its colour is the coat's."""
 
 
 def _legs(x: float, z: float, size: float, high: float, skin: str) -> list[_Box]:
-    """Returns four legs, of which two and two swing together."""
+    """Returns four legs, which swing in two pairs."""
     h = size / 2
     return [
         (a * x - h, 0, b * z - h, a * x + h, high, b * z + h, skin, skin, a * b, 0)
@@ -205,7 +205,7 @@ ARROW = len(_BOXES) - 1
 BOX_FIRST = np.cumsum([0, *(len(boxes) for boxes in _BOXES)]).astype(np.int64)
 """First box of each species; the next one's is where they end."""
 BOX_SIZES = np.array([b[:6] for boxes in _BOXES for b in boxes], np.float64) / 16.0
-"""``(boxes, 6)``: least x, y, z and most x, y, z of each box, in blocks."""
+"""``(boxes, 6)``: least x, y, z and greatest x, y, z of each box, in blocks."""
 BOX_LOOKS = np.array(
     [(_SKIN[b[6]], _SKIN[b[7]], b[8], b[9]) for boxes in _BOXES for b in boxes], np.int64
 )

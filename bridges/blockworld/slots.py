@@ -1,7 +1,7 @@
-"""Every place a stack can lie in, by one number: bags, what is worn, the off hand, a furnace.
+"""Every slot for a stack, by one number: inventory, worn items, off hand, furnace.
 
-0 to 35 are the bags, 36 to 39 helmet to boots, 40 the off hand; 41 to 43 are input, fuel and output
-of the furnace whose screen is open.
+0 to 35 are the inventory, 36 to 39 helmet to boots, 40 the off hand; 41 to 43 are input, fuel and
+output of the furnace whose screen is open.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FURNACE_IN, FURNACE_FUEL, FURNACE_OUT = OFF_HAND + 1, OFF_HAND + 2, OFF_HAND + 3
 
 @inner
 def furnace_of(w: World) -> int:
-    """Returns the place in the list of the furnace whose screen is open; -1 for none."""
+    """Returns the index in the list of the furnace whose screen is open; -1 for none."""
     for n in range(MAX_FURNACES):
         if w.furnaces[n] >= 0 and w.furnaces[n] == w.screen_at:
             return n
@@ -58,7 +58,7 @@ def slot_count(w: World, slot: int) -> int:
 
 @inner
 def slot_wear(w: World, slot: int) -> int:
-    """Returns how worn the item in a slot is, in uses."""
+    """Returns the wear of the item in a slot, in uses."""
     if slot < SLOTS:
         return whole(w.wear[slot])
     if slot < OFF_HAND:
@@ -68,7 +68,7 @@ def slot_wear(w: World, slot: int) -> int:
 
 @inner
 def write_slot(w: World, slot: int, item: int, count: int, wear: int) -> None:
-    """Puts a stack into a slot in place of what is there; a count of 0 empties it."""
+    """Replaces the contents of a slot by a stack; a count of 0 empties it."""
     if count == 0:
         item, wear = NOTHING, 0
     if slot < SLOTS:
@@ -89,10 +89,10 @@ def write_slot(w: World, slot: int, item: int, count: int, wear: int) -> None:
 
 @inner
 def fits(slot: int, item: int, wear: int) -> int:
-    """Returns how many items of a kind a slot can hold, were it empty.
+    """Returns how many items of a kind a slot can contain when empty.
 
-    Armour goes into its own place. A furnace takes what can be cooked and what burns, and nothing
-    that is worn: it would come out as new. Nothing can be put into its output.
+    Armour goes into its own slot. A furnace takes what can be cooked and what burns, but nothing
+    with wear: it would come out as new. Nothing can be put into its output.
     """
     if slot < SLOTS or slot == OFF_HAND:
         return whole(STACK[item])
@@ -107,6 +107,6 @@ def fits(slot: int, item: int, wear: int) -> int:
 
 @inner
 def note_taken(w: World, slot: int, item: int, count: int) -> None:
-    """Counts what is taken out of a furnace's output as made by the player."""
+    """Counts items taken out of a furnace's output as crafted by the player."""
     if slot == FURNACE_OUT:
         w.made[item] = whole(w.made[item]) + count

@@ -1,6 +1,6 @@
-"""The creatures: their numbers, and what each is like.
+"""The creatures: their numbers and properties.
 
-Health, size, damage and drops follow Minecraft 1.16, speeds are rounded to what they walk there.
+Health, size, damage and drops follow Minecraft 1.16, speeds are rounded from there.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ COATS = ("white", "light_gray", "gray", "black", "brown", "pink", "yellow", "lig
 
 @dataclass(frozen=True)
 class Species:
-    """What a kind of creature is like.
+    """Properties of a kind of creature.
 
     Attributes:
         name: as in Minecraft.
         health: in half hearts.
         width: of its body, in blocks.
         height: of its body, in blocks.
-        walk: speed at rest, in blocks per second.
+        walk: walking speed, in blocks per second.
         run: speed when it flees or chases.
-        hostile: whether it attacks whoever it sees.
-        damage: health a blow or an arrow takes, in half hearts.
-        drops: item, least and most of it.
+        hostile: whether it attacks the player on sight.
+        damage: damage of a blow or an arrow, in half hearts.
+        drops: item, minimum and maximum count.
     """
 
     name: str
@@ -69,7 +69,7 @@ RUN = np.array([s.run for s in SPECIES], np.float32)
 HOSTILE = np.array([s.hostile for s in SPECIES], np.uint8)
 DAMAGE = np.array([s.damage for s in SPECIES], np.float32)
 DROPS = np.zeros((len(SPECIES), 2, 3), np.uint8)
-"""Item, least and most of it; two kinds per species, item 0 for none."""
+"""Item, minimum and maximum count; two kinds per species, item 0 for none."""
 for _row, _species in enumerate(SPECIES):
     for _place, (_name, _least, _most) in enumerate(_species.drops):
         DROPS[_row, _place] = ITEM[_name], _least, _most

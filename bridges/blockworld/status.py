@@ -1,4 +1,4 @@
-"""What the player knows of itself: how it is, what it carries, where it looks."""
+"""What the player knows about itself: its state, what it carries, where it looks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VITALS = (
     "asleep",
     "attack_strength",  # of a full blow with the item in hand
     "dig_share",  # of the block that is being broken
-    "daylight",  # of the sky, whatever is above the player
+    "daylight",  # of the sky, regardless of what is above the player
     "raining",  # 1 in rain and thunder
 )
 """Places of ``vitals``: shares from 0 to 1, or 0 and 1 for no and yes."""
@@ -49,14 +49,14 @@ SCREEN = (
     "cursor_y",
     "carried_item",  # on the cursor
     "carried_count",
-    "furnace_in_item",  # these and what follows of an open furnace, else 0
+    "furnace_in_item",  # this and the following: of an open furnace, else 0
     "furnace_in_count",
     "furnace_fuel_item",
     "furnace_fuel_count",
     "furnace_out_item",
     "furnace_out_count",
     "furnace_burning",  # 1 while the fire burns
-    "furnace_cooked",  # share of the piece in it
+    "furnace_cooked",  # progress of the piece in it
 )
 """Places of ``inventory/screen``."""
 
@@ -95,7 +95,7 @@ def sky_brightness(w: World) -> float:
 
 @kernel
 def vitals(worlds: Any, out: Any, lo: int, hi: int) -> None:
-    """Writes how each player is: ``out`` is float32 ``(n, len(VITALS))``."""
+    """Writes the state of each player: ``out`` is float32 ``(n, len(VITALS))``."""
     for k in range(lo, hi):
         w = worlds[k]
         row = out[k]
@@ -118,7 +118,7 @@ def vitals(worlds: Any, out: Any, lo: int, hi: int) -> None:
 
 @inner
 def _furnace(w: World, row: Any) -> None:
-    """Writes what the open furnace shows."""
+    """Writes the contents of the open furnace."""
     for n in range(MAX_FURNACES):
         if w.furnaces[n] == w.screen_at:
             row[5], row[6] = w.furnace_in[n], w.furnace_in_count[n]
@@ -133,7 +133,7 @@ def _furnace(w: World, row: Any) -> None:
 def inventory(
     worlds: Any, items: Any, counts: Any, selected: Any, screen: Any, lo: int, hi: int
 ) -> None:
-    """Writes what each player carries and the screen it has open.
+    """Writes what each player carries and its open screen.
 
     Args:
         worlds: records of type ``WORLD``.
@@ -142,7 +142,7 @@ def inventory(
         selected: slot of the hotbar in hand, int64 ``(n,)``.
         screen: float32 ``(n, len(SCREEN))``.
         lo: first world.
-        hi: one beyond the last.
+        hi: end of the range of worlds.
     """
     for k in range(lo, hi):
         w = worlds[k]
@@ -177,7 +177,7 @@ def compass(worlds: Any, out: Any, lo: int, hi: int) -> None:
 
 @inner
 def _bearing(w: World, x: float, z: float, row: Any, first: int) -> None:
-    """Writes where a point lies from the player: right and ahead as a unit vector, distance."""
+    """Writes the position of a point relative to the player: a unit vector and a distance."""
     x, z = x - w.x, z - w.z
     distance = np.sqrt(x * x + z * z)
     row[first] = row[first + 1] = 0.0
@@ -190,14 +190,14 @@ def _bearing(w: World, x: float, z: float, row: Any, first: int) -> None:
 
 @kernel
 def places(worlds: Any, out: Any, lo: int, hi: int) -> None:
-    """Writes where each player is, its home and the hut: float32 ``(n, 10)``, see ``PLACES``."""
+    """Writes where each player, its home and the hut are: float32 ``(n, 10)``, see ``PLACES``."""
     for k in range(lo, hi):
         w = worlds[k]
         row = out[k]
         row[0], row[1], row[2] = w.x / SIZE, w.y / HEIGHT, w.z / SIZE
         _bearing(w, w.home_x, w.home_z, row, 3)
         row[6] = row[7] = row[8] = row[9] = 0.0
-        # A world that was never made has zeros here, and no hut either.
+        # A world that was never generated has zeros here, and no hut either.
         if w.hut[0] > 0:
             x = 0.5 * (int(w.hut[0]) + int(w.hut[2]) + 1)
             z = 0.5 * (int(w.hut[1]) + int(w.hut[3]) + 1)

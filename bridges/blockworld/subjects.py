@@ -1,4 +1,4 @@
-"""What is put into a scene: its subject, and the creatures."""
+"""What is placed in a scene: its subject, and the creatures."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from bridges.blockworld.world import (
 )
 
 NEAREST_OTHER, FARTHEST_OTHER = 4.0, 14.0
-"""How far from the player the other creatures stand, in blocks."""
+"""Distance of the other creatures from the player, in blocks."""
 HERD = 3.5
-"""How far from the first of its kind the rest of the subject stands, in blocks."""
+"""Distance of the rest of the subject from the first of its kind, in blocks."""
 ELBOW_ROOM = 1.8
-"""No creature starts nearer to the player than this, in blocks."""
+"""Minimum distance of creatures from the player at the start, in blocks."""
 
 
 @inner
@@ -91,7 +91,7 @@ def _player_away(p: Plan, x: int, z: int) -> float:
 
 @inner
 def _place_beside(w: World, p: Plan, n: int, o: Any) -> None:
-    """Places one more of a herd: no nearer to the player than asked, if there is room."""
+    """Places one more of a herd: no nearer to the player than requested, if there is room."""
     kind = int(o.subject)
     coat = int(o.coat) if kind == SHEEP else 0
     for _ in range(40):
@@ -116,7 +116,7 @@ def _place_beside(w: World, p: Plan, n: int, o: Any) -> None:
 
 @inner
 def _boulder(w: World, p: Plan, with_iron: bool) -> None:
-    """Puts a boulder of stone, two blocks high; iron shows on the side of the player at least."""
+    """Places a boulder of stone, two blocks high; iron is visible at least on the player's side."""
     x, z, height = int(p.subject_x), int(p.subject_z), int(p.height)
     for i in range(x - 1, x + 2):
         for k in range(z - 1, z + 2):
@@ -131,7 +131,7 @@ def _boulder(w: World, p: Plan, with_iron: bool) -> None:
         return
     facing = side_towards(p.player_x - x, p.player_z - z) + 4
     put(w, x + OUT_X[facing - 4], height + 1, z + OUT_Z[facing - 4], IRON_BLOCK)
-    # Eight blocks show on the four sides; in steps of three each comes up once.
+    # Eight blocks are visible on the four sides; in steps of three each comes up once.
     cell, more = below(w, 8), 1 + below(w, 3)
     while more > 0:
         cell = (cell + 3) % 8
@@ -142,7 +142,7 @@ def _boulder(w: World, p: Plan, with_iron: bool) -> None:
 
 @inner
 def _stand(p: Plan, x: int, z: int) -> None:
-    """Keeps a column for a block that has been put there."""
+    """Reserves a column for a block that was placed there."""
     p.keep[x * SIZE + z] |= BARE
     p.ground[x * SIZE + z] = 0
     reserve(p, x, z, 1, SHADE)
@@ -150,7 +150,7 @@ def _stand(p: Plan, x: int, z: int) -> None:
 
 @inner
 def put_subject(w: World, p: Plan, o: Any) -> None:
-    """Puts what the scene is about to its place; the shell of a hut stands already."""
+    """Places the subject of the scene; the shell of a hut stands already."""
     begin(w, p.scene_key, 3)
     subject, x, z = int(o.subject), int(p.subject_x), int(p.subject_z)
     height = int(p.height)
@@ -199,7 +199,7 @@ def _try_other(w: World, p: Plan, n: int, kind: int, x: int, z: int) -> bool:
 
 @inner
 def put_others(w: World, p: Plan, o: Any) -> None:
-    """Puts the other creatures on free ground around the player; it changes no block."""
+    """Places the other creatures on free ground around the player; changes no block."""
     kind = int(o.others_kind)
     begin(w, fold(fold(p.scene_key, kind), o.others_count), 4)
     first = 0

@@ -34,17 +34,17 @@ CELL = 8
 LOWEST, HIGHEST = 9, 26
 """Heights of the ground, the beds of lakes included."""
 
-# By biome: mean height, and how much wide hills, narrow hills and peaks add to it.
+# By biome: mean height, and the amplitudes of wide hills, narrow hills and peaks.
 _MEAN = np.array([13.9, 14.2, 14.3, 14.6, 14.1, 14.0, 12.7, 14.3])
 _WIDE = np.array([2.8, 3.2, 2.6, 4.0, 3.2, 2.4, 1.3, 3.0])
 _NARROW = np.array([0.7, 1.0, 1.0, 1.2, 0.8, 0.6, 0.9, 1.8])
 _PEAK = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 11.5])
 
-# Share of the way between two points of the coarse and of the fine lattice, by column.
+# Interpolation weights between two points of the coarse and of the fine lattice, by column.
 _SLOW = np.array([(3 - 2 * t) * t * t for t in (np.arange(16) / 16.0)])
 _FAST = np.array([(3 - 2 * t) * t * t for t in (np.arange(8) / 8.0)])
 
-# Ores: block, veins, blocks in a vein at most, lowest and highest start.
+# Ores: block, veins, maximum blocks in a vein, lowest and highest start.
 _VEINS = np.array(
     [
         (COAL_ORE, 18, 7, 3, 13),
@@ -95,7 +95,7 @@ def _bed(biome: int, patch: float) -> int:
 
 @inner
 def _column(w: World, p: Plan, column: int, wide: float, narrow: float) -> None:
-    """Lays one column from the two heights of the hills there, each -1 to 1."""
+    """Fills one column from the two heights of the hills there, each -1 to 1."""
     biome = p.biome
     rise = _MEAN[biome] + _WIDE[biome] * wide + _NARROW[biome] * narrow
     if wide > 0:
@@ -116,9 +116,9 @@ def _column(w: World, p: Plan, column: int, wide: float, narrow: float) -> None:
 
 @inner
 def relief(w: World, p: Plan) -> None:
-    """Lays all columns of an empty world: two octaves of value noise.
+    """Fills all columns of an empty world: two octaves of value noise.
 
-    The fine lattice is walked cell by cell, so that each point is hashed four times and not once
+    The fine lattice is traversed cell by cell, so that each point is hashed four times and not once
     for each column.
     """
     coarse, fine = fold(p.ground_key, 1), fold(p.ground_key, 2)
@@ -183,14 +183,14 @@ def _hollow(w: World, block: int, x: int, y: int, z: int) -> None:
 
 @inner
 def underground(w: World, p: Plan) -> None:
-    """Puts ores, pockets of lava and a cave into the stone; none of them reaches the ground."""
+    """Places ores, pockets of lava and a cave in the stone; none of them reaches the ground."""
     begin(w, p.ground_key, 3)
     for row in range(len(_VEINS) if p.biome == MOUNTAINS else 4):
         ore, veins, most, low, high = _VEINS[row]
         for _ in range(veins):
             x, z = 2 + below(w, SIZE - 4), 2 + below(w, SIZE - 4)
             _vein(w, ore, 2 + below(w, most), x, low + below(w, high - low + 1), z)
-    # A cave may be anywhere below LOWEST - 2: the beds of the lakes stay whole.
+    # A cave may be anywhere below LOWEST - 2: the beds of the lakes stay intact.
     x, y, z = 8 + below(w, SIZE - 16), 5, 8 + below(w, SIZE - 16)
     heading = below(w, 4)
     for _ in range(30 + below(w, 30)):

@@ -1,7 +1,7 @@
-"""The pictures of the blocks, drawn by rule: 16 x 16 texels each, the same on every machine.
+"""The textures of the blocks, drawn by rules: 16 x 16 texels each, the same on every machine.
 
-A texel is ``opaque << 24 | red << 16 | green << 8 | blue``. Each tile is kept in five sizes, 16, 8,
-4, 2 and 1 texels wide, one after another, so that a block far away is drawn with about as many
+A texel is ``opaque << 24 | red << 16 | green << 8 | blue``. Each tile is stored in five sizes, 16,
+8, 4, 2 and 1 texels wide, one after another, so that a distant block is drawn with about as many
 texels as it has pixels, and does not flicker.
 """
 
@@ -17,7 +17,7 @@ from bridges.blockworld.factors import BIOMES
 from bridges.blockworld.tiles import TEXELS, Atlas, Picture, grain, plain
 
 _ROW, _COLUMN = np.mgrid[0:TEXELS, 0:TEXELS]
-# Grass and leaves have another green in each biome, in the order of ``BIOMES``.
+# Grass and leaves have a different green in each biome, in the order of ``BIOMES``.
 _GREENS = (
     (110, 170, 72),
     (92, 158, 62),
@@ -31,7 +31,7 @@ _GREENS = (
 
 
 def _paint(tile: Picture, where: Any, colour: tuple[int, int, int]) -> Picture:
-    """Returns the tile with one colour where the mask says."""
+    """Returns the tile with one colour where the mask is set."""
     tile = tile.copy()
     tile[where] = (*colour, 1.0)
     return tile
@@ -289,7 +289,7 @@ def _banded(base: tuple[int, int, int]) -> Picture:
 
 
 def _build() -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Draws all tiles; returns them and which a block has on its top, sides and bottom."""
+    """Draws all tiles; returns them and each block's tiles on its top, sides and bottom."""
     atlas = Atlas()
     faces = np.zeros((len(BIOMES), b.MAX_BLOCKS, 3), np.int32)
 
@@ -332,7 +332,7 @@ def _build() -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def _simple() -> dict[int, Picture]:
-    """Tiles of the blocks that look the same from all sides."""
+    """Tiles of the blocks with the same look on all sides."""
     return {
         b.AIR: _blank(),
         b.BEDROCK: _cells((70, 70, 70), 0.5, 5, 12),
@@ -376,7 +376,7 @@ def _mossy() -> Picture:
 
 
 TILES, FACES = _build()
-"""All texels, and the tile of block's face by ``(biome * MAX_BLOCKS + block) * 3 + face``, where
+"""All texels, and the tile of a block's face by ``(biome * MAX_BLOCKS + block) * 3 + face``, where
 face 0 is the top, 1 a side and 2 the bottom."""
 
 CRACKS = np.argsort(
@@ -388,4 +388,4 @@ CRACKS = np.argsort(
         ).ravel()
     )
 ).astype(np.int32)
-"""Order in which the texels of a block that is being broken go dark, 0 to 255."""
+"""Order in which the texels of a block that is being broken become dark, 0 to 255."""

@@ -27,23 +27,23 @@ from bridges.blockworld.world import (
     USE,
 )
 
-_STILL = 1e-3  # square of a speed, in blocks per tick, that whoever walks freely is above
+_STILL = 1e-3  # squared speed, in blocks per tick; unobstructed walking is faster
 
 
 @kernel
 def advance(worlds: Any, controls: Any, playing: Any, ticks: int, lo: int, hi: int) -> None:
     """Steps worlds by a number of ticks, in place.
 
-    Worlds whose player is dead, and those that do not play, are left as they are. Each world
-    depends on nothing but itself and its controls: any split of ``lo`` to ``hi`` gives the same.
+    Worlds whose player is dead, and those that do not play, are not changed. Each world depends on
+    nothing but itself and its controls: any split of ``lo`` to ``hi`` gives the same.
 
     Args:
         worlds: the worlds, ``(W,)`` of type ``WORLD``.
-        controls: what each player does, ``(W,)`` of type ``CONTROLS``; finite degrees.
+        controls: of each player, ``(W,)`` of type ``CONTROLS``; finite degrees.
         playing: which worlds play, ``(W,)`` uint8.
         ticks: ticks of this step; the camera turns in the first of them.
         lo: first world to step.
-        hi: world after the last one.
+        hi: end of the range of worlds.
     """
     for k in range(lo, hi):
         if playing[k]:
@@ -59,13 +59,13 @@ def advance(worlds: Any, controls: Any, playing: Any, ticks: int, lo: int, hi: i
 
 @inner
 def stands_still(w: World) -> bool:
-    """Whether the player stands and does not move: what it walked into is in its way."""
+    """Whether the player stands still after it ran into an obstacle."""
     return bool(w.on_ground != 0 and w.vx * w.vx + w.vz * w.vz < _STILL)
 
 
 @inner
 def turn(w: World, yaw: float, pitch: float) -> None:
-    """Turns the camera by so many degrees, or moves the cursor if a screen is open."""
+    """Turns the camera by some degrees, or moves the cursor if a screen is open."""
     if w.screen != NO_SCREEN:
         move_cursor(w, yaw, pitch)
         return
@@ -77,7 +77,7 @@ def turn(w: World, yaw: float, pitch: float) -> None:
 
 @inner
 def tick(w: World, keys: int, first: bool) -> None:
-    """Lets one tick pass with these keys held; ``first`` says whether a step begins with it.
+    """Runs one tick with these keys held; ``first`` says whether a step begins with it.
 
     The order is part of the game's rules: clock, screen or hands, the player's motion, its body,
     creatures, arrows, drops, furnaces.

@@ -1,4 +1,4 @@
-"""Compiles what is not compiled yet, several kernels at a time.
+"""Compiles kernels that are not in the cache, several at a time.
 
 Numba compiles one function after another in one process, and half of that is Python. So each large
 kernel is compiled by a process of its own, as many at a time as there are cores; the caller then
@@ -65,15 +65,15 @@ LARGE: Mapping[str, Callable[[], None]] = {
     "rgb": _rgb,
     SENSES: _senses,
 }
-"""What takes more than a few seconds to compile, by name, the longest first: large kernels, and all
-observations but pictures."""
+"""Kernels that take more than a few seconds to compile, by name, the longest first: large kernels,
+and all observations but pictures."""
 
 
 def compile_missing(names: Iterable[str]) -> None:
     """Makes sure that large kernels are in the cache of this machine; returns when they are.
 
-    Processes that ask at the same time wait for the first. What fails to compile here says why
-    where it is called next.
+    Concurrent processes wait for the first. A kernel that fails to compile here reports why when it
+    is called.
     """
     with one_at_a_time():
         missing = [name for name in LARGE if name in set(names) and not _marker(name).exists()]
@@ -91,13 +91,13 @@ def compile_missing(names: Iterable[str]) -> None:
 
 
 def _compile_apart(names: list[str]) -> None:
-    """Compiles each in a process of its own, as many at once as there are cores."""
+    """Compiles each in its own process, as many at once as there are cores."""
     paths = os.pathsep.join(path for path in sys.path if path)
     environment = {**os.environ, "PYTHONPATH": paths}
     cores = len(os.sched_getaffinity(0))
     with ThreadPoolExecutor(min(cores, len(names))) as waiting:
         for failed in waiting.map(lambda name: _run(name, environment), names):
-            # The caller will compile it again, and show what is wrong.
+            # The caller will compile it again, and report the error.
             if failed:
                 _log.warning("compiling blockworld: a process ended with status %d", failed)
 

@@ -1,12 +1,12 @@
-"""One world as one record: everything that decides its future, and nothing else.
+"""One world as one record: everything that determines its future, and nothing else.
 
-A world is ``SIZE`` x ``SIZE`` columns of ``HEIGHT`` blocks. Column ``(x, z)`` lies in one piece:
-block ``(x, y, z)`` is at ``(x * SIZE + z) * HEIGHT + y``. The outermost columns are ``EDGE`` from
-top to bottom, and the topmost layer is always air: a ray or a body that stays inside never needs a
-check of bounds. ``y`` points up, a block at ``y`` fills ``y`` to ``y + 1``.
+A world is ``SIZE`` x ``SIZE`` columns of ``HEIGHT`` blocks. Column ``(x, z)`` is contiguous: block
+``(x, y, z)`` is at ``(x * SIZE + z) * HEIGHT + y``. The outermost columns are ``EDGE`` from top to
+bottom, and the topmost layer is always air: a ray or a body that stays inside never needs a check
+of bounds. ``y`` points up, a block at ``y`` fills ``y`` to ``y + 1``.
 
 Angles are Minecraft's: ``yaw`` 0 looks along +z, 90 along -x; ``pitch`` -90 looks up, 90 down. Time
-is counted in ticks, 20 in a second; velocities are in blocks per tick.
+is counted in ticks, 20 per second; velocities are in blocks per tick.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ DAY = 24_000
 
 CLEAR, RAIN, THUNDER = range(3)
 
-# What the player looks at beside the world.
+# What the player looks at besides the world.
 NO_SCREEN, INVENTORY_SCREEN, TABLE_SCREEN, FURNACE_SCREEN = range(4)
 
-# What a creature is about.
+# What a creature is doing.
 IDLE, WANDER, FLEE, CHASE = range(4)
 
 # Bits of the keys, in the order of VPT's and MineStudio's buttons.
@@ -54,15 +54,15 @@ IDLE, WANDER, FLEE, CHASE = range(4)
 # fmt: on
 
 AUTO_CLICK = 1 << 20
-"""Bit of the keys, set by ``compact``: every step presses its keys anew.
+"""Bit of the keys, set by ``compact``: every step presses its keys again.
 
-With it a held attack strikes whenever a creature is aimed at and the blow has its full strength,
-and in a screen attack and use click once a step; inventory and drop likewise. Digging goes on."""
+With it a held attack strikes whenever a creature is aimed at and the blow has full strength, and in
+a screen attack and use click once a step; inventory and drop likewise. Digging continues."""
 AUTO_JUMP = 1 << 21
-"""Bit of the keys: whoever walks against a step jumps up it."""
+"""Bit of the keys: walking against a block jumps onto it."""
 
 CONTROLS = np.dtype([("keys", "u4"), ("pitch", "f4"), ("yaw", "f4")], align=True)
-"""What a player does in one step: the keys that are held, and how far the camera turns, in degrees.
+"""A player's controls in one step: the keys held, and the camera's turn in degrees.
 
 The camera turns in the first tick of a step, keys are held through all of them."""
 
@@ -83,7 +83,7 @@ WORLD = np.dtype(
         ("furnace_fuel_count", "u1", (MAX_FURNACES,)),
         ("furnace_out", "u1", (MAX_FURNACES,)),
         ("furnace_out_count", "u1", (MAX_FURNACES,)),
-        ("furnace_burn", "i2", (MAX_FURNACES,)),  # ticks the fire burns yet
+        ("furnace_burn", "i2", (MAX_FURNACES,)),  # ticks the fire still burns
         ("furnace_cook", "i2", (MAX_FURNACES,)),  # ticks the piece has been in it
         ("hut", "i2", (4,)),  # x, z of the first and last column of the hut; -1 for none
         # the sky
@@ -91,8 +91,8 @@ WORLD = np.dtype(
         ("weather", "u1"),
         ("weather_ticks", "i4"),  # until it changes
         ("tick", "i8"),  # since the reset
-        ("random", "u8"),  # state of the generator of whatever happens by chance
-        ("recipes", "u4"),  # a bit for each recipe there is
+        ("random", "u8"),  # state of the generator of random events
+        ("recipes", "u4"),  # a bit for each available recipe
         # the player
         ("x", "f8"),
         ("y", "f8"),  # of the feet
@@ -120,15 +120,15 @@ WORLD = np.dtype(
         ("exhaustion", "f4"),
         ("food_ticks", "i2"),  # since the last healing or starving
         ("air", "i2"),  # ticks of breath, 300 at most
-        ("fire_ticks", "i2"),  # burning yet
-        ("hurt_ticks", "i2"),  # cannot be hurt again for so long
-        ("sleep_ticks", "i2"),  # asleep for so long; 0 awake
+        ("fire_ticks", "i2"),  # ticks that it still burns
+        ("hurt_ticks", "i2"),  # ticks until it can be hurt again
+        ("sleep_ticks", "i2"),  # ticks asleep; 0 awake
         ("keys_before", "u4"),  # keys held in the tick before
-        # hands and bags; slots 0 to 8 are the hotbar
+        # hands and inventory; slots 0 to 8 are the hotbar
         ("selected", "u1"),
         ("item", "u1", (SLOTS,)),
         ("count", "u1", (SLOTS,)),
-        ("wear", "i2", (SLOTS,)),  # uses of a tool or an armour so far
+        ("wear", "i2", (SLOTS,)),  # uses so far of a tool or armour
         ("armour", "u1", (ARMOUR,)),  # helmet, chestplate, leggings, boots
         ("armour_wear", "i2", (ARMOUR,)),
         ("off_item", "u1"),
@@ -136,7 +136,7 @@ WORLD = np.dtype(
         ("off_wear", "i2"),
         ("blow_ticks", "f4"),  # since the last blow; full strength after the tool's time
         ("swing_ticks", "i2"),  # of the arm's movement, for the picture; 0 at rest
-        ("eat_ticks", "i2"),  # has eaten for so long
+        ("eat_ticks", "i2"),  # ticks of eating so far
         ("use_ticks", "i2"),  # until the next use while the key is held
         ("dig_at", "i4"),  # block being broken; -1 for none
         ("dig_share", "f4"),  # how far it is broken, 0 to 1
@@ -162,11 +162,11 @@ WORLD = np.dtype(
         ("c_yaw", "f4", (MAX_CREATURES,)),  # degrees, where it looks and walks
         ("c_health", "f4", (MAX_CREATURES,)),
         ("c_fall", "f4", (MAX_CREATURES,)),
-        ("c_timer", "i2", (MAX_CREATURES,)),  # ticks until it thinks of something else
-        ("c_hurt", "i2", (MAX_CREATURES,)),  # cannot be hurt again for so long; drawn red
-        ("c_blame", "i2", (MAX_CREATURES,)),  # its death counts as the player's for so long
+        ("c_timer", "i2", (MAX_CREATURES,)),  # ticks until its next decision
+        ("c_hurt", "i2", (MAX_CREATURES,)),  # ticks until it can be hurt again; drawn red
+        ("c_blame", "i2", (MAX_CREATURES,)),  # ticks in which its death counts as the player's
         ("c_attack", "i2", (MAX_CREATURES,)),  # ticks until it can strike or shoot again
-        ("c_burn", "i2", (MAX_CREATURES,)),  # burning yet
+        ("c_burn", "i2", (MAX_CREATURES,)),  # ticks that it still burns
         # arrows; age 0 is a free place
         ("a_age", "i2", (MAX_ARROWS,)),
         ("a_x", "f4", (MAX_ARROWS,)),
@@ -175,7 +175,7 @@ WORLD = np.dtype(
         ("a_vx", "f4", (MAX_ARROWS,)),
         ("a_vy", "f4", (MAX_ARROWS,)),
         ("a_vz", "f4", (MAX_ARROWS,)),
-        # items that lie about; item 0 is a free place
+        # dropped items; item 0 is a free place
         ("d_item", "u1", (MAX_DROPS,)),
         ("d_count", "u1", (MAX_DROPS,)),
         ("d_wear", "i2", (MAX_DROPS,)),
@@ -194,9 +194,9 @@ WORLD = np.dtype(
         ("picked", "u2", (MAX_ITEMS,)),  # by item
         ("eaten", "u2"),
         ("slept", "u2"),
-        ("pillar", "u2"),  # highest stack of blocks the player stood on, of its own making
-        ("hurt", "f4"),  # health lost
-        ("dealt", "f4"),  # health taken from creatures
+        ("pillar", "u2"),  # highest stack of its own blocks on which the player stood
+        ("hurt", "f4"),  # damage taken
+        ("dealt", "f4"),  # damage dealt to creatures
     ],
     align=True,
 )
@@ -210,7 +210,7 @@ EYES = 1.62
 """Height of the eyes; 1.27 when sneaking."""
 EYES_SNEAKING = 1.27
 
-# Sines as in Minecraft: from a table, the same on every machine whatever its mathematics library.
+# Sines as in Minecraft: from a table, the same on every machine with any mathematics library.
 _STEPS = 4096
 _SINE = np.round(np.sin(np.arange(_STEPS) * (2 * np.pi / _STEPS)), 7).astype(np.float64)
 
@@ -238,7 +238,7 @@ def mixed(key: Any) -> Any:
 
 @inner
 def chance(w: World) -> float:
-    """Returns a number in [0, 1) from the world's generator, and moves it on."""
+    """Returns a number in [0, 1) from the world's generator, and advances it."""
     w.random = w.random + np.uint64(0x9E3779B97F4A7C15)
     return np.float64(mixed(w.random) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
@@ -251,7 +251,7 @@ def below(w: World, n: int) -> int:
 
 @inner
 def place(x: int, y: int, z: int) -> int:
-    """Returns where block ``(x, y, z)`` lies in ``blocks``; no check of bounds."""
+    """Returns the index of block ``(x, y, z)`` in ``blocks``; no check of bounds."""
     return (x * SIZE + z) * HEIGHT + y
 
 
@@ -274,7 +274,7 @@ def block_at(w: World, x: float, y: float, z: float) -> int:
 
 @inner
 def set_block(w: World, at: int, block: int) -> None:
-    """Puts a block, and keeps heights and lamps true. The only way to change a block."""
+    """Sets a block, and updates heights and lamps. The only way to change a block."""
     before = w.blocks[at]
     w.blocks[at] = block
     column, y = at // HEIGHT, at % HEIGHT
@@ -305,7 +305,7 @@ def look(yaw: float, pitch: float) -> tuple[float, float, float]:
 
 @inner
 def eye_height(w: World) -> float:
-    """Returns how high the player's eyes are above its feet."""
+    """Returns the height of the player's eyes above its feet."""
     return EYES_SNEAKING if w.sneaking else EYES
 
 

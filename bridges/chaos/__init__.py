@@ -1,4 +1,4 @@
-"""A game that is slow, uneven, hangs, crashes and leaves processes behind, all on request."""
+"""A test game that can be slow and uneven, hang, crash and leave processes behind, on request."""
 
 from bridges.chaos.bridge import ChaosBridge
 

@@ -45,8 +45,8 @@ VERSION = "1"
 TASKS = Path(__file__).parent / "tasks"
 MAX_WIDTH = 64
 _SEEDS = 2**31
-_LARGEST_STEPS = 1_000_000  # above it cells are no longer exact as float32
-_LEAST_CAP_MB = 64  # the interpreter's own address space, and some
+_LARGEST_STEPS = 1_000_000  # above it cells are not exact as float32
+_LEAST_CAP_MB = 64  # the interpreter's own address space, and a reserve
 
 
 @dataclass(frozen=True)
@@ -60,63 +60,61 @@ class ChaosBridge:
     rewards of the episodes that finish. All slots of an instance share its process.
     """
 
-    mean_steps: int = option(100, "mean time that an episode has", unit="steps")
+    mean_steps: int = option(100, "mean time limit of an episode", unit="steps")
     slip: float = option(0.05, "probability that a move goes elsewhere, decided by the seed")
     chaos_seed: int = option(0, "chooses which requests are slow and which fail")
-    same_every_attempt: bool = option(False, "an episode that failed fails on every attempt")
+    same_every_attempt: bool = option(False, "an episode that fails once fails on every attempt")
     zero_cost: bool = option(
-        False, "no process, no latency, no fault, whatever the other options say"
+        False, "no process, no latency, no fault, regardless of the other options"
     )
-    # How long things take.
-    start_latency: float | str = option(0.0, f"time to come up: {USAGE}", unit="s")
-    reset_latency: float | str = option(0.0, f"time of a reset: {USAGE}", unit="s")
-    step_latency: float | str = option(0.0, f"time of a step: {USAGE}", unit="s")
-    close_latency: float | str = option(0.0, f"time of a close: {USAGE}", unit="s")
+    # Returns how long each phase takes.
+    start_latency: float | str = option(0.0, f"duration of the launch: {USAGE}", unit="s")
+    reset_latency: float | str = option(0.0, f"duration of a reset: {USAGE}", unit="s")
+    step_latency: float | str = option(0.0, f"duration of a step: {USAGE}", unit="s")
+    close_latency: float | str = option(0.0, f"duration of a close: {USAGE}", unit="s")
     start_deadline_s: float = option(60.0, "deadline of a start", unit="s")
     reset_deadline_s: float = option(30.0, "deadline of a reset", unit="s")
     step_deadline_s: float = option(10.0, "deadline of a step", unit="s")
     close_deadline_s: float = option(5.0, "deadline of a close", unit="s")
-    # Shares of requests that fail, each from 0 to 1.
-    start_hang: float = option(0.0, "share of starts that never come back")
-    start_crash: float = option(0.0, "share of starts in which it dies")
-    start_garbage: float = option(0.0, "share of starts that are answered with garbage")
-    reset_hang: float = option(0.0, "share of resets that never come back")
-    reset_crash: float = option(0.0, "share of resets in which it dies")
-    reset_garbage: float = option(0.0, "share of resets that are answered with garbage")
-    step_hang: float = option(0.0, "share of steps that never come back")
-    step_crash: float = option(0.0, "share of steps in which it dies")
-    step_garbage: float = option(0.0, "share of steps that are answered with garbage")
-    close_hang: float = option(0.0, "share of closes that never come back")
-    close_crash: float = option(0.0, "share of closes in which it dies")
+    # The shares of requests that fail, each from 0 to 1.
+    start_hang: float = option(0.0, "share of starts that never return")
+    start_crash: float = option(0.0, "share of starts in which it crashes")
+    start_garbage: float = option(0.0, "share of starts with an invalid reply")
+    reset_hang: float = option(0.0, "share of resets that never return")
+    reset_crash: float = option(0.0, "share of resets in which it crashes")
+    reset_garbage: float = option(0.0, "share of resets with an invalid reply")
+    step_hang: float = option(0.0, "share of steps that never return")
+    step_crash: float = option(0.0, "share of steps in which it crashes")
+    step_garbage: float = option(0.0, "share of steps with an invalid reply")
+    close_hang: float = option(0.0, "share of closes that never return")
+    close_crash: float = option(0.0, "share of closes in which it crashes")
     episode_hang: float = option(0.0, "share of episodes that hang in one of their steps")
-    episode_crash: float = option(0.0, "share of episodes in which it dies in one of their steps")
-    # How it misbehaves.
+    episode_crash: float = option(0.0, "share of episodes that crash in one of their steps")
+    # Options of its misbehaviour.
     crash_kind: str = option(
-        "exit", "how it dies: an exit code, a signal, out of memory", choices=(*CRASHES, ANY)
+        "exit", "kind of crash: an exit code, a signal, out of memory", choices=(*CRASHES, ANY)
     )
     exit_code: int = option(3, "exit code of the crash kind exit")
     garbage_kind: str = option(
         "bytes",
-        "bytes that mean nothing, a length that is wrong, or observations that are NaN",
+        "kind of invalid reply: random bytes, a wrong length, or NaN observations",
         choices=(*GARBAGE, ANY),
     )
-    last_words: bool = option(True, "it writes to its stderr why it dies or hangs")
+    last_words: bool = option(True, "whether it writes to stderr why it crashes or hangs")
     leak_bytes: int = option(0, "memory that every step of an instance leaks", unit="bytes")
-    memory_cap_mb: int = option(
-        0, "address space after which it is out of memory; 0 for none", unit="MB"
-    )
+    memory_cap_mb: int = option(0, "limit of the address space; 0 for none", unit="MB")
     show_memory: bool = option(
         False, f"adds the signal {RSS}; memory never repeats, so the game no longer does"
     )
     ignore_sigterm: bool = option(False, "it ignores SIGTERM")
-    ignore_eof: bool = option(False, "it lives on when its bridge has gone")
+    ignore_eof: bool = option(False, "it keeps running after its bridge is gone")
     grandchild: str = option(
         "child",
         "the process it starts: none, one in its group, one that leaves it (setsid), or an orphan "
-        "that nobody who looks for descendants finds, and that no close ends",
+        "that is no longer a descendant and is not ended by close",
         choices=GRANDCHILDREN,
     )
-    orphan_s: float = option(3600.0, "how long an orphan lives if nobody kills it", unit="s")
+    orphan_s: float = option(3600.0, "how long an orphan lives if it is not killed", unit="s")
 
     def __post_init__(self) -> None:
         self._check_ranges()
@@ -152,17 +150,17 @@ class ChaosBridge:
             )
 
     def plan(self) -> Plan:
-        """Returns what happens when, by these options.
+        """Returns the plan of latencies and faults for these options.
 
         Raises:
-            ConfigError: a latency is not one, or shares of failures are not shares.
+            ConfigError: a latency cannot be parsed, or the shares of failures are not valid.
         """
         phases = {
             phase: Rates(
                 parse_latency(getattr(self, f"{phase}_latency"), f"{phase}_latency"),
                 getattr(self, f"{phase}_hang"),
                 getattr(self, f"{phase}_crash"),
-                getattr(self, f"{phase}_garbage", 0.0),  # nothing answers a close
+                getattr(self, f"{phase}_garbage", 0.0),  # a close has no reply
             )
             for phase in PHASES
         }
@@ -185,7 +183,7 @@ class ChaosBridge:
 
     @cached_property
     def spec(self) -> BridgeSpec:
-        """What is known before anything is launched."""
+        """Returns what is known before launch."""
         signals = {
             "reward": ColumnSpec(doc="1 on reaching the target, else -0.01; 0 at the reset"),
             "position": ColumnSpec(unit="cells", doc="where the walker is on its ring"),
@@ -214,8 +212,8 @@ class ChaosBridge:
             max_width=MAX_WIDTH,
             reproducible=not self.show_memory,
             uses_seed=self.slip > 0,
-            # Apart, although it keeps its deadlines itself: a step that waits for its process
-            # would keep the other games of a host waiting too.
+            # In a subprocess, although it keeps its deadlines itself: a step that waits for its
+            # process would also delay the other games of a host.
             process="in_process" if self.zero_cost else "subprocess",
             deadlines=Deadlines(
                 self.start_deadline_s,

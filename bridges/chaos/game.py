@@ -1,14 +1,14 @@
-"""The chaos game: a walk on a ring, and the program that plays it and misbehaves on order.
+"""The chaos game: a walk on a ring, and the program that plays it and fails on request.
 
-Run as ``python -S -I game.py``: requests on stdin, replies on stdout, last words on stderr. It
-needs the standard library only, and little of it, so that it is up in some ten milliseconds. It
-decides nothing: every request says how long to take over it and which fault to commit, so that
-what happens is replayed by whoever sends the same requests.
+Run as ``python -S -I game.py``: requests on stdin, replies on stdout, its last messages on stderr.
+It uses only a small part of the standard library, so that it starts in about ten milliseconds. It
+decides nothing: every request contains its duration and its fault, so that the same requests
+reproduce the same behaviour.
 
-A message is a length, a little-endian uint32, and as many bytes. The first request is JSON, the
-settings; later ones are ``HEADER`` and what belongs to it: nothing (close), one byte per slot
-(step: the actions), or one ``BEGIN`` per slot (reset). The first reply is ``OK`` and JSON, later
-ones are ``OK`` and one ``ROW`` for every slot. Nothing answers a close but the end of the process.
+A message is a length, a little-endian uint32, and that many bytes. The first request is JSON, the
+settings; later ones are ``HEADER`` and its payload: nothing (close), one byte per slot (step: the
+actions), or one ``BEGIN`` per slot (reset). The first reply is ``OK`` and JSON, later ones are
+``OK`` and one ``ROW`` for every slot. A close has no reply; the process ends.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import signal
 import struct
 
 LENGTH = struct.Struct("<I")
-HEADER = struct.Struct("<cdB")  # what to do, seconds to take over it, fault to commit
+HEADER = struct.Struct("<cdB")  # request, seconds that it takes, fault that it causes
 BEGIN = struct.Struct("<HQQB")  # slot, seed of the episode, seed of the layout, difficulty
 ROW = struct.Struct("<q8f?7x")  # see ``Walk.rows``
 STEP, RESET, CLOSE, OK = b"s", b"r", b"c", b"k"
@@ -30,7 +30,7 @@ HANG = "hang"
 CRASHES = ("exit", "kill", "abort", "segfault", "memory")
 GARBAGE = ("bytes", "length", "nan")
 FAULTS = ("", HANG, *CRASHES, *GARBAGE)
-"""What can be ordered; the number of a fault on the wire is its place here."""
+"""All faults; the number of a fault on the wire is its index here."""
 
 NO_GRANDCHILD, CHILD, SETSID, ORPHAN = "none", "child", "setsid", "orphan"
 GRANDCHILDREN = (NO_GRANDCHILD, CHILD, SETSID, ORPHAN)
@@ -38,11 +38,11 @@ MEMORY_STATUS = errno.ENOMEM
 HELPER_STATUS = errno.ECHILD  # exit status of a game whose grandchild was killed
 
 DIFFICULTIES = {"easy": 0.2, "normal": 0.4, "hard": 0.6}
-"""How much of its time an episode needs at least, by difficulty."""
+"""The smallest share of its time limit that an episode needs, by difficulty."""
 
 _MOVES = (0, 1, -1)
 _PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 2**20
-_HEADROOM = 64 << 20  # bytes that a game without a cap takes before it is out of memory
+_HEADROOM = 64 << 20  # bytes that a game without a cap allocates before it is out of memory
 _MASK = 2**64 - 1
 
 
@@ -60,13 +60,13 @@ def unit(bits: int) -> float:
 
 
 class Layout:
-    """Where an episode takes place; a function of the state.
+    """The layout of an episode; a function of the state.
 
     Attributes:
-        length: steps after which time is up.
-        cells: cells of the ring.
-        start: cell of the walker.
-        distance: steps to the target when none is wasted, so the fewest an episode can have.
+        length: steps after which the episode is truncated.
+        cells: number of cells of the ring.
+        start: initial cell of the walker.
+        distance: steps to the target on the shortest way, the fewest an episode can have.
         target: cell to reach.
     """
 
@@ -95,9 +95,10 @@ class Walk:
     """``width`` walkers, each on a ring of its own.
 
     Attributes:
-        rows: what every slot shows, ``width`` times ``ROW``: tick; position, target and way to go
-            as shares of the ring and the time used up as a share of it, float32; reward; cell;
-            steps to the target; memory in MB; whether it is over. Zeros for a slot never reset.
+        rows: the state of every slot, ``width`` times ``ROW``: tick; position, target and remaining
+            distance as shares of the ring and the time used as a share of the limit, float32;
+            reward; cell; steps to the target; memory in MB; whether it is over. Zeros for a slot
+            never reset.
     """
 
     def __init__(self, width: int, mean_steps: int, slip: float) -> None:
@@ -112,7 +113,7 @@ class Walk:
         self._show(slot, walker, 0.0, mb)
 
     def step(self, actions: bytes, mb: float) -> None:
-        """Moves every slot that plays: 0 stays, 1 goes up, 2 goes down, and some slip."""
+        """Moves every active slot: 0 stays, 1 goes up, 2 goes down; some moves slip."""
         for slot, walker in enumerate(self._slots):
             if walker is None or not walker.live:
                 continue
@@ -145,7 +146,7 @@ class Walk:
 
 
 def memory_mb() -> float:
-    """Returns the memory of this process that is in use, in MB; 0 where nobody says."""
+    """Returns the memory in use by this process, in MB; 0 where the system does not report it."""
     try:
         with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - pathlib is slow to import
             return int(file.read().split()[1]) * _PAGE_MB
@@ -158,7 +159,7 @@ def _wait(seconds: float) -> None:
         select.select([], [], [], seconds)
 
 
-def _for_ever() -> None:
+def _forever() -> None:
     while True:
         _wait(3600.0)
 
@@ -172,7 +173,7 @@ def _read(count: int) -> bytes:
 
 
 def _receive() -> bytes:
-    """Returns a message; nothing when the other side has gone."""
+    """Returns a message; empty when the other side has closed the pipe."""
     head = _read(LENGTH.size)
     return _read(LENGTH.unpack(head)[0]) if len(head) == LENGTH.size else b""
 
@@ -188,7 +189,7 @@ class Program:
     Args:
         settings: ``width``, ``mean_steps`` and ``slip`` of the walk; ``grandchild``, one of
             ``GRANDCHILDREN``, and ``orphan_s``, how long an orphan lives; ``ignore_sigterm`` and
-            ``ignore_eof``; ``exit_code``; ``last_words``, whether it says why it dies;
+            ``ignore_eof``; ``exit_code``; ``last_words``, whether it logs why it dies;
             ``leak_bytes`` that every step leaks, ``memory_cap_mb`` and ``show_memory``.
     """
 
@@ -212,7 +213,7 @@ class Program:
     def _limit(self, memory: int) -> None:
         import resource  # noqa: PLC0415 - half of them never need it
 
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes by the hundred: no core files
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # crashes often: no core files
         if memory:
             resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 
@@ -228,7 +229,7 @@ class Program:
         os.close(told)
         if kind == ORPHAN:
             os.waitpid(child, 0)
-        else:  # like a game whose display goes away: it cannot live without
+        else:  # like a game whose display server ends: the game cannot run without it
             signal.signal(signal.SIGCHLD, self._bereaved)
         return own
 
@@ -238,14 +239,14 @@ class Program:
         if kind == ORPHAN and os.fork():
             os._exit(0)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for pipe in (0, 1):  # or nobody would see the game's own end of them close
+        for pipe in (0, 1):  # otherwise no one would see the game's own end of them close
             os.dup2(nothing, pipe)
         os.write(tell, str(os.getpid()).encode())
         os.close(tell)
         if kind == ORPHAN:
             _wait(self._number("orphan_s"))
             os._exit(0)
-        _for_ever()
+        _forever()
 
     def _bereaved(self, signum: int, frame: object) -> None:
         del signum, frame
@@ -257,7 +258,7 @@ class Program:
             os.write(2, f"chaos game {os.getpid()}: {words}\n".encode())
 
     def serve(self) -> bool:
-        """Serves requests; returns whether it was told to close, or the other side has gone."""
+        """Serves requests; returns whether it was told to close, or the pipe was closed."""
         seconds, fault = self._number("latency"), str(self._settings["fault"])
         hello = {"pid": os.getpid(), "grandchild": self._grandchild}
         self._answer(json.dumps(hello).encode(), seconds, fault)
@@ -284,10 +285,10 @@ class Program:
         """Ends the grandchild, unless it is an orphan.
 
         Args:
-            told: whether it was told to close; a game may not notice that it is alone.
+            told: whether it was told to close; a game may not notice that its host is gone.
         """
         if not told and self._settings["ignore_eof"]:
-            _for_ever()
+            _forever()
         if self._grandchild and self._settings["grandchild"] != ORPHAN:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             try:
@@ -297,21 +298,21 @@ class Program:
                 return  # it had ended by itself
 
     def out_of_memory(self) -> None:
-        """Dies as a game does whose memory is used up."""
+        """Dies like a game that runs out of memory."""
         self._hoard.clear()
         self._say(f"MemoryError in {self._doing}")
         os._exit(MEMORY_STATUS)
 
     def _leak(self, count: int) -> None:
         if count:
-            self._hoard.append(b"\1" * count)  # not zeros: those pages would not be taken
+            self._hoard.append(b"\1" * count)  # not zeros: pages of zeros would not be allocated
 
     def _take(self, seconds: float, fault: str) -> None:
-        """Takes its time, then commits a fault that is not a matter of the answer."""
+        """Waits, then causes a fault that does not concern the reply."""
         _wait(seconds)
         if fault == HANG:
             self._say(f"hangs in {self._doing} as ordered")
-            _for_ever()
+            _forever()
         elif fault in CRASHES:
             self._say(f"dies in {self._doing} as ordered: {fault}")
             self._crash(fault)

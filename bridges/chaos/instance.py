@@ -1,8 +1,7 @@
-"""The chaos game behind the ``Instance`` seam: its frames are views of the rows it sends."""
+"""The chaos game as an ``Instance``: its frames are views of the rows that the game sends."""
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -11,14 +10,14 @@ import numpy as np
 from bridges.chaos.game import BEGIN, DIFFICULTIES, RESET, ROW, STEP, Layout, Walk, memory_mb
 from bridges.chaos.plan import EpisodeKey, Phase, Plan, Strike, worst
 from bridges.chaos.process import GameProcess
-from rollout.api import Array, Columns, Frame, Start, StateSpace
-from rollout.errors import GameError, InputError, OutOfTurnError, SpaceError
+from rollout.api import Array, Columns, Frame, Start, StateSpace, check_slots
+from rollout.errors import GameError, OutOfTurnError, SpaceError
 
 ACTION, WALKER, STEPS = "action", "walker", "steps"
 SEED, DIFFICULTY = "seed", "difficulty"
 RSS = "rss_mb"
 
-# The same bytes as ``ROW``, which the game writes without numpy.
+# The same layout as ``ROW``, which the game writes without numpy.
 _ROW = np.dtype(
     {
         "names": ["tick", WALKER, "reward", "position", "distance", RSS, "over"],
@@ -37,11 +36,11 @@ Begin = tuple[int, int, int, int]
 
 
 class Engine(Protocol):
-    """What plays the walk."""
+    """The interface to what plays the walk."""
 
     @property
     def rows(self) -> bytearray:
-        """What every slot shows, ``width`` times ``bridges.chaos.game.ROW``, always this buffer."""
+        """State of every slot, ``width`` times ``bridges.chaos.game.ROW``, always this buffer."""
         ...
 
     def reset(self, begins: Sequence[Begin], strike: Strike, timeout_s: float) -> None:
@@ -58,7 +57,7 @@ class Engine(Protocol):
 
 
 class LocalEngine:
-    """The walk in this process: takes no time, commits no fault."""
+    """The walk in this process: takes no time and has no faults."""
 
     def __init__(self, walk: Walk, *, show_memory: bool) -> None:
         self._walk, self._show_memory = walk, show_memory
@@ -118,13 +117,13 @@ class ProcessEngine:
 
 
 class ChaosInstance:
-    """``width`` walkers of one game, which live and die together.
+    """``width`` walkers of one game, which start and end together.
 
     Args:
         engine: plays the walk.
-        plan: says how each request goes; None for no chaos at all.
+        plan: decides the course of each request; None for no chaos at all.
         space: state space of the bridge.
-        mean_steps: mean time of an episode in steps, as the engine has it.
+        mean_steps: mean length of an episode in steps, the same as in the engine.
         show_memory: whether there is a signal ``rss_mb``.
     """
 
@@ -156,18 +155,12 @@ class ChaosInstance:
         )
         self._everyone = range(self._width)
         self._closed = False
-        self._ended = ""  # why no more requests are taken
+        self._ended = ""  # why no more requests are accepted
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
         """Begins an episode in some slots; see ``rollout.api.Instance``."""
         self._require_running()
-        rows = [operator.index(slot) for slot in slots]
-        inside = all(0 <= row < self._width for row in rows)
-        if not inside or len(set(rows)) != len(rows) or len(rows) != len(starts):
-            raise InputError(
-                f"expected distinct slots from 0 to {self._width - 1} with one start each, "
-                f"got slots {rows} and {len(starts)} starts"
-            )
+        rows = check_slots("chaos", self._width, slots, len(starts))
         begins = [self._begin(row, start) for row, start in zip(rows, starts, strict=True)]
         for (row, _, seed, level), start in zip(begins, starts, strict=True):
             shortest = Layout(seed, level, self._mean_steps).distance
@@ -211,19 +204,19 @@ class ChaosInstance:
         return self._frame
 
     def _fail(self) -> None:
-        # At once: whoever gives up a game may not come to close it, and it would hang for ever.
+        # At once: a host that abandons a game may not close it, and it would hang forever.
         self._closed, self._ended = True, "has failed"
         self.engine.close(_NOTHING)
 
     def _strike(self, phase: Phase, rows: Sequence[int], ahead: int) -> Strike:
-        """Returns what some slots together bring about, ``ahead`` steps after what they show."""
+        """Returns the combined request of some slots, ``ahead`` steps after the current ones."""
         if self._plan is None:
             return _NOTHING
         played = [(self._keys[row], int(self._tick[row]) + ahead) for row in rows]
         return worst([self._plan.of_episode(phase, key, tick) for key, tick in played if key])
 
     def close(self) -> None:
-        """Ends the game and every process it started, but an orphan. Idempotent; never raises."""
+        """Ends the game and all its processes except an orphan. Idempotent; never raises."""
         if not self._closed:
             self._closed, self._ended = True, "is closed"
             self.engine.close(self._strike("close", self._everyone, 0))

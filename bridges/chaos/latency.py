@@ -1,4 +1,4 @@
-"""How long a phase of the chaos game takes: a distribution, written as text."""
+"""Latency of a phase of the chaos game: a distribution, written as text."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ KINDS: Mapping[str, tuple[int, int]] = {
     "exponential": (1, 2),
     "lognormal": (2, 3),
 }
-"""Fewest and most numbers that each distribution takes."""
+"""Minimum and maximum count of parameters of each distribution."""
 
 USAGE = "seconds, lognormal(MEDIAN, SIGMA[, CAP]) or exponential(MEAN[, CAP])"
 _FORM = re.compile(r"\s*(\w+)\s*\(([^()]*)\)\s*")
-_BETWEEN = re.compile(r"\s*,\s*|\s+")  # commas end a value in YAML's one-line mappings
+_BETWEEN = re.compile(r"\s*,\s*|\s+")  # a comma separates values in YAML's inline mappings
 _NORMAL = NormalDist()
 
 
@@ -31,7 +31,7 @@ class Latency:
         kind: ``constant``, ``exponential`` or ``lognormal``.
         scale: the constant, the mean, or the median, in seconds.
         sigma: standard deviation of the logarithm, of a lognormal.
-        cap: no draw is longer, in seconds.
+        cap: upper limit of every draw, in seconds.
     """
 
     kind: str = "constant"
@@ -40,7 +40,7 @@ class Latency:
     cap: float = math.inf
 
     def seconds(self, share: float) -> float:
-        """Returns the quantile at ``share``, which is above 0 and below 1, cut at the cap."""
+        """Returns the quantile at ``share``, between 0 and 1 (exclusive), limited by the cap."""
         if self.kind == "exponential":
             drawn = -self.scale * math.log1p(-share)
         elif self.kind == "lognormal":
@@ -63,8 +63,8 @@ def parse_latency(text: str | float, option: str) -> Latency:
         option: name of the option, for messages.
 
     Raises:
-        UnknownNameError: no such distribution.
-        ConfigError: it is not written so, or has numbers that cannot be.
+        UnknownNameError: there is no such distribution.
+        ConfigError: the text cannot be parsed, or has invalid numbers.
     """
     if isinstance(text, int | float) and not isinstance(text, bool):
         kind, numbers = "constant", [float(text)]

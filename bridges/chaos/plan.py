@@ -1,4 +1,4 @@
-"""What happens when: latencies and faults as a pure function of seeds, attempt and step."""
+"""Latencies and faults as a pure function of seeds, attempt and step."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _WORDS = struct.Struct("<4Q")
 
 @dataclass(frozen=True)
 class Strike:
-    """What one request does to the game: how long it takes, and how it fails.
+    """The latency and fault of one request.
 
     Attributes:
-        seconds: time to take.
+        seconds: how long the request takes.
         fault: one of ``bridges.chaos.game.FAULTS``; empty for none.
     """
 
@@ -33,7 +33,7 @@ class Strike:
 
 @dataclass(frozen=True)
 class Rates:
-    """How a phase goes: its latency, and the shares of its requests that fail, each 0 to 1."""
+    """Rates of a phase: its latency, and the shares of its requests that fail, each 0 to 1."""
 
     latency: Latency = field(default_factory=Latency)
     hang: float = 0.0
@@ -42,18 +42,18 @@ class Rates:
 
     @property
     def calm(self) -> bool:
-        """Whether every request goes the same way, so that nothing has to be drawn."""
+        """Whether every request has the same course, so that nothing has to be drawn."""
         return not (self.latency.varies or self.hang or self.crash or self.garbage)
 
 
 @dataclass(frozen=True)
 class EpisodeKey:
-    """What an episode's fate depends on, beside the plan.
+    """What the faults of an episode depend on, besides the plan.
 
     Attributes:
         seed: ``Start.seed``.
         attempt: ``Start.attempt``.
-        shortest: fewest steps the episode can have; its own fault comes within them.
+        shortest: the fewest steps the episode can have; its own fault comes within them.
     """
 
     seed: int
@@ -63,7 +63,7 @@ class EpisodeKey:
 
 @dataclass(frozen=True)
 class Plan:
-    """The fate of every request.
+    """Decides the course of every request.
 
     Attributes:
         seed: chooses among all plans with the same rates.
@@ -72,7 +72,7 @@ class Plan:
         episode_crash: share of episodes that crash in one of their steps.
         crash_kind: one of ``CRASHES``, or ``any`` to draw one.
         garbage_kind: one of ``GARBAGE``, or ``any`` to draw one.
-        same_every_attempt: an episode that failed fails again in the same way.
+        same_every_attempt: whether an episode that failed fails in the same way on every attempt.
     """
 
     seed: int
@@ -84,11 +84,11 @@ class Plan:
     same_every_attempt: bool = False
 
     def start(self, name: str) -> Strike:
-        """Returns how the start of an instance goes; it knows no episode yet, only its name."""
+        """Returns the course of an instance's start, which has no episode yet, only a name."""
         return self._strike("start", "start", name)
 
     def of_episode(self, phase: Phase, key: EpisodeKey, step: int) -> Strike:
-        """Returns how a reset, a step or a close goes, as far as one slot decides it.
+        """Returns the course of a reset, step or close, as far as one slot decides it.
 
         Args:
             phase: which.
@@ -116,7 +116,7 @@ class Plan:
         rates = self.phases[phase]
         time, share, which, _ = self._shares(*key)
         fault = ""
-        # One draw decides among the faults, so that their shares are exact and exclude another.
+        # One draw decides among the faults, so that their shares are exact and mutually exclusive.
         if share < rates.hang:
             fault = HANG
         elif share < rates.hang + rates.crash:
@@ -126,14 +126,14 @@ class Plan:
         return Strike(rates.latency.seconds(time), fault)
 
     def _shares(self, *key: object) -> tuple[float, ...]:
-        """Returns four independent numbers above 0 and below 1 that depend on the key only."""
+        """Returns four independent numbers in (0, 1) that depend on the key only."""
         data = "\x1f".join(map(str, (self.seed, *key))).encode()
         words = _WORDS.unpack(blake2b(data, digest_size=_WORDS.size).digest())
         return tuple(((word >> 12) + 0.5) / 2**52 for word in words)
 
 
 def worst(strikes: Sequence[Strike]) -> Strike:
-    """Returns what a request does that several slots share: the slowest time, the first fault."""
+    """Returns the request of several slots together: the longest time, the first fault."""
     return Strike(
         max((strike.seconds for strike in strikes), default=0.0),
         next((strike.fault for strike in strikes if strike.fault), ""),

@@ -1,4 +1,4 @@
-"""The chaos game's process, seen from outside: messages with deadlines, its death, its end."""
+"""The chaos game's process, seen from outside: messages with deadlines, crashes, closing."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ from rollout.errors import GameCrashed, GameStartError, GameTimeout
 
 PROGRAM = Path(__file__).with_name("game.py")
 LOG = "chaos.log"
-_LAST_WORDS = 2000  # characters of its log that go into the news of a death
-_REAP_S = 1.0  # its pipe closes a moment before it can be asked why it died
+_LAST_WORDS = 2000  # characters of its log that are quoted in an error message
+_REAP_S = 1.0  # its pipe closes a moment before its exit status is known
 _POLL_S = 0.005
-_LEAST_S = 0.5  # to be killed in, whatever the deadline
+_LEAST_S = 0.5  # reserved for killing it, whatever the deadline
 
 
 class GameProcess:
     """One running chaos game, with its grandchild.
 
-    Not for several threads. After any ``GameError`` nothing but ``close`` makes sense: what the
-    game would answer next belongs to a request that was given up.
+    Not thread-safe. After any ``GameError`` only ``close`` may be called: the next reply of the
+    game would belong to a request that was abandoned.
 
     Args:
         workdir: folder for its log.
-        settings: see ``bridges.chaos.game.Program``; ``latency`` and ``fault`` are its start's.
-        timeout_s: seconds it may take to come up.
+        settings: see ``bridges.chaos.game.Program``; ``latency`` and ``fault`` are those of its
+            start.
+        timeout_s: seconds it may take to start.
         close_s: seconds that ``close`` may take.
 
     Raises:
-        GameStartError: it did not come up.
+        GameStartError: it did not start.
     """
 
     def __init__(
@@ -52,10 +53,10 @@ class GameProcess:
         self._broken = self._closed = False
         self._grandchild: psutil.Process | None = None
         self.grandchild_pid = 0
-        """Number of the grandchild's process; 0 for none."""
+        """Process id of the grandchild; 0 for none."""
         try:
             with self._log.open("ab") as log:
-                # A group of its own, which can be killed whole and without its bridge.
+                # A process group of its own, which can be killed as a whole and without its bridge.
                 self._process = subprocess.Popen(
                     [sys.executable, "-S", "-I", str(PROGRAM)],
                     stdin=subprocess.PIPE,
@@ -79,7 +80,7 @@ class GameProcess:
 
     @property
     def pid(self) -> int:
-        """Number of the game's process, which is that of its process group."""
+        """Process id of the game, which is also that of its process group."""
         return self._process.pid
 
     def _greet(self, settings: Mapping[str, Any], timeout_s: float) -> None:
@@ -90,21 +91,22 @@ class GameProcess:
         except (ValueError, LookupError, TypeError) as error:
             raise self.garbage("start", f"not its numbers: {error}") from error
         if self.grandchild_pid and settings["grandchild"] != ORPHAN:
-            # Psutil remembers when it began, so that no later owner of the number is meant.
+            # Psutil stores the start time, so that a later process with the same id is not confused
+            # with it.
             with contextlib.suppress(psutil.Error):
                 self._grandchild = psutil.Process(self.grandchild_pid)
 
     def ask(
         self, phase: Phase, what: bytes, body: bytes, strike: Strike, *, size: int, timeout_s: float
     ) -> bytes:
-        """Returns the answer to a request, ``size`` bytes.
+        """Returns the reply to a request, ``size`` bytes.
 
         Raises:
-            GameTimeout: it did not come within ``timeout_s`` seconds.
-            GameCrashed: the game died, or what came is not an answer.
+            GameTimeout: no reply within ``timeout_s`` seconds.
+            GameCrashed: the game died, or the reply is invalid.
         """
-        # There is never a second request under way, and the longest is a few kilobytes, so the
-        # pipe has room for it even if the game reads no more.
+        # There is never a second request in progress, and the longest is a few kilobytes, so it
+        # fits into the pipe even if the game no longer reads.
         self._send(self._header(what, strike) + body, phase)
         answer = self._receive(phase, timeout_s, size)
         if len(answer) != size:
@@ -149,7 +151,7 @@ class GameProcess:
         return data
 
     def garbage(self, phase: Phase, what: str) -> GameCrashed:
-        """Returns the error of an answer that makes no sense; the game is not asked again."""
+        """Returns the error for an invalid reply; the game gets no more requests."""
         self._broken = True
         return GameCrashed(f"the chaos game answered {phase} with garbage: {what}")
 
@@ -157,19 +159,19 @@ class GameProcess:
         self._broken = True
         ended = self._wait(time.monotonic() + _REAP_S)
         said = f"; last words: {words}" if (words := self._last_words()) else ""
-        how = "closed its pipe and goes on" if ended is None else ended
+        how = "closed its pipe and continues" if ended is None else ended
         return GameCrashed(f"the chaos game ended in {phase}: {how}{said}")
 
     def _last_words(self) -> str:
         try:
             return self._log.read_text(errors="replace").strip()[-_LAST_WORDS:]
         except OSError:
-            return ""  # its folder has gone
+            return ""  # its folder was removed
 
     def _wait(self, deadline: float) -> str | None:
-        """Returns how the process ended, or None if it did not; leaves it to be reaped.
+        """Returns how the process ended, or None if it has not; does not reap it.
 
-        Until it is reaped no other process can be given its number, so its group can be killed.
+        Until it is reaped no other process can get its id, so its group can be killed safely.
         """
         pause = threading.Event()
         while True:
@@ -188,7 +190,7 @@ class GameProcess:
     def close(self) -> None:
         """Ends the game and its grandchild, unless that is an orphan. Idempotent; never raises.
 
-        A game in order is told to close, then sent SIGTERM, then killed, each for a part of the
+        A working game is told to close, then sent SIGTERM, then killed, each for a part of the
         deadline; a broken one is killed at once.
         """
         self.close_with(Strike())
@@ -207,7 +209,7 @@ class GameProcess:
                 pipe.close()
 
     def _part(self, strike: Strike) -> None:
-        with contextlib.suppress(GameCrashed):  # it has died: there is nothing to ask of it
+        with contextlib.suppress(GameCrashed):  # it has died and cannot reply
             self._send(self._header(CLOSE, strike), "close")
             if self._wait(time.monotonic() + 0.5 * self._close_s) is None:
                 self._signal(signal.SIGTERM)
@@ -229,7 +231,7 @@ class GameProcess:
             os.killpg(self._process.pid, number)
 
     def _lingers(self) -> bool:
-        """Whether the grandchild is still there; what nobody waited for counts as gone."""
+        """Whether the grandchild still runs; a zombie counts as gone."""
         try:
             return (
                 self._grandchild is not None

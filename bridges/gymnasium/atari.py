@@ -2,10 +2,10 @@
 
 Sources of the rules: Machado et al. 2018, "Revisiting the Arcade Learning Environment" (sticky
 actions, frame skip, no-ops, life loss), and ``gymnasium.wrappers.AtariPreprocessing`` and
-``FrameStackObservation``. Without sticky actions the same seed gives their frames, pixel for pixel,
-except the last one of an episode that ends within a skip: Gymnasium repeats or mixes older frames
-there, this shows the last screen of the game. Sticky actions follow the same rule with random
-numbers of their own, see ``AtariGame``.
+``FrameStackObservation``. Without sticky actions, the same seed gives the same frames as those
+wrappers, pixel for pixel, except the last frame of an episode that ends within a skip: Gymnasium
+repeats or mixes older frames there, this bridge shows the last screen of the game. Sticky actions
+follow the same rule, but with a separate random stream, see ``AtariGame``.
 """
 
 from __future__ import annotations
@@ -72,19 +72,25 @@ class AtariBridge:
     """
 
     id: str = option("ALE/Pong-v5", "game of the Arcade Learning Environment; Pong for short")
-    frame_skip: int = option(4, "frames each action is held", unit="frames")
-    size: int | None = option(84, "height and width; null: as the console draws", unit="pixels")
-    grayscale: bool = option(True, "brightness only; false shows colours")
-    stack: int = option(4, "how many of the last screens are shown", unit="screens")
-    noop_max: int = option(30, "a game begins after 1 to this many idle frames", unit="frames")
-    sticky: float = option(0.25, "probability that the console repeats the last action instead")
+    frame_skip: int = option(4, "number of frames for which an action is repeated", unit="frames")
+    size: int | None = option(
+        84, "height and width; null for the console's resolution", unit="pixels"
+    )
+    grayscale: bool = option(True, "grayscale images; false for colour")
+    stack: int = option(4, "number of stacked frames", unit="screens")
+    noop_max: int = option(
+        30, "maximum number of no-op frames at the start (minimum 1)", unit="frames"
+    )
+    sticky: float = option(0.25, "probability that the last action is repeated instead")
     terminal_on_life_loss: bool = option(False, "losing a life ends the episode")
-    fire_on_reset: bool = option(False, "press fire, then the next action, to begin the game")
-    full_action_space: bool = option(False, "all 18 actions, not only those the game knows")
+    fire_on_reset: bool = option(False, "press fire, then the next action, to start the game")
+    full_action_space: bool = option(False, "all 18 actions, not only those the game uses")
     clip_reward: bool = option(False, "reward is the sign of the points: -1, 0 or 1")
-    mode: int | None = option(None, "mode of the cartridge; null is its own default")
-    difficulty: int | None = option(None, "difficulty switch; null is the game's own default")
-    max_frames: int = option(108_000, "frames after which a game is cut: 30 min", unit="frames")
+    mode: int | None = option(None, "mode of the cartridge; null for its default")
+    difficulty: int | None = option(None, "difficulty switch; null for the game's default")
+    max_frames: int = option(
+        108_000, "frames after which an episode is truncated (30 min)", unit="frames"
+    )
     seeds: int = option(2**31, "number of states: the seeds 0 to seeds - 1", unit="seeds")
 
     def __post_init__(self) -> None:
@@ -102,11 +108,11 @@ class AtariBridge:
 
     @property
     def spec(self) -> BridgeSpec:
-        """What is known before anything is launched; loads the game once per process.
+        """Returns what is known before launch; loads the game once per process.
 
         Raises:
-            UnknownNameError: no such game.
-            ConfigError: it has no such mode or difficulty, or no fire button to begin with.
+            UnknownNameError: there is no such game.
+            ConfigError: the game has no such mode or difficulty, or no fire button.
         """
         seen, observation = self._probe(), self._screen()
         flat = flatten_space(observation)
@@ -188,7 +194,7 @@ class AtariBridge:
             find(self._full_id, ()),
             {
                 "obs_type": "rgb",
-                "frameskip": 1,  # ours is on top of it, see Screen
+                "frameskip": 1,  # atari_game draws screens into it, see Screen
                 "repeat_action_probability": 0.0,  # AtariGame draws them
                 "full_action_space": self.full_action_space,
                 "max_num_frames_per_episode": self.max_frames,
@@ -207,7 +213,7 @@ class AtariBridge:
 
 
 class _AtariFacts:
-    """Lives and score as signals."""
+    """Returns lives and score as signals."""
 
     def __init__(self, width: int) -> None:
         self._lives = np.zeros(width, np.int32)
@@ -215,5 +221,5 @@ class _AtariFacts:
         self.columns: Columns = {"lives": self._lives, "score": self._score}
 
     def write(self, info: Any, row: int, /) -> None:
-        """Copies the facts of one game."""
+        """Copies the signals of one game into a row."""
         self._lives[row], self._score[row] = info

@@ -1,4 +1,4 @@
-"""One Atari console: holds actions, pools and shrinks screens, stacks them."""
+"""One Atari console: repeats actions, and max-pools, resizes and stacks screens."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ NOOP, FIRE = 0, 1
 
 
 class AtariGame:
-    """Plays the emulator frame by frame and draws only the screens that are looked at.
+    """Plays the emulator frame by frame and reads only the screens that are observed.
 
-    Two things are done here rather than by Gymnasium's wrappers and by the emulator itself:
+    Two things are done here instead of in Gymnasium's wrappers and in the emulator:
 
     * The wrappers read every screen in colour and copy the stack at each step.
-    * The emulator takes a seed only by loading the game anew, which costs as much as 500 steps,
-      and uses it for nothing but sticky actions. So the game is loaded once, its state kept, and
-      every reset goes back to it; sticky actions are drawn here, by the emulator's own rule: on
-      each frame, with the given probability, the last action is held instead.
+    * The emulator takes a seed only when it loads the game, which costs as much as 500 steps, and
+      uses it only for sticky actions. So the game is loaded once, its state is saved, and every
+      reset restores it. Sticky actions are drawn here, by the emulator's own rule: on each frame,
+      with the given probability, the previous action is repeated.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class AtariGame:
         self._loaded = self._ale.cloneState()
 
     def reset(self, *, seed: int) -> tuple[Array, tuple[int, float]]:
-        """Begins the game of a seed: idle frames, then fire if asked."""
-        # The two streams that Gymnasium's AtariEnv makes of a seed; from the first it draws no-ops.
+        """Starts the game of a seed: no-op frames, then fire if asked."""
+        # The two streams that Gymnasium's AtariEnv derives from a seed; the first draws no-ops.
         idle, sticky = np.random.SeedSequence(seed).generate_state(2)
         self._rng = np.random.default_rng(int(sticky))
         self._begin()
@@ -88,7 +88,7 @@ class AtariGame:
         self._lives = self._ale.lives()
 
     def step(self, action: int, /) -> tuple[Array, float, bool, bool, tuple[int, float]]:
-        """Holds an action for ``frame_skip`` frames, or until the game ends."""
+        """Repeats an action for ``frame_skip`` frames, or until the game ends."""
         ale, screens, chosen = self._ale, self._screens, self._actions[action]
         last = self._frame_skip - 1
         reward, over, cut = 0.0, False, False
@@ -102,7 +102,7 @@ class AtariGame:
                 over = over or lives < self._lives
                 self._lives = lives
             if over or cut:
-                last = -1  # the screens of a cut skip are not pooled
+                last = -1  # the screens of a shortened skip are not pooled
                 break
             if frame == last - 1:
                 screens.keep()
@@ -115,15 +115,15 @@ class AtariGame:
         return screens.stacked, reward, over, cut, (self._lives, self._score)
 
     def close(self) -> None:
-        """Frees the console."""
+        """Releases the console."""
         self._env.close()
 
 
 class _Screens:
-    """The last screens of a game, pooled, shrunk and stacked, oldest first.
+    """The last screens of a game, pooled, resized and stacked, oldest first.
 
-    The stack is a window that slides over a buffer of twice its length in which every screen is
-    written twice, so that the window is always contiguous and nothing is ever shifted.
+    The stack is a sliding window over a buffer of twice its length. Every screen is written twice,
+    so that the window is always contiguous and no data is moved.
     """
 
     def __init__(self, ale: Any, size: int | None, grayscale: bool, stack: int) -> None:
@@ -142,7 +142,7 @@ class _Screens:
         self.stacked: Array = self._ring[0]
 
     def keep(self) -> None:
-        """Reads the frame before the last one of a step, to pool it."""
+        """Reads the frame before the last one of a step, for pooling."""
         self._read(self._before)
 
     def grab(self) -> None:
@@ -150,7 +150,7 @@ class _Screens:
         self._read(self._now)
 
     def show(self, *, pool: bool = False, fill: bool = False) -> None:
-        """Puts the grabbed screen on top of the stack, or in all of it, and sets ``stacked``."""
+        """Adds the screen that was read to the stack, or fills the stack; sets ``stacked``."""
         screen = self._now
         if pool:  # objects flicker between two frames; their maximum shows both
             np.maximum(screen, self._before, out=screen)

@@ -29,7 +29,7 @@ from rollout.api import OBSERVATION, BridgeSpec, Columns, ColumnSpec, Instance, 
 from rollout.errors import ConfigError
 
 RENDER = "render"
-"""Key of the picture that the option ``render`` adds to the observations."""
+"""Key of the rendered picture that the option ``render`` adds to the observations."""
 
 MAX_WIDTH = 4096
 
@@ -58,7 +58,7 @@ class GymnasiumBridge:
     )
     render: bool = option(False, "also observe the rendered picture, as the column render")
     check_bounds: bool = option(
-        True, "an observation outside its space counts as a crash; false takes it as it is"
+        True, "an observation outside its space counts as a crash; false accepts all but NaN"
     )
 
     def __post_init__(self) -> None:
@@ -79,12 +79,12 @@ class GymnasiumBridge:
 
     @property
     def spec(self) -> BridgeSpec:
-        """What is known before anything is launched; makes one game, once per process.
+        """Returns what is known before launch; makes one game, once per process.
 
         Raises:
-            UnknownNameError: no such id.
-            ConfigError: the game does not take the ``kwargs``, or a module is missing.
-            SpaceError: its spaces cannot be carried in columns.
+            UnknownNameError: there is no such id.
+            ConfigError: the game does not accept the ``kwargs``, or a module is missing.
+            SpaceError: its spaces cannot be stored in columns.
         """
         seen = self._probe()
         registered = find(self.id, self.imports)
@@ -151,7 +151,7 @@ def _make_rendered(
 
 
 class _InfoFacts:
-    """Numbers of a game's info as signals."""
+    """The numbers in a game's info, as signals."""
 
     def __init__(self, names: Sequence[str], width: int) -> None:
         self.columns: Columns = {name: np.full(width, np.nan) for name in names}

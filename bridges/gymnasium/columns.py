@@ -1,7 +1,7 @@
-"""Values of Gymnasium games into columns, and columns into their actions.
+"""Converts values of Gymnasium games to columns, and columns to their actions.
 
-This is the hot path: everything that can be decided from the spaces is decided once, when an
-instance is launched, so that a step does no lookup that it could have done before.
+This code runs in every step: everything that follows from the spaces is decided once, when an
+instance is launched, so that a step does no avoidable lookups.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ class ObservationColumns:
 
     Attributes:
         columns: the buffers, by key.
-        details: one mapping per row of what has no fixed shape, or None when there is nothing.
+        details: one mapping per row with the values that have no fixed shape; None if there are
+            none.
         check: compares the values of all rows, or of some (``check(rows)``), with the bounds of
-            their spaces and raises GameCrashed; None when no value of the dtypes is outside.
+            their spaces and raises GameCrashed; None when every value of the dtypes is within
+            bounds.
     """
 
     def __init__(self, flat: FlatSpace, width: int, *, check_bounds: bool) -> None:
@@ -53,7 +55,7 @@ class ObservationColumns:
         self.write = self._write_nested
         """Copies one observation into a row: ``write(observation, row)``."""
         if not flat.loose and list(flat.paths.values()) == [()]:
-            self.write = self._parts[0][1]  # the space is itself a leaf: nothing to take apart
+            self.write = self._parts[0][1]  # the space is itself a leaf: nothing to flatten
 
     def _write_nested(self, value: Any, row: int) -> None:
         for path, write in self._parts:
@@ -70,7 +72,7 @@ class ObservationColumns:
 
 
 class _Leaf:
-    """One column: writes rows of it and knows its bounds."""
+    """One column: writes its rows and knows its bounds."""
 
     def __init__(
         self, key: str, space: spaces.Space[Any], column: Array, *, check_bounds: bool
@@ -89,7 +91,7 @@ class _Leaf:
         if (
             type(value) is np.ndarray
             and value.shape == self.shape  # assignment would broadcast a smaller one silently
-            and value.dtype == self.dtype  # and would cut a fraction off silently
+            and value.dtype == self.dtype  # and would silently truncate a fraction
         ):
             self.column[row] = value
         else:
@@ -111,7 +113,8 @@ class _Leaf:
             )
         number = array.dtype.kind in "iufb"
         converted = array.astype(self.dtype) if number else array
-        # A float column rounds (most games compute in float64); any other must hold all of it.
+        # A float column rounds (most games compute in float64); other columns must represent it
+        # exactly.
         if not number or (self.dtype.kind != "f" and not np.array_equal(converted, array)):
             raise GameCrashed(
                 f"observation {self.key!r}: expected {self.dtype} as in {self.space}, got "
@@ -122,7 +125,7 @@ class _Leaf:
     def check(self, rows: Sequence[int] | None = None) -> None:
         """Raises GameCrashed if a row is out of bounds; NaN always is."""
         if rows is None:
-            # The way of every step: no allocation, and the fewest calls that decide it.
+            # Runs in every step: no allocation, and as few calls as possible.
             greater_equal(self.column, self._low, self._above)
             less_equal(self.column, self._high, self._below)
             if self._sides.tobytes() == self._inside:
@@ -134,7 +137,7 @@ class _Leaf:
             raise GameCrashed(
                 f"observation {self.key!r} of slot {rows[at[0]]}: expected values in {self.space}, "
                 f"got {self.column[rows][at]} at {list(at[1:])}; the game breaks its own "
-                f"observation_space (check_bounds: false takes its observations as they are)"
+                f"observation_space (check_bounds: false accepts all but NaN)"
             )
 
 
@@ -151,7 +154,7 @@ def _bounds(space: spaces.Space[Any]) -> tuple[Array, Array]:
 
 
 def _vacuous(space: spaces.Space[Any]) -> bool:
-    """Whether every value of the dtype is inside, as in an image."""
+    """Whether every value of the dtype is within bounds, as in an image."""
     if not isinstance(space, spaces.Box) or space.dtype is None or space.dtype.kind not in "iu":
         return False
     limits = np.iinfo(space.dtype)
@@ -159,10 +162,11 @@ def _vacuous(space: spaces.Space[Any]) -> bool:
 
 
 class ActionReader:
-    """Takes the actions of live slots out of their columns.
+    """Converts the columns of actions to actions of the live slots.
 
     Raises (``read``):
-        SpaceError: a column is missing, or has another shape or dtype, or a number is no action.
+        SpaceError: a column is missing, or has another shape or dtype, or a number is not an
+            action.
     """
 
     def __init__(self, flat: FlatSpace, width: int) -> None:
@@ -208,8 +212,8 @@ class ActionReader:
         return values
 
     def _read_leaf(self, columns: Mapping[str, Array], live: Sequence[int]) -> list[Any]:
-        column = self._column(columns).copy()  # a game may keep its action; the buffer will change
-        return [column[row, ...] for row in live]  # with the dots also a number stays an array
+        column = self._column(columns).copy()  # a game may keep it; the buffer will change
+        return [column[row, ...] for row in live]  # with [...] a scalar stays an array
 
     def _read_text(self, columns: Mapping[str, Array], live: Sequence[int]) -> list[Any]:
         column = self._column(columns)
@@ -224,7 +228,7 @@ def plain(value: Any) -> Any:
     """Returns a value without a fixed shape as JSON-able data.
 
     Raises:
-        TypeError: it holds something that JSON has no word for.
+        TypeError: it contains something that JSON cannot represent.
     """
     if value is None or isinstance(value, str | bool | int | float):
         return value

@@ -1,8 +1,8 @@
 """Crafter (Hafner 2021), a game of the old Gym interface, as a bridge.
 
-Crafter's own ``Env`` seeds itself when it is made and counts its episodes, so what an episode
-shows depends on what was played before; its ``reset`` takes no seed; ``step`` returns four values
-and does not tell a death from the time limit. ``_CrafterGame`` puts that right.
+Crafter's own ``Env`` seeds itself when it is made and counts its episodes, so what an episode shows
+depends on what was played before; its ``reset`` takes no seed; ``step`` returns four values and
+does not distinguish death from the time limit. ``_CrafterGame`` corrects this.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from rollout.api import (
 )
 
 MAX_WIDTH = 256
-MIN_SIZE = 18  # below it Crafter's digits shrink to nothing and its drawing fails
+MIN_SIZE = 18  # below it Crafter's digits have no pixels and its drawing fails
 MIN_AREA = 16
 
 VITALS = ("health", "food", "drink", "energy")
-"""Items that are not carried: they are signals of their own."""
+"""Items that are not in the inventory; each is a signal."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class CrafterBridge:
 
     @property
     def spec(self) -> BridgeSpec:
-        """What is known before anything is launched; reads Crafter's tables, makes no world."""
+        """Returns what is known before launch; reads Crafter's tables and makes no world."""
         observation, action = self._spaces()
         return BridgeSpec(
             name="crafter",
@@ -121,7 +121,7 @@ class CrafterBridge:
 
 
 def _tables() -> Any:
-    """Returns Crafter's constants; imported here so that importing the bridge stays free."""
+    """Returns Crafter's constants; imported here so that importing the bridge stays cheap."""
     import_modules(["crafter"], "bridge crafter")
     from crafter import constants  # noqa: PLC0415 - importing the bridge must stay free
 
@@ -146,22 +146,22 @@ def _signals() -> dict[str, ColumnSpec]:
 
 
 class _CrafterGame:
-    """One Crafter, seeded per episode, with the interface of Gymnasium."""
+    """One Crafter game, seeded per episode, with the interface of Gymnasium."""
 
     def __init__(self, size: int, length: int, area: int, reward: bool) -> None:
         import crafter  # noqa: PLC0415 - importing the bridge must stay free
         import cv2  # noqa: PLC0415 - likewise
 
         self._transpose = cv2.transpose
-        # The seed given here is never played: every reset sets its own.
+        # The seed given here is never used: every reset sets its own.
         self._env: Any = crafter.Env(
             area=(area, area), size=(size, size), length=length, reward=reward, seed=0
         )
         self._player_class = crafter.objects.Player
-        self._env._sem_view = _nothing  # drawn into every info at a cost, and read by nobody here
+        self._env._sem_view = _nothing  # costly to draw into every info, and not used here
 
     def reset(self, *, seed: int) -> tuple[Any, list[int]]:
-        """Begins the first episode of ``crafter.Env(seed=seed)``: its ``reset``, line by line.
+        """Begins the first episode of ``crafter.Env(seed=seed)`` as its ``reset`` does.
 
         Crafter draws the world of its n-th episode from (seed, n); here n is always 1.
         """
@@ -178,14 +178,15 @@ class _CrafterGame:
         return self._upright(env._obs()), self._facts()
 
     def step(self, action: int, /) -> tuple[Any, Any, bool, bool, list[int]]:
-        """Plays one action, and tells death from the limit."""
+        """Plays one action; reports death and the time limit separately."""
         observation, reward, done, info = self._env.step(action)
         dead = info["discount"] == 0
         return self._upright(observation), reward, dead, done and not dead, self._facts()
 
     def _upright(self, observation: Any) -> Any:
-        # Crafter hands out its canvas (x, y) as a view (y, x). Pixels of three bytes are slow to
-        # copy out of such a view: 20 us, against 3 us for a real transposition of the canvas.
+        # Crafter returns its canvas (x, y) as a transposed view (y, x). Copying pixels of three
+        # bytes out of such a view is slow: 20 us, against 3 us for a real transposition of the
+        # canvas.
         return self._transpose(observation.transpose(1, 0, 2))
 
     def _facts(self) -> list[int]:
@@ -193,11 +194,11 @@ class _CrafterGame:
         return [*player.achievements.values(), *player.inventory.values(), *player.pos.tolist()]
 
     def close(self) -> None:
-        """Crafter holds nothing that must be freed."""
+        """Crafter has nothing to release."""
 
 
 class _InOrder(dict[Any, None]):
-    """A set that is iterated in the order of entry."""
+    """A set that is iterated in insertion order."""
 
     def add(self, creature: Any) -> None:
         self[creature] = None
@@ -211,12 +212,12 @@ def _nothing() -> None:
 
 
 class _CrafterFacts:
-    """Crafter's facts as signals: columns are rows of one table, filled by one assignment."""
+    """Crafter's signals: each column is a row of one table, which one assignment fills."""
 
     def __init__(self, names: Sequence[str], width: int) -> None:
         self._table = np.zeros((len(names), width), np.int32)
         self.columns: Columns = dict(zip(names, self._table, strict=True))
 
     def write(self, info: Any, row: int, /) -> None:
-        """Copies the facts of one game."""
+        """Copies the signals of one game into a row."""
         self._table[:, row] = info

@@ -1,7 +1,8 @@
-"""Crafter's world generator, several times faster and equal to the last bit.
+"""Crafter's world generator, several times faster and bit-identical.
 
 Nearly all of Crafter's reset is simplex noise. Its library compiles the noise of one point where
-numba is installed, as here it always is, but what Crafter calls builds arrays around each point.
+numba is installed, as it always is here, but the function that Crafter calls builds arrays around
+each point.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 
 def generate(world: Any, player: Any) -> None:
-    """Fills an empty world; the counterpart of ``crafter.worldgen.generate_world``.
+    """Fills an empty world; equivalent to ``crafter.worldgen.generate_world``.
 
     Draws the same random numbers in the same order, so that the same seed gives the same world.
     """
@@ -29,7 +30,7 @@ def generate(world: Any, player: Any) -> None:
 
 
 class _Marks(dict[tuple[int, int], bool]):
-    """A grid that is False wherever nothing was written."""
+    """A grid that is False where nothing has been written."""
 
     def __missing__(self, key: tuple[int, int]) -> bool:
         return False
@@ -45,7 +46,7 @@ class _Noise:
 
     def noise3(self, x: float, y: float, z: float) -> float:
         """Returns the noise at a point, -1 to 1."""
-        # Floats alone, so that it is compiled once.
+        # Always floats, so that it is compiled only once.
         value: float = self._noise3(
             float(x), float(y), float(z), self._permutation, self._gradients
         )

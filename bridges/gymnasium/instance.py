@@ -1,4 +1,4 @@
-"""The instance of every bridge in this folder: a plain loop over games in this process."""
+"""The instance of every bridge in this package: a plain loop over games in this process."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Protocol
 import numpy as np
 
 from bridges.gymnasium.columns import ActionReader, ObservationColumns
-from rollout.api import Columns, FlatSpace, Frame, Start
-from rollout.errors import GameCrashed, GameTimeout, InputError, OutOfTurnError, StateError
+from rollout.api import Columns, FlatSpace, Frame, Start, check_slots
+from rollout.errors import GameCrashed, GameTimeout, OutOfTurnError, StateError
 
 REWARD = "reward"
-"""Signal that every game has: the game's own reward of the step, 0 at the reset."""
+"""Signal of every game: the game's own reward of the step, 0 after a reset."""
 
 SEED = "seed"
-"""The one factor of every state space here."""
+"""The only factor of every state space here."""
 
 
 class Game(Protocol):
-    """What the loop asks of a game; every ``gymnasium.Env`` has it."""
+    """What the loop needs of a game; every ``gymnasium.Env`` has it."""
 
     def reset(self, *, seed: int) -> tuple[Any, Any]:
         """Returns the first observation and its info."""
@@ -32,12 +32,12 @@ class Game(Protocol):
         ...
 
     def close(self) -> object:
-        """Frees what the game holds."""
+        """Releases what the game uses."""
         ...
 
 
 class Facts(Protocol):
-    """Reads signals beside the reward out of a game's info."""
+    """Reads the signals other than the reward from a game's info."""
 
     @property
     def columns(self) -> Columns:
@@ -45,15 +45,16 @@ class Facts(Protocol):
         ...
 
     def write(self, info: Any, row: int, /) -> None:
-        """Copies the facts of one game into a row."""
+        """Copies the signals of one game into a row."""
         ...
 
 
 class GymnasiumInstance:
     """``width`` games that step one after another in this process.
 
-    Deadlines cannot be enforced on code that runs in the caller's own process: a game that never
-    returns never returns. ``reset`` looks at the clock between two slots; ``step`` does not.
+    Deadlines cannot be enforced on code that runs in the caller's own process: if a game never
+    returns, neither does the call. ``reset`` checks the deadline between two slots; ``step`` does
+    not.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class GymnasiumInstance:
         self._reward = np.zeros(width, np.float32)
         self._tick = np.zeros(width, np.int64)
         self._ticks_per_step = ticks_per_step
-        self._advance = np.zeros(width, np.int64)  # ticks a step adds: 0 where a slot is over
+        self._advance = np.zeros(width, np.int64)  # ticks that a step adds: 0 where a slot is over
         self._frame = Frame(
             shown.columns,
             {REWARD: self._reward, **(facts.columns if facts else {})},
@@ -86,14 +87,16 @@ class GymnasiumInstance:
             self._tick,
             shown.details,
         )
-        self._unready = set(range(width))  # slots that were never reset
+        self._unready = set(range(width))  # slots that have never been reset
         self._live: list[int] = []  # slots that a step moves, in order
         self._closed = False
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
         """Begins an episode in some slots; see ``rollout.api.Instance``."""
         deadline = time.monotonic() + timeout_s
-        rows = self._checked(slots, starts)
+        if self._closed:
+            raise self._out_of_turn()
+        rows = check_slots(self._name, self._width, slots, len(starts))
         seeds = [_seed(start) for start in starts]
         frame = self._frame
         for number, (row, seed) in enumerate(zip(rows, seeds, strict=True)):
@@ -146,10 +149,10 @@ class GymnasiumInstance:
             raise self._crash("step", row, error) from error
         np.add(self._tick, self._advance, self._tick)
         if self._check is not None:
-            # All rows at once is the fast way; rows that were never written need not be inside.
+            # Checking all rows at once is fast, but rows never written may be out of bounds.
             self._check(live if self._unready else None)
         if self._details is not None:
-            frame.details = list(self._details)  # whoever kept the last list keeps it unchanged
+            frame.details = list(self._details)  # a list that was returned before is not changed
         if ended:
             self._live = [i for i in live if not (frame.game_over[i] or frame.game_truncated[i])]
             self._advance[frame.game_over | frame.game_truncated] = 0
@@ -161,18 +164,6 @@ class GymnasiumInstance:
         self._unready = set(range(self._width))
         games, self._games = self._games, []
         close_games(games)
-
-    def _checked(self, slots: Sequence[int], starts: Sequence[Start]) -> list[int]:
-        if self._closed:
-            raise self._out_of_turn()
-        rows = [int(slot) for slot in slots]
-        inside = all(0 <= row < self._width for row in rows)
-        if not inside or len(set(rows)) != len(rows) or len(rows) != len(starts):
-            raise InputError(
-                f"expected distinct slots from 0 to {self._width - 1} with one start each, "
-                f"got slots {rows} and {len(starts)} starts"
-            )
-        return rows
 
     def _crash(self, phase: str, row: int, error: Exception) -> GameCrashed:
         kind = "" if isinstance(error, GameCrashed) else f"{type(error).__name__}: "
@@ -197,7 +188,7 @@ def _seed(start: Start) -> int:
 
 
 def close_games(games: Sequence[Game]) -> None:
-    """Closes games; never raises, so that a broken one does not keep the others open."""
+    """Closes games; never raises, so that one broken game does not keep the others open."""
     for game in games:
         with contextlib.suppress(Exception):
             game.close()

@@ -1,4 +1,4 @@
-"""Making Gymnasium games: registering ids, checking their options, reading their spaces."""
+"""Makes Gymnasium games: registers ids, checks their options, reads their spaces."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rollout.errors import ConfigError, GameStartError, GamutError, UnknownNameE
 TASKS = Path(__file__).parent / "tasks"
 
 MAX_SEEDS = 2**31
-"""Seeds below this are valid for every generator a game may use, NumPy's legacy one included."""
+"""Seeds below this are valid for every generator a game may use, including NumPy's legacy one."""
 
 REGISTERED_BY = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
-"""Modules that register the ids with these beginnings when they are imported."""
+"""Modules that register the ids with these prefixes when they are imported."""
 
 REWARD_SPEC = ColumnSpec("float32", doc="the game's own reward of the step; 0 at the reset")
 
@@ -34,11 +34,11 @@ class Probe:
     """What can be known of a Gymnasium game only by making it once.
 
     Attributes:
-        observation: its observation space, taken apart.
-        action: its action space, taken apart.
+        observation: its observation space, flattened.
+        action: its action space, flattened.
         fps: game steps per second that its metadata names, or None.
-        reproducible: whether its registration claims that seeds reproduce.
-        actions: what its actions are called, where it says so (Atari does).
+        reproducible: whether its registration says that seeds reproduce.
+        actions: the names of its actions, if it gives them (Atari does).
     """
 
     observation: FlatSpace
@@ -49,7 +49,7 @@ class Probe:
 
 
 def check_at_least(name: str, value: object, least: float) -> None:
-    """Raises ConfigError unless an option is a number from ``least`` on (integer if it is one)."""
+    """Raises ConfigError unless an option is a number >= ``least`` (an integer if that is one)."""
     kinds = int if isinstance(least, int) else int | float
     if isinstance(value, bool) or not isinstance(value, kinds) or value < least:
         kind = "an integer" if isinstance(least, int) else "a number"
@@ -64,15 +64,15 @@ def check_seeds(seeds: object) -> None:
 
 
 def seed_space(seeds: int, doc: str) -> StateSpace:
-    """Returns the state space of a game that a seed decides: one factor, ``seed``."""
+    """Returns the state space of a game that is determined by a seed: one factor, ``seed``."""
     return StateSpace((Factor(SEED, range(seeds), doc=doc),))
 
 
 def import_modules(modules: Sequence[str], option: str) -> None:
-    """Imports modules for what they register.
+    """Imports modules that register games.
 
     Raises:
-        ConfigError: one cannot be imported.
+        ConfigError: a module cannot be imported.
     """
     for module in modules:
         try:
@@ -85,7 +85,7 @@ def import_modules(modules: Sequence[str], option: str) -> None:
 
 
 def find(id_: str, imports: Sequence[str]) -> gymnasium.envs.registration.EnvSpec:
-    """Returns the registration of an id, after the modules that register it were imported.
+    """Returns the registration of an id, after importing the modules that register it.
 
     Args:
         id_: e.g. ``"CartPole-v1"``, or ``"module:id"``.
@@ -93,7 +93,7 @@ def find(id_: str, imports: Sequence[str]) -> gymnasium.envs.registration.EnvSpe
 
     Raises:
         ConfigError: a module cannot be imported.
-        UnknownNameError: no game of that id is registered; names the nearest.
+        UnknownNameError: no game has that id; the message names the nearest one.
     """
     module, _, name = id_.rpartition(":")
     needed = [m for prefix, m in REGISTERED_BY.items() if name.startswith(prefix)]
@@ -111,11 +111,11 @@ def make(
 ) -> gymnasium.Env[Any, Any]:
     """Returns a new game.
 
-    Gymnasium's own checker is left out: it costs more than most games' steps, and
-    ``ObservationColumns`` checks what it would.
+    Gymnasium's own checker is disabled: it costs more than most games' steps, and
+    ``ObservationColumns`` checks the same.
 
     Raises:
-        ConfigError: the game does not take these keyword arguments, or a package is missing.
+        ConfigError: the game does not accept these keyword arguments, or a package is missing.
     """
     try:
         return gymnasium.make(spec, disable_env_checker=True, **kwargs)
@@ -131,7 +131,7 @@ def make(
 
 
 def arguments(spec: gymnasium.envs.registration.EnvSpec) -> list[str]:
-    """Returns the names of the keyword arguments that a game's constructor takes."""
+    """Returns the names of the keyword arguments that a game's constructor accepts."""
     point = spec.entry_point
     creator = load_env_creator(point) if isinstance(point, str) else point
     if creator is None:
@@ -141,7 +141,7 @@ def arguments(spec: gymnasium.envs.registration.EnvSpec) -> list[str]:
 
 
 def version_of(spec: gymnasium.envs.registration.EnvSpec) -> str:
-    """Returns the version of this bridge and of the packages that the game comes from."""
+    """Returns the versions of this bridge and of the packages that define the game."""
     names = ["gymnasium"]
     point = spec.entry_point
     module = point if isinstance(point, str) else getattr(point, "__module__", "")
@@ -165,12 +165,12 @@ def probe(
     spec: gymnasium.envs.registration.EnvSpec,
     build: Callable[[], gymnasium.Env[Any, Any]],
 ) -> Probe:
-    """Returns what one made game says of itself; cached per process under ``key``.
+    """Returns the properties of one made game; cached per process under ``key``.
 
     Raises:
         ConfigError: it cannot be made with these options.
         GameStartError: it failed while it was made.
-        SpaceError: its spaces cannot be carried in columns.
+        SpaceError: its spaces cannot be stored in columns.
     """
     if key not in _PROBES:
         try:
@@ -202,7 +202,7 @@ def launch_games(
 
     Raises:
         ConfigError: the width is out of range.
-        GameStartError: a game did not come up, or not all of them in time; none is left open.
+        GameStartError: a game did not start, or not all of them did in time; none is left open.
     """
     if not 1 <= width <= max_width:
         raise ConfigError(f"{name}: width must be 1 to {max_width}, got {width}")

@@ -1,4 +1,4 @@
-"""Minecraft through its open protocol: Mineflayer agents in worlds of a server of our own.
+"""Minecraft through its open protocol: Mineflayer agents on a server that is part of the game.
 
 The game runs in a Node process per instance; see ``bridges.mineflayer.bridge``.
 """

@@ -1,8 +1,8 @@
-"""What is near, from one's own point of view: the observation ``bearings``.
+"""Nearby entities relative to the agent: the observation ``bearings``.
 
-``entities`` says where things are along the axes of the world, in numbers of any size: what a
-generated program wants. A small network would first have to find out that the kind of a thing is a
-mere number, and how an offset and a yaw make "to my left"; here both is done.
+``entities`` gives positions along the axes of the world, in numbers of any size, which suits
+generated programs. A small network would first have to learn that the kind of an entity is a
+category, and how an offset and a yaw make "to my left"; here both is computed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ BEARINGS = "bearings"
 """Name of the observation."""
 
 SEEN = 4
-"""Entities it has, the nearest first; rows of zeros where there are fewer."""
+"""Number of entities, the nearest first; rows of zeros where there are fewer."""
 
 PARTS = ("target", "health", "ahead", "left", "up", "near")
-"""What is told of each, all within -1 to 1: whether it is a target; its health, 20 is 1; the cosine
-and the sine of the turn to it (1, 0 straight ahead; 0, 1 to the left); the sine of its feet's rise
-above one's own; and 1 / (1 + its distance in blocks)."""
+"""The features of each, all within -1 to 1: whether it is a target; its health, 20 is 1; the cosine
+and the sine of the turn to it (1, 0 straight ahead; 0, 1 to the left); the sine of the elevation
+from one's own feet to its feet; and 1 / (1 + its distance in blocks)."""
 
 _FULL = 20.0
 _TARGET, _HEALTH, _OFFSET = 1, 2, slice(3, 6)
@@ -34,7 +34,7 @@ def space() -> spaces.Box:
 
 
 def bearings(entities: Floats, look: Floats) -> NDArray[np.float32]:
-    """Returns what is near in some rows, ``(B, SEEN, len(PARTS))``.
+    """Returns the nearby entities of some rows, ``(B, SEEN, len(PARTS))``.
 
     Args:
         entities: the observation of that name, ``(B, n, 9)``.
@@ -43,8 +43,7 @@ def bearings(entities: Floats, look: Floats) -> NDArray[np.float32]:
     seen = entities[:, :SEEN]
     offset = seen[..., _OFFSET].astype(np.float64)
     yaw = look[:, :1].astype(np.float64)
-    # Straight ahead is (-sin yaw, -cos yaw), and a quarter turn to the left of it is ahead of
-    # somebody whose yaw is that much more.
+    # Straight ahead is (-sin yaw, -cos yaw); a left turn by an angle increases yaw by that angle.
     ahead = -np.sin(yaw) * offset[..., 0] - np.cos(yaw) * offset[..., 2]
     left = -np.cos(yaw) * offset[..., 0] + np.sin(yaw) * offset[..., 2]
     level = np.maximum(np.hypot(ahead, left), 1e-6)

@@ -1,9 +1,9 @@
-"""The thirteen things to build, and how much of one stands.
+"""The thirteen things to build, and the share of one that is built.
 
 MineLand shows a picture of each of its thirteen and compares pictures (ORB key points). These are
 buildings of our own, given block by block, and the score counts blocks: the share of a blueprint's
-blocks that stand at their places relative to one another, wherever the whole was put and whichever
-way it was turned. It says nothing of how MineLand's own scores would be.
+blocks that are at their places relative to one another, at any position and in any of the four
+orientations. It does not predict MineLand's own scores.
 """
 
 from __future__ import annotations
@@ -120,10 +120,10 @@ BLUEPRINTS = (
 
 
 def blueprint(number: int) -> Blueprint:
-    """Returns a blueprint by its number, from 1.
+    """Returns a blueprint by its number, starting at 1.
 
     Raises:
-        ConfigError: there is none of that number.
+        ConfigError: there is no blueprint with that number.
     """
     if not 1 <= number <= len(BLUEPRINTS):
         raise ConfigError(f"blueprint: expected 1 to {len(BLUEPRINTS)}, got {number}")
@@ -131,7 +131,7 @@ def blueprint(number: int) -> Blueprint:
 
 
 def materials(number: int) -> list[Item]:
-    """Returns the blocks that a blueprint takes; none for number 0."""
+    """Returns the blocks that a blueprint needs; none for number 0."""
     if not number:
         return []
     counts = Counter(blueprint(number).plan.values())
@@ -139,13 +139,13 @@ def materials(number: int) -> list[Item]:
 
 
 def score(built: Iterable[tuple[Place, str]], number: int) -> float:
-    """Returns the share of a blueprint that stands, 0 to 1.
+    """Returns the share of a blueprint that is built, 0 to 1.
 
-    The whole may have been put anywhere and be turned by quarter turns about the vertical; the
-    place and the turn at which most of its blocks are right count. Blocks too many cost nothing.
+    The building may be at any position and turned by quarter turns about the vertical axis; the
+    position and turn with the most correct blocks count. Extra blocks cost nothing.
 
     Args:
-        built: blocks that stand, by place; whatever is not the blueprint's is ignored.
+        built: placed blocks, by place; blocks that are not in the blueprint are ignored.
         number: of the blueprint.
     """
     standing = list(built)
@@ -154,7 +154,7 @@ def score(built: Iterable[tuple[Place, str]], number: int) -> float:
         wanted: dict[str, list[Place]] = {}
         for place, name in plan.items():
             wanted.setdefault(name, []).append(place)
-        # Every pair of a block that stands and one that is wanted votes for the shift between them.
+        # Every pair of a placed block and a wanted block votes for the shift between them.
         votes: Counter[Place] = Counter(
             (x - a, y - b, z - c)
             for (x, y, z), name in standing

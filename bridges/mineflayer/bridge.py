@@ -43,77 +43,87 @@ NAME = "mineflayer"
 MODES = ("embedded", "remote")
 ON_EVENT = ("go_on", "stop")
 RAYS, PRISMARINE = RENDERERS = ("rays", "prismarine")
-RENDERER_MEANS = "what draws rgb: rays, our own on the CPU; prismarine, an extra to be installed"
-MODE_MEANS = "embedded: a world of our own, in steps; remote: a server at host:port, in real time"
+RENDERER_MEANS = "renderer of rgb: rays, on the CPU; prismarine, an extra that must be installed"
+MODE_MEANS = (
+    "embedded: a world in this process, in steps; remote: a server at host:port, in real time"
+)
 TASKS = Path(__file__).parent / "tasks"
 MOST_AGENTS = 128
 CLOSE_S = 5.0
 _PLAYER = re.compile(r"[A-Za-z0-9_]{1,16}")
 _REMOTE = re.compile(r"1\.([1-9]\d*)(?:\.([1-9]\d*))?", re.ASCII)
 _LAST_PATCH = dict(enumerate((9, 4, 2, 2, 2, 2, 4, 2, 5, 1, 2, 4, 6, 11), start=8))
-"""The last release of each minor version of Minecraft that Mineflayer speaks, 1.8.9 to 1.21.11."""
+"""The last release of each minor version that Mineflayer supports, 1.8.9 to 1.21.11."""
 _OLDEST, _NEWEST = min(_LAST_PATCH), max(_LAST_PATCH)
-_STACK_KB = 3900  # half of what a thread has where nobody says otherwise
-_PROGRAMS_S = 20.0  # that programs may hold the process in a step, see game/sandbox/patience.js
-_SLOW = 40.0  # the same, in times of what one may compute in a tick, where that is more
-_REAL_TIME = 3.0  # times as long as its ticks a remote step may take
+_STACK_KB = 3900  # half of the default stack size of a thread
+_PROGRAMS_S = (
+    20.0  # time that programs may block the process in a step, see game/sandbox/patience.js
+)
+_SLOW = 40.0  # the same, as a multiple of the computing time per tick, if that is more
+_REAL_TIME = 3.0  # a remote step may take this many times as long as its ticks
 
 
 @dataclass(frozen=True)
 class MineflayerBridge:
-    """Hosts Minecraft: Mineflayer agents on a server that speaks its protocol.
+    """Minecraft: Mineflayer agents on a server that implements its protocol.
 
     In mode ``embedded`` server and agents share one process and a virtual clock: a step is exactly
     ``ticks_per_step`` ticks, and the same start and actions give the same bytes. The protocol is
-    the real one; the mechanics are ours, made after version 1.16.5, so results are not those of
-    Mojang's server. In mode ``remote`` the agents join a server of yours in real time: its world
-    is what it is, whatever the state says, and nothing repeats.
+    the real one; the mechanics are our own, modelled on version 1.16.5, so results differ from
+    those of Mojang's server. In mode ``remote`` the agents join your server in real time: the
+    state does not change its world, and nothing is reproducible.
 
-    An instance holds ``width / agents`` worlds of ``agents`` agents each; worlds do not influence
-    one another, the agents of one do. The signal ``reward`` is always 0: choose a task.
+    An instance has ``width / agents`` worlds of ``agents`` agents each; worlds do not affect one
+    another, but the agents of a world do. The signal ``reward`` is always 0: choose a task.
     """
 
     mode: str = option("embedded", MODE_MEANS, choices=MODES)
     host: str = option("127.0.0.1", "address of the server, in mode remote")
     port: int = option(25565, "port of the server, in mode remote")
-    version: str = option(VERSION, "version of Minecraft; remote servers have 1.8 to 1.21")
+    version: str = option(VERSION, "version of Minecraft; 1.8 to 1.21 in mode remote")
     agents: int = option(1, "agents in each world")
-    names: tuple[str, ...] = option((), "their names; none listed for a0, a1, ...")
-    competitive: bool = option(False, "tasks made of ids judge the agents against one another")
-    actions: str = option("low_level", "how one acts: array, keys or programs", choices=LAYOUTS)
+    names: tuple[str, ...] = option((), "names of the agents; empty for a0, a1, ...")
+    competitive: bool = option(False, "tasks made from ids evaluate the agents against one another")
+    actions: str = option("low_level", "action layout: array, keys or programs", choices=LAYOUTS)
     compact_actions: tuple[str, ...] = option(
-        (), "actions of compact there are, in this order; none listed for all", unit="names"
+        (), "actions of the layout compact, in this order; empty for all", unit="names"
     )
     observe: tuple[str, ...] = option(
-        (), "what is observed; none listed for all but rgb and bearings", unit="names"
+        (), "observations; empty for all except rgb and bearings", unit="names"
     )
     ticks_per_step: int = option(5, "game time of a step, 50 ms each", unit="ticks")
-    view_distance: int = option(4, "how far the world is loaded", unit="chunks")
-    rgb_height: int = option(64, "height of the picture rgb", unit="pixels")
-    rgb_width: int = option(64, "width of the picture rgb", unit="pixels")
+    view_distance: int = option(4, "radius in which the world is loaded", unit="chunks")
+    rgb_height: int = option(64, "height of the image rgb", unit="pixels")
+    rgb_width: int = option(64, "width of the image rgb", unit="pixels")
     renderer: str = option(RAYS, RENDERER_MEANS, choices=RENDERERS)
     # Senses: 0 is without limit, for ablations.
-    sight_distance: float = option(48.0, "how far one sees blocks and entities", unit="blocks")
+    sight_distance: float = option(
+        48.0, "distance at which blocks and entities are visible", unit="blocks"
+    )
     line_of_sight: bool = option(True, "whether walls hide what is behind them")
-    hearing_distance: float = option(50.0, "how far one hears", unit="blocks")
-    chat_distance: float = option(50.0, "how far one is heard in the chat", unit="blocks")
-    interest: float = option(48.0, "how far agents are told of others' moves", unit="blocks")
-    # What the world does to one.
-    needs: bool = option(True, "whether hunger and breath count")
-    respawn: bool = option(False, "an agent that dies goes on at the spawn; else it is over")
-    keep_inventory: bool = option(False, "the dead keep what they have")
-    daylight: bool = option(True, "whether time of day goes on")
-    spawning: bool = option(True, "whether mobs spawn by themselves")
+    hearing_distance: float = option(50.0, "distance at which sounds are heard", unit="blocks")
+    chat_distance: float = option(50.0, "distance at which chat is received", unit="blocks")
+    interest: float = option(
+        48.0, "distance at which agents receive movements of others", unit="blocks"
+    )
+    # Rules of the world.
+    needs: bool = option(True, "whether hunger and breath are simulated")
+    respawn: bool = option(
+        False, "an agent that dies continues at the spawn; otherwise its episode ends"
+    )
+    keep_inventory: bool = option(False, "agents keep their items when they die")
+    daylight: bool = option(True, "whether the time of day advances")
+    spawning: bool = option(True, "whether mobs spawn naturally")
     give: Mapping[str, int] = option(
-        dict, "items one gets at the start, {item: n} or {agent.item: n}"
+        dict, "items that agents get at the start, {item: n} or {agent.item: n}"
     )
-    # Budgets of generated programs. Time is counted in branches, so that it repeats everywhere.
-    code_time_ms: int = option(100, "computing time of a program in a tick, roughly", unit="ms")
-    code_memory_mb: int = option(32, "memory of a program at most", unit="MB")
+    # Limits of generated programs. Time is counted in branches, so that it is reproducible.
+    code_time_ms: int = option(100, "approximate computing time of a program per tick", unit="ms")
+    code_memory_mb: int = option(32, "memory limit of a program", unit="MB")
     code_on_event: str = option(
-        "go_on", "whether a blow, or being named, ends a program", choices=ON_EVENT
+        "go_on", "whether being attacked or named in the chat ends a program", choices=ON_EVENT
     )
-    code_calls: int = option(2000, "calls of the bot's functions in a tick at most")
+    code_calls: int = option(2000, "maximum calls of the bot's functions per tick")
 
     def __post_init__(self) -> None:
         for name, valid in (
@@ -195,23 +205,23 @@ class MineflayerBridge:
         return (*(each.key for each in columns if each.role == "observation"), BEARINGS, RGB)
 
     def observed(self) -> tuple[str, ...]:
-        """Returns the keys of what is observed."""
+        """Returns the keys of the observations."""
         return self.observe or self._observations()[:-2]
 
     @property
     def _viewed(self) -> bool:
-        """Whether there is a viewer beside the game."""
+        """Whether a viewer process runs beside the game."""
         return self.renderer == PRISMARINE and RGB in self.observe
 
     @property
     def max_width(self) -> int:
-        """Most slots of an instance: whole worlds, and one only on a remote server."""
+        """Maximum number of slots of an instance: whole worlds, and only one on a remote server."""
         worlds = 1 if self.mode == "remote" else max(1, MOST_AGENTS // self.agents)
         return worlds * self.agents
 
     @cached_property
     def spec(self) -> BridgeSpec:
-        """What is known before anything is launched; needs no Node."""
+        """Returns what is known before launch; does not need Node."""
         layout, remote = load_layout(), self.mode == "remote"
         picture, viewed = (self.rgb_height, self.rgb_width), self._viewed
         waits = self.ticks_per_step * 0.05 * _REAL_TIME if remote else self.ticks_per_step * 0.1
@@ -245,7 +255,7 @@ class MineflayerBridge:
         )
 
     def config(self, width: int) -> dict[str, Any]:
-        """Returns what the game is told at its start, for an instance of that width."""
+        """Returns the settings that the game gets at its start, for an instance of that width."""
         rgb = {"height": self.rgb_height, "width": self.rgb_width}
         return {
             "mode": self.mode,
@@ -288,9 +298,9 @@ class MineflayerBridge:
         """Starts a game process; see ``rollout.api.Bridge``.
 
         Raises:
-            ConfigError: no such width; no Node that is new enough, or its packages are missing:
-                the message has the command that installs them.
-            GameStartError: it did not come up, or the server refuses; the message says why.
+            ConfigError: the width is not possible, or Node is missing or too old, or its packages
+                are missing; the message has the command that installs them.
+            GameStartError: it did not start, or the server refused; the message says why.
         """
         del ports
         if not 1 <= width <= self.max_width or width % self.agents:
@@ -301,7 +311,7 @@ class MineflayerBridge:
         began = time.monotonic()
         command, env = game_command()
         if self._viewed:
-            viewer_command()  # what is missing is said before anything is started
+            viewer_command()  # missing packages are reported before anything is started
         folder = Path(workdir)
         driver = (ViewedDriver if self._viewed else Driver)(
             command, folder, close_s=CLOSE_S, env=env
@@ -350,19 +360,19 @@ class MineflayerBridge:
 
 
 def game_command() -> tuple[list[str], dict[str, str]]:
-    """Returns the command that runs the game, and what it needs in its environment.
+    """Returns the command that runs the game, and its environment variables.
 
     Raises:
         ConfigError: Node or its packages are missing.
     """
     node, packages = find_node(), require_packages()
-    # With more stack QuickJS itself finds a program that recurses without end.
+    # With a larger stack, QuickJS itself detects a program with endless recursion.
     command = [str(node.program), f"--stack-size={_STACK_KB}", str(GAME / "main.js")]
     return command, {"NODE_PATH": str(packages)}
 
 
 def _agreed(hello: Mapping[str, Any]) -> tuple[Column, ...]:
-    """The columns of a frame, which the game must send as the layout here says.
+    """Returns the columns of a frame, whose layout must be the same in the game and here.
 
     Raises:
         GameCrashed: it has another layout.

@@ -1,8 +1,8 @@
-"""The columns of a frame: where each lies in the bytes that the game sends, and as arrays.
+"""The columns of a frame: their position in the bytes that the game sends, and their arrays.
 
-``game/observe/layout.json`` is the one source of both sides. A frame's bytes are its columns one
+``game/observe/layout.json`` is the only source for both sides. A frame's bytes are its columns one
 after the other, each ``rows`` rows in C order, without padding. The layout lists wide types before
-narrow ones, so every column is aligned whatever the number of rows.
+narrow ones, so every column is aligned for any number of rows.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class Column:
 
     Attributes:
         key: its name.
-        role: whether it is observed, is a signal, or says how a row stands.
+        role: whether it is an observation, a signal, or the status of a row.
         dtype: of its values.
         shape: of one row.
-        low: least value; None for the least of the type.
-        high: greatest value; likewise.
+        low: lower bound; None for that of the type.
+        high: upper bound; likewise.
         unit: of its values.
-        doc: what they say.
+        doc: what the values mean.
     """
 
     key: str
@@ -68,14 +68,15 @@ class Column:
             low, high = 0, 1
         elif self.dtype.kind in "iu":
             info = np.iinfo(dtype)
-            # Not the ends of int64, beyond which Gymnasium draws: what JavaScript counts exactly.
+            # Not the bounds of int64, with which Gymnasium cannot sample: the exact integers of
+            # JavaScript.
             low, high = max(int(info.min), -_SAFE), min(int(info.max), _SAFE)
         low = low if self.low is None else self.low
         high = high if self.high is None else self.high
         return spaces.Box(low, high, self.shape, dtype)
 
     def signal(self) -> ColumnSpec:
-        """Returns what is known of a signal."""
+        """Returns the description of a signal."""
         return ColumnSpec(self.dtype.name, self.shape, self.unit, self.doc)
 
 
@@ -84,13 +85,13 @@ def load_layout(path: Path = LAYOUT) -> tuple[Column, ...]:
     """Returns the columns of a layout file, in their order.
 
     Raises:
-        ContractError: the file is no layout; the message names the column.
+        ContractError: the file is not a layout; the message names the column.
     """
     return parse_layout(json.loads(path.read_text()))
 
 
 def parse_layout(data: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
-    """Returns the columns that a layout lists; raises as ``load_layout``."""
+    """Returns the columns that a layout lists; raises like ``load_layout``."""
     columns = tuple(_column(entry) for entry in data)
     seen = {(column.role, column.key) for column in columns}
     if len(seen) != len(columns):

@@ -1,7 +1,7 @@
-"""The Node process of one instance, seen from outside: messages with deadlines, its end.
+"""The Node process of one instance, seen from outside: messages with deadlines, closing.
 
-A message is a little-endian uint32, the length, and as many bytes of msgpack: a map. The process
-has its end of a socket pair as file descriptor 3; it ends when the socket does.
+A message is a length, a little-endian uint32, and that many bytes of msgpack: a map. The process
+has its end of a socket pair as file descriptor 3; it ends when the socket is closed.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ FD = 3
 Message = dict[str, Any]
 
 _LENGTH = struct.Struct("<I")
-_MOST = 1 << 30  # bytes of a message; a length beyond is garbage
-_LAST_WORDS = 3000  # characters of the log that go into the news of a death
-_REAP_S = 1.0  # its socket closes a moment before it can be asked why it died
+_MOST = 1 << 30  # bytes of a message; a larger length is invalid
+_LAST_WORDS = 3000  # characters of the log that are quoted in an error message
+_REAP_S = 1.0  # its socket closes a moment before its exit status is known
 _POLL_S = 0.005
-_LEAST_S = 0.5  # to be killed in, whatever the deadline
-_ABOVE = 10  # the process's end of the pair is kept clear of the descriptors it is given
-# What a user's shell says of Node must not change what a world does.
+_LEAST_S = 0.5  # reserved for killing it, whatever the deadline
+_ABOVE = 10  # the process's end of the pair must not be one of the descriptors it is given
+# A user's Node settings in the environment must not change what a world does.
 _NOT_TOLD = ("NODE_OPTIONS", "NODE_PATH", "NODE_DEBUG", "DEBUG")
 
 
 class Driver:
     """One running game process.
 
-    Not for several threads. After any ``GameError`` nothing but ``close`` makes sense: what it
-    would answer next belongs to a request that was given up.
+    Not thread-safe. After any ``GameError`` only ``close`` may be called: the next reply would
+    belong to a request that was abandoned.
 
     Args:
         command: program and arguments, the first an absolute path.
@@ -87,28 +87,28 @@ class Driver:
             theirs.close()
         ours.setblocking(False)
         self._socket = ours
-        # Readable once the process has ended: what it started may hold its socket open.
+        # Readable once the process has ended: its children may keep its socket open.
         self._alive = os.pidfd_open(self.pid)
         self._readable, self._writable = select.poll(), select.poll()
         for poll, event in ((self._readable, select.POLLIN), (self._writable, select.POLLOUT)):
             poll.register(ours, event)
             poll.register(self._alive, select.POLLIN)
-        self._ended: str | None = None  # how it ended, once it was reaped
+        self._ended: str | None = None  # its exit status, once it was reaped
 
     def ask(self, op: str, fields: Mapping[str, Any], *, timeout_s: float) -> Message:
-        """Returns the answer to a request.
+        """Returns the reply to a request.
 
         Args:
             op: name of the request, as in the protocol.
-            fields: what belongs to it.
+            fields: further fields of the request.
             timeout_s: seconds it may take.
 
         Raises:
-            GameTimeout: no answer came in time.
-            GameCrashed: the process ended, a server refused or kicked an agent, or the answer
-                makes no sense; the message has the reason and the last lines of the log.
+            GameTimeout: no reply came in time.
+            GameCrashed: the process ended, a server refused or kicked an agent, or the reply is
+                invalid; the message has the reason and the last lines of the log.
             StateError: the game cannot start from that state.
-            SpaceError: an action is none.
+            SpaceError: an action is not valid.
         """
         import msgpack  # type: ignore[import-untyped]  # noqa: PLC0415 - with the game only
 
@@ -171,7 +171,7 @@ class Driver:
         )
 
     def garbage(self, op: str, what: str) -> GameCrashed:
-        """Returns the error of an answer that makes no sense; the game is not asked again."""
+        """Returns the error for an invalid reply; the game gets no more requests."""
         return self._garbage(op, what)
 
     def _garbage(self, op: str, what: str) -> GameCrashed:
@@ -180,11 +180,11 @@ class Driver:
 
     def _died(self, op: str) -> GameCrashed:
         self._broken = True
-        how = self._wait(time.monotonic() + _REAP_S) or "closed its socket and goes on"
+        how = self._wait(time.monotonic() + _REAP_S) or "closed its socket and continues"
         return GameCrashed(f"the game's process ended in {op}: {how}{self._last_words()}")
 
     def _refused(self, op: str, error: object) -> InputError | GameError:
-        """Returns what an answer that says no stands for."""
+        """Returns the error that a negative reply stands for."""
         if not isinstance(error, dict):
             return self._garbage(op, f"neither ok nor an error: {error!r}")
         kind, text = str(error.get("kind")), str(error.get("message"))
@@ -206,13 +206,13 @@ class Driver:
         try:
             said = self._log.read_text(errors="replace").strip()[-_LAST_WORDS:]
         except OSError:
-            return ""  # its folder has gone
+            return ""  # its folder was removed
         return f"; last lines of {self._log.name}:\n{said}" if said else ""
 
     def _wait(self, deadline: float) -> str | None:
-        """Returns how the process ended, or None if it did not; leaves it to be reaped.
+        """Returns how the process ended, or None if it has not; does not reap it.
 
-        Until it is reaped no other process can be given its number, so its group can be killed.
+        Until it is reaped no other process can get its id, so its group can be killed safely.
         """
         if self._ended is not None:
             return self._ended
@@ -233,7 +233,7 @@ class Driver:
     def close(self) -> None:
         """Ends the process and all of its group. Idempotent; never raises.
 
-        A game in order is asked to close, then sent SIGTERM, then killed, each for a part of the
+        A working game is asked to close, then sent SIGTERM, then killed, each for a part of the
         deadline; a broken one is killed at once.
         """
         if self._closed:
@@ -258,10 +258,10 @@ class Driver:
             pause.wait(_POLL_S)
 
     def _lingers(self) -> bool:
-        """Whether something of the group is still there; it was killed, and may not know yet."""
+        """Whether a process of the group still exists; a killed one may not have ended yet."""
         try:
             os.killpg(self.pid, 0)
-        except (ProcessLookupError, PermissionError):  # gone, or its number is somebody else's
+        except (ProcessLookupError, PermissionError):  # gone, or its id belongs to another process
             return False
         return True
 
@@ -273,7 +273,7 @@ class Driver:
 def _spawn(
     command: Sequence[str], theirs: socket.socket, log: Path, more: Mapping[str, str]
 ) -> int:
-    """Starts a process in a group of its own, with the socket as ``FD``; returns its number."""
+    """Starts a process in a group of its own, with the socket as ``FD``; returns its id."""
     end = fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
     env = {key: value for key, value in os.environ.items() if key not in _NOT_TOLD}
     env |= {"TZ": "UTC", **more}
@@ -298,7 +298,7 @@ def _spawn(
 
 
 def _inherited() -> list[int]:
-    """Descriptors that a process started now would get although nobody gave them to it."""
+    """Descriptors that a process started now would inherit unintentionally."""
     found = []
     for path in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):  # that of the listing itself has been closed

@@ -1,7 +1,7 @@
 """Evaluators of MineLand's families: harvest and tech tree, combat, survival, and creative.
 
-Success is decided as MineLand's code does (its defects mended); MineLand has no rewards, so those
-here are ours: parts of progress, and in combat the health that the targets lose (MineLand, section
+Success is decided as in MineLand's code (with its defects fixed). MineLand has no rewards, so those
+here are ours: shares of progress, and in combat the health that the targets lose (MineLand, section
 I). Where agents compete, the first to succeed has won and the others of its world have lost.
 """
 
@@ -33,9 +33,9 @@ def _check(agents: int, count: float = 1) -> None:
 
 @dataclass(frozen=True)
 class MinelandItems:
-    """Success once there are enough of an item in the inventory: harvest and tech tree.
+    """Success once the inventory has enough of an item: harvest and tech tree.
 
-    The 36 main slots count, of what agents hold now: what they had at the start counts too.
+    The 36 main slots count, with what agents have now: items they had at the start count too.
     """
 
     target: str = option("oak_log", "item to have")
@@ -51,7 +51,7 @@ class MinelandItems:
 
     @property
     def requires(self) -> frozenset[str]:
-        """No signal: inventories are in the details."""
+        """No signals: inventories are in the details."""
         return frozenset()
 
     def build(self, width: int) -> Evaluator:
@@ -85,11 +85,11 @@ class _Items(WorldJudge):
 
 @dataclass(frozen=True)
 class MinelandCombat:
-    """Success once enough targets have died, by whatever; failure once every agent has died once.
+    """Success once enough targets have died, of any cause; failure once every agent has died once.
 
-    Failure too once there are too few left: a creeper that blows up is gone and did not die.
+    Failure also once too few are left: a creeper that explodes is gone but did not die.
 
-    Reward is the health that targets lost, whoever took it; every agent of a world gets it.
+    Reward is the health that targets lost, for any reason; every agent of a world receives it.
     """
 
     target: str = option("zombie", "kind of the targets, which the state places")
@@ -106,7 +106,7 @@ class MinelandCombat:
 
     @property
     def requires(self) -> frozenset[str]:
-        """What targets suffer, and who died."""
+        """The damage of targets, and the deaths."""
         return frozenset({"target_deaths", "target_damage", "targets_left", "deaths"})
 
     def build(self, width: int) -> Evaluator:
@@ -154,10 +154,10 @@ class _Combat(WorldJudge):
 
 @dataclass(frozen=True)
 class MinelandSurvival:
-    """Success once nobody has died for some days; where agents compete, each counts for itself.
+    """Success once no agent has died for some days; where agents compete, each is judged alone.
 
-    A death starts the clock anew where the bridge lets agents respawn, as in MineLand. Where it
-    does not, an agent that died has failed, and without competition its world with it.
+    Where the bridge lets agents respawn, a death restarts the clock, as in MineLand. Otherwise an
+    agent that died has failed, and without competition its world with it.
     """
 
     days: float = option(1.0, "days to survive", unit="days")
@@ -205,9 +205,9 @@ class _Survival(WorldJudge):
 
 @dataclass(frozen=True)
 class MinelandConstruction:
-    """Success once enough of a blueprint's blocks stand; see ``bridges.mineflayer.blueprints``.
+    """Success once enough of a blueprint's blocks are placed; see ``blueprints``.
 
-    MineLand compares pictures by ORB key points; this counts blocks, so scores do not compare.
+    MineLand compares pictures by ORB key points; this counts blocks, so scores are not comparable.
     """
 
     blueprint: int = option(0, "number of what is to be built; 0 for that of the state")
@@ -225,12 +225,12 @@ class MinelandConstruction:
 
     @property
     def requires(self) -> frozenset[str]:
-        """No signal: the blocks that stand are in the details."""
+        """No signals: the placed blocks are in the details."""
         return frozenset()
 
     @property
     def factors(self) -> frozenset[str]:
-        """The factor that says what is to be built."""
+        """The factor that decides what is to be built."""
         return frozenset() if self.blueprint else frozenset({"blueprint"})
 
     def build(self, width: int) -> Evaluator:
@@ -259,7 +259,7 @@ class _Construction(WorldJudge):
             self._look(row, frame, row)
 
     def _look(self, row: int, frame: Frame, number: int) -> None:
-        # Most steps change no block, and comparing lists is quick.
+        # Most steps change no block, and comparing lists is fast.
         built = detail(frame, number).get("built") or []
         if self._number[row] and built != self._stands[row]:
             self._stands[row] = built
@@ -276,13 +276,13 @@ class _Construction(WorldJudge):
 
 @dataclass(frozen=True)
 class MinelandCreative:
-    """Never decides and rewards nothing: a goal in words, for judges that look at the episode."""
+    """Never decides and gives no reward: a goal in words, for judges that look at the episode."""
 
     goal: str = option("", "the goal")
 
     @property
     def requires(self) -> frozenset[str]:
-        """No signal."""
+        """No signals."""
         return frozenset()
 
     def build(self, width: int) -> Evaluator:
@@ -297,8 +297,8 @@ class _Creative:
         self._verdict = Verdict(nothing, undefined, np.full(width, Outcome.RUNNING, np.int8))
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """There is nothing to forget."""
+        """There is no state to reset."""
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
-        """Returns nothing, every time."""
+        """Always returns a verdict without reward or outcome."""
         return self._verdict

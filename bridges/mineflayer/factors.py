@@ -1,4 +1,4 @@
-"""Where episodes begin: the factors of the state space, and what the game is told of a start."""
+"""The starting conditions of episodes: factors of the state space, and the start message."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DISTANCES = (2, 3, 5, 8, 12)
 DIFFICULTIES = ("peaceful", "easy", "normal", "hard")
 SITES = ("wild", "flat")
 
-_SAFE = 2**53 - 1  # whole numbers that JavaScript counts with exactly
+_SAFE = 2**53 - 1  # integers that JavaScript represents exactly
 
 
 def state_space() -> StateSpace:
-    """Returns every state an episode can start from."""
+    """Returns the space of all states an episode can start from."""
     return StateSpace(
         (
             Factor("world", range(WORLDS), doc="seed of the terrain"),
@@ -53,14 +53,14 @@ def state_space() -> StateSpace:
 
 
 def start_message(space: StateSpace, start: Start, extra: Iterable[Item] = ()) -> dict[str, Any]:
-    """Returns a start as the game is told of it.
+    """Returns a start in the form that the game gets.
 
-    The seed is folded into 53 bits, what JavaScript counts with exactly.
+    The seed is reduced to 53 bits, which JavaScript represents exactly.
 
     Args:
         space: the state space of the bridge.
         start: the state and the seed.
-        extra: items that are given beside those of the state.
+        extra: items that are given in addition to those of the state.
 
     Raises:
         StateError: the bridge has no such state.

@@ -1,8 +1,8 @@
-"""A fighter that needs no program: it turns to the nearest target and strikes.
+"""A scripted fighter: it turns to the nearest target and strikes.
 
 It plays ``actions: compact`` with the seven actions of ``FIGHTS`` and the observation ``bearings``,
-as the policy ``callable``: ``policy.target=bridges.mineflayer.fighter:fight``. What a learner is
-measured against, and an expert for demonstrations in the learner's own spaces.
+as the policy ``callable``: ``policy.target=bridges.mineflayer.fighter:fight``. It is a baseline for
+trained policies, and an expert for demonstrations in their action and observation spaces.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ FIGHTS = (
     "forward_attack",
     "back_attack",
 )
-"""The actions of ``compact`` that it chooses among, as ``compact_actions`` has to list them."""
+"""The actions of ``compact`` that it uses, as ``compact_actions`` has to list them."""
 
 _AHEAD, _LEFT, _NEAR = (PARTS.index(name) for name in ("ahead", "left", "near"))
-_FAR_TURN, _TURN = np.radians(37.5), np.radians(7.5)  # where the next larger turn is the better one
-_CLOSE = 2.5  # blocks; nearer than this it steps back, so that its reach counts
+_FAR_TURN, _TURN = np.radians(37.5), np.radians(7.5)  # above these, the larger turn is better
+_CLOSE = 2.5  # blocks; closer than this it steps back, to use its longer reach
 
 
 def fight(observations: Columns) -> Columns:
-    """Returns the actions of some rows, from what is next to them.
+    """Returns the actions of some rows, from the entities near them.
 
     Raises:
         ConfigError: ``bearings`` is not observed.

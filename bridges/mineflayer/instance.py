@@ -1,4 +1,4 @@
-"""The game behind the ``Instance`` seam: frames are views of one buffer that each answer fills."""
+"""The game as an ``Instance``: frames are views of one buffer per reply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.loadouts import Item
 from bridges.mineflayer.pictures import SCENE, Pictures
 from bridges.mineflayer.spaces import RGB, encode
-from rollout.api import NOTICE, Columns, Details, Frame, Start, StateSpace
+from rollout.api import NOTICE, Columns, Details, Frame, Start, StateSpace, check_slots
 from rollout.api.types import Bools
 from rollout.errors import GameError, InputError, OutOfTurnError
 
@@ -32,7 +32,7 @@ class Shape:
 
     Attributes:
         layout: the columns of a frame.
-        observe: keys of what is observed, without ``rgb``.
+        observe: keys of the observations, without ``rgb``.
         actions: the action space.
         states: the state space.
         extra: items that each agent of a world is given at the start.
@@ -51,8 +51,8 @@ class MineflayerInstance:
     """``width`` agents of one game process; see ``rollout.api.Instance``.
 
     Args:
-        driver: the process, which has said hello.
-        shape: what it plays.
+        driver: the process, whose start-up message has been read.
+        shape: properties of the bridge.
         pictures: renders ``rgb``; None if it is not observed.
     """
 
@@ -64,7 +64,7 @@ class MineflayerInstance:
         self._idle: Bools = np.ones(shape.width, np.bool_)  # never reset, or over
         self._details: list[Details] = [{} for _ in range(shape.width)]
         self._frame = self._framed(self._rows, None if pictures is None else pictures.out)
-        self._ended = ""  # why no more requests are taken
+        self._ended = ""  # why no more requests are accepted
 
     def _framed(self, rows: Rows, picture: Any) -> Frame:
         kept = [key for key in self._shape.observe if key != BEARINGS]
@@ -79,9 +79,9 @@ class MineflayerInstance:
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
         """Begins an episode in some slots; see ``rollout.api.Instance``."""
         self._require_running()
-        rows = self._distinct(slots, len(starts))
-        # A world of several agents is made from the first of their starts: that of the lowest slot,
-        # in whatever order they were named.
+        rows = check_slots("mineflayer", self._shape.width, slots, len(starts))
+        # A world of several agents is made from one of their starts: that of the lowest slot, in
+        # any order of the starts.
         order = sorted(range(len(rows)), key=rows.__getitem__)
         states, extra = self._shape.states, self._shape.extra
         told = [start_message(states, starts[k], extra[rows[k] % len(extra)]) for k in order]
@@ -91,7 +91,7 @@ class MineflayerInstance:
         return frame if sorted_rows == rows else frame.take(np.argsort(order))
 
     def _take(self, slots: list[int], answer: Message, op: str) -> Frame:
-        """Puts the rows of an answer into some slots; returns the frame of those rows."""
+        """Copies the rows of a reply into some slots; returns the frame of those rows."""
         data = bytearray(self._columns(answer, len(slots), op))
         rows = Rows(self._shape.layout, len(slots), data)
         details = self._said(answer, len(slots), op)
@@ -174,7 +174,7 @@ class MineflayerInstance:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Has the game fail with whoever draws it."""
+        """Fails the game if its renderer fails."""
         try:
             yield
         except GameError:
@@ -182,7 +182,7 @@ class MineflayerInstance:
             raise
 
     def _fail(self) -> None:
-        # At once: whoever gives up a game may not come to close it, and it would live on.
+        # At once: a host that abandons a game may not close it, and it would keep running.
         self._ended = self._ended or "has failed"
         self.driver.close()
 
@@ -190,28 +190,19 @@ class MineflayerInstance:
         if self._ended:
             raise OutOfTurnError(f"mineflayer: the game {self._ended}; launch another")
 
-    def _distinct(self, slots: Sequence[int], starts: int) -> list[int]:
-        rows = [int(slot) for slot in slots]
-        inside = all(0 <= row < self._shape.width for row in rows)
-        if not inside or len(set(rows)) != len(rows) or len(rows) != starts:
-            raise InputError(
-                f"expected distinct slots from 0 to {self._shape.width - 1} with one start each, "
-                f"got slots {rows} and {starts} starts"
-            )
-        return rows
-
 
 class SavingInstance(MineflayerInstance):
-    """An instance whose worlds hold one agent each, so that a slot is saved whole."""
+    """An instance with one agent per world, so that a slot can be saved as a whole."""
 
     def snapshot(self, slot: int) -> bytes:
-        """Returns everything that decides the slot's future; see ``rollout.api.Snapshots``.
+        """Returns everything that determines the slot's future; see ``rollout.api.Snapshots``.
 
         Raises:
-            StateError: the world cannot be saved now, as while a program of the agent runs.
+            StateError: the world cannot be saved now, for example while a program of the agent
+                runs.
         """
         self._require_running()
-        (row,) = self._distinct([slot], 1)
+        (row,) = check_slots("mineflayer", self._shape.width, [slot], 1)
         if not self._ready[row]:
             raise OutOfTurnError(f"mineflayer: slot {row} was never reset; reset it first")
         saved = self._ask("snapshot", {"slot": row}, _SNAPSHOT_S).get("snapshot")
@@ -220,13 +211,13 @@ class SavingInstance(MineflayerInstance):
         return _SNAPSHOT + saved
 
     def restore(self, slot: int, snapshot: bytes) -> Frame:
-        """Puts a slot back to a snapshot; returns its frame, one row.
+        """Restores a slot from a snapshot; returns its frame, one row.
 
         Raises:
-            InputError: the bytes are no snapshot of this version of the game.
+            InputError: the bytes are not a snapshot of this version of the game.
         """
         self._require_running()
-        (row,) = self._distinct([slot], 1)
+        (row,) = check_slots("mineflayer", self._shape.width, [slot], 1)
         if not snapshot.startswith(_SNAPSHOT):
             raise InputError(
                 f"mineflayer: expected a snapshot made by this version, got {len(snapshot)} other "
@@ -241,7 +232,7 @@ def _bearings(rows: Rows) -> NDArray[np.float32]:
 
 
 def _shown(details: dict[str, Any]) -> Details:
-    """What a slot shows, without what was meant for the renderer, with why its agent is gone."""
+    """Details of a slot, without those for the renderer, with the reason why its agent is gone."""
     details.pop(SCENE, None)
     for event in details.get("event") or ():
         if event.get("type") == "kicked":

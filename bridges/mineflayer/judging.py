@@ -1,4 +1,4 @@
-"""What the evaluators of MineLand's tasks share: worlds of agents that are judged together."""
+"""Shared code of the evaluators of MineLand's tasks: the agents of a world are judged together."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SLOTS = 36
 class WorldJudge:
     """Judges ``width`` slots, ``agents`` of each world together.
 
-    Subclasses say what share of the task is done and when it is decided. Progress is that share
-    now; reward is paid for each new part of it, once, so what is lost and had again pays nothing.
-    An agent whose own game is over before its success has failed for itself. Arrays that were
-    handed out are never written again.
+    Subclasses say what share of the task is done and when it is decided. Progress is the current
+    share; reward is paid once for each new part of it, so parts that are lost and regained pay
+    nothing. An agent whose own game ends before success has failed for itself. Arrays that were
+    returned are never written again.
 
     Args:
         width: slots of the instance.
@@ -45,7 +45,7 @@ class WorldJudge:
         self._outcome = np.full(width, Outcome.RUNNING, np.int8)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Forgets the past of some slots."""
+        """Resets some slots."""
         rows = list(slots)
         self.known[rows] = True
         self.over, self._outcome = self.over.copy(), self._outcome.copy()
@@ -74,24 +74,24 @@ class WorldJudge:
         return Verdict(reward, share, self._outcome)
 
     def begin(self, rows: list[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Takes note of new episodes; ``frame`` has one row for each of ``rows``."""
+        """Begins new episodes; ``frame`` has one row for each of ``rows``."""
         raise NotImplementedError
 
     def watch(self, rows: list[int], frame: Frame) -> None:
-        """Takes note of a step; only ``rows``, which still play, have changed."""
+        """Processes a step; only ``rows``, which still play, have changed."""
         raise NotImplementedError
 
     def share(self) -> NDArray[np.float64]:
-        """Returns the share of the task that is done now, ``(width,)``; above 1 counts as 1."""
+        """Returns the current share of the task that is done, ``(width,)``; above 1 counts as 1."""
         raise NotImplementedError
 
     def extra_reward(self, frame: Frame) -> Any:
-        """Returns what is paid beside new parts of the task, ``(width,)`` or a number."""
+        """Returns the reward in addition to that for progress, ``(width,)`` or a number."""
         del frame
         return 0.0
 
     def decided(self, share: Floats, frame: Frame) -> tuple[Bools, Bools]:
-        """Returns who has succeeded and who has failed, whatever their games say."""
+        """Returns which agents have succeeded and failed, apart from games that end."""
         del frame
         return share >= 1.0, np.zeros(self.width, np.bool_)
 
@@ -101,7 +101,7 @@ class WorldJudge:
         return np.repeat(reduce(worlds, axis=1), self.agents)
 
     def against(self, success: Bools) -> tuple[Bools, Bools]:
-        """Returns who has won and who has lost where the first to succeed wins its world."""
+        """Returns which agents have won and lost where the first to succeed wins its world."""
         won: Bools = success & ~self.over
         lost: Bools = self.together(success, np.any).astype(np.bool_) & ~success
         return won, lost

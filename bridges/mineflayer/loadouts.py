@@ -1,6 +1,6 @@
-"""What an agent begins with, as MineLand writes it: ``1_iron_sword_and_1_shield``.
+"""The items that an agent starts with, in MineLand's notation: ``1_iron_sword_and_1_shield``.
 
-MineLand gives armour and shields into the inventory, where an agent that cannot click never gets
+MineLand puts armour and shields into the inventory, where an agent that cannot click can never put
 them on; here they are worn and held from the start.
 """
 
@@ -15,7 +15,7 @@ from rollout.errors import ConfigError, UnknownNameError
 
 NONE = "none"
 MOST = 36 * 64
-"""Items of one kind that can be given at most: a full inventory."""
+"""Maximum number of items of one kind that can be given: a full inventory."""
 
 _ARMOUR = ("helmet", "chestplate", "leggings", "boots")
 _WORN = {"helmet": "head", "chestplate": "torso", "leggings": "legs", "boots": "feet"}
@@ -36,7 +36,7 @@ class Item:
         name: of the item.
         count: how many.
         slot: where they are worn or held (``head torso legs feet off-hand``) as far as there is
-            room; None for the first free slots, the hotbar before the rest.
+            room; None for the first free slots, the hotbar first.
     """
 
     name: str
@@ -44,17 +44,17 @@ class Item:
     slot: str | None = None
 
     def as_data(self) -> dict[str, str | int | None]:
-        """Returns it as it travels."""
+        """Returns it in the form that the game gets."""
         return {"name": self.name, "count": self.count, "slot": self.slot}
 
 
 def sword(material: str) -> str:
-    """Returns the load-out of MineLand's with a sword and a shield."""
+    """Returns MineLand's load-out with a sword and a shield."""
     return f"1_{material}_sword_and_1_shield"
 
 
 def suit(material: str, armour: str) -> str:
-    """Returns the load-out of MineLand's with a sword, a shield and four pieces of armour."""
+    """Returns MineLand's load-out with a sword, a shield and four pieces of armour."""
     pieces = "_and_helmet_and_leggings_and_chestplate_and_boots"
     return f"1_{material}_sword_and_shield_and{armour}{pieces}"
 
@@ -74,10 +74,10 @@ LOADOUTS = (
 
 
 def parse_loadout(text: str) -> tuple[Item, ...]:
-    """Returns what a load-out gives; nothing for ``none``.
+    """Returns the items of a load-out; empty for ``none``.
 
     Raises:
-        ConfigError: the text is no load-out.
+        ConfigError: the text is not a load-out.
         UnknownNameError: there is no such item in the version.
     """
     if text in ("", NONE):
@@ -102,11 +102,11 @@ def given(items: Mapping[str, int], agents: Sequence[str]) -> tuple[tuple[Item, 
     """Returns what each agent is given.
 
     Args:
-        items: numbers by item, ``{"bread": 2}``, or by agent and item, ``{"Ann.apple": 1}``.
+        items: counts by item, ``{"bread": 2}``, or by agent and item, ``{"Ann.apple": 1}``.
         agents: names of the agents.
 
     Raises:
-        ConfigError: a number is impossible.
+        ConfigError: a count is not possible.
         UnknownNameError: there is no such item in the version, or no such agent.
     """
     counts: dict[str, dict[str, int]] = {agent: {} for agent in agents}

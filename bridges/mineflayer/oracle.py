@@ -1,15 +1,15 @@
 """Programs that solve MineLand's tasks by the ``code`` actions, as policies.
 
-``program("harvest_8_cobblestone")`` returns the program of a task. Each is ``oracles/walk.js``,
-``oracles/library.js`` and the program of its family, with the task's constants before them; it
-knows recipes, tools and habits of the game, and nothing of any world. Two ways to play it:
+``program("harvest_8_cobblestone")`` returns the program of a task. Each consists of the task's
+constants, ``oracles/walk.js``, ``oracles/library.js`` and the program of its family. It knows
+recipes, tools and mechanics of the game, and nothing of any world. There are two ways to play it:
 
 * ``policy.name=callable policy.target=bridges.mineflayer.oracle:harvest_8_cobblestone`` (see
-  ``attribute`` for ids with a point) begins it anew whenever it has ended before its task;
-* ``ScriptedPolicy(actions=script(task_id), after="noop")`` begins it once.
+  ``attribute`` for ids with a point) restarts it whenever it ends before its task;
+* ``ScriptedPolicy(actions=script(task_id), after="noop")`` starts it once.
 
-``policy.target=bridges.mineflayer.oracle:idle`` is what they are measured against: an agent whose
-program only waits. All need ``bridge.actions=code``.
+The baseline is ``policy.target=bridges.mineflayer.oracle:idle``: an agent whose program only waits.
+All need ``bridge.actions=code``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def program(task_id: str) -> str:
 
 
 def script(task_id: str) -> dict[str, Array]:
-    """Returns the actions of a script, ``{column: (T, ...)}``, that begins the program once."""
+    """Returns the actions of a script, ``{column: (T, ...)}``, that starts the program once."""
     return {
         KIND: np.array([NEW], np.int64),
         CODE: np.array([program(task_id)], object),
@@ -72,11 +72,11 @@ def script(task_id: str) -> dict[str, Array]:
 
 
 def player(task_id: str) -> Act:
-    """Returns a function for the policy ``callable`` that plays a task; raises as ``program``."""
+    """Returns a function for the policy ``callable`` that plays a task; raises like ``program``."""
     text = program(task_id)
 
     def act(observations: Columns, details: Any, explore: bool) -> Columns:
-        """Begins the program wherever none runs, else lets it go on."""
+        """Starts the program in rows where none runs, else lets it continue."""
         return _begun(text, observations)
 
     return act
@@ -87,8 +87,8 @@ def idle(observations: Columns, details: Any, explore: bool) -> Columns:
 
     Args:
         observations: with ``code_state``, ``(B, 3)``.
-        details: not looked at.
-        explore: not looked at.
+        details: not used.
+        explore: not used.
 
     Returns:
         the actions, ``(B,)`` each.
@@ -100,7 +100,7 @@ def idle(observations: Columns, details: Any, explore: bool) -> Columns:
 
 
 def _begun(text: str, observations: Columns) -> Columns:
-    """The actions that begin a program wherever none runs, and else let it go on."""
+    """The actions that start a program in rows where none runs, and else let it continue."""
     if "code_state" not in observations:
         raise ConfigError("the oracle needs the observation code_state; add it to observe")
     ended = observations["code_state"][:, 0] == 0
@@ -110,12 +110,12 @@ def _begun(text: str, observations: Columns) -> Columns:
 
 
 def attribute(task_id: str) -> str:
-    """Returns the name under which this module has the player of a task: points spelt out."""
+    """Returns the name of a task's player in this module, with points spelt out."""
     return task_id.replace(".", _POINT)
 
 
 def __getattr__(name: str) -> Act:
-    """Returns the player of the task of that id, so that a policy can name it as a function."""
+    """Returns the player of the task with that id, so that a policy can name it as a function."""
     if not name.startswith("_"):
         try:
             return player(name.replace(_POINT, "."))
@@ -131,7 +131,7 @@ def _constants(task: MinelandTask) -> str:
 
 @lru_cache
 def _read(name: str) -> str:
-    """A program's text without what only people read, so that it stays below the limit."""
+    """A program's text without comments and indentation, to keep it below the limit."""
     lines = (PROGRAMS / f"{name}.js").read_text(encoding="ascii").splitlines()
     bare = (line.strip() for line in lines)
     kept = (line for line in bare if not line.startswith(("//", "/**", "* ", "*/")))

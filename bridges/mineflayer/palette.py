@@ -1,8 +1,8 @@
-"""What blocks, items and creatures look like, by rule from their names.
+"""The appearance of blocks, items and creatures, derived by rules from their names.
 
-Colours come from the words in a name (its wood, stone, dye), patterns from what kind of thing it
-is; what has no rule gets a colour of its own from its name. So every name of every version has a
-look, and none is taken from the game's pictures.
+Colours come from the words in a name (its wood, stone, dye), patterns from the kind of thing; a
+name without a rule gets a colour derived from the name. So every name of every version has an
+appearance, and none is taken from the game's pictures.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ PETALS: dict[str, tuple[Colour, Colour]] = {
     "peony": ((232, 178, 220), (214, 140, 200)),
 }  # fmt: skip
 GREEN: Colour = (124, 180, 78)
-"""Of grass in plains, which other biomes' colours are set against."""
+"""Of grass in plains, relative to which other biomes' colours are given."""
 FOLIAGE: Colour = (90, 150, 52)
 BIOME_GREENS: tuple[tuple[str, Colour], ...] = (
     ("desert|badlands|savanna", (184, 178, 82)), ("jungle", (84, 190, 60)),
@@ -97,12 +97,12 @@ BIOME_GREENS: tuple[tuple[str, Colour], ...] = (
 
 
 def number_of(name: str) -> int:
-    """Returns a number from 0 to 65535 that stands for a name."""
+    """Returns a hash of a name, 0 to 65535."""
     return int.from_bytes(hashlib.blake2s(name.encode(), digest_size=2).digest(), "little")
 
 
 def own_colour(name: str) -> Colour:
-    """Returns the colour of a thing that no rule knows: muted, its own."""
+    """Returns the colour of a name without a rule: a muted colour derived from the name."""
     n = number_of(name)
     return (80 + n % 120, 80 + n // 7 % 120, 80 + n // 53 % 120)
 
@@ -128,7 +128,7 @@ def colour_of(name: str) -> Colour:
 
 
 def tint_of(biome: str) -> tuple[float, float, float]:
-    """Returns by what grass and leaves of plains are multiplied in another biome."""
+    """Returns the factors from the grass and leaf colours of plains to another biome's."""
     for pattern, green in BIOME_GREENS:
         if re.search(pattern, biome):
             return (green[0] / GREEN[0], green[1] / GREEN[1], green[2] / GREEN[2])
@@ -174,7 +174,7 @@ def _same(tile: Tile) -> tuple[Tile, Tile, Tile]:
 
 
 def _rocks(name: str, seed: int) -> Tile | None:  # noqa: PLR0911 - a list of rules
-    """Returns the tile of rock, brick, ore, metal, wool and the like."""
+    """Returns the tile of rock, brick, ore, metal, wool and similar materials."""
     colour = colour_of(name)
     if name.endswith("_ore"):
         base = STONES["netherrack"] if "nether" in name else STONES["stone"]
@@ -204,7 +204,7 @@ def _rocks(name: str, seed: int) -> Tile | None:  # noqa: PLR0911 - a list of ru
 
 
 def _plants(name: str, props: Mapping[str, Any], seed: int) -> Tile | None:  # noqa: PLR0911 - a list of rules
-    """Returns the tile of what is drawn as two crossed planes."""
+    """Returns the tile of a plant that is drawn as two crossed planes."""
     if name in PETALS:
         petal, heart = PETALS[name]
         if "half" in props and props["half"] == "lower":
@@ -253,7 +253,7 @@ def _plants(name: str, props: Mapping[str, Any], seed: int) -> Tile | None:  # n
 
 
 def _made(name: str, props: Mapping[str, Any], seed: int) -> dict[str, Tile] | None:
-    """Returns tiles of things with a face: furnaces, chests, tables, pumpkins."""
+    """Returns tiles of blocks with a front: furnaces, chests, tables, pumpkins."""
     rock = t.plain(STONES["stone"], 44, 0.14)
     row, column = t.ROW, t.COLUMN
     if re.search("furnace|smoker", name):
@@ -305,7 +305,7 @@ def _made(name: str, props: Mapping[str, Any], seed: int) -> dict[str, Tile] | N
 
 
 def _simple(name: str, props: Mapping[str, Any], seed: int) -> Tile:  # noqa: PLR0911 - a list of rules
-    """Returns the tile of everything that no other rule took."""
+    """Returns the tile of every name without another rule."""
     row, column = t.ROW, t.COLUMN
     if name.endswith("leaves"):
         tinted = not re.search("birch|spruce", name)
@@ -368,7 +368,7 @@ def faces_of(name: str, props: Mapping[str, Any]) -> Sequence[Tile]:
 
     Args:
         name: of the block.
-        props: of its state, those that are shown: ``facing``, ``axis``, ``lit``, ``age``...
+        props: of its state, those that are visible: ``facing``, ``axis``, ``lit``, ``age``...
     """
     kept = {
         key: value

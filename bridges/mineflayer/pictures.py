@@ -1,4 +1,4 @@
-"""The observation ``rgb``: one scene for each slot, rendered here from what the game tells."""
+"""The observation ``rgb``: one scene for each slot, rendered here from the game's updates."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 SCENE = "scene"
-"""Key of a row's details with what has changed around its agent since its last frame."""
+"""Key of a row's details with the changes around its agent since its last frame."""
 
 
 class Scene(Protocol):
-    """What one agent has around it; see ``bridges.mineflayer.rgb``."""
+    """The surroundings of one agent; see ``bridges.mineflayer.rgb``."""
 
     def apply(self, update: Mapping[str, Any]) -> None:
-        """Takes over what has changed."""
+        """Applies changes."""
         ...
 
 
@@ -36,11 +36,11 @@ class RayCaster:
     """Our own CPU ray-caster.
 
     Args:
-        hello: what the game said at its start, with the table of what scenes speak of.
+        hello: the game's start-up message, with the table of appearances that scenes refer to.
     """
 
     def __init__(self, hello: Mapping[str, Any]) -> None:
-        # Compiled code, wanted only where pictures are.
+        # Compiled code, imported only if pictures are observed.
         from bridges.mineflayer import rgb  # noqa: PLC0415
 
         self._rgb = rgb
@@ -77,14 +77,14 @@ class Pictures:
     def begin(
         self, slots: Sequence[int], details: Sequence[Mapping[str, Any]]
     ) -> NDArray[np.uint8]:
-        """Forgets some slots' scenes and renders new ones; returns a copy of their pictures."""
+        """Resets some slots' scenes and renders new ones; returns a copy of their pictures."""
         for slot, said in zip(slots, details, strict=True):
             self._scenes[slot] = self._renderer.scene()
             self._show(slot, said)
         return self.out[list(slots)]
 
     def follow(self, slots: Sequence[int], details: Sequence[Mapping[str, Any]]) -> None:
-        """Renders some slots anew; ``details`` are those of every slot."""
+        """Renders some slots again; ``details`` are those of every slot."""
         for slot in slots:
             self._show(slot, details[slot])
 

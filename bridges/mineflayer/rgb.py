@@ -1,9 +1,9 @@
-"""The first-person picture of what a bot sees, drawn on the CPU from the scenes of the driver.
+"""The first-person picture of an agent, drawn on the CPU from the scenes that the game sends.
 
-``Scene`` keeps the blocks about one bot up to date; ``render`` draws it. Colours, textures and
-bodies are our own. 70 degrees are seen from top to bottom, about 35 blocks far; the picture is the
-true perspective of a camera at the bot's eye. Not drawn: hands, particles, falling rain (the sky
-and the light are those of rain), the game's overlays.
+``Scene`` keeps the blocks around one bot up to date; ``render`` draws it. Colours, textures and
+bodies are our own. The vertical field of view is 70 degrees, the range about 35 blocks; the picture
+is the exact perspective of a camera at the bot's eye. Not drawn: hands, particles, falling rain
+(the sky and the light are those of rain), the game's overlays.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from bridges.mineflayer.rgb_sight import SIGHT
 __all__ = ["FIELD_OF_VIEW", "Looks", "Scene", "render", "warm"]
 
 FIELD_OF_VIEW = 70.0
-"""Degrees from the upper to the lower edge of the picture."""
+"""Vertical field of view in degrees."""
 _DAY = 24000
 _CLOUDS = cloud_map(CLOUDS)
 _CLOUD_HEIGHT = 128.0
-# Minecraft's curve from levels of light to brightness.
+# Minecraft's curve from light levels to brightness.
 _CURVE = (np.arange(16) / 15.0) / (4.0 - 3.0 * np.arange(16) / 15.0)
 _LAMPS = _CURVE[None, :, None] * np.array((1.0, 0.9, 0.68))
 
 
 class Scene:
-    """What one bot sees: the blocks about it, bodies, the hour.
+    """What one bot sees: the blocks around it, bodies, the time of day.
 
     Args:
-        looks: what the numbers in scenes mean; one ``Looks`` serves any number of scenes.
+        looks: the meaning of the numbers in scenes; one ``Looks`` serves any number of scenes.
     """
 
     def __init__(self, looks: Looks) -> None:
@@ -55,10 +55,10 @@ class Scene:
         self.ceiling = 0
 
     def apply(self, update: Mapping[str, Any]) -> None:
-        """Takes in what ``SceneFeed.update`` of the driver gave.
+        """Applies the output of ``SceneFeed.update`` of the game.
 
-        The first update, and the first after the driver began anew, carries a box of blocks. Raises
-        ValueError if there is none yet.
+        The first update, and the first after a restart of the game, contains a box of blocks.
+        Raises ValueError if none has come yet.
         """
         self.eye = np.array(update["eye"], np.float64)
         self.yaw, self.pitch = float(update["yaw"]), float(update["pitch"])
@@ -99,7 +99,7 @@ class Scene:
         relight(grid, self.looks.book, 1, wide + 1, 1, deep + 1, 1, tall + 1, self._queue)
 
     def _change(self, grid: Grid, changes: NDArray[np.int32]) -> None:
-        """Sets single blocks and works out anew the light that they can have changed."""
+        """Sets single blocks and recomputes the light that they can have changed."""
         self.looks.paint(changes[:, 3])
         place = changes[:, :3] - self.origin + 1
         inside = ((place > 0) & (place < (grid.wide - 1, grid.tall - 1, grid.deep - 1))).all(1)
@@ -114,7 +114,7 @@ class Scene:
         heights = changes[:, 4] + 2 - int(self.origin[1])
         before = grid.heights[columns]
         grid.heights[columns] = heights
-        # The sky's light changes along the whole stretch by which a column rose or sank.
+        # The sky's light changes along the whole range by which the height of a column changed.
         low = np.minimum(np.minimum(before, heights), place[:, 1]).min() - REACH
         high = np.maximum(np.maximum(before, heights), place[:, 1]).max() + REACH
         x0, x1 = place[:, 0].min() - REACH, place[:, 0].max() + REACH
@@ -149,9 +149,9 @@ def _mix(
 
 
 def _hour(scene: Scene, s: Any, wet: bool, open_sky: float) -> NDArray[np.float64]:
-    """Fills in the colours of the hour; returns how each level of light shines, ``(256, 3)``.
+    """Sets the colours of the time of day; returns each light level's brightness, ``(256, 3)``.
 
-    ``open_sky`` is 1 where the sky's light comes to the eye, less in caves: the haze is dark there.
+    ``open_sky`` is 1 where the sky's light reaches the eye, less in caves, where the haze is dark.
     """
     sun = math.cos((scene.time - _DAY / 4) * 2 * math.pi / _DAY)
     day = min(max(sun * 1.9 + 0.55, 0.0), 1.0)
@@ -194,7 +194,7 @@ def _is_wet(scene: Scene, grid: Grid, eye: NDArray[np.float64]) -> bool:
 
 
 def _aim(scene: Scene, s: Any, eye: NDArray[np.float64], wet: bool) -> None:
-    """Fills in the camera, the fog, the sun and the clouds."""
+    """Sets the camera, the fog, the sun and the clouds."""
     sine, cosine = math.sin(scene.yaw), math.cos(scene.yaw)
     up, level = math.sin(scene.pitch), math.cos(scene.pitch)
     s["eye_x"], s["eye_y"], s["eye_z"] = eye
@@ -202,7 +202,7 @@ def _aim(scene: Scene, s: Any, eye: NDArray[np.float64], wet: bool) -> None:
     s["right_x"], s["right_z"] = cosine, -sine
     s["up_x"], s["up_y"], s["up_z"] = sine * up, level, cosine * up
     s["focal"] = s["rows"] / 2 / math.tan(math.radians(FIELD_OF_VIEW) / 2)
-    # The eye is never nearer than this to the sides of the box; see scene.js.
+    # The eye is never closer than this to the sides of the box; see scene.js.
     limit = 16.0 if wet else min(s["wide"], s["deep"]) / 2 - 1 - 4 - 0.5
     s["fog_from"] = 0.0 if wet else limit * (0.7 - 0.35 * scene.rain)
     s["fog_step"] = 1.0 / (limit - s["fog_from"])
@@ -216,13 +216,13 @@ def _aim(scene: Scene, s: Any, eye: NDArray[np.float64], wet: bool) -> None:
 def render(
     scene: Scene, height: int, width: int, out: NDArray[np.uint8] | None = None
 ) -> NDArray[np.uint8]:
-    """Returns ``(height, width, 3)`` uint8: red, green, blue, the first row on top.
+    """Returns ``(height, width, 3)`` uint8: red, green, blue, the top row first.
 
     Args:
         scene: at least one update must have been applied, else ValueError.
         height: pixels.
         width: pixels.
-        out: filled and returned instead of a new array; of that shape and in one piece, else
+        out: filled and returned instead of a new array; contiguous and of that shape, else
             ValueError.
     """
     grid, book = scene.grid, scene.looks.book
@@ -252,15 +252,15 @@ def render(
     }  # fmt: skip
     for name, array in arrays.items():
         s[name] = array.ctypes.data
-    # `arrays` keeps alive what the record points to.
+    # `arrays` keeps the arrays alive to which the record points.
     draw(sights, float(wet))
     return picture
 
 
 def warm() -> None:
-    """Loads the compiled code, or compiles it: half a minute, once for each machine and version.
+    """Loads the compiled code, or compiles it: half a minute, once per machine and version.
 
-    Processes that come at the same time wait for the first. Without it, the first picture waits.
+    Concurrent processes wait for the first. Without this call, the first picture waits.
     """
     table = {"appearances": [["air", [], {}, 0, 1]], "entities": [], "items": [], "biomes": []}
     scene = Scene(Looks(table))

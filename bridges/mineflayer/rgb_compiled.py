@@ -1,83 +1,50 @@
-"""How the ray-caster is compiled: once per machine and version of its sources.
-
-Numba looks only at a function's own file to see whether its kept code is stale, and a change in a
-function that it calls goes unnoticed. So compiled code is kept in a folder named after a digest of
-all sources that it can come from, with their places and times, by which Numba goes.
-"""
+"""How the ray-caster is compiled; ``bridges.compilation`` decides where it is stored."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import functools
-import hashlib
-import os
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 from numba import carray
-from numba.core import cgutils, config, types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
+
+from bridges.compilation import cache_root, compilation_lock, digest, keep_code
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_TYPES: Any = types  # its own annotations leave half of it out
-_HERE = Path(__file__).parent
+_TYPES: Any = types  # numba's own annotations are incomplete
 
 
 @functools.cache
 def cache_folder() -> Path:
-    """Returns the folder of the compiled code: under ``$GAMUT_CACHE``, else ``~/.cache/gamut``.
-
-    Where that cannot be written, it lies in the machine's folder for temporary files.
-    """
-    text = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(_HERE.glob("rgb*.py")):
-        text.update(f"{path}\0{path.stat().st_mtime_ns}\0".encode() + path.read_bytes())
-    return _root() / f"mineflayer-rgb-{text.hexdigest()[:16]}"
+    """Returns the folder of the compiled code of this version of the sources."""
+    version = digest(sorted(Path(__file__).parent.glob("rgb*.py")))
+    return cache_root() / f"mineflayer-rgb-{version}"
 
 
-def _root() -> Path:
-    if given := os.environ.get("GAMUT_CACHE"):
-        return Path(given)
-    home = os.environ.get("XDG_CACHE_HOME")
-    root = (Path(home) if home else Path.home() / ".cache") / "gamut"
-    with contextlib.suppress(OSError):  # a home that cannot be written, in a container say
-        root.mkdir(parents=True, exist_ok=True)
-    if os.access(root, os.W_OK):
-        return root
-    return Path(tempfile.gettempdir()) / f"gamut-{os.getuid()}"
-
-
-@contextlib.contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Lets one process of the machine compile; the others wait, and load what it compiled."""
-    folder = cache_folder()
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def one_at_a_time() -> AbstractContextManager[None]:
+    """Lets one process of the machine compile; the others wait, and load the result."""
+    return compilation_lock(cache_folder())
 
 
 def kernel(function: F) -> F:
-    """Compiles an entry point: kept on the disk, without the lock of the interpreter.
+    """Compiles an entry point: cached on disk, without holding the interpreter's lock.
 
-    Sums may be reordered: a picture is the same on one machine; its last bit may not be on another.
+    Sums may be reordered: a picture is reproducible on one machine; another may differ in the last
+    bit.
     """
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(cache_folder())
-    try:
-        made: Any = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath=True)(function)
-    finally:
-        config.CACHE_DIR = before
+    made: Any = numba.njit(nogil=True, error_model="numpy", fastmath=True)(function)
+    keep_code(made, cache_folder())
     return made  # type: ignore[no-any-return] # numba has no types
 
 
 def inner(function: F) -> F:
-    """Compiles a function that kernels call; it becomes part of them."""
+    """Compiles a function that kernels call; it is inlined in them."""
     made: Any = numba.njit(error_model="numpy", fastmath=True, inline="never")(function)
     return made  # type: ignore[no-any-return] # numba has no types
 
@@ -92,10 +59,10 @@ def _pointer(context: Any, number: Any) -> Any:
 
 @inner
 def bare(array: Any) -> Any:
-    """Returns an array over the same memory that is not counted.
+    """Returns an array over the same memory without reference counting.
 
-    Numba counts, with locked additions, who holds an array whenever it is taken out of a tuple or
-    handed to a function: more than a ray costs. What is bare keeps nothing alive, so the array
-    itself has to be named after its last use.
+    Numba updates an array's reference count, with locked additions, whenever it is taken out of a
+    tuple or passed to a function, which costs more than a ray. The result does not keep its memory
+    alive, so the array itself has to be referenced after the last use.
     """
     return carray(_pointer(array.ctypes.data), array.shape, array.dtype)

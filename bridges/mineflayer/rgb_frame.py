@@ -1,7 +1,7 @@
-"""One picture: bodies first, pixel by pixel, then the rays through the blocks, then the sky.
+"""One picture: first bodies, pixel by pixel, then rays through the blocks, then the sky.
 
-Bodies are boxes that are turned about the upright axis; each is tried on the pixels that its
-corners span, and what is nearest is kept in ``s.bodies``. Rays end there if nothing is before it.
+Bodies are boxes rotated about the vertical axis; each is tested on the pixels that its corners
+span, and the nearest is kept in ``s.bodies``. A ray ends there if it meets nothing before it.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from bridges.mineflayer.rgb_compiled import inner, kernel
 from bridges.mineflayer.rgb_kernel import BODY, NOWHERE, leave_water, trace
 from bridges.mineflayer.rgb_sight import f8, set_f8, set_u1, u1
 
-# A part of a body: where its body's feet are from the eye, how it is turned, its box, its colour.
+# A part of a body: position of its feet relative to the eye, rotation, box, colour.
 (
     BODY_X, BODY_Y, BODY_Z, SINE, COSINE, MIDDLE_X, MIDDLE_Y, MIDDLE_Z, HALF_X, HALF_Y, HALF_Z,
     PART_RED, PART_GREEN, PART_BLUE, PART,
 ) = range(15)  # fmt: skip
 CLOUDS = 64
-"""Clouds repeat after so many pieces, a power of two."""
+"""The period of the clouds in pieces, a power of two."""
 _CLOUD = 12.0
 _NEAR = 0.05
 _SIDES = np.array([0.72, 1.0, 0.86])
-"""How bright the sides of a part are: across, up, ahead."""
+"""Brightness of the sides of a part: x, y, z."""
 
 
 @inner
 def light_body(s: Any, part: int) -> None:
-    """Notes in ``s`` the light in the cell of a body's chest; that of the sky outside the box."""
+    """Stores in ``s`` the light in the cell of a body's chest; outside the box, that of the sky."""
     x = int(s.eye_x + f8(part, BODY_X))
     y = int(s.eye_y + f8(part, BODY_Y) + 0.6)
     z = int(s.eye_z + f8(part, BODY_Z))
@@ -44,7 +44,7 @@ def light_body(s: Any, part: int) -> None:
 
 @inner
 def span(s: Any, part: int, frame: Any) -> bool:
-    """Notes the first and end columns and rows that a part is within; False if it is behind."""
+    """Stores the range of columns and rows that contains a part; False if it is behind."""
     frame[0], frame[1], frame[2], frame[3] = NOWHERE, -NOWHERE, NOWHERE, -NOWHERE
     sine, cosine = f8(part, SINE), f8(part, COSINE)
     ahead_of = False
@@ -57,7 +57,7 @@ def span(s: Any, part: int, frame: Any) -> bool:
         z = f8(part, BODY_Z) - across * sine - ahead * cosine
         away = x * s.ahead_x + y * s.ahead_y + z * s.ahead_z
         if away < _NEAR:
-            # It reaches behind the picture's plane: any pixel may show it.
+            # It extends behind the picture plane: any pixel may show it.
             frame[0], frame[1], frame[2], frame[3] = 0.0, s.columns, 0.0, s.rows
         else:
             ahead_of = True
@@ -83,7 +83,7 @@ def aim(s: Any, column: int, row: int) -> None:
 
 @inner
 def strike(s: Any, part: int) -> float:
-    """Returns where the ray meets a part; notes on which axis."""
+    """Returns where the ray meets a part; stores the axis."""
     sine, cosine = f8(part, SINE), f8(part, COSINE)
     x, z = f8(part, BODY_X), f8(part, BODY_Z)
     first, last, side = 0.0, NOWHERE, 1
@@ -133,7 +133,7 @@ def draw_part(s: Any, part: int, frame: Any) -> None:
 
 @inner
 def cloud_share(s: Any, x: float, y: float, z: float) -> float:
-    """Returns how much cloud is in a direction: flat ones, twelve blocks a piece."""
+    """Returns the amount of cloud in a direction: flat clouds, twelve blocks per piece."""
     if y < 0.04 or s.cloud_y < 0.0:
         return 0.0
     away = s.cloud_y / y
@@ -165,7 +165,7 @@ def is_star(s: Any, x: float, y: float, z: float) -> bool:
 
 @inner
 def add_sky(s: Any, up: float, glare: float, cloud: float, white: float) -> None:
-    """Ends the ray on a mixture of fog, sky, glare and cloud."""
+    """Ends the ray with a mixture of fog, sky, glare and cloud."""
     red = s.fog_r + (s.top_r - s.fog_r) * up
     green = s.fog_g + (s.top_g - s.fog_g) * up
     blue = s.fog_b + (s.top_b - s.fog_b) * up
@@ -180,10 +180,10 @@ def add_sky(s: Any, up: float, glare: float, cloud: float, white: float) -> None
 
 @inner
 def look_at_sky(s: Any) -> None:
-    """Ends the ray on the sky."""
+    """Ends the ray at the sky."""
     if s.wet > 0.0:
         leave_water(s, 40.0)
-    # What is too far to be seen under the ground is haze, not sky.
+    # Below ground, what is out of range is haze, not sky.
     if s.drowned > 0.0 or s.under > 0.0:
         add_sky(s, 0.0, 0.0, 0.0, 0.0)
         return
@@ -205,8 +205,8 @@ def draw(sights: Any, wet: float) -> None:
     """Draws a picture.
 
     Args:
-        sights: ``(1,)`` of type ``SIGHT``, all but the ray filled in; what it points to must be
-            alive, in one piece, and of the sizes it says.
+        sights: ``(1,)`` of type ``SIGHT``, all set but the ray; the arrays it points to must be
+            alive, contiguous, and of the sizes it states.
         wet: 1 if the eye is in water, else 0.
     """
     s = sights[0]

@@ -1,7 +1,7 @@
-"""The ray-caster: one ray for each pixel, from cell to cell, until it meets something.
+"""The ray-caster: one ray per pixel, from cell to cell, until it meets something.
 
-``s`` is a record of ``rgb_sight.SIGHT``. ``t`` along a ray counts blocks ahead of the eye. What a
-ray has seen gathers in ``s``; a cell that is not empty adds to it, or ends the ray.
+``s`` is a record of ``rgb_sight.SIGHT``. ``t`` along a ray counts blocks ahead of the eye. The
+colour of a ray is accumulated in ``s``; a cell that is not empty adds to it, or ends the ray.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from bridges.mineflayer.rgb_tiles import LEVELS, TEXELS
 
 NOWHERE = 1e9
 BODY = 4
-"""Numbers for each pixel in ``s.bodies``: distance ahead of the nearest body, its colour."""
+"""Numbers for each pixel in ``s.bodies``: distance of the nearest body, its colour."""
 _THERE, _TINTED = 1 << 24, 2 << 24
 _SHARES = np.array([0.64, 0.64, 1.0, 0.5, 0.82, 0.82, 0.9])
-"""How bright a face is: +x, -x, +y, -y, +z, -z, and crossed planes."""
+"""Brightness of a face: +x, -x, +y, -y, +z, -z, and crossed planes."""
 
 
 @inner
 def texel_at(s: Any, tile: int, u: int, v: int, t: float) -> int:
-    """Returns a texel of the size that fits a distance ahead."""
+    """Returns a texel from the tile size that fits a distance."""
     spread = 16.0 * t / s.focal
     level = 0
     if spread >= 1.5:
@@ -37,7 +37,7 @@ def texel_at(s: Any, tile: int, u: int, v: int, t: float) -> int:
 
 @inner
 def lay(s: Any, red: float, green: float, blue: float, t: float, share: float) -> None:
-    """Adds a share of a colour at a distance to what the ray sees; the rest goes on."""
+    """Adds a share of a colour at a distance to the ray; the rest continues."""
     fog = min(max((t * s.stretch - s.fog_from) * s.fog_step, 0.0), 1.0)
     part = s.share * share
     clear = part * (1.0 - fog)
@@ -50,7 +50,7 @@ def lay(s: Any, red: float, green: float, blue: float, t: float, share: float) -
 
 @inner
 def lay_texel(s: Any, texel: int, lit: int, at: int, face: int, t: float) -> None:
-    """Ends the ray on a texel of the cell ``at``, in the light of the cell ``lit``."""
+    """Ends the ray at a texel of the cell ``at``, in the light of the cell ``lit``."""
     bright = _SHARES[face]
     light = u1(s.light, lit) * 3
     red, green, blue = f8(s.shine, light), f8(s.shine, light + 1), f8(s.shine, light + 2)
@@ -67,7 +67,7 @@ def lay_texel(s: Any, texel: int, lit: int, at: int, face: int, t: float) -> Non
 
 @inner
 def meet_cube(s: Any, at: int, before: int, t: float) -> bool:
-    """Shows the side of a full block where the ray comes in; says whether the ray ends there."""
+    """Draws the side of a full block where the ray enters; returns whether the ray ends there."""
     look, face = u2(s.cells, at), s.face
     x, y, z = s.eye_x + s.dx * t, s.eye_y + s.dy * t, s.eye_z + s.dz * t
     flat = face == 2 or face == 3  # noqa: PLR1714 - a tuple would be made each time
@@ -82,7 +82,7 @@ def meet_cube(s: Any, at: int, before: int, t: float) -> bool:
 
 @inner
 def enter_box(s: Any, n: int, x: float, y: float, z: float) -> float:
-    """Returns where the ray meets a box, from a start within its cell; notes the face."""
+    """Returns where the ray meets a box, from a start within its cell; stores the face."""
     first, last, face = -NOWHERE, NOWHERE, 0
     for axis in range(3):
         start = x if axis == 0 else y if axis == 1 else z
@@ -106,7 +106,7 @@ def enter_box(s: Any, n: int, x: float, y: float, z: float) -> float:
 
 @inner
 def meet_boxes(s: Any, at: int, t_in: float, t_out: float) -> bool:
-    """Shows the nearest box of a cell that the ray meets there; says whether the ray ends."""
+    """Draws the nearest box of a cell that the ray meets; returns whether the ray ends."""
     look = u2(s.cells, at)
     x, y, z = s.eye_x - s.cell_x, s.eye_y - s.cell_y, s.eye_z - s.cell_z
     best, texel, face = t_out + 1e-6, 0, 0
@@ -124,14 +124,14 @@ def meet_boxes(s: Any, at: int, t_in: float, t_out: float) -> bool:
             best, texel, face = t, found, side
     if texel == 0:
         return False
-    # What takes all light is dark within: it is lit from above.
+    # A block that absorbs all light is dark inside: it takes the light above.
     lay_texel(s, texel, at if u1(s.opacity, look) < 15 else at + 1, at, face, best)
     return True
 
 
 @inner
 def meet_cross(s: Any, at: int, t_in: float, t_out: float) -> bool:
-    """Shows one of the two crossed planes of a plant, the nearer first."""
+    """Draws one of the two crossed planes of a plant, the nearer first."""
     x, y, z = s.eye_x - s.cell_x, s.eye_y - s.cell_y, s.eye_z - s.cell_z
     apart, along = s.dx - s.dz, s.dx + s.dz
     one = (z - x) / apart if abs(apart) > 1e-9 else NOWHERE
@@ -146,7 +146,7 @@ def meet_cross(s: Any, at: int, t_in: float, t_out: float) -> bool:
             continue
         texel = texel_at(s, tile, u, v, t)
         if texel & _THERE:
-            if s.wet > 0.0:  # what grows in water
+            if s.wet > 0.0:  # water plants
                 leave_water(s, t)
             lay_texel(s, texel, at, at, 6, t)
             return True
@@ -155,7 +155,7 @@ def meet_cross(s: Any, at: int, t_in: float, t_out: float) -> bool:
 
 @inner
 def leave_water(s: Any, t: float) -> None:
-    """Tints what lies behind the water that the ray came through."""
+    """Tints everything behind the water that the ray passed through."""
     share = 1.0 - math.exp(-0.13 * (t - s.wet_since) * s.stretch)
     lay(s, s.deep_water_r, s.deep_water_g, s.deep_water_b, s.wet_since, share)
     s.wet = 0.0
@@ -163,7 +163,7 @@ def leave_water(s: Any, t: float) -> None:
 
 @inner
 def enter_water(s: Any, at: int, before: int, t_in: float, t_out: float) -> None:
-    """Shows the surface of water where the ray comes to it, if it does within the cell."""
+    """Draws the surface of water where the ray meets it, if that is within the cell."""
     above = u1(s.forms, at + 1)
     top = 1.0
     if above != WATER and above != WET_CROSS:  # noqa: PLR1714 - a tuple would be made each time
@@ -186,7 +186,7 @@ def enter_water(s: Any, at: int, before: int, t_in: float, t_out: float) -> None
 
 @inner
 def meet_water(s: Any, form: int, at: int, before: int, t_in: float, t_out: float) -> None:
-    """Takes the ray into water, or out of it."""
+    """Moves the ray into or out of water."""
     wet = form == WATER or form == WET_CROSS  # noqa: PLR1714 - a tuple would be made each time
     if s.wet > 0.0 and not wet:
         leave_water(s, t_in)
@@ -196,14 +196,14 @@ def meet_water(s: Any, form: int, at: int, before: int, t_in: float, t_out: floa
 
 @inner
 def meet(s: Any, form: int, at: int, before: int, t_in: float, t_out: float) -> bool:
-    """Shows what is in a cell that is not empty; says whether the ray ends there."""
+    """Draws the contents of a cell that is not empty; returns whether the ray ends there."""
     if form == CUBE:
-        if s.face < 0:  # the eye is within it
+        if s.face < 0:  # the eye is inside it
             lay(s, 0.0, 0.0, 0.0, 0.0, 1.0)
             return True
         return meet_cube(s, at, before, t_in)
     if form == CUTOUT:
-        # Leaves and glass behind the like show no side between them.
+        # Leaves and glass show no face towards a block of the same kind.
         if s.face < 0 or u2(s.cells, at) == u2(s.cells, before):
             return False
         return meet_cube(s, at, before, t_in)
@@ -211,13 +211,13 @@ def meet(s: Any, form: int, at: int, before: int, t_in: float, t_out: float) -> 
     s.cell_x, s.cell_y, s.cell_z = column // s.deep, at - column * s.tall, column % s.deep
     if form == BOXES:
         return meet_boxes(s, at, t_in, t_out)
-    # Water has been met already; see trace.
+    # Water has been handled already; see trace.
     return form != WATER and meet_cross(s, at, t_in, t_out)
 
 
 @inner
 def end_on_body(s: Any) -> None:
-    """Ends the ray on the body of its pixel."""
+    """Ends the ray at the body of its pixel."""
     at = s.pixel * BODY
     t = f8(s.bodies, at)
     if s.wet > 0.0:
@@ -236,7 +236,7 @@ def reach_of(s: Any, nearest: float) -> float:
 
 @inner
 def trace(s: Any) -> bool:
-    """Follows the ray in hand; says whether it ended on something, else it looks at the sky."""
+    """Follows the current ray; returns whether it met something; otherwise it reaches the sky."""
     eye_x, eye_y, eye_z, dx, dy, dz = s.eye_x, s.eye_y, s.eye_z, s.dx, s.dy, s.dz
     x, y, z = int(eye_x), int(eye_y), int(eye_z)
     gap_x = 1.0 / max(abs(dx), 1e-12)

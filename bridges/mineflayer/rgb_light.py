@@ -1,8 +1,8 @@
-"""The light in a box of blocks: the sky's from above and from the sides, and that of lamps.
+"""The light in a box of blocks: sky light from above and from the sides, and lamp light.
 
-Cells hold ``sky << 4 | lamps``, 0 to 15 each. Light loses one level a block, and what a block takes
-(https://minecraft.wiki/w/Light). It is the one fixed point of that rule, so a part that is worked
-out anew gives what the whole would.
+Cells contain ``sky << 4 | lamps``, 0 to 15 each. Light loses one level per block, plus what a block
+absorbs (https://minecraft.wiki/w/Light). The light is the unique fixed point of that rule, so
+recomputing a part gives the same result as recomputing the whole.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 from bridges.mineflayer.rgb_compiled import bare, inner, kernel
 
 REACH = 15
-"""How many blocks light goes."""
+"""The range of light in blocks."""
 
 
 class Grid(NamedTuple):
-    """A box of blocks with a border of one cell, in one row: ``(x * deep + z) * tall + y``."""
+    """A box of blocks with a border of one cell, flattened: ``(x * deep + z) * tall + y``."""
 
     forms: NDArray[np.uint8]
     cells: NDArray[np.uint16]
     light: NDArray[np.uint8]
     heights: NDArray[np.int32]
-    """``(wide * deep,)``: the first cell above what stops the sky, counted within the box."""
+    """``(wide * deep,)``: the first cell above what stops the sky light, relative to the box."""
     biomes: NDArray[np.uint8]
     wide: int
     deep: int
@@ -34,7 +34,7 @@ class Grid(NamedTuple):
 
 @inner
 def bare_grid(grid: Any) -> Any:
-    """Returns a grid whose arrays are not counted; see ``bare``."""
+    """Returns a grid whose arrays are not reference-counted; see ``bare``."""
     return Grid(
         bare(grid.forms), bare(grid.cells), bare(grid.light), bare(grid.heights), bare(grid.biomes),
         grid.wide, grid.deep, grid.tall,
@@ -53,7 +53,7 @@ def _lamp(grid: Any, at: Any) -> Any:
 
 @inner
 def _offer(grid: Any, opacity: Any, at: Any, sky: Any, lamp: Any) -> bool:
-    """Brings light to a cell; says whether it is brighter than before."""
+    """Spreads light to a cell; returns whether it became brighter."""
     taken: Any = np.int64(opacity[grid.cells[at]])
     before = np.int64(grid.light[at])
     sky, lamp = max(sky - taken, before >> 4), max(lamp - taken, before & 15)
@@ -66,7 +66,7 @@ def _offer(grid: Any, opacity: Any, at: Any, sky: Any, lamp: Any) -> bool:
 
 @inner
 def _start(grid: Any, emission: Any, x0: int, x1: int, z0: int, z1: int, y0: int, y1: int) -> None:
-    """Sets the cells of a region to what they have of themselves."""
+    """Resets the cells of a region to the light that they emit."""
     for x in range(x0, x1):
         for z in range(z0, z1):
             column = x * grid.deep + z
@@ -94,7 +94,7 @@ def _is_source(grid: Any, opacity: Any, at: int) -> bool:
 
 @inner
 def _spread(grid: Any, opacity: Any, queue: Any, tail: int) -> None:
-    """Carries light on from the cells in the queue until nothing gets brighter."""
+    """Spreads light from the cells in the queue until nothing becomes brighter."""
     mask = len(queue) - 1
     head = 0
     row = grid.deep * grid.tall
@@ -103,7 +103,7 @@ def _spread(grid: Any, opacity: Any, queue: Any, tail: int) -> None:
         head += 1
         sky, lamp = _sky(grid, at), _lamp(grid, at)
         for step in (-1, 1, -grid.tall, grid.tall, -row, row):
-            # Nothing gets into the border: what is there takes all light.
+            # No light enters the border: it absorbs all light.
             if _offer(grid, opacity, at + step, sky, lamp):
                 queue[tail & mask] = at + step
                 tail += 1
@@ -113,19 +113,19 @@ def _spread(grid: Any, opacity: Any, queue: Any, tail: int) -> None:
 def relight(
     counted: Any, book: Any, x0: int, x1: int, z0: int, z1: int, y0: int, y1: int, room: Any
 ) -> None:
-    """Works out the light of a region of cells anew; what lies around it must be right.
+    """Recomputes the light of a region of cells; the light around it must be correct.
 
     Args:
         counted: the box of blocks.
         book: of the appearances.
-        x0: first cell, in cells of the box with its border; x1 is the cell to stop before. All lie
-            within the border.
+        x0: first cell, in cells of the box with its border; x1 is exclusive. All are within the
+            border.
         x1: see x0.
         z0: see x0.
         z1: see x0.
         y0: see x0.
         y1: see x0.
-        room: ``(2^k,)`` int32, to work in: longer than the box has cells.
+        room: ``(2^k,)`` int32, workspace: longer than the number of cells of the box.
     """
     grid, opacity, queue = bare_grid(counted), bare(book.opacity), bare(room)
     _start(grid, bare(book.emission), x0, x1, z0, z1, y0, y1)
@@ -138,5 +138,5 @@ def relight(
                     queue[tail] = at
                     tail += 1
     _spread(grid, opacity, queue, tail)
-    # Named last: what is bare keeps nothing alive.
+    # Referenced last: bare arrays do not keep their memory alive.
     room[0] = len(counted.light) + len(book.opacity)

@@ -1,7 +1,7 @@
-"""The table of appearances, made ready for the ray-caster.
+"""The table of appearances, prepared for the ray-caster.
 
-``sceneTable`` of the driver says what the numbers in scenes stand for. Tiles are painted when a
-number is first seen: a world shows a hundred of the four thousand.
+``sceneTable`` of the game defines the numbers in scenes. Tiles are painted when a number is first
+seen: a world shows about a hundred of the four thousand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bridges.mineflayer.palette import atlas_of, faces_of, tint_of
 from bridges.mineflayer.rgb_tiles import TEXELS, Tile, empty
 
 AIR, CUBE, CUTOUT, BOXES, CROSS, WATER, WET_CROSS, OUT = range(8)
-"""How a cell is met by a ray; ``OUT`` is beyond the box of blocks."""
+"""How a ray meets a cell; ``OUT`` is beyond the box of blocks."""
 
 Boxes = list[list[float]]
 
@@ -29,20 +29,20 @@ _ATTACHED: dict[str, tuple[int, int]] = {
     "west": (1, 0),
     "east": (-1, 0),
 }
-"""Where the wall is, x and z, of a thing that looks a way."""
+"""Position of the wall, x and z, for each facing."""
 
 
 class Book(NamedTuple):
-    """What compiled code knows of appearances; arrays are indexed by appearance."""
+    """The appearances as compiled code reads them; arrays are indexed by appearance."""
 
     tiles: NDArray[np.int32]
     """``(N, 6)``: number of a tile for each face."""
     box_at: NDArray[np.int32]
-    """``(N + 1,)``: where its boxes begin."""
+    """``(N + 1,)``: index of its first box."""
     boxes: NDArray[np.float64]
     """``(B, 6)``: lower and upper corner."""
     tops: NDArray[np.float64]
-    """``(N,)``: how high water stands in the cell."""
+    """``(N,)``: height of the water in the cell."""
     emission: NDArray[np.uint8]
     opacity: NDArray[np.uint8]
     atlas: NDArray[np.int32]
@@ -51,7 +51,7 @@ class Book(NamedTuple):
 def plate(
     facing: str, thick: float = 1 / 16, low: float = 0.0, high: float = 1.0, half: float = 0.5
 ) -> Boxes:
-    """Returns the box of a thing that hangs on the wall behind it."""
+    """Returns the box of a block that hangs on the wall behind it."""
     x, z = _ATTACHED.get(facing, (0, 1))
     if x:
         return [
@@ -70,7 +70,7 @@ def plate(
 
 
 def thin_boxes(name: str, props: Mapping[str, Any]) -> Boxes | None:  # noqa: PLR0911 - a list of rules
-    """Returns the boxes of a thing that bodies pass through; None: two crossed planes."""
+    """Returns the boxes of a block without collision; None for two crossed planes."""
     facing = str(props.get("facing", "north"))
     if name == "snow":
         return [[0, 0, 0, 1, int(props.get("layers", 1)) / 8, 1]]
@@ -103,7 +103,7 @@ def thin_boxes(name: str, props: Mapping[str, Any]) -> Boxes | None:  # noqa: PL
 
 
 def form_of(name: str, boxes: Boxes, props: Mapping[str, Any]) -> tuple[int, Boxes]:  # noqa: PLR0911 - a list of rules
-    """Returns how rays meet an appearance, and its boxes if it has any."""
+    """Returns how rays meet an appearance, and its boxes, if any."""
     if name in {"water", "flowing_water", "bubble_column"}:
         return WATER, []
     if name in {"lava", "flowing_lava"}:
@@ -117,19 +117,19 @@ def form_of(name: str, boxes: Boxes, props: Mapping[str, Any]) -> tuple[int, Box
         if thin is not None:
             return BOXES, thin
         return (WET_CROSS if re.search(_WET, name) else CROSS), []
-    # What stops a jump is higher than it looks: fences and walls.
+    # Collision boxes of fences and walls are higher than they look.
     return BOXES, [[*box[:3], box[3], min(box[4], 1.0), box[5]] for box in boxes if box[1] < 1.0]
 
 
 class Looks:
-    """The appearances, creatures and biomes that scenes speak of.
+    """The appearances, creatures and biomes that scenes refer to.
 
     Args:
         table: ``sceneTable`` of the driver: ``appearances``, ``entities``, ``items``, ``biomes``.
 
     Attributes:
         forms: ``(N + 1,)`` uint8, the last one ``OUT``.
-        tints: ``(256, 3)`` by biome, what grass and leaves are multiplied by.
+        tints: ``(256, 3)`` by biome, factors for the colours of grass and leaves.
     """
 
     def __init__(self, table: Mapping[str, Any]) -> None:
@@ -168,7 +168,7 @@ class Looks:
         return len(self._rows)
 
     def paint(self, seen: NDArray[np.integer[Any]]) -> None:
-        """Makes sure that appearances have their tiles; numbers that are none become air's."""
+        """Makes sure that appearances have their tiles; invalid numbers become air."""
         counts = np.bincount(seen.ravel(), minlength=len(self) + 1)[: len(self) + 1]
         missing = np.flatnonzero((counts > 0) & ~self._painted)
         if len(missing) == 0:
@@ -179,7 +179,7 @@ class Looks:
         for n in missing.tolist():
             name, _, props, *_ = self._rows[n]
             for face, tile in enumerate(faces_of(name, props)):
-                if id(tile) not in numbers:  # which stays that tile's, as `new` keeps it
+                if id(tile) not in numbers:  # which remains that tile's, as `new` references it
                     numbers[id(tile)] = known + len(new)
                     new.append(tile)
                 self.book.tiles[n, face] = numbers[id(tile)]

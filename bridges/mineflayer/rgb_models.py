@@ -1,6 +1,6 @@
-"""Bodies made of boxes: creatures, players, things on the ground. All shapes are our own.
+"""Bodies made of boxes: creatures, players, items on the ground. All shapes are our own.
 
-A part is a box about the feet of its body, which looks along +z with +x on its right; parts of the
+A part is a box relative to the feet of its body, which faces +z with +x on its right; parts of the
 head turn with the head.
 """
 
@@ -221,10 +221,10 @@ def model_of(name: str, wide: float, tall: float, variant: int, item: str) -> tu
 
     Args:
         name: its kind.
-        wide: blocks, as the game has it.
-        tall: blocks.
-        variant: what tells it from others of its kind; see ``scene.js``.
-        item: name of what lies there, if it is an item on the ground.
+        wide: width in blocks, as in the game.
+        tall: height in blocks.
+        variant: distinguishes it from others of its kind; see ``scene.js``.
+        item: name of the item, if it is an item on the ground.
     """
     if re.search(_THINGS, name) and name not in _COATS:
         return tuple(_thing(name, wide, tall, colour_of(item) if item else colour_of(name)))
@@ -248,7 +248,7 @@ def model_of(name: str, wide: float, tall: float, variant: int, item: str) -> tu
 def _template(
     name: str, wide: float, tall: float, variant: int, item: str, flags: int
 ) -> NDArray[np.float64]:
-    """Returns a model as rows of middle, half sizes, colour, and whether it is of the head."""
+    """Returns a model as rows of centre, half sizes, colour, and whether it belongs to the head."""
     rows = []
     for *box, colour, is_head in model_of(name, wide, tall, variant, item):
         lower = 0.15 if flags & SNEAKING and float(box[1]) > tall * 0.4 else 0.0
@@ -261,7 +261,7 @@ def parts_of(looks: Looks, bodies: NDArray[np.float32]) -> NDArray[np.float64]:
     """Returns the parts of all bodies of a scene, ``(P, PART)``.
 
     Args:
-        looks: says what kinds and items there are.
+        looks: the kinds and items there are.
         bodies: ``(N, 8)``: kind, x, y, z from the eye, yaw, head's yaw, variant, flags.
     """
     models = []
@@ -282,7 +282,7 @@ def parts_of(looks: Looks, bodies: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def cloud_map(size: int) -> NDArray[np.uint8]:
-    """Returns where clouds are, ``(size, size)``, which goes on at its edges."""
+    """Returns where clouds are, ``(size, size)``, periodic at its edges."""
     rough = np.array(
         [[number_of(f"cloud {x} {y}") / 65536 for y in range(size // 4)] for x in range(size // 4)]
     )

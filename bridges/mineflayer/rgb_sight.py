@@ -1,8 +1,8 @@
-"""What a picture is drawn from, as one record, and how compiled code reads what it points to.
+"""The inputs of a picture as one record, and how compiled code reads the arrays it points to.
 
-Numba counts who holds an array whenever it is handed to a function or taken out of a tuple, which
-costs more than following a ray. A record is handed on as one address, and the arrays are in it as
-addresses too. Nothing is checked there: whoever fills a record keeps the arrays alive meanwhile.
+Numba updates an array's reference count whenever it is passed to a function or taken out of a
+tuple, which costs more than following a ray. A record is passed as one address, and contains the
+addresses of the arrays. There are no checks: the caller keeps the arrays alive.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _BITS = {"u1": ir.IntType(8), "u2": ir.IntType(16), "i4": ir.IntType(32), "f8": 
 
 
 def _loader(kind: str) -> Any:
-    """Returns an intrinsic that reads one number of an array at an address."""
+    """Returns an intrinsic that reads one element of an array at an address."""
     inside = _BITS[kind]
     given = types.float64 if kind == "f8" else types.int64
 
@@ -68,7 +68,7 @@ def _loader(kind: str) -> Any:
 
 
 def _storer(kind: str) -> Any:
-    """Returns an intrinsic that writes one number of an array at an address."""
+    """Returns an intrinsic that writes one element of an array at an address."""
     inside = _BITS[kind]
     given = types.float64 if kind == "f8" else types.int64
 

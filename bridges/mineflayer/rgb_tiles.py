@@ -1,8 +1,8 @@
-"""Pictures of surfaces, drawn by rule: 16 x 16 texels, the same on every machine.
+"""Textures, drawn by rules: 16 x 16 texels, the same on every machine.
 
 A texel is ``tinted << 25 | there << 24 | red << 16 | green << 8 | blue``; tinted ones take the
-colour of the biome. Each tile is kept in five sizes, one after another, for what is far away. No
-picture of the game is used.
+colour of the biome. Each tile is stored in five sizes, one after another, the smaller ones for
+distant blocks. No picture of the game is used.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Tile = NDArray[np.float64]
-"""``(16, 16, 5)``: red, green, blue from 0 to 255; 1 where there is something; 1 where tinted."""
+"""``(16, 16, 5)``: red, green, blue, 0 to 255; 1 where not transparent; 1 where tinted."""
 Colour = tuple[int, int, int]
 
 SIDE = 16
 LEVELS = np.array([0, 256, 320, 336, 340], np.int64)
-"""Where each size begins within a tile."""
+"""Offset of each size within a tile."""
 TEXELS = 341
-"""Texels of a tile in all its sizes."""
+"""Number of texels of a tile in all its sizes."""
 ROW, COLUMN = np.mgrid[0:SIDE, 0:SIDE]
 
 
 def grain(seed: int) -> NDArray[np.float64]:
-    """Returns ``(16, 16)`` numbers in [0, 1): a hash of the seed and the place."""
+    """Returns ``(16, 16)`` numbers in [0, 1): a hash of the seed and the position."""
     at = np.arange(SIDE * SIDE, dtype=np.uint64) + np.uint64((seed * 2654435761) & 0xFFFFFFFF)
     for factor in (0x7FEB352D, 0x846CA68B):
         at = ((at ^ (at >> np.uint64(16))) * np.uint64(factor)) & np.uint64(0xFFFFFFFF)
@@ -33,12 +33,12 @@ def grain(seed: int) -> NDArray[np.float64]:
 
 
 def empty() -> Tile:
-    """Returns a tile with nothing on it."""
+    """Returns a transparent tile."""
     return np.zeros((SIDE, SIDE, 5))
 
 
 def plain(colour: Colour, seed: int, rough: float = 0.16, *, tinted: bool = False) -> Tile:
-    """Returns a tile of one colour with grain; ``rough`` is how far its brightness goes."""
+    """Returns a tile of one colour with noise; ``rough`` is the range of its brightness."""
     tile = empty()
     fine, coarse = grain(seed), grain(seed + 1)[::2, ::2].repeat(2, 0).repeat(2, 1)
     tile[..., :3] = np.array(colour) * (1 + rough * (fine + 0.6 * coarse - 0.8))[..., None]
@@ -48,14 +48,14 @@ def plain(colour: Colour, seed: int, rough: float = 0.16, *, tinted: bool = Fals
 
 
 def paint(tile: Tile, where: NDArray[np.bool_], colour: Colour) -> Tile:
-    """Returns a copy with one colour, untinted, where the mask says."""
+    """Returns a copy with one colour, untinted, where the mask is set."""
     tile = tile.copy()
     tile[where] = (*colour, 1, 0)
     return tile
 
 
 def dim(tile: Tile, where: NDArray[np.bool_], factor: float) -> Tile:
-    """Returns a copy that is darker or lighter where the mask says."""
+    """Returns a copy that is darker or lighter where the mask is set."""
     tile = tile.copy()
     tile[where, :3] *= factor
     return tile
@@ -101,7 +101,7 @@ def bricks(colour: Colour, mortar: Colour, seed: int, tall: int = 4) -> Tile:
 
 
 def bark(colour: Colour, seed: int) -> Tile:
-    """Returns upright stripes."""
+    """Returns vertical stripes."""
     tile = plain(colour, seed, 0.1)
     tile[..., :3] *= (0.78 + 0.44 * grain(seed + 3)[0])[None, :, None]
     return dim(tile, grain(seed + 5) < 0.1, 0.72)
@@ -122,7 +122,7 @@ def rings(wood: Colour, edge: Colour, seed: int) -> Tile:
 
 
 def leaves(colour: Colour, seed: int, *, tinted: bool = False, holes: float = 0.2) -> Tile:
-    """Returns leaves with holes in them."""
+    """Returns leaves with transparent holes."""
     tile = plain(colour, seed, 0.3, tinted=tinted)
     tile = dim(tile, grain(seed + 2) < 0.3, 0.68)
     tile = dim(tile, grain(seed + 4) > 0.86, 1.25)
@@ -131,7 +131,7 @@ def leaves(colour: Colour, seed: int, *, tinted: bool = False, holes: float = 0.
 
 
 def glass(colour: Colour) -> Tile:
-    """Returns a pane: a rim and two streaks."""
+    """Returns a pane of glass: a rim and two streaks."""
     rim = (ROW % 15 == 0) | (COLUMN % 15 == 0)
     streak = ((ROW + COLUMN == 8) & (ROW > 2) & (ROW < 6)) | (
         (ROW + COLUMN == 20) & (ROW > 8) & (ROW < 12)
@@ -166,7 +166,7 @@ def blades(colour: Colour, seed: int, tall: int = 12, *, tinted: bool = True) ->
 
 
 def flower(petal: Colour, heart: Colour, seed: int, *, high: int = 6) -> Tile:
-    """Returns a stalk with a bloom."""
+    """Returns a stalk with a flower."""
     tile = empty()
     tile[high:, 7] = (62, 122, 44, 1, 0)
     tile[11, 5:7] = tile[12, 8:10] = (80, 148, 58, 1, 0)
@@ -185,7 +185,7 @@ def bush(colour: Colour, seed: int) -> Tile:
 
 
 def mushroom(cap: Colour, seed: int) -> Tile:
-    """Returns a stalk with a cap."""
+    """Returns a mushroom: a stalk with a cap."""
     tile = empty()
     tile[10:, 7:9] = (224, 214, 198, 1, 0)
     tile = paint(tile, (np.hypot((ROW - 9.5) * 1.2, COLUMN - 7.5) < 4.4) & (ROW < 11), cap)
@@ -199,13 +199,13 @@ def mushroom(cap: Colour, seed: int) -> Tile:
 
 
 def torch(flame: Colour, seed: int) -> Tile:
-    """Returns a stick that burns; also what a box of two texels' width shows."""
+    """Returns a torch; also used for a box that is two texels wide."""
     tile = plain((118, 88, 50), seed, 0.2)
     return paint(paint(tile, ROW < 8, flame), (ROW >= 2) & (ROW < 5), (255, 244, 190))
 
 
 def shrunk(tile: Tile) -> Tile:
-    """Returns a tile at half its size; a texel is there if two of four are."""
+    """Returns a tile at half its size; a texel is opaque if two of four are."""
     half = tile.shape[0] // 2
     four = tile.reshape(half, 2, half, 2, 5).transpose(0, 2, 1, 3, 4).reshape(half, half, 4, 5)
     there = four[..., 3:4].sum(2)

@@ -1,7 +1,7 @@
-"""The five stage performances: who plays, what they have, and the actions that must happen.
+"""The five stage performances: the actors, their items, and the actions that must happen.
 
-The ids are MineLand's; the plays and their actions are of our own, made after what MineLand says
-of each: an action is *who*, *what* (``get``, ``eat``, ``chat``, ``combat``) and *whom or what*.
+The ids are MineLand's; the plays and their actions are our own, based on MineLand's descriptions:
+an action is *who*, *what* (``get``, ``eat``, ``chat``, ``combat``) and *whom or what*.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Script:
     """One play.
 
     Attributes:
-        goal: what it is about, for the players.
+        goal: the play in words, for the actors.
         actors: names of the agents, in the order of their slots.
         acts: the actions that must happen, in this order.
-        give: what actors begin with, ``{"name.item": n}``.
-        mob: kind of one creature that stands by; none when empty.
+        give: initial items of actors, ``{"name.item": n}``.
+        mob: kind of one creature that is present; empty for none.
     """
 
     goal: str

@@ -1,22 +1,22 @@
 """Installs the packages of the game: ``python -m bridges.mineflayer.setup``.
 
-They are installed beside and renamed into place when they are complete, so that no game ever sees
-half of them, and what was interrupted leaves the former ones as they were.
+They are installed into a temporary folder that is renamed when it is complete, so that no game ever
+sees an incomplete installation, and an interruption leaves the former packages unchanged.
 """
 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from filelock import FileLock
 
 from bridges.mineflayer.node import (
     GAME,
@@ -50,24 +50,25 @@ def install(
     build: Sequence[str] = (),
     timeout_s: float = 1800.0,
 ) -> bool:
-    """Installs the packages that the lock file names, unless they are there.
+    """Installs the packages that the lock file names, unless they are installed.
 
-    Whoever comes while another installs waits for it, and finds them installed.
+    A process that starts during another installation waits for it, and finds the packages
+    installed.
 
     Args:
         game: folder with the lock file.
-        command: what is called with ``ci`` and its options; that of Node's npm when None.
-        build: packages whose own install scripts are run; those of no others are.
-        timeout_s: seconds it may take, and as many again to build.
+        command: called with ``ci`` and its options; Node's npm when None.
+        build: packages whose install scripts are run; no others are.
+        timeout_s: seconds for the installation, and again for the builds.
 
     Returns:
-        whether something had to be installed.
+        whether something was installed.
 
     Raises:
-        ConfigError: Node is missing, or the packages cannot be had; the message ends with the
+        ConfigError: Node is missing, or the packages cannot be installed; the message ends with the
             last lines of npm.
     """
-    with _alone(game):
+    with FileLock(game / _LOCK, timeout=2 * timeout_s):
         if not packages_problem(game):
             return False
         command = npm(find_node()) if command is None else command
@@ -87,7 +88,7 @@ def install(
 
 
 def install_shared(game: Path = GAME, **how: Any) -> bool:
-    """Installs them where every checkout with this lock file finds them; see ``install``."""
+    """Installs them in the folder that all checkouts with this lock file share; see ``install``."""
     shared = shared_game(game)
     shared.mkdir(parents=True, exist_ok=True)
     for name in _FILES:
@@ -96,16 +97,9 @@ def install_shared(game: Path = GAME, **how: Any) -> bool:
     return install(shared, **how)
 
 
-@contextmanager
-def _alone(game: Path) -> Iterator[None]:
-    with (game / _LOCK).open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
 def _build(command: Sequence[str], names: Sequence[str], folder: Path, timeout_s: float) -> None:
-    # From source, with the headers that came with Node: what npm would fetch instead has no entry
-    # in the lock file. ANGLE's build calls for "python".
+    # From source, with the headers that are part of Node: what npm would download instead is not in
+    # the lock file. ANGLE's build calls "python".
     env = {"npm_config_build_from_source": "true", "JOBS": "max"}
     root = find_node().program.resolve().parents[1]
     if (root / "include/node/node.h").exists():
@@ -123,7 +117,7 @@ def _npm(
     timeout_s: float,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    # Npm's own program looks for "node" on the PATH, where an older one may come first.
+    # Npm's script looks for "node" on the PATH, where an older one may be first.
     first = [str(Path(command[0]).parent), str(Path(sys.executable).parent)]
     path = os.pathsep.join([*first, os.environ.get("PATH", "")])
     try:

@@ -1,4 +1,4 @@
-"""What agents may do, and what they see: the spaces of the bridge."""
+"""The spaces of the bridge: actions and observations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rollout.api.labels import Labels
 from rollout.errors import ConfigError, SpaceError, UnknownNameError
 
 LAYOUTS = ("low_level", "human", "code", "compact")
-"""Names of the ways to act."""
+"""Names of the action layouts."""
 
 ACTION, KEYS_COLUMN, CAMERA, KIND, CODE = "action", "keys", "camera", "kind", "code"
 RGB = "rgb"
@@ -26,27 +26,27 @@ LOW_LEVEL = (3, 3, 4, 25, 25, 10, 244, 46)
 """Sizes of MineDojo's and MineLand's array: move, strafe, posture, pitch, yaw, do, craft, slot."""
 
 NEUTRAL = (0, 0, 0, 12, 12, 0, 0, 0)
-"""The ``low_level`` action that does nothing. Zeros turn by half a circle: 12 is no turn."""
+"""The ``low_level`` no-op. Zeros would turn by half a circle: 12 is no turn."""
 
 _ROWS = Path(__file__).with_name("game") / "actions" / "compact.json"
 COMPACT: tuple[str, ...] = tuple(json.loads(_ROWS.read_text()))
-"""The actions of ``compact`` in their order; ``compact.json`` has what each is in ``low_level``."""
+"""The actions of ``compact`` in order; ``compact.json`` defines each in terms of ``low_level``."""
 
 RESUME, NEW = 0, 1
-"""What ``kind`` says: the program goes on, or the text in ``code`` takes its place at once."""
+"""Values of ``kind``: the program continues, or the text in ``code`` replaces it at once."""
 
 MOST_CODE = 20_000
-"""Characters of a program at most."""
+"""Maximum number of characters of a program."""
 
 KEYS = (
     *("attack", "back", "forward", "jump", "left", "right", "sneak", "sprint", "use", "drop"),
     "inventory",
     *(f"hotbar.{n}" for n in range(1, 10)),
 )
-"""Keys of ``human`` in their order: VPT's buttons."""
+"""Keys of ``human`` in order: VPT's buttons."""
 
 CAMERA_BINS = 11
-"""Bins of a camera axis of ``human``; 5 is still (mu-law, 10 degrees at most, mu 10)."""
+"""Bins of a camera axis of ``human``; 5 is no movement (mu-law, 10 degrees at most, mu 10)."""
 
 _TURNS = tuple(f"{(v - 12) * 15}" for v in range(25))
 _ANGLES = ("-10", "-5.81", "-3.22", "-1.61", "-0.615", "0", "0.615", "1.61", "3.22", "5.81", "10")
@@ -97,11 +97,11 @@ def action_space(layout: str, chosen: Sequence[str] = ()) -> spaces.Dict:
 
     Args:
         layout: its name.
-        chosen: the actions of ``compact`` there shall be, in this order; all when empty.
+        chosen: the actions of ``compact`` to offer, in this order; all when empty.
 
     Raises:
         UnknownNameError: there is no such action.
-        ConfigError: actions were chosen for another layout, or one of them twice.
+        ConfigError: actions were chosen for another layout, or one was chosen twice.
     """
     if not chosen:
         return _SPACES[layout]
@@ -119,17 +119,17 @@ def action_space(layout: str, chosen: Sequence[str] = ()) -> spaces.Dict:
 
 
 def action_labels(layout: str, chosen: Sequence[str] = ()) -> Labels:
-    """Returns what the actions of a layout are called; see ``action_space``."""
+    """Returns the names of a layout's actions; see ``action_space``."""
     return {ACTION: tuple(chosen)} if chosen else _LABELS[layout]
 
 
 def neutral(layout: str, rows: int, chosen: Sequence[str] = ()) -> Columns:
-    """Returns the action that changes nothing, for some rows; a running program goes on.
+    """Returns the no-op for some rows; a running program continues.
 
     Args:
         layout: its name.
         rows: how many.
-        chosen: the actions of ``compact`` there are, as for ``action_space``.
+        chosen: the offered actions of ``compact``, as for ``action_space``.
 
     Raises:
         ConfigError: the chosen actions have no ``noop``.
@@ -152,11 +152,11 @@ def neutral(layout: str, rows: int, chosen: Sequence[str] = ()) -> Columns:
 def observation_space(
     layout: Sequence[Column], observe: Sequence[str], picture: tuple[int, int]
 ) -> spaces.Dict:
-    """Returns the space of what is observed.
+    """Returns the observation space.
 
     Args:
         layout: the columns of a frame.
-        observe: keys of it, ``bearings`` and ``rgb``.
+        observe: keys of the layout, ``bearings`` and ``rgb``.
         picture: height and width of ``rgb`` in pixels.
     """
     shown: dict[str, spaces.Space[Any]] = {
@@ -172,11 +172,11 @@ def observation_space(
 
 
 def encode(space: spaces.Dict, actions: Mapping[str, Array], rows: int) -> dict[str, Any]:
-    """Returns actions as they travel: bytes in C order, texts as a list.
+    """Returns actions in the form that the game gets: bytes in C order, texts as a list.
 
     Raises:
-        SpaceError: a column is missing or unknown, has another shape, or holds what is no action;
-            the message names the column and the first such value.
+        SpaceError: a column is missing or unknown, has another shape, or contains an invalid
+            action; the message names the column and the first such value.
     """
     if actions.keys() != space.spaces.keys():
         raise SpaceError(

@@ -1,9 +1,9 @@
-"""The evaluator of stage performances: how much of a script's actions was played, and in order.
+"""The evaluator of stage performances: the share of a script's actions played, and their order.
 
 MineLand, section 3.3, equation 1: with A the actions of the agents and R those of the script, the
 keypoint score is |LCS(A, R)| / |R| and the appropriateness score |LCS(A, R)| / |A|. MineLand's code
-takes the longest common subsequence over the characters of the joined texts, which calls nearly any
-two plays alike; here it is over actions, (actor, verb, object), as the paper says.
+takes the longest common subsequence over the characters of the joined texts, by which nearly any
+two plays are similar; here it is over actions, (actor, verb, object), as the paper says.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ SCORES = ("key", "appropriateness", "mean")
 
 
 def plain(text: str) -> str:
-    """Returns a text as it is compared: in small letters, single spaces, without punctuation."""
+    """Returns a text normalised for comparison: lower case, single spaces, no punctuation."""
     kept = (c if c.isalnum() else " " for c in text.casefold())
     return " ".join("".join(kept).split())
 
 
 def normal(act: Act) -> Act:
-    """Returns an action as it is compared."""
+    """Returns an action normalised for comparison."""
     return plain(act[0]), plain(act[1]), plain(act[2])
 
 
 class Performance:
-    """The actions of one world against those of a script.
+    """Compares the actions of one world with those of a script.
 
     Args:
         script: the actions that must happen.
-        likeness: how alike two chat texts must be to be the same, 0 to 1; 1 for equal.
+        likeness: minimum similarity of two chat texts that count as the same, 0 to 1; 1 for equal.
     """
 
     def __init__(self, script: Sequence[Act], likeness: float = 1.0) -> None:
         self._script = [normal(act) for act in script]
         self._likeness = likeness
-        self._common = [0] * (len(script) + 1)  # LCS of all that was played and script[:k]
+        self._common = [0] * (len(script) + 1)  # LCS of all actions so far and script[:k]
         self.played = 0
 
     def play(self, act: Act) -> None:
@@ -75,17 +75,17 @@ class Performance:
 
     @property
     def appropriateness(self) -> float:
-        """The appropriateness score: how much of what was played belongs there; 0 of nothing."""
+        """The appropriateness score: the share of actions that are the script's; 0 if none."""
         return self._common[-1] / self.played if self.played else 0.0
 
 
 @dataclass(frozen=True)
 class MinelandStage:
-    """Success once every action of a script was played, in its order.
+    """Success once every action of a script was played, in order.
 
-    Actions are seen in the details: ``chat`` and ``eat`` in an agent's own events, ``combat`` in
-    the deaths of what it killed, ``get`` when its inventory has an item that it had not before.
-    Within a step events come before what was got, and agents of lower slots before others.
+    Actions are read from the details: ``chat`` and ``eat`` from an agent's own events, ``combat``
+    from the deaths of what it killed, ``get`` when its inventory has an item that it did not have
+    before. Within a step, events come before new items, and agents of lower slots before others.
     """
 
     script: str = option("1_agent_cook", "name of one of our plays; see bridges.mineflayer.scripts")
@@ -111,7 +111,7 @@ class MinelandStage:
 
     @property
     def requires(self) -> frozenset[str]:
-        """Whom an agent killed."""
+        """The victims of an agent."""
         return frozenset({"kills"})
 
     def wanted(self) -> tuple[Act, ...]:
@@ -147,7 +147,7 @@ class StageEvaluator(WorldJudge):
         return Performance(self._options.wanted(), self._options.likeness)
 
     def begin(self, rows: list[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Begins the plays of the worlds that are reset whole; who joins one plays on in it."""
+        """Begins the plays of worlds reset as a whole; a slot that joins one continues its play."""
         for world in {row // self.agents for row in rows}:
             cast = range(world * self.agents, (world + 1) * self.agents)
             if all(row in rows or self.over[row] or not self.known[row] for row in cast):
@@ -157,7 +157,7 @@ class StageEvaluator(WorldJudge):
             self._kills[row] = frame.signals["kills"][number]
 
     def watch(self, rows: list[int], frame: Frame) -> None:
-        """Adds what agents did, those of lower slots first."""
+        """Adds the actions of agents, lower slots first."""
         for row in rows:
             kills = float(frame.signals["kills"][row])
             said = detail(frame, row)
@@ -193,7 +193,7 @@ class StageEvaluator(WorldJudge):
         ]
 
     def decided(self, share: Any, frame: Frame) -> tuple[Any, Any]:
-        """Returns success where the play is complete; nothing is a failure."""
+        """Returns success where the play is complete; there is no failure."""
         complete = [each.key >= 1.0 for each in self.performances]
         return np.repeat(np.array(complete), self.agents), np.zeros(self.width, np.bool_)
 

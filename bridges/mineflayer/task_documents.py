@@ -1,4 +1,4 @@
-"""Tasks out of MineLand's ids: what the file of each would say, if one were written."""
+"""Makes tasks from MineLand's ids: the contents that the file of each would have."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ TIME = {
     "stage": DAY // 2,
     "creative": DAY // 2,
 }
-"""Ticks of game time that a task has; survival has the days it names. MineLand has no limits."""
+"""Ticks of game time of a task; survival has the days in its name. MineLand has no limits."""
 
 _HEADS = ("harvest_", "techtree_", "_techtree_", "combat_", "survival_", "creative_",
           "construction_task_", "stage_performance_")  # fmt: skip
 _BURNING = ("zombie", "skeleton", "stray", "phantom")
-"""Mobs that daylight kills, so that in MineLand's eternal morning nobody had to fight them."""
+"""Mobs that daylight kills, so that in MineLand's permanent morning no agent had to fight them."""
 
 
 @dataclass(frozen=True)
 class MinelandTasks:
-    """Makes tasks out of MineLand's ids; see ``rollout.api.bridge.TaskMaker``.
+    """Makes tasks from MineLand's ids; see ``rollout.api.bridge.TaskMaker``.
 
     Attributes:
         ticks_per_step: of the bridge, for limits in steps.
-        agents: agents of a world, who are judged together.
+        agents: agents of a world, which are judged together.
         competitive: whether they compete.
         version: version of Minecraft.
     """
@@ -55,17 +55,17 @@ class MinelandTasks:
     version: str = VERSION
 
     def names(self) -> Iterable[str]:
-        """Returns the ids of MineLand's lists that are possible."""
+        """Returns those ids of MineLand's lists that are possible."""
         return generate()
 
     def document(self, name: str) -> Mapping[str, Any] | None:
-        """Returns what the file of a task would say; see ``rollout.api.bridge.TaskMaker``."""
+        """Returns the contents of a task's file; see ``rollout.api.bridge.TaskMaker``."""
         if not name.startswith(_HEADS) and name not in (PLAYGROUND, "playthrough"):
             return None
         try:
             task = parse(name, self.version)
         except UnknownNameError as error:
-            if error.kind == "task":  # of the form of none: files may have one that looks like it
+            if error.kind == "task":  # not an id of this form: files may have similar names
                 return None
             raise
         return self._document(task, irregular=regular_id(name) != name)
@@ -119,7 +119,7 @@ class MinelandTasks:
                 "site": "flat",
                 "time": "midnight" if task.target in _BURNING else "day",
             }
-            # Nothing but the targets is there, and the night stays, or the day would win.
+            # No mobs but the targets, and permanent night, or daylight would kill the targets.
             return evaluator, {"spawning": False, "daylight": False}, states
         if task.family == "survival":
             evaluator = {"name": "mineland_survival", "days": task.days, **competing}
@@ -132,7 +132,7 @@ class MinelandTasks:
             evaluator = {"name": "mineland_stage", "script": task.target}
             cast = {"agents": len(script.actors), "names": list(script.actors)}
             mob = {"mob": script.mob, "mobs": 1} if script.mob else {}
-            # Not on peaceful, where nobody ever gets hungry enough to eat; but nothing else comes.
+            # Not peaceful, where no agent ever gets hungry enough to eat; but no other mobs come.
             states = {"site": "flat", "difficulty": "easy", **mob}
             return evaluator, {**cast, "give": dict(script.give), "spawning": False}, states
         return {"name": "mineland_creative", "goal": task.goal}, {}, {}

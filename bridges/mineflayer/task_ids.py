@@ -1,9 +1,9 @@
-"""The ids of MineLand's tasks: what they mean, which there are, and which cannot be.
+"""The ids of MineLand's tasks: their meaning, which exist, and which are impossible.
 
 The grammar is MineLand's: ``harvest_8_oak_log_with_1_iron_pickaxe``, ``combat_1_zombie``,
 ``survival_0.5_days``, ``construction_task_3``. Any item of the version may be a target and any list
 of items a load-out, so there are more ids than MineLand lists. Its irregular ones (a missing
-underscore, a second ``_with_``) are understood as what they can only mean.
+underscore, a second ``_with_``) are accepted with their only possible meaning.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HYBRID_ID = re.compile(r"(construction_task|stage_performance)_(\w+)", re.ASCII
 _NO_UNDERSCORE = re.compile(r"(harvest_\d+)(white_wool|blue_wool|pink_wool|white_bed)")
 _TWO_LISTS = re.compile(r"(harvest_\d+_(?:glass|oak_planks))_with_[a-z0-9_]+(_with_[a-z0-9_]+)")
 
-# What comes nearest to items that are newer than the version.
+# The nearest equivalents of items that are newer than the version.
 _INSTEAD = {
     "raw_iron": "iron_ore",
     "raw_gold": "gold_ore",
@@ -47,16 +47,16 @@ _CHAINMAIL = "chainmail_"
 
 @dataclass(frozen=True)
 class MinelandTask:
-    """What an id asks for.
+    """A parsed id.
 
     Attributes:
         id: regular form of the id.
         family: one of ``FAMILIES``.
         target: item, mob, or name of the script; empty where there is none.
-        count: how many of it.
-        loadout: what the agents begin with, as in the id; ``none`` for nothing.
+        count: number of targets.
+        loadout: initial items of the agents, as in the id; ``none`` for nothing.
         days: days to survive.
-        blueprint: number of what is to be built, 0 for nothing.
+        blueprint: number of the blueprint to build, 0 for none.
         goal: the goal in words.
     """
 
@@ -71,16 +71,16 @@ class MinelandTask:
 
 
 def parse(task_id: str, version: str = VERSION) -> MinelandTask:
-    """Returns what an id asks for.
+    """Parses an id.
 
     Args:
         task_id: e.g. ``combat_4_skeleton_with_1_iron_sword_and_1_shield``.
         version: version of Minecraft it is to be played in.
 
     Raises:
-        ConfigError: the task is impossible in that version, or a number is; the message says why
-            and names the nearest that is possible.
-        UnknownNameError: no such task, item or mob; the message has the nearest.
+        ConfigError: the task or a number is impossible in that version; the message says why and
+            names the nearest possible one.
+        UnknownNameError: no such task, item or mob; the message names the nearest.
     """
     regular = regular_id(task_id)
     if regular == PLAYGROUND:
@@ -101,7 +101,7 @@ def parse(task_id: str, version: str = VERSION) -> MinelandTask:
 
 
 def regular_id(task_id: str) -> str:
-    """Returns the regular form of an id: MineLand lists some that do not keep its own grammar."""
+    """Returns the regular form of an id: some of MineLand's do not follow its own grammar."""
     text = task_id.removeprefix("_") if task_id.startswith("_techtree_") else task_id
     text = _NO_UNDERSCORE.sub(r"\1_\2", text)
     return _TWO_LISTS.sub(r"\1\2", text)  # of two lists MineLand gives the last
@@ -189,10 +189,10 @@ def _hybrid(task_id: str, kind: str, which: str) -> MinelandTask:
 
 
 def generate(family: str | None = None, *, possible: bool = True) -> Iterator[str]:
-    """Yields the ids of MineLand's lists in their regular form, in an order that never changes.
+    """Yields the ids of MineLand's lists in their regular form, in a fixed order.
 
-    The load-outs of eight irregular harvest targets (``_SPECIAL``) are partly of our own choice;
-    all else, and every count, is MineLand's.
+    The load-outs of eight irregular harvest targets (``_SPECIAL``) are partly our own choice; all
+    others, and every count, are MineLand's.
 
     Args:
         family: one of ``FAMILIES``, or None for all; creative tasks are not listed.

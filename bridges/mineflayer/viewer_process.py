@@ -1,7 +1,7 @@
-"""The renderer ``prismarine``: prismarine-viewer in a process beside the game; an extra.
+"""The renderer ``prismarine``: prismarine-viewer in a process beside the game; optional.
 
-It draws what the ray-caster draws, from the same scenes, in the game's own looks: the pictures come
-from npm with prismarine-viewer, are Mojang's, and are not in this repository.
+It draws the same scenes as the ray-caster with the game's own textures: these come from npm with
+prismarine-viewer, belong to Mojang, and are not in this repository.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ VIEWER = Path(__file__).with_name("viewer")
 """Folder of the program, of its ``package.json`` and of its lock file."""
 
 BUILT = ("gl",)
-"""Packages of it whose install scripts are run: headless-gl, which is compiled."""
+"""Packages whose install scripts are run: headless-gl, which is compiled."""
 
 INSTALL_VIEWER = (
     "`python -m bridges.mineflayer.setup --viewer` installs them (about 900 MB, and some minutes "
@@ -36,21 +36,21 @@ INSTALL_XVFB = (
     "install xvfb libgl1-mesa-dri), or leave out renderer=prismarine"
 )
 VIEWER_CLOSE_S = 3.0
-"""Seconds that its end may take, before that of the game."""
+"""Seconds that closing it may take, before the game is closed."""
 VIEWER_MB = 700
-"""Memory of it and of its X server."""
+"""Memory of the viewer and of its X server."""
 
-_FOLDER = "viewer"  # in the instance's own, for its log
+_FOLDER = "viewer"  # within the instance's folder, for its log
 _LIBRARY = Path("gl/build/Release/webgl.node")
-_DRAW_S = 60.0  # the first picture of a place means making its meshes: a second of computing
+_DRAW_S = 60.0  # the first picture of a place needs its meshes: a second of computing
 _TABLE = ("appearances", "entities", "items", "biomes")
-# One way of drawing on every machine, whatever its graphics card, in one thread: the picture would
-# be the same with more, and instances share the cores.
+# One way of rendering on every machine, for any graphics card, in one thread: more threads would
+# give the same picture, and instances share the cores.
 _MESA = {"LIBGL_ALWAYS_SOFTWARE": "1", "GALLIUM_DRIVER": "llvmpipe", "LP_NUM_THREADS": "0"}
 
 
 def viewer_problem(viewer: Path = VIEWER) -> str:
-    """Returns what is wrong with the packages in a folder; empty when they are as locked."""
+    """Returns what is wrong with the packages in a folder; empty if they match the lock file."""
     if not (viewer / "package-lock.json").exists():
         return "its packages are not installed"
     problem = packages_problem(viewer)
@@ -60,7 +60,7 @@ def viewer_problem(viewer: Path = VIEWER) -> str:
 
 
 def viewer_packages(viewer: Path = VIEWER) -> Path:
-    """Returns the ``node_modules`` to use: those beside the program, else those that are shared.
+    """Returns the ``node_modules`` to use: those beside the program, else the shared ones.
 
     Raises:
         ConfigError: they are missing or outdated; the message has the command to run.
@@ -90,11 +90,11 @@ def viewer_command() -> tuple[list[str], dict[str, str], str]:
 
 
 class ViewerScene:
-    """What one agent has around it; the blocks themselves are in the viewer's process.
+    """The surroundings of one agent; the blocks themselves are in the viewer's process.
 
     Attributes:
-        number: what it is called there.
-        updates: those that the process has not had yet.
+        number: its id in that process.
+        updates: those that the process has not received yet.
     """
 
     def __init__(self, number: int) -> None:
@@ -102,7 +102,7 @@ class ViewerScene:
         self.updates: list[Mapping[str, Any]] = []
 
     def apply(self, update: Mapping[str, Any]) -> None:
-        """Keeps what has changed until the scene is drawn."""
+        """Keeps changes until the scene is drawn."""
         self.updates.append(update)
 
 
@@ -110,7 +110,7 @@ class Viewer:
     """The viewer's process as a renderer; see ``bridges.mineflayer.pictures``.
 
     Args:
-        hello: what the game said at its start, with the table of what scenes speak of.
+        hello: the game's start-up message, with the table of appearances that scenes refer to.
         workdir: the instance's folder; the log is in its subfolder ``viewer``.
         version: of Minecraft.
         size: height and width of pictures, in pixels.
@@ -119,8 +119,8 @@ class Viewer:
 
     Raises:
         ConfigError: the extra is not installed.
-        GameCrashed: it did not come up.
-        GameTimeout: likewise, in time.
+        GameCrashed: it did not start.
+        GameTimeout: it did not start in time.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class Viewer:
         command, env, xvfb = viewer_command()
         self._failed = failed
         self._numbers = itertools.count(1)
-        self._gone: list[int] = []  # scenes that nobody holds any more
+        self._gone: list[int] = []  # scenes that are no longer in use
         folder = workdir / _FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         self.driver = Driver(command, folder, close_s=VIEWER_CLOSE_S, env=env)
@@ -149,7 +149,7 @@ class Viewer:
             raise
 
     def scene(self) -> ViewerScene:
-        """Returns an empty scene; the process lets go of it when nobody holds it any more."""
+        """Returns an empty scene; the process frees it when it is no longer in use here."""
         scene = ViewerScene(next(self._numbers))
         weakref.finalize(scene, self._gone.append, scene.number).atexit = False
         return scene
@@ -158,7 +158,8 @@ class Viewer:
         """Draws a scene.
 
         Raises:
-            GameCrashed: the process ended or answered garbage; it counts as a crash of the game.
+            GameCrashed: the process ended or sent an invalid reply; it counts as a crash of the
+                game.
             GameTimeout: no picture came in time.
         """
         updates, scene.updates = scene.updates, []
@@ -180,15 +181,15 @@ class Viewer:
         except (GameError, InputError) as error:
             self._failed()
             kind = GameTimeout if isinstance(error, GameTimeout) else GameCrashed
-            said = str(error).removeprefix("the game")  # as the driver calls what it runs
+            said = str(error).removeprefix("the game")  # as the driver names its process
             raise kind(f"renderer=prismarine: the viewer{said}") from error
 
 
 class ViewedDriver(Driver):
-    """A game's process that has a viewer beside it; they end together.
+    """A game's process with a viewer beside it; they end together.
 
     Attributes:
-        viewer: None until there is one.
+        viewer: None until it was started.
     """
 
     viewer: Viewer | None = None

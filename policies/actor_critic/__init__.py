@@ -1,4 +1,4 @@
-"""Actor-critics for any flat observations and any choices: MLP, CNN, LSTM, GRU."""
+"""Actor-critics for any flat observation and action space: MLP, CNN, LSTM, GRU."""
 
 from policies.actor_critic.policy import ActorCriticPlayer, ActorCriticPolicy
 

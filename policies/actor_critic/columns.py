@@ -1,4 +1,4 @@
-"""How an observation column enters a network: as numbers, symbols, or a picture."""
+"""How an observation column enters a network: as numbers, symbols or a picture."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from torch import Tensor
 from rollout.errors import ConfigError, UnknownNameError
 
 PRIVILEGED = "privileged"
-"""Beginning of the names of columns that tell what no player can know."""
+"""Prefix of the names of columns that contain what no player can know."""
 
-_FEW = 64  # an integer Box with fewer values than this holds symbols
-_MOST = 2**16  # values of a symbol; a table of more is a mistake
-_SMALLEST = 8  # pixels; a smaller array is no picture
-_WIDE = 1e6  # a bound further out than this is no scale
+_FEW = 64  # an integer Box with fewer values than this contains symbols
+_MOST = 2**16  # limit of values of a symbol; a larger table is a mistake
+_SMALLEST = 8  # pixels; a smaller array is not a picture
+_WIDE = 1e6  # a bound larger than this is not used as a scale
 
 
 @dataclass(frozen=True)
 class ColumnEntry:
-    """How one column is read.
+    """How one column is encoded.
 
     Attributes:
         key: the column.
-        kind: ``numbers`` are scaled by their bounds where they have any, to -1 to 1; ``symbols``
-            are one-hot or embedded; a ``picture`` goes through the convolutional network.
+        kind: ``numbers`` are scaled by their bounds, if any, to -1 to 1; ``symbols`` are one-hot or
+            embedded; a ``picture`` goes through the convolutional network.
         shape: of one row's value.
-        options: of a column of symbols, the number of values of each place.
-        starts: and their least value.
-        low: of a column of numbers, their least value; NaN where there is no bound.
-        high: and their greatest.
+        options: for a column of symbols, the number of values of each place.
+        starts: likewise, the smallest value of each place.
+        low: for a column of numbers, the lower bounds; NaN where there is none.
+        high: likewise, the upper bounds.
     """
 
     key: str
@@ -54,16 +54,16 @@ class ColumnEntry:
 def entries(
     space: spaces.Dict, columns: Sequence[str] = (), symbols: Collection[str] = ()
 ) -> list[ColumnEntry]:
-    """Returns how each observed column is read, sorted by name.
+    """Returns the encoding of each observed column, sorted by name.
 
     Args:
         space: flat ``Dict`` of leaf spaces.
-        columns: the columns to use; all that are not privileged when empty.
-        symbols: integer columns that are symbols however many values they have.
+        columns: the columns to use; if empty, all that are not privileged.
+        symbols: integer columns that are symbols, whatever their number of values.
 
     Raises:
         UnknownNameError: there is no such column.
-        ConfigError: a column cannot be read, or none is left.
+        ConfigError: a column cannot be encoded, or none is left.
     """
     for name in columns:
         if name not in space.spaces:
@@ -97,7 +97,7 @@ def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
     if leaf.dtype == np.uint8 and _is_picture(shape) and not symbols:
         return ColumnEntry(key, "picture", shape)
     if np.issubdtype(leaf.dtype, np.integer):
-        # Python's integers: 64 bits do not hold the number of values of 64 bits.
+        # Python integers: the number of values of 64 bits does not fit into 64 bits.
         least, most = ([int(n) for n in bound.ravel()] for bound in (leaf.low, leaf.high))
         options = tuple(b - a + 1 for a, b in zip(least, most, strict=True))
         if symbols and max(options, default=0) > _MOST:

@@ -1,158 +1,132 @@
-"""The joint distribution over the actions of a game: one categorical for each choice.
+"""The joint distribution over the actions of a game: discrete, continuous, or both.
 
-Choices are independent given the observation, as in the policies of VPT and MineStudio, so the
-joint log-probability and entropy are sums. Choices with equally many options are stacked, so the
-twenty keys of a keyboard cost as much as one.
+All actions are independent given the observation, so log-probabilities, entropies and KL are sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 import torch
 from gymnasium import spaces
 from torch import Tensor
-from torch.nn import functional
 
-from rollout.api import Columns, leaf_dtype
-from rollout.errors import ConfigError
+from policies.actor_critic.categorical import Choices, JointCategorical, Tensors
+from policies.actor_critic.gaussian import Boxes, JointGaussian
+from rollout.api import Columns
 
-Tensors: TypeAlias = Mapping[str, Tensor]
-
-
-@dataclass(frozen=True)
-class _Head:
-    """The choices of one action column.
-
-    Attributes:
-        key: the column.
-        shape: of one row's value.
-        sizes: number of options of each choice, flattened.
-        starts: value of the first option of each.
-        dtype: of the column.
-    """
-
-    key: str
-    shape: tuple[int, ...]
-    sizes: tuple[int, ...]
-    starts: tuple[int, ...]
-    dtype: np.dtype[np.generic]
+Distribution: TypeAlias = "JointCategorical | JointGaussian | JointMixed"
 
 
 class ActionLayout:
-    """How the choices of a flat action space lie in a row of logits.
+    """The layout of the actions of a flat action space in a row of outputs, ``logits + 2 * dims``.
+
+    Logits come first, then means, then logarithms of standard deviations. Encoded actions are
+    ``(..., choices + dims)``: int64 where all are discrete, else float32.
 
     Attributes:
-        choices: number of choices.
-        logits: number of logits.
+        logits: number of logits, for discrete actions.
+        dims: number of continuous numbers.
+        outputs: length of a row.
 
     Args:
-        space: flat ``Dict`` of ``Discrete``, ``MultiDiscrete`` and ``MultiBinary``.
+        space: flat ``Dict`` of ``Discrete``, ``MultiDiscrete``, ``MultiBinary`` and ``Box``.
+        squashed: whether continuous actions are squashed into their bounds.
 
     Raises:
-        ConfigError: a column is something else.
+        ConfigError: a column is of another type, or its bounds are not valid.
     """
 
-    def __init__(self, space: spaces.Dict) -> None:
-        self._heads = [_head(key, leaf) for key, leaf in space.spaces.items()]
-        sizes = [n for head in self._heads for n in head.sizes]
-        self.choices, self.logits = len(sizes), sum(sizes)
-        firsts = np.cumsum([0, *sizes[:-1]])
-        self._groups: list[tuple[int, Tensor, Tensor]] = []
-        for size in sorted(set(sizes)):
-            where = [i for i, n in enumerate(sizes) if n == size]
-            at = np.array([[firsts[i] + k for k in range(size)] for i in where])
-            self._groups.append((size, torch.from_numpy(at.ravel()), torch.tensor(where)))
-        self._whole = len(self._groups) == 1
+    def __init__(self, space: spaces.Dict, *, squashed: bool = False) -> None:
+        boxes = {key: s for key, s in space.spaces.items() if _is_continuous(s)}
+        choices = {key: s for key, s in space.spaces.items() if key not in boxes}
+        self._choices = Choices(choices) if choices or not boxes else None
+        self._boxes = Boxes(boxes, squashed=squashed) if boxes else None  # type: ignore[arg-type] # they are
+        self.logits = self._choices.logits if self._choices else 0
+        self.dims = self._boxes.dims if self._boxes else 0
+        self.outputs = self.logits + 2 * self.dims
 
-    def stacked(self, logits: Tensor) -> list[Tensor]:
-        """Returns the log-probabilities of each group of choices, ``(..., choices, options)``."""
-        groups = []
-        for size, at, _ in self._groups:
-            own = logits if self._whole else logits.index_select(-1, at.to(logits.device))
-            groups.append(functional.log_softmax(own.reshape(*own.shape[:-1], -1, size), dim=-1))
-        return groups
+    def pick(self, outputs: Tensor, noise: Tensor | None) -> Tensor:
+        """Returns encoded actions.
 
-    def chosen(self, groups: list[Tensor], choices: Tensor) -> Tensor:
-        """Returns the joint log-probability of ``choices``, ``(..., choices)`` int64."""
-        total: Tensor | None = None
-        for log_p, (_, _, where) in zip(groups, self._groups, strict=True):
-            own = choices if self._whole else choices.index_select(-1, where.to(choices.device))
-            part = log_p.gather(-1, own.unsqueeze(-1)).squeeze(-1).sum(-1)
-            total = part if total is None else total + part
-        assert total is not None
-        return total
+        Args:
+            outputs: ``(B, outputs)``.
+            noise: ``(B, logits + dims)``: standard Gumbel numbers, then standard normal ones; None
+                for the most likely choices and the means.
+        """
+        logits, mean, log_std = self.split(outputs)
+        parts = []
+        if self._choices:
+            scores = logits if noise is None else logits + noise[..., : self.logits]
+            parts.append(self._choices.best(scores))
+        if self._boxes:
+            own = mean if noise is None else mean + log_std.exp() * noise[..., self.logits :]
+            parts.append(own)
+        return _joined(parts)
 
-    def best(self, scores: Tensor) -> Tensor:
-        """Returns the option of each choice with the highest score, ``(..., choices)`` int64."""
-        out = scores.new_zeros((*scores.shape[:-1], self.choices), dtype=torch.int64)
-        for size, at, where in self._groups:
-            own = scores if self._whole else scores.index_select(-1, at.to(scores.device))
-            best = own.reshape(*own.shape[:-1], -1, size).argmax(-1)
-            out[..., where.to(scores.device)] = best
-        return out
+    def distribution(self, outputs: Tensor) -> Distribution:
+        """Returns the distribution that rows of outputs ``(..., outputs)`` represent."""
+        logits, mean, log_std = self.split(outputs)
+        discrete = JointCategorical(self._choices, logits) if self._choices else None
+        continuous = JointGaussian(self._boxes, mean, log_std) if self._boxes else None
+        if discrete is None or continuous is None:
+            only = discrete or continuous
+            assert only is not None  # a game has actions
+            return only
+        assert self._choices is not None  # discrete is not None
+        return JointMixed(discrete, continuous, self._choices.choices)
+
+    def split(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns logits, means and logarithms of standard deviations of rows of outputs."""
+        logits, mean, log_std = torch.split(outputs, [self.logits, self.dims, self.dims], dim=-1)
+        return logits, mean, log_std
 
     def encode(self, actions: Columns | Tensors) -> Tensor:
-        """Returns action columns ``(..., *shape)`` as choices, ``(..., choices)`` int64."""
-        parts = []
-        for head in self._heads:
-            values = torch.as_tensor(actions[head.key])
-            leading = values.shape[: values.ndim - len(head.shape)]
-            flat = values.reshape(*leading, len(head.sizes)).to(torch.int64)
-            parts.append(flat - torch.tensor(head.starts, device=flat.device))
-        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=-1)
+        """Returns action columns ``(..., *shape)`` in encoded form."""
+        return _joined([part.encode(actions) for part in (self._choices, self._boxes) if part])
 
-    def decode(self, choices: Tensor) -> Columns:
-        """Returns choices ``(B, choices)`` as action columns ``{key: (B, ...)}``."""
-        values = choices.cpu().numpy()
+    def decode(self, encoded: Tensor) -> Columns:
+        """Returns encoded actions ``(B, ...)`` as action columns ``{key: (B, ...)}``."""
+        count = self._choices.choices if self._choices else 0
         columns: Columns = {}
-        at = 0
-        for head in self._heads:
-            own = values[:, at : at + len(head.sizes)] + np.array(head.starts)
-            columns[head.key] = own.reshape(len(values), *head.shape).astype(head.dtype)
-            at += len(head.sizes)
+        if self._choices:
+            columns |= self._choices.decode(encoded[:, :count].long())
+        if self._boxes:
+            columns |= self._boxes.decode(encoded[:, count:])
         return columns
 
 
-class JointCategorical:
-    """The distribution that a row of logits stands for.
+class JointMixed:
+    """The distribution over discrete and continuous actions together.
 
     Args:
-        layout: of the action space.
-        logits: ``(..., layout.logits)``.
+        discrete: distribution over the choices.
+        continuous: distribution over the numbers.
+        choices: number of choices, which come first in encoded actions.
     """
 
-    def __init__(self, layout: ActionLayout, logits: Tensor) -> None:
-        self._layout, self._groups = layout, layout.stacked(logits)
+    def __init__(self, discrete: JointCategorical, continuous: JointGaussian, choices: int) -> None:
+        self._discrete, self._continuous, self._count = discrete, continuous, choices
 
-    def log_prob(self, choices: Tensor) -> Tensor:
-        """Returns the joint log-probability of ``(..., choices)``, ``(...)``, in nats."""
-        return self._layout.chosen(self._groups, choices)
+    def log_prob(self, encoded: Tensor) -> Tensor:
+        """Returns the joint log-probability of encoded actions, ``(...)``, in nats."""
+        choices = encoded[..., : self._count].long()
+        numbers = encoded[..., self._count :]
+        return self._discrete.log_prob(choices) + self._continuous.log_prob(numbers)
 
     def entropy(self) -> Tensor:
-        """Returns the joint entropy, ``(...)``, in nats."""
-        return torch.stack([-(g.exp() * g).sum((-1, -2)) for g in self._groups]).sum(0)
+        """Returns the joint entropy, ``(...)``, in nats; see ``JointGaussian.entropy``."""
+        return self._discrete.entropy() + self._continuous.entropy()
 
-    def kl(self, other: JointCategorical) -> Tensor:
+    def kl(self, other: JointMixed) -> Tensor:
         """Returns KL(self || other), ``(...)``, in nats."""
-        pairs = zip(self._groups, other._groups, strict=True)
-        return torch.stack([(a.exp() * (a - b)).sum((-1, -2)) for a, b in pairs]).sum(0)
+        return self._discrete.kl(other._discrete) + self._continuous.kl(other._continuous)
 
 
-def _head(key: str, leaf: spaces.Space[object]) -> _Head:
-    dtype = leaf_dtype(leaf)
-    if isinstance(leaf, spaces.Discrete):
-        return _Head(key, (), (int(leaf.n),), (int(leaf.start),), dtype)
-    if isinstance(leaf, spaces.MultiDiscrete):
-        sizes = tuple(int(n) for n in leaf.nvec.ravel())
-        return _Head(key, leaf.shape, sizes, tuple(int(n) for n in leaf.start.ravel()), dtype)
-    if isinstance(leaf, spaces.MultiBinary):
-        count = int(np.prod(leaf.shape))
-        return _Head(key, leaf.shape, (2,) * count, (0,) * count, dtype)
-    raise ConfigError(
-        f"actor_critic chooses among options (Discrete, MultiDiscrete, MultiBinary), and the "
-        f"action {key!r} is {leaf}; use another action layout of the game, or another policy"
-    )
+def _is_continuous(leaf: spaces.Space[object]) -> bool:
+    return isinstance(leaf, spaces.Box) and np.issubdtype(leaf.dtype, np.floating)
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat([part.float() for part in parts], dim=-1)

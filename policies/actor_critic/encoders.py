@@ -1,4 +1,4 @@
-"""From observation columns to features: tables for symbols, convolutions for pictures."""
+"""Encodes observation columns to features: tables for symbols, convolutions for pictures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "si
 def orthogonal(layer: nn.Module, gain: float) -> nn.Module:
     """Returns a linear or convolutional layer with orthogonal weights and zero bias.
 
-    Saxe et al. (2014); the initialisation PPO implementations agree on (Huang et al., 2022).
+    Saxe et al. (2014); the initialisation that PPO implementations use (Huang et al., 2022).
     """
     nn.init.orthogonal_(layer.weight, gain)  # type: ignore[arg-type] # a layer's weight is a tensor
     nn.init.zeros_(layer.bias)  # type: ignore[arg-type] # likewise
@@ -34,7 +34,7 @@ class Numbers(nn.Module):
         low, high = np.array(entry.low or [np.nan]), np.array(entry.high or [np.nan])
         bounded = ~np.isnan(low)
         scale, shift = np.where(bounded, 2.0 / (high - low), 1.0), np.where(bounded, low, 0.0)
-        # Rows that lie within -1 to 1 already stay as they are: no work, and no change of zero.
+        # Rows that are within -1 to 1 already are not changed: no work, and zero stays zero.
         unit = bounded & (low >= -1.0) & (high <= 1.0)
         scale, shift = np.where(unit, 1.0, scale), np.where(unit, 0.0, shift)
         offset = np.where(bounded & ~unit, -1.0, 0.0) - shift * scale
@@ -51,10 +51,11 @@ class Numbers(nn.Module):
 
 
 class Symbols(nn.Module):
-    """A learned vector for each symbol at each place, summed: the same as one-hot and linear.
+    """A learned vector for each symbol at each place, summed: equivalent to one-hot and linear.
 
     With ``embedding`` above 0, places share one table of vectors of that size, and the vectors are
-    joined instead of summed: fewer weights, and what is learned of a symbol holds everywhere.
+    concatenated instead of summed: fewer weights, and what is learned about a symbol applies at
+    every place.
     """
 
     def __init__(self, entry: ColumnEntry, width: int, embedding: int) -> None:
@@ -68,15 +69,15 @@ class Symbols(nn.Module):
         for name, bound in bounds.items():
             own = torch.tensor(bound, dtype=torch.int64)
             self.register_buffer(name, own, persistent=False)
-        # A slot that never played shows zeros, which need not be among the symbols.
+        # A slot that never played has zeros, which may not be among the symbols.
         self._clamp = bool(((starts > 0) | (starts + options <= 0)).any())
         self.table = nn.Parameter(torch.empty(rows, embedding if self._shared else width))
-        # As a linear layer on one-hot rows would begin: unit variance after the sum.
+        # Initialised like a linear layer on one-hot rows: unit variance after the sum.
         nn.init.normal_(self.table, std=1.0 if self._shared else len(options) ** -0.5)
         self.size = embedding * entry.places if self._shared else 0
 
     def forward(self, values: Tensor) -> Tensor:
-        """Returns ``(B, size)``, or what is added to the first layer, ``(B, width)``."""
+        """Returns ``(B, size)``, or the term added to the first layer, ``(B, width)``."""
         flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)
         index = flat.to(torch.int64) + self._shift  # type: ignore[operator] # a buffer
         if self._clamp:
@@ -92,8 +93,8 @@ class Symbols(nn.Module):
 class _SumOfRows(torch.autograd.Function):
     """``embedding_bag`` in the mode "sum", with a gradient that is three times as fast on a CPU.
 
-    Torch adds up the gradient of each looked-up row one by one; here each place adds its own in
-    one pass over the batch.
+    Torch adds the gradient of each looked-up row one by one; here the rows of one place are added
+    in one pass over the batch.
     """
 
     @staticmethod
@@ -157,7 +158,7 @@ CNNS: dict[str, Callable[[int, float], nn.Sequential]] = {
 
 
 class Picture(nn.Module):
-    """Pictures of bytes, through convolutions to ``features`` numbers."""
+    """Encodes pictures of bytes by convolutions to ``features`` numbers."""
 
     def __init__(self, entry: ColumnEntry, cnn: str, width: float, features: int) -> None:
         super().__init__()
@@ -188,10 +189,10 @@ class Picture(nn.Module):
 
 
 class Encoder(nn.Module):
-    """All columns of an observation, to the first hidden layer.
+    """Encodes all columns of an observation, up to the first hidden layer.
 
     Attributes:
-        size: number of features it gives.
+        size: number of features it returns.
     """
 
     def __init__(

@@ -1,40 +1,28 @@
-"""The network: an encoder, a trunk, a memory where one is wanted, and two heads."""
+"""The network: an encoder, a trunk, an optional memory, and two heads."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from gymnasium import spaces
 from torch import Tensor, nn
 
 from policies.actor_critic.columns import ColumnEntry
-from policies.actor_critic.distributions import ActionLayout, JointCategorical
+from policies.actor_critic.distributions import ActionLayout, Distribution
 from policies.actor_critic.encoders import ACTIVATIONS, Encoder, orthogonal
-
-
-@dataclass(frozen=True)
-class NetworkOptions:
-    """The sizes of a network; see ``ActorCriticPolicy``, whose options they are."""
-
-    hidden: tuple[int, ...] = (128, 128)
-    activation: str = "tanh"
-    embedding: int = 0
-    cnn: str = "nature"
-    cnn_width: float = 1.0
-    cnn_features: int = 256
-    memory: str = "none"
-    memory_size: int = 128
-    shared: bool = True
+from policies.actor_critic.options import NetworkOptions
 
 
 class ActorCritic(nn.Module):
-    """Gives logits of actions and the value of observations.
+    """Returns a distribution over actions, as a row of outputs, and the value of observations.
+
+    The standard deviations of continuous actions are parameters: they do not depend on the
+    observation, and start at 1, in units in which a bounded space extends from -1 to 1.
 
     Attributes:
-        layout: how the choices lie in the logits.
-        recurrent: whether it remembers.
+        layout: of the actions in the outputs.
+        recurrent: whether it has a memory.
         memory_keys: names of its memory columns, each ``(B, memory_size)`` float32.
     """
 
@@ -42,7 +30,7 @@ class ActorCritic(nn.Module):
         self, columns: Sequence[ColumnEntry], actions: spaces.Dict, options: NetworkOptions
     ) -> None:
         super().__init__()
-        self.layout = ActionLayout(actions)
+        self.layout = ActionLayout(actions, squashed=options.continuous == "squashed")
         self.actor = _Body(columns, options)
         self.critic = None if options.shared else _Body(columns, options)
         size = self.actor.size
@@ -59,27 +47,29 @@ class ActorCritic(nn.Module):
             for name, parameter in self.core.named_parameters():
                 (nn.init.orthogonal_ if name.startswith("weight") else nn.init.zeros_)(parameter)
             size = options.memory_size
-        self.policy_head = orthogonal(nn.Linear(size, self.layout.logits), 0.01)
-        # A critic of its own has no memory: it reads the observation and what the actor remembers.
+        self.policy_head = orthogonal(nn.Linear(size, self.layout.logits + self.layout.dims), 0.01)
+        if self.layout.dims:
+            self.log_std = nn.Parameter(torch.zeros(self.layout.dims))
+        # A separate critic has no memory: it reads the observation and the actor's memory.
         value_size = size if self.critic is None else self.critic.size + size * self.recurrent
         self.value_head = orthogonal(nn.Linear(value_size, 1), 1.0)
 
     @property
     def recurrent(self) -> bool:
-        """Whether it remembers."""
+        """Whether it has a memory."""
         return self.core is not None
 
-    def distribution(self, logits: Tensor) -> JointCategorical:
-        """Returns the distribution over actions that logits ``(..., n)`` stand for."""
-        return JointCategorical(self.layout, logits)
+    def distribution(self, outputs: Tensor) -> Distribution:
+        """Returns the distribution over actions that outputs ``(..., n)`` represent."""
+        return self.layout.distribution(outputs)
 
     def forward(
         self, observations: Mapping[str, Tensor], memory: Mapping[str, Tensor]
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """Reads one step of ``B`` slots.
+        """Processes one step of ``B`` slots.
 
         Returns:
-            logits ``(B, n)``, values ``(B,)``, and the memory after the step.
+            outputs ``(B, n)``, values ``(B,)``, and the memory after the step.
         """
         features = self.actor(observations)
         after: dict[str, Tensor] = {}
@@ -90,7 +80,7 @@ class ActorCritic(nn.Module):
     def unroll(
         self, observations: Mapping[str, Tensor], memory: Mapping[str, Tensor], first: Tensor
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """Reads ``T`` steps of ``N`` slots; where an episode begins, the memory is blank.
+        """Processes ``T`` steps of ``N`` slots; memory is zero where an episode begins.
 
         Args:
             observations: ``{key: (T, N, ...)}``.
@@ -98,7 +88,7 @@ class ActorCritic(nn.Module):
             first: ``(T, N)`` bool: the step is the first of its episode.
 
         Returns:
-            logits ``(T, N, n)``, values ``(T, N)``, and the memory after each step,
+            outputs ``(T, N, n)``, values ``(T, N)``, and the memory after each step,
             ``{key: (T, N, memory_size)}``.
         """
         steps, slots = first.shape
@@ -114,9 +104,9 @@ class ActorCritic(nn.Module):
                 outs.append(out)
                 kept.append(dict(memory))
             features = torch.stack(outs).flatten(0, 1)
-        logits, values = self._heads(flat, features)
+        outputs, values = self._heads(flat, features)
         after = {key: torch.stack([m[key] for m in kept]) for key in self.memory_keys}
-        return logits.view(steps, slots, -1), values.view(steps, slots), after
+        return outputs.view(steps, slots, -1), values.view(steps, slots), after
 
     def _remember(
         self, features: Tensor, memory: Mapping[str, Tensor]
@@ -134,7 +124,11 @@ class ActorCritic(nn.Module):
             judged = self.critic(observations)
             if self.recurrent:
                 judged = torch.cat([judged, features], -1)
-        return self.policy_head(features), self.value_head(judged).squeeze(-1)
+        outputs = self.policy_head(features)
+        if self.layout.dims:
+            log_std = self.log_std.expand(*outputs.shape[:-1], -1)
+            outputs = torch.cat([outputs, log_std], -1)
+        return outputs, self.value_head(judged).squeeze(-1)
 
 
 class _Body(nn.Module):

@@ -1,14 +1,15 @@
-"""The policy plug-in ``actor_critic``: its options, and how it acts."""
+"""The policy plug-in ``actor_critic``: its options, and how it chooses actions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 
+from policies.actor_critic.options import NetworkOptions
 from rollout.api import (
     Array,
     BridgeSpec,
@@ -20,11 +21,8 @@ from rollout.api import (
     Task,
     option,
 )
-from rollout.errors import ConfigError
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from policies.actor_critic.network import ActorCritic
 
 _SEED, _STEP = "noise/seed", "noise/step"
@@ -35,43 +33,24 @@ _EXTRAS = {
 
 
 @dataclass(frozen=True)
-class ActorCriticPolicy:
-    """A network that chooses actions and judges observations; what PPO trains.
+class ActorCriticPolicy(NetworkOptions):
+    """An actor-critic network, which algorithms train.
 
-    It reads every column of the observation that is not privileged: pictures through
-    convolutions, symbols through tables, everything else as numbers. Actions may be any number of
-    choices. Untrained, it plays nearly at random; play a trained one by the policy ``checkpoint``.
+    It reads every column of the observation that is not privileged: images through convolutions,
+    symbols through embedding tables, everything else as numbers. An action may consist of any
+    number of choices and of continuous numbers. Without training it plays nearly at random; the
+    policy ``checkpoint`` plays a trained network.
     """
 
-    hidden: tuple[int, ...] = option((128, 128), "widths of the hidden layers", unit="units")
-    activation: str = option("tanh", "between layers", choices=("tanh", "relu", "silu"))
-    columns: tuple[str, ...] = option((), "observations it reads; none listed means all")
-    symbols: tuple[str, ...] = option((), "integer columns that are symbols, not amounts")
-    embedding: int = option(
-        0, "size of a vector for each symbol, shared by all places; 0 is one-hot", unit="units"
-    )
-    cnn: str = option("nature", "network for pictures", choices=("nature", "impala"))
-    cnn_width: float = option(1.0, "factor on the channels of that network")
-    cnn_features: int = option(256, "numbers it makes of a picture", unit="units")
-    memory: str = option("none", "what it remembers with", choices=("none", "lstm", "gru"))
-    memory_size: int = option(128, "size of that memory", unit="units")
-    shared: bool = option(True, "whether policy and value share all layers but the last")
-
-    def __post_init__(self) -> None:
-        if not self.hidden or min(self.hidden) < 1:
-            raise ConfigError(f"hidden must list widths of at least 1, got {list(self.hidden)}")
-        for name in ("cnn_width", "cnn_features", "memory_size"):
-            if not getattr(self, name) > 0:
-                raise ConfigError(f"{name} must be above 0, got {getattr(self, name)}")
-        if self.embedding < 0:
-            raise ConfigError(f"embedding must be at least 0, got {self.embedding}")
+    columns: tuple[str, ...] = option((), "observations that the network reads; empty for all")
+    symbols: tuple[str, ...] = option((), "integer columns that are categorical")
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> ActorCriticPlayer:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
 
         Raises:
-            ConfigError: it cannot read an observation, or choose such an action.
-            UnknownNameError: ``columns`` names one that does not exist.
+            ConfigError: it cannot encode an observation, or has no such actions.
+            UnknownNameError: ``columns`` has a name that does not exist.
         """
         network = self.network(spec.observation_space, spec.action_space, seed=seed)
         return ActorCriticPlayer(network, self.reads(spec.observation_space))
@@ -88,27 +67,26 @@ class ActorCriticPolicy:
         """Returns a new network for these spaces; the seed decides its weights.
 
         Raises:
-            ConfigError: it cannot read an observation, or choose such an action.
-            UnknownNameError: ``columns`` names one that does not exist.
+            ConfigError: it cannot encode an observation, or has no such actions.
+            UnknownNameError: ``columns`` has a name that does not exist.
         """
         import torch  # noqa: PLC0415 - slow to import, and only networks need it
 
         from policies.actor_critic.columns import entries  # noqa: PLC0415 - imports torch
-        from policies.actor_critic.network import ActorCritic, NetworkOptions  # noqa: PLC0415
+        from policies.actor_critic.network import ActorCritic  # noqa: PLC0415 - likewise
 
-        own = {field.name: getattr(self, field.name) for field in fields(NetworkOptions)}
         columns = entries(observation_space, self.columns, self.symbols)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return ActorCritic(columns, action_space, NetworkOptions(**own))
+            return ActorCritic(columns, action_space, self)
 
 
 class ActorCriticPlayer:
-    """Acts with a network.
+    """Chooses actions with a network.
 
     Attributes:
         network: the network; ``load`` replaces its weights.
-        version: number of the weights.
+        version: of the weights.
     """
 
     extras: Mapping[str, ColumnSpec] = _EXTRAS
@@ -122,7 +100,7 @@ class ActorCriticPlayer:
         """Replaces the weights, as ``network.state_dict()`` gives them, arrays or tensors.
 
         Raises:
-            RuntimeError: they are of another network.
+            RuntimeError: they belong to another network.
         """
         import torch  # noqa: PLC0415 - see ``network``
 
@@ -131,7 +109,7 @@ class ActorCriticPlayer:
         self.version = version
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns blank memory, and the seeds of the noise that actions are drawn with."""
+        """Returns memory of zeros, and the seeds of the noise for sampling actions."""
         n = len(starts)
         memory: Columns = {
             key: np.zeros((n, self.network.memory_size), np.float32)
@@ -149,33 +127,36 @@ class ActorCriticPlayer:
         details: Sequence[Details] | None,
         explore: bool,
     ) -> Decision:
-        """Returns sampled or best actions, with their log-probabilities and values.
+        """Returns sampled or most likely actions, with their log-probabilities and values.
 
-        The noise depends on the episode's seed and the step, so the same episode is played the
-        same way however slots share a batch.
+        The noise depends on the episode's seed and the step, so an episode is played in the same
+        way whatever slots share its batch.
         """
         import torch  # noqa: PLC0415 - see ``network``
 
-        from policies.actor_critic.noise import gumbel  # noqa: PLC0415
+        from policies.actor_critic.noise import gumbel_and_normal  # noqa: PLC0415
 
-        network = self.network
+        network, layout = self.network, self.network.layout
         with torch.inference_mode():
             seen = {key: torch.from_numpy(_writable(observations[key])) for key in self._reads}
             kept = {key: torch.from_numpy(_writable(memory[key])) for key in network.memory_keys}
-            logits, value, after = network(seen, kept)
-            logits = logits.float()
-            scores: Tensor = logits
+            outputs, value, after = network(seen, kept)
+            outputs, noise = outputs.float(), None
             if explore:
-                noise = gumbel(memory[_SEED], memory[_STEP], network.layout.logits)
-                scores = logits + torch.from_numpy(noise)
-            choices = network.layout.best(scores)
-            logp = network.distribution(logits).log_prob(choices)
+                noise = torch.from_numpy(
+                    gumbel_and_normal(memory[_SEED], memory[_STEP], layout.logits, layout.dims)
+                )
+            encoded = layout.pick(outputs, noise)
+            actions = layout.decode(encoded)
+            if layout.dims:  # the log-probability is that of the recorded action
+                encoded = layout.encode(actions)
+            logp = network.distribution(outputs).log_prob(encoded)
         remembered: Columns = {key: array.numpy() for key, array in after.items()}
         remembered[_SEED], remembered[_STEP] = memory[_SEED], memory[_STEP] + 1
         extras = {"logp": logp.numpy(), "value": value.float().numpy()}
-        return Decision(network.layout.decode(choices), remembered, extras)
+        return Decision(actions, remembered, extras)
 
 
 def _writable(array: Array) -> Array:
-    """The array, or a copy of one that is read-only, which torch would warn of."""
+    """Returns the array, or a copy if it is read-only, for which torch would warn."""
     return array if array.flags.writeable else array.copy()

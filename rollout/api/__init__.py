@@ -1,27 +1,15 @@
-"""The seams of Gamut, and the one meaning of each of its words.
+"""The interfaces of Gamut: bridge, policy, evaluator, algorithm, recorder, states.
 
-Game: a title and its rules. *Bridge*: the recipe that makes running copies of one game and speaks
-its protocol; cheap, picklable, importing it starts nothing. *Instance*: one running copy (a
-process, a server with bots, or an in-process batch of worlds). *Slot*: one agent's seat in an
-instance; an instance has a *width*, the number of slots that step together.
+``docs/glossary.md`` defines the terms. The most important ones: a *bridge* launches *instances*,
+the running copies of a game. An instance has *slots*, one per agent, which step together; their
+number is its *width*. An *episode* goes from a *start* (state and seed) to an end: *terminated*,
+*truncated* or *lost*. A *fragment* is consecutive steps of one instance, as columns of shape
+``(T, B, ...)``.
 
-*Factor*: a named dimension of a game's starting conditions, with finite values. *State space*:
-the product of the factors; an *index* is a state. *Part*: train, validation, test or extrapolation
-states, which never overlap. *State set*: a frozen, named subset of a part.
-
-*Task*: goal text, state space, evaluator and limits. *Evaluator*: turns what happened into reward,
-progress and *outcome* (success or failure). *Start*: the state and seed of one episode.
-
-*Episode end* is exactly one of *terminated* (the game or the task decided), *truncated* (a limit)
-and *lost* (our machinery failed: never a result, always counted, retried on a fresh instance).
-
-*Step*: one action. *Tick*: game time. *Update*: one learner iteration. *Version*: the number of
-the weights, rising by one. *Frame*: what the slots show after a step. *Fragment*: consecutive
-steps of one instance as columns ``(T, B, ...)``. *Recorder*: keeps fragments.
-
-Everything here is numpy, gymnasium and the standard library; nothing here starts anything.
+This package imports numpy, gymnasium and the standard library only, and starts nothing.
 """
 
+from rollout.api.algorithm import Algorithm, Learner, Progress
 from rollout.api.bridge import (
     NOTICE,
     Bridge,
@@ -33,6 +21,7 @@ from rollout.api.bridge import (
     Resources,
     Snapshots,
     Start,
+    check_slots,
 )
 from rollout.api.fragment import EpisodeResult, Fragment, Loss
 from rollout.api.options import option
@@ -67,6 +56,7 @@ __all__ = [
     "ACTION",
     "NOTICE",
     "OBSERVATION",
+    "Algorithm",
     "Array",
     "Bridge",
     "BridgeSpec",
@@ -83,12 +73,14 @@ __all__ = [
     "Fragment",
     "Frame",
     "Instance",
+    "Learner",
     "Limits",
     "Loss",
     "Outcome",
     "Permutation",
     "Policy",
     "PolicyRecipe",
+    "Progress",
     "Recorder",
     "Resources",
     "Snapshots",
@@ -102,6 +94,7 @@ __all__ = [
     "Verdict",
     "allocate",
     "check_columns",
+    "check_slots",
     "factor_from_data",
     "flatten_space",
     "is_fixed",

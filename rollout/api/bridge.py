@@ -1,7 +1,8 @@
-"""The seam to a game: a bridge makes instances, an instance shows frames."""
+"""The interface to a game: a bridge makes instances, an instance shows frames."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +14,11 @@ from gymnasium import spaces
 from rollout.api.labels import Labels, check_labels
 from rollout.api.state import State, StateSpace
 from rollout.api.types import Array, Bools, Columns, Details, Ints
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, InputError
 
 NOTICE = "notice"
-"""Key of ``Frame.details``: a sentence for the user on why the episode ended, where the game has
-words of its own for it, as a server that kicked the agent has."""
+"""Key of ``Frame.details``: a message for the user on why the episode ended, from games that have
+one, such as a server that kicked the agent."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class ColumnSpec:
         dtype: numpy dtype name.
         shape: shape of one row's value, ``()`` for a scalar.
         unit: unit of the values.
-        doc: what the value says.
+        doc: meaning of the value.
     """
 
     dtype: str = "float32"
@@ -58,23 +59,23 @@ class Resources:
 
 
 class TaskMaker(Protocol):
-    """Makes tasks out of their names, for games with more of them than anyone writes files for.
+    """Builds tasks from their names, for games with too many tasks to write a file for each.
 
     It belongs to the spec, so it is cheap and picklable.
     """
 
     def names(self) -> Iterable[str]:
-        """Returns the names that are worth listing, in an order that never changes."""
+        """Returns the names to list, in a fixed order."""
         ...
 
     def document(self, name: str) -> Mapping[str, Any] | None:
-        """Returns what the file of a task would say (see ``rollout.tasks``).
+        """Returns what a task file would contain (see ``rollout.tasks``).
 
-        None for a name that is nothing like one of its own; there may be more than ``names`` lists.
+        None for a name of another form; more names than ``names`` lists may be valid.
 
         Raises:
-            InputError: the name is one of its own and there is no such task; the message says why,
-                and the nearest there is.
+            InputError: the name has the right form but there is no such task; the message gives
+                the reason and the nearest name.
         """
         ...
 
@@ -91,17 +92,18 @@ class BridgeSpec:
         state_space: every state an episode can start from.
         signals: numeric facts of each frame, for evaluators, by key.
         max_width: most slots one instance can hold.
-        width_step: slots that come together, as those of one world do: widths are multiples of it.
+        width_step: number of slots that belong together, such as those of one world; widths are
+            multiples of it.
         reproducible: whether the same state, seed and actions give the same frames.
         uses_seed: whether ``Start.seed`` changes anything beside the state.
         process: ``"in_process"`` for a library that is called, ``"subprocess"`` for a game that
-            must be kept apart because it may hang or take its process with it.
+            must run in its own process because it may hang or crash.
         ticks_per_second: speed of game time; None when a step has no duration.
         ports: number of free network ports ``launch`` needs.
         deadlines: how long each phase may take.
         resources: what one instance needs.
         tasks: folder of the task files that come with the bridge.
-        task_maker: makes tasks out of names that no file has; None when there are no such.
+        task_maker: builds tasks from names without a file; None if there are none.
         original_observation_space: the nested space, when the flat one was made from it.
         original_action_space: likewise.
         action_labels: what the actions are called, for people; see ``rollout.api.labels``.
@@ -132,11 +134,11 @@ class BridgeSpec:
         check_labels(self.action_space, self.action_labels)
 
     def require_width(self, width: int, key: str = "width") -> None:
-        """Checks that an instance can hold so many slots.
+        """Checks that an instance can have this number of slots.
 
         Args:
             width: number of slots.
-            key: what the user calls it.
+            key: configuration key of the width, for the message.
 
         Raises:
             ConfigError: it cannot.
@@ -145,7 +147,7 @@ class BridgeSpec:
         if not least <= width <= self.max_width or width % least:
             many = f", {least} at a time" if least > 1 else ""
             raise ConfigError(
-                f"{key}={width}: an instance of {self.name} holds {least} to {self.max_width} "
+                f"{key}={width}: an instance of {self.name} has {least} to {self.max_width} "
                 f"slots{many}"
             )
 
@@ -158,7 +160,7 @@ class Start:
         state: the values of the factors.
         seed: randomness of the episode beyond its state; below 2**63.
         episode: number of the episode in its run, unique.
-        attempt: 0, and one more each time the episode was lost and is tried again.
+        attempt: 0 at first, increased by one with every retry of a lost episode.
         state_set: name of the set the state was drawn from.
     """
 
@@ -171,7 +173,7 @@ class Start:
 
 @dataclass(slots=True)
 class Frame:
-    """What the slots of an instance show after a reset or a step; ``n`` rows.
+    r"""What the slots of an instance show after a reset or a step; ``n`` rows.
 
     Attributes:
         observations: for the policy, ``{key: (n, ...)}``.
@@ -179,11 +181,19 @@ class Frame:
         game_over: the game itself ended the episode, ``(n,)`` bool.
         game_truncated: the game cut the episode at a limit of its own, ``(n,)`` bool.
         tick: game time since the reset in ticks, ``(n,)`` int64.
-        details: one mapping per row of what has no fixed shape, or None when there is nothing. What
-            stands under ``NOTICE`` in a frame that ends an episode is told to the user.
+        details: one mapping per row of what has no fixed shape, or None when there is nothing. The
+            entry ``NOTICE`` of a frame that ends an episode is shown to the user.
 
-    The arrays may be buffers of the instance: they are valid until its next call, and whoever
-    keeps them copies them.
+    Policy and dataset get details as JSON-able data. The host converts numpy scalars and arrays to
+    numbers and lists, tuples to lists, NaN and infinities to None, bytes to UTF-8 text (a byte that
+    is not UTF-8 to ``\xhh``), a lone surrogate to U+FFFD, and keys that are not text (numbers,
+    tuples) to their text. A game loses its episodes if its details hold anything else: objects of
+    other types (sets among them), more than 64 levels, cycles, integers of more than 4,096 bits,
+    more than 2**20 values or 2**24 characters in one row. It also loses them if a column is missing
+    or has another shape or kind of dtype than in the spec, or if an observation holds NaN.
+
+    The arrays may be buffers of the instance: they are valid until its next call; copy them to
+    keep them longer.
     """
 
     observations: Columns
@@ -194,7 +204,7 @@ class Frame:
     details: Sequence[Details] | None = None
 
     def take(self, rows: Sequence[int] | Array) -> Frame:
-        """Returns a copy of some rows, in the order asked."""
+        """Returns a copy of some rows, in the given order."""
         rows = np.asarray(rows, np.int64)
         return Frame(
             {k: v[rows] for k, v in self.observations.items()},
@@ -206,16 +216,38 @@ class Frame:
         )
 
 
+def check_slots(game: str, width: int, slots: Sequence[int], starts: int) -> list[int]:
+    """Returns the slots that a reset names as plain integers; for the instances of bridges.
+
+    Args:
+        game: name of the game, for the message.
+        width: slots of the instance.
+        slots: what the reset names.
+        starts: number of starts that came with them.
+
+    Raises:
+        InputError: a slot does not exist or is named twice, or there is not one start for each.
+    """
+    rows = [operator.index(slot) for slot in slots]
+    inside = all(0 <= row < width for row in rows)
+    if not inside or len(set(rows)) != len(rows) or len(rows) != starts:
+        raise InputError(
+            f"{game}: expected distinct slots from 0 to {width - 1} with one start each, "
+            f"got slots {rows} and {starts} starts"
+        )
+    return rows
+
+
 class Instance(Protocol):
-    """One running copy of a game, holding ``width`` slots that step together.
+    """One running copy of a game, with ``width`` slots that step together.
 
-    The rules every instance keeps:
+    Rules for every instance:
 
-    * Stepping an instance none of whose slots was ever reset is refused (``OutOfTurnError``).
+    * Stepping an instance before any slot was reset raises ``OutOfTurnError``.
     * ``step`` moves every slot that is playing. A slot that is over and was not reset, or that was
-      never reset, is left alone: its row repeats (zeros if it never had one) and its action is
-      ignored. The host relies on it when it has fewer episodes left than slots.
-    * Slots do not influence one another unless the game says so in its documentation.
+      never reset, does not change: its row repeats (zeros if it never had one) and its action is
+      ignored. The host uses this when fewer episodes than slots are left.
+    * Slots do not affect one another unless the game documents it.
     """
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
@@ -225,8 +257,8 @@ class Instance(Protocol):
             a frame with ``len(slots)`` rows, in the order of ``slots``.
 
         Raises:
-            GameTimeout: the game did not answer within ``timeout_s`` seconds.
-            GameCrashed: it ended, or answered with an error.
+            GameTimeout: the game did not reply within ``timeout_s`` seconds.
+            GameCrashed: it ended, or replied with an error.
             StateError: it cannot start from that state.
         """
         ...
@@ -254,14 +286,14 @@ class Instance(Protocol):
 
 @runtime_checkable
 class Snapshots(Protocol):
-    """Offered by an instance that can save a slot and go back to it exactly."""
+    """An instance that can save a slot and restore it exactly."""
 
     def snapshot(self, slot: int) -> bytes:
-        """Returns everything that decides the slot's future."""
+        """Returns the complete state of the slot."""
         ...
 
     def restore(self, slot: int, snapshot: bytes) -> Frame:
-        """Puts the slot back and returns its frame, one row."""
+        """Restores the slot and returns its frame, one row."""
         ...
 
 
@@ -285,11 +317,11 @@ class Bridge(Protocol):
         Args:
             workdir: an empty folder of this instance alone, for saves, logs and sockets.
             ports: ``spec.ports`` free network ports of this instance alone.
-            width: number of slots, 1 to ``spec.max_width``.
-            timeout_s: seconds it may take to come up.
+            width: number of slots, as ``spec.require_width`` allows.
+            timeout_s: seconds the launch may take.
 
         Raises:
-            GameStartError: it did not come up; the message says why.
+            GameStartError: the launch failed; the message gives the reason.
             ConfigError: it cannot have that width.
         """
         ...

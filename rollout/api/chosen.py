@@ -1,4 +1,4 @@
-"""States that are named one by one: to play, record or look at exactly these."""
+"""State sets given by a list of indices."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ class ChosenStates(StateSet):
         return isinstance(index, int | np.integer) and int(index) in self._places
 
     def require_trainable(self) -> None:
-        """Refuses a set that holds held-out states; see ``StateSet``."""
+        """Refuses a set with held-out states; see ``StateSet``."""
         for index in self.indices:
             self.splits.require_trainable(index)
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hex digits that name exactly this ordered set of states."""
+        """Digest of this ordered set of states, 16 hex digits."""
         return digest([self.splits.space.digest, CHOSEN, [str(i) for i in self.indices]])
 
     def describe(self) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class EpisodeResult:
         total_reward: undiscounted sum of rewards.
         progress: last progress, 0 to 1, NaN if undefined.
         seconds: wall time from the reset to the end.
-        notice: what the game wants its user to know of the end; mostly nothing.
+        notice: the game's message about the end; usually empty.
     """
 
     start: Start
@@ -49,14 +49,14 @@ class EpisodeResult:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An episode that our machinery lost. Never a result; always counted and retried.
+    """An episode lost to an infrastructure failure. Never a result; always counted and retried.
 
     Attributes:
         start: the episode that was lost.
         instance: number of the instance.
         slot: its slot.
-        phase: what was being done.
-        reason: what went wrong, with the last words of the game.
+        phase: the phase of the failure: start, reset, step, policy, ...
+        reason: the cause, with the last lines of the game's stderr.
         steps: steps that had been completed.
     """
 
@@ -72,8 +72,8 @@ class Loss:
 class Fragment:
     """Steps ``t = 0 .. T-1`` of the ``B`` slots of one instance.
 
-    Row ``(t, b)`` is one step: the observation the policy saw, the action it chose, and what came
-    of it. When an episode ends at ``(t, b)``, row ``(t+1, b)`` is already the first step of the
+    Row ``(t, b)`` is one step: the observation the policy saw, the action it chose, and the
+    result. When an episode ends at ``(t, b)``, row ``(t+1, b)`` is already the first step of the
     next one, so no row is spent on a reset; the observation that followed the last action, the
     true final observation, is kept in ``final_observations``.
 
@@ -82,7 +82,7 @@ class Fragment:
         incarnation: how often the instance has been replaced; older incarnations are stale.
         starts: every episode that has a row here, has just begun, or was lost.
         start_index: ``(T, B)`` int32 into ``starts``; -1 where the slot was idle. Idle rows hold
-            no step and are skipped by everyone.
+            no step and are skipped everywhere.
         step: ``(T, B)`` int32, number of the step in its episode, from 0.
         observations: ``{key: (T, B, ...)}`` before the action.
         actions: ``{key: (T, B, ...)}``.
@@ -95,7 +95,7 @@ class Fragment:
         first: ``(T, B)`` bool, the row is the first of its episode.
         terminated: ``(T, B)`` bool, the game or the task decided.
         truncated: ``(T, B)`` bool, a limit was reached.
-        lost: ``(T, B)`` bool, our machinery failed after this row.
+        lost: ``(T, B)`` bool, the infrastructure failed after this row.
         version: ``(T,)`` int64, weights that chose the actions.
         wall_time: ``(T,)`` float64, Unix time in seconds when the result came.
         latency: ``(T,)`` float32, seconds the game took for the step.
@@ -107,7 +107,7 @@ class Fragment:
             with, and the final observation where the last row ended an episode.
         memory: the policy's memory before the first row, ``{key: (B, ...)}``.
         results: every episode that ended here, lost ones included.
-        losses: every episode that was lost here, also those without a single row.
+        losses: every episode that was lost here, including those without a row.
     """
 
     instance: int
@@ -170,7 +170,7 @@ class Fragment:
         """Checks the invariants of the layout.
 
         Raises:
-            ContractError: names the column or the row that breaks one.
+            ContractError: an invariant is violated; the message names the column or the row.
         """
         self._check_shapes()
         self._check_ends()
@@ -193,7 +193,7 @@ class Fragment:
     def _expect(leading: tuple[int, ...], arrays: Columns) -> None:
         for name, array in arrays.items():
             if array.shape[: len(leading)] != leading:
-                raise ContractError(f"{name}: expected {leading} and on, got {array.shape}")
+                raise ContractError(f"{name}: expected {leading} and more, got {array.shape}")
 
     def _check_finals(self) -> None:
         """What follows the rows: final and next observations, memory, details."""
@@ -250,7 +250,7 @@ class Fragment:
             raise ContractError("the row after an end must be the first of the next episode")
 
     def _check_results(self) -> None:
-        """Every end has its result, and every loss is told; a loss need not have a row here."""
+        """Every end has its result, and every loss is listed; a loss need not have a row here."""
         rows = set()
         for t, b in self.final_index.tolist():
             start = self.starts[int(self.start_index[t, b])]
@@ -261,13 +261,13 @@ class Fragment:
         extra = {r for r in told - rows if r[3] != "lost"}
         if missing or extra:
             raise ContractError(
-                f"results must tell of every end, as (episode, attempt, slot, end): "
+                f"results must list every end, as (episode, attempt, slot, end): "
                 f"missing {sorted(missing)}, without a row {sorted(extra)}"
             )
         lost = {r[:3] for r in told | rows if r[3] == "lost"}
         losses = {(x.start.episode, x.start.attempt, x.slot) for x in self.losses}
         if not lost <= losses:
-            raise ContractError(f"losses must tell of every lost episode: {sorted(lost - losses)}")
+            raise ContractError(f"losses must list every lost episode: {sorted(lost - losses)}")
 
 
 _MASKS = ("first", "terminated", "truncated", "lost")

@@ -1,4 +1,4 @@
-"""What the values of an action are called, for people: captions of videos, help of a window."""
+"""Names of action values for people: captions of videos, help of a window."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Labels: TypeAlias = Mapping[str, Sequence[str]]
 """Names by column of an action space.
 
 * ``Discrete``: one for each value. ``MultiBinary`` in one dimension: one for each bit.
-* ``MultiDiscrete`` in one dimension: one for each place, ``{"camera": ("pitch", "yaw")}``; and the
+* ``MultiDiscrete`` in one dimension: one for each position, ``{"camera": ("pitch", "yaw")}``; the
   values of a place under the column and the place, ``{"camera/pitch": ("-10", ..., "10")}``.
 """
 
 NOTHING = "nothing"
-"""What an action in which no bit is set is called."""
+"""Name of an action without any bit set."""
 
 
 def check_labels(space: spaces.Dict, labels: Labels) -> None:
     """Checks that labels fit an action space.
 
     Raises:
-        ContractError: a label is of a column that there is not, or there are too many or too few.
+        ContractError: a label names an unknown column, or there are too many or too few.
     """
     wanted = _counts(space, labels)
     for column, names in labels.items():
@@ -43,7 +43,7 @@ def check_labels(space: spaces.Dict, labels: Labels) -> None:
 
 
 def _counts(space: spaces.Dict, labels: Labels) -> dict[str, int]:
-    """How many names each column, or place of a column, has."""
+    """Number of names of each column, or position of a column."""
     counts: dict[str, int] = {}
     for column, leaf in space.spaces.items():
         if isinstance(leaf, spaces.Discrete):
@@ -62,8 +62,8 @@ def describe_action(space: spaces.Dict, labels: Labels, action: Mapping[str, Any
 
     Args:
         space: the action space.
-        labels: its names; what has none is shown as numbers, after the name of its column.
-        action: one row: a value of each column; columns that are not there are left out.
+        labels: its names; values without a name are shown as numbers, after their column.
+        action: one row: a value of each column; missing columns are omitted.
     """
     parts = []
     leaves = space.spaces

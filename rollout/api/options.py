@@ -1,4 +1,4 @@
-"""How a plug-in declares its options: a frozen dataclass, each field documented beside it."""
+"""Declaration of a plug-in's options: a frozen dataclass with documented fields."""
 
 from __future__ import annotations
 
@@ -6,10 +6,19 @@ from dataclasses import field
 from typing import Any
 
 
-def option(default: Any, doc: str, *, unit: str = "", choices: tuple[Any, ...] = ()) -> Any:
+def option(
+    default: Any,
+    doc: str,
+    *,
+    unit: str = "",
+    choices: tuple[Any, ...] = (),
+    gt: float | None = None,
+    ge: float | None = None,
+    le: float | None = None,
+) -> Any:
     """Returns a dataclass field with its documentation, its unit and its valid values.
 
-    A bridge, a policy and an evaluator are frozen dataclasses whose fields *are* their
+    Bridges, policies, evaluators and algorithms are frozen dataclasses whose fields *are* their
     configuration keys: ``bridge.id`` is the field ``id`` of the bridge. Whatever is written here
     is what ``--help`` prints and what the checker of configurations enforces.
 
@@ -18,8 +27,12 @@ def option(default: Any, doc: str, *, unit: str = "", choices: tuple[Any, ...] =
         doc: one sentence, shown by ``--help``.
         unit: e.g. ``"s"``, ``"steps"``; empty for a pure number or a name.
         choices: the only valid values, if there is a closed list.
+        gt: the value must be greater than this; such bounds allow no infinity and no NaN.
+        ge: the value must be at least this.
+        le: the value must be at most this.
     """
-    metadata = {"doc": doc, "unit": unit, "choices": choices}
+    bounds = {name: b for name, b in (("gt", gt), ("ge", ge), ("le", le)) if b is not None}
+    metadata = {"doc": doc, "unit": unit, "choices": choices, "bounds": bounds}
     if callable(default):
         return field(default_factory=default, metadata=metadata)
     return field(default=default, metadata=metadata)

@@ -3,7 +3,7 @@
 A balanced Feistel network over the smallest even number of bits that holds ``size``, with
 cycle-walking: a value that falls outside is encrypted again until it falls inside (Black and
 Rogaway, "Ciphers with Arbitrary Finite Domains", 2002). Both directions cost a few hash calls;
-nothing is stored, so ten million states, or 10^20, take no memory.
+nothing is stored, so even 10^20 states take no memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The seam to whatever chooses actions."""
+"""The interface to policies, which choose actions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rollout.api.types import Columns, Details
 
 @dataclass(slots=True)
 class Decision:
-    """What a policy decided for a batch of slots.
+    """The actions of a policy for a batch of slots.
 
     Attributes:
         actions: ``{key: (B, ...)}`` as in the action space.
-        memory: what the policy wants back at the next step of the same slots, ``{key: (B, ...)}``.
-        extras: what it wants recorded beside the action, ``{key: (B, ...)}``: ``logp``, ``value``,
+        memory: state to pass back at the next step of the same slots, ``{key: (B, ...)}``.
+        extras: values to record with the action, ``{key: (B, ...)}``: ``logp``, ``value``,
             ``tokens``, ``cost``; the keys its ``extras`` declares.
     """
 
@@ -35,7 +35,7 @@ class Policy(Protocol):
 
     @property
     def version(self) -> int:
-        """Number of the weights that act now; recorded with every step."""
+        """Version of the current weights; recorded with every step."""
         ...
 
     @property
@@ -68,7 +68,7 @@ class Policy(Protocol):
 
 @runtime_checkable
 class Trainable(Protocol):
-    """Offered by a policy whose weights change while it plays."""
+    """A policy whose weights change while it plays."""
 
     def load(self, weights: Mapping[str, object], version: int) -> None:
         """Replaces the weights."""
@@ -79,7 +79,7 @@ class PolicyRecipe(Protocol):
     """A frozen dataclass of options; the entry point in ``gamut.policies`` names its class."""
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Policy:
-        """Returns a policy for that game and task; called beside the game, inside the actor.
+        """Returns a policy for that game and task; called inside the actor, next to the game.
 
         Raises:
             ConfigError: the policy cannot play in these spaces.

@@ -1,15 +1,15 @@
 """Prefix sets: training states from the first values of every factor, not from all of them.
 
-The experiment of MCU, Appendix D, as its published code runs it, makes a training set of N states
-by cutting the list of each factor to its first entries, so that N is the product of the lengths.
-A small set then holds not only fewer states but *other* ones: ten sheep in one column, weapons of
-the main hand only. That is a covariate shift, and it makes the gap of small sets larger than too
-few states do. These sets reproduce the design, so that it can be seen beside random nested sets.
+MCU's experiment (Appendix D), in its published code, makes a training set of N states by cutting
+the list of each factor to its first entries, so that N is the product of the lengths.
+A small set then has not only fewer states but *different* ones: ten sheep in one column, weapons of
+the main hand only. That is a covariate shift, and it makes the gap of small sets larger than the
+number of states alone would. These sets reproduce the design for comparison with random sets.
 
 **Rule.** A factor of ``s`` ordinary values keeps its first ``round(s ** a)``, at least one, in the
 order the task lists them: all factors grow together. ``a`` is the least multiple of 2**-20 whose
-sub-product holds the wanted number of states of the *train* part. The division itself is the one
-every other set is drawn from: test and validation states are never in a prefix set, and held-out
+sub-product has the required number of states of the *train* part. The division is the same as for
+every other set: test and validation states are never in a prefix set, and held-out
 values are skipped before anything is counted. Of the sub-product's train states the set takes the
 first N in a random order of the sub-product.
 
@@ -17,9 +17,9 @@ first N in a random order of the sub-product.
 and where the larger takes all train states of its sub-product. Between other lengths the
 sub-products are nested and the sets need not be. Random sets always are.
 
-**Cost.** Which states of a sub-product are train states has no formula: they are found by asking,
-and the set keeps 8 bytes for each of its states, whatever the size of the space. It is made at
-about 50 microseconds a state; then indexing and ``in`` take microseconds.
+**Cost.** Train states of a sub-product are found by testing each state, and the set stores 8 bytes
+for each of its states, whatever the size of the space. Building it takes about 50 microseconds per
+state; indexing and ``in`` take microseconds.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from rollout.errors import StateError
 
 PREFIX = "prefix"
 MOST = 10_000_000
-"""States in the largest prefix set: each is found one by one and kept."""
+"""Maximum number of states in a prefix set: they are found one by one and stored."""
 
 _STEPS = 2**20  # of the exponent ``a``, so that it is exact on every machine
 _DECIMAL = Context(prec=60)  # decimal arithmetic is the same everywhere; powers of floats are not
@@ -56,7 +56,7 @@ class PrefixStates(StateSet):
     """Train states among the first values of every factor; made by ``take_prefix``.
 
     Attributes:
-        lengths: how many of its ordinary values each factor keeps, in the order of the factors.
+        lengths: number of ordinary values that each factor keeps, in the order of the factors.
     """
 
     lengths: tuple[int, ...] = ()
@@ -69,7 +69,7 @@ class PrefixStates(StateSet):
 
     @cached_property
     def _found(self) -> tuple[NDArray[Any], int]:
-        """Ordinary numbers of the states, in order, and where in the order the last one stands.
+        """Ordinary numbers of the states, in order, and the position of the last one in the order.
 
         Fewer than ``size`` if the sub-product does not have as many train states.
         """
@@ -95,7 +95,7 @@ class PrefixStates(StateSet):
 
     @property
     def available(self) -> int:
-        """How many of the wanted states the sub-product has: ``size``, or fewer if it is short."""
+        """Number of states: ``size``, or fewer if the sub-product does not have as many."""
         return len(self._found[0])
 
     def __getitem__(self, k: int) -> State:
@@ -146,7 +146,7 @@ def take_prefix(
     """Returns a training set drawn from the first values of every factor.
 
     Args:
-        splits: the division of the space; it stays what it is, and so do its other sets.
+        splits: the division of the space; it and its other sets do not change.
         size: number of states.
         lengths: how many values some factors keep; the others grow by the rule of this module.
         order: another random order of the sub-product, e.g. one for each training seed.
@@ -159,8 +159,8 @@ def take_prefix(
     splits.take(TRAIN, size)  # says what is wrong with the size
     if size > MOST:
         raise StateError(
-            f"a prefix set of {size} states was asked for, and its states are kept one by one: "
-            f"{MOST} at most; take a smaller one, or a random set, which has no such bound"
+            f"a prefix set of {size} states was requested, but its states are stored one by one: "
+            f"{MOST} at most; use a smaller one, or a random set, which has no such limit"
         )
     fixed = _fixed(splits, lengths or {})
     made: dict[tuple[int, ...], PrefixStates] = {}
@@ -195,13 +195,13 @@ def _fixed(splits: Splits, lengths: Mapping[str, int]) -> tuple[int | None, ...]
         if not 1 <= kept <= there:
             raise StateError(
                 f"prefix.{name}={kept}: expected 1 to {there}, the number of values of {name!r} "
-                f"that are left to train on"
+                f"that are available for training"
             )
     return tuple(lengths.get(name) for name in names)
 
 
 def _grown(sizes: tuple[int, ...], fixed: tuple[int | None, ...], step: int) -> tuple[int, ...]:
-    """What each factor keeps at the exponent ``step / 2**20``."""
+    """Number of values of each factor at the exponent ``step / 2**20``."""
     kept = []
     for size, given in zip(sizes, fixed, strict=True):
         if given is not None or step == _STEPS:
@@ -222,7 +222,7 @@ def _too_small(states: PrefixStates, fixed: tuple[int | None, ...]) -> StateErro
     factors = states.splits.space.factors
     given = {f.name: kept for f, kept in zip(factors, fixed, strict=True) if kept is not None}
     return StateError(
-        f"a prefix set of {states.size} states was asked for, and with the lengths {given} the "
+        f"a prefix set of {states.size} states was requested, and with the lengths {given} the "
         f"sub-product has {math.prod(states.lengths)} states, {states.available} of them in the "
         f"{TRAIN!r} part; ask for 1 to {states.available}, or give a factor more values"
     )
@@ -241,7 +241,7 @@ def _spread(
 
 
 def _apply(order: Permutation, values: NDArray[Any], *, inverse: bool = False) -> NDArray[Any]:
-    """A permutation, or its inverse, of many values: the same as one by one, and faster."""
+    """A permutation, or its inverse, of many values; faster than one by one."""
     if values.dtype == np.object_:
         one = order.position if inverse else order
         out = np.empty(len(values), np.object_)

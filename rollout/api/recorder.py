@@ -1,4 +1,4 @@
-"""The seam to whatever keeps what was played."""
+"""The interface to whatever stores fragments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ class Recorder(Protocol):
     """Takes fragments in the order each instance played them.
 
     Once ``append`` has returned, every episode that ended in the fragment survives the death of
-    this process; once ``flush`` has returned, every row does, even one of the machine.
+    this process; once ``flush`` has returned, every row survives even a failure of the machine.
     """
 
     def append(self, fragment: Fragment) -> None:
-        """Keeps a fragment.
+        """Stores a fragment.
 
         Raises:
             DatasetError: its columns are not those of the dataset.
@@ -24,7 +24,7 @@ class Recorder(Protocol):
         ...
 
     def flush(self) -> None:
-        """Puts everything on the disk (fsync)."""
+        """Writes everything to disk (fsync)."""
         ...
 
     def close(self) -> None:

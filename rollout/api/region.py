@@ -1,4 +1,4 @@
-"""Sub-products of a state space: for each factor the values left to it, and a number per state."""
+"""Sub-products of a state space: the remaining values of each factor, and a number per state."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rollout.api.state import StateSpace, length
 
 @dataclass(frozen=True)
 class Region:
-    """A sub-product of a space: for each factor, the digits left to it.
+    """A sub-product of a space: the remaining digits of each factor.
 
     ``digits[i]`` is ``None`` for all of factor ``i``; otherwise ``(digits, keep)``: the digits in
-    ascending order, a range if they are evenly spaced, which are kept or taken away.
+    ascending order, a range if they are evenly spaced, which are kept or removed.
 
     Attributes:
-        space: what it is a part of.
-        digits: what is left of each factor.
-        outer: where ``space`` itself lies, if it is a region of a larger one: ``index`` and
-            ``local`` then speak of the states of that larger space.
+        space: the space that contains it.
+        digits: the remaining digits of each factor.
+        outer: the region of a larger space that ``space`` is, if any: ``index`` and ``local`` then
+            refer to the states of that larger space.
     """
 
     space: StateSpace
@@ -30,7 +30,7 @@ class Region:
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
-        """Number of digits left to each factor."""
+        """Number of remaining digits of each factor."""
         sizes = [factor.size for factor in self.space.factors]
         for i, choice in enumerate(self.digits):
             if choice is not None:
@@ -90,7 +90,7 @@ def _rank(ascending: Sequence[int], digit: int) -> int:
 
 
 def _skip(removed: Sequence[int], rank: int) -> int:
-    """The ``rank``-th of 0, 1, 2, ... once the ascending ``removed`` are left out."""
+    """The ``rank``-th of 0, 1, 2, ... without the ascending ``removed``."""
     low, high = 0, length(removed)
     while low < high:
         middle = (low + high) // 2

@@ -9,12 +9,12 @@ A set of ``n`` states is the first ``n`` of its part, so the set for a larger ``
 set for a smaller one. Nothing is stored: a set of 10^7 states of a space of 10^20 costs a few
 hundred bytes, and whether a state belongs to it is answered by the inverse permutation.
 
-*Extrapolation*: ``hold_out`` takes values of factors away from all three parts. The states with
-a held-out value form sets of their own: ``extrapolation/<factor>`` (that factor at held-out
+*Extrapolation*: ``hold_out`` removes values of factors from all three parts. The states with a
+held-out value form separate sets: ``extrapolation/<factor>`` (that factor at held-out
 values, the others at ordinary ones) and ``extrapolation`` (all of them at held-out values).
 
-*Only*: ``only`` leaves factors nothing but the listed values, before anything is divided, for
-training and testing alike; what it leaves out is in no set and belongs to the part ``outside``.
+*Only*: ``only`` restricts factors to the listed values before the space is divided, for training
+and testing. Excluded states are in no set and belong to the part ``outside``.
 A state keeps its index in the whole space, so that results of different divisions can be joined.
 
 Sources: OpenAI's Procgen and MCU, Appendix D, for sweeps over the number of training states;
@@ -40,7 +40,7 @@ from rollout.errors import StateError, TestStateError, UnknownNameError
 
 TRAIN, VALIDATION, TEST, ALL, EXTRAPOLATION = "train", "validation", "test", "all", "extrapolation"
 OUTSIDE = "outside"
-"""Part of the states that ``only`` leaves out; no set can be drawn from it."""
+"""Part of the states that ``only`` excludes; no set can be drawn from it."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Splits:
         seed: chooses the permutation; other seeds give other test sets.
         validation: size of the validation part: a fraction below 1, or a number of states.
         test: size of the test part, likewise.
-        hold_out: values taken away from train, validation and test, by factor.
+        hold_out: values removed from train, validation and test, by factor.
         only: the only values that factors may take, by factor, in every part.
 
     Raises:
@@ -69,13 +69,13 @@ class Splits:
     def __post_init__(self) -> None:
         for name, values in self.only.items():
             if not length(self.space.factor(name).digits(values)):
-                raise StateError(f"only.{name} lists no value; give at least one, or drop it")
+                raise StateError(f"only.{name} lists no value; give at least one, or remove it")
         for name, values in self.hold_out.items():
             factor = self._inner.factor(name)
             taken = length(factor.digits(values))
             if not 0 < taken < factor.size:
                 raise StateError(
-                    f"hold_out.{name} must leave some values and take some: it takes "
+                    f"hold_out.{name} must hold out some values and leave some: it holds out "
                     f"{taken} of {factor.size}"
                 )
         if self.bounds[TRAIN][1] <= self.bounds[TRAIN][0]:
@@ -86,7 +86,7 @@ class Splits:
 
     @cached_property
     def _only(self) -> dict[str, Sequence[int]]:
-        """Digits left by factor; a factor that keeps all its values is as if it were not named."""
+        """Remaining digits by factor; a factor with all its values is omitted."""
         digits = {f.name: f.digits(self.only[f.name]) for f in self.space if f.name in self.only}
         return {n: d for n, d in digits.items() if length(d) < self.space.factor(n).size}
 
@@ -99,7 +99,7 @@ class Splits:
 
     @cached_property
     def _inner(self) -> StateSpace:
-        """The space that is divided: with the values that ``only`` leaves, in their old order."""
+        """The space that is divided: the values that ``only`` keeps, in their original order."""
         return StateSpace(
             tuple(
                 Factor(f.name, _at(f.values, self._only[f.name]), f.unit, f.doc)
@@ -141,7 +141,7 @@ class Splits:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The parts one can draw a set from."""
+        """The parts from which sets can be drawn."""
         extra = [EXTRAPOLATION] if self.hold_out else []
         extra += [f"{EXTRAPOLATION}/{name}" for name in self.hold_out]
         return (TRAIN, VALIDATION, TEST, ALL, *extra)
@@ -199,9 +199,9 @@ class Splits:
     def part_of(self, index: int) -> str:
         """Returns the part a state belongs to: train, validation, test, or an extrapolation part.
 
-        States that mix held-out values of some factors with ordinary ones of others, and so
-        belong to no set, answer ``"extrapolation"`` too: they are held out all the same. States
-        that ``only`` leaves out answer ``"outside"``.
+        States that mix held-out values of some factors with ordinary ones of others belong to no
+        set, but are held out as well: for them the part is ``"extrapolation"``, too. For states
+        that ``only`` excludes it is ``"outside"``.
         """
         if self._outer is not None and self._outer.local(index) is None:
             return OUTSIDE
@@ -232,7 +232,7 @@ class Splits:
             )
 
     def describe(self) -> dict[str, Any]:
-        """Returns the division as JSON-able data: enough to build it again."""
+        """Returns the division as JSON-able data, from which it can be built again."""
         return {
             "space": self.space.digest,
             "space_size": str(self.space.size),
@@ -248,8 +248,8 @@ class Splits:
 class StateSet:
     """A frozen, ordered set of states; nested in every larger set of the same part and order.
 
-    ``set[k]`` is its ``k``-th state and ``index in set`` asks whether it holds a state; both cost
-    microseconds and no memory. Built by ``Splits.take``.
+    ``set[k]`` is its ``k``-th state and ``index in set`` tests membership; both take microseconds
+    and no memory. Built by ``Splits.take``.
     """
 
     splits: Splits
@@ -284,7 +284,7 @@ class StateSet:
         return self.splits.space.state(region.index(permutation(low + k)))
 
     def __contains__(self, index: object) -> bool:
-        # Indices read from a dataset are numpy's: answering False to one would hide a leak.
+        # Indices read from a dataset are numpy integers: returning False for one would hide a leak.
         if not isinstance(index, int | np.integer) or not 0 <= index < self.splits.space.size:
             return False
         index = int(index)
@@ -313,7 +313,7 @@ class StateSet:
                 return self[k]
 
     def require_trainable(self) -> None:
-        """Refuses a set that holds held-out states.
+        """Refuses a set with held-out states.
 
         Raises:
             TestStateError: the set is not drawn from the train part.
@@ -326,7 +326,7 @@ class StateSet:
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hex digits that name exactly this ordered set of states."""
+        """Digest of this ordered set of states, 16 hex digits."""
         return digest(
             [
                 self.splits._key("order").decode(),
@@ -353,14 +353,14 @@ class StateSet:
 
 
 def _at(values: Sequence[Value], digits: Sequence[int]) -> Sequence[Value]:
-    """The values with these ascending digits; a range of a range stays one, at any length."""
+    """The values with these ascending digits; a range of a range remains a range."""
     if isinstance(values, range) and isinstance(digits, range):
         return values[digits.start : digits.stop : digits.step]
     return tuple(values[digit] for digit in digits)
 
 
 def _count(amount: float, total: int, name: str) -> int:
-    """Number of states meant by a fraction below 1 or by a count."""
+    """Number of states given by a fraction below 1 or by a count."""
     finite = not isinstance(amount, bool) and math.isfinite(amount)
     if not finite or amount < 0 or (amount >= 1 and amount != int(amount)):
         raise StateError(

@@ -1,9 +1,10 @@
 """Any Gymnasium space as flat, named columns, and back.
 
-A *leaf* is a space with a fixed shape: ``Box``, ``Discrete``, ``MultiDiscrete``, ``MultiBinary``,
-and, in actions only, ``Text``. ``Dict`` and ``Tuple`` nest; their keys and positions are joined
-with slashes. Every other observation (``Text``, ``Sequence``, ``Graph``, ``OneOf`` and spaces of
-strings by third parties) has no fixed shape and travels in ``Frame.details``.
+A *leaf* is a space whose values make a column: ``Box``, ``Discrete``, ``MultiDiscrete`` and
+``MultiBinary`` of fixed shape, and ``Text``, whose column holds strings (dtype ``object``).
+``Dict`` and ``Tuple`` nest; their keys and positions are joined with slashes. Observations in any
+other space (``Sequence``, ``Graph``, ``OneOf`` and spaces of strings by third parties) have no
+fixed shape and are passed in ``Frame.details``.
 
 A space that is itself a leaf gets its role as key: ``Box(...)`` becomes ``{"observation": ...}``.
 """
@@ -60,14 +61,14 @@ def is_fixed(space: spaces.Space[Any]) -> bool:
 
 @dataclass(frozen=True)
 class FlatSpace:
-    """A nested space taken apart into leaves.
+    """A nested space, flattened into leaves.
 
     Attributes:
-        original: the space as it came.
+        original: the original space.
         columns: flat ``Dict`` of the leaves that become columns.
-        paths: where each column sits in the nested value.
-        loose: leaves without a fixed shape, which travel in ``details``, by key.
-        loose_paths: where each of those sits.
+        paths: position of each column in the nested value.
+        loose: leaves without a fixed shape, which are passed in ``details``, by key.
+        loose_paths: position of each of those.
     """
 
     original: spaces.Space[Any]
@@ -86,10 +87,10 @@ class FlatSpace:
         return {key: _at(value, path) for key, path in self.loose_paths.items()}
 
     def read(self, columns: Mapping[str, Array], row: int) -> Any:
-        """Returns the nested value held by row ``row``, with the containers of the original.
+        """Returns the nested value of row ``row``, with the containers of the original.
 
         The value shares nothing with the arrays. Loose leaves are absent from dicts and None in
-        tuples: only spaces made of columns alone come back whole.
+        tuples: only spaces without loose leaves are restored completely.
         """
         leaves = self.columns.spaces
         values = {p: _value(leaves[key], columns[key][row]) for key, p in self.paths.items()}
@@ -99,12 +100,13 @@ class FlatSpace:
 def flatten_space(
     space: spaces.Space[Any], role: str = OBSERVATION, *, text_columns: bool = False
 ) -> FlatSpace:
-    """Returns the space taken apart into flat columns.
+    """Returns the space flattened into columns.
 
     Args:
         space: any Gymnasium space.
         role: key of the column when the space is itself a leaf.
-        text_columns: whether ``Text`` becomes a column of strings (as in actions).
+        text_columns: whether ``Text`` becomes a column of strings (as in actions), or is left to
+            ``details``.
 
     Raises:
         SpaceError: two leaves would share a key, or a key is empty.
@@ -145,7 +147,7 @@ def _at(value: Any, path: Path) -> Any:
 
 
 def _value(leaf: spaces.Space[Any], value: Any) -> Any:
-    # Gymnasium wants numbers and text as they are, and arrays otherwise, even of no dimension.
+    # Gymnasium expects plain numbers and text, and arrays otherwise, even without dimensions.
     return value if isinstance(leaf, spaces.Discrete | spaces.Text) else np.array(value)
 
 
@@ -234,7 +236,7 @@ def check_columns(
 
     Raises:
         SpaceError: a key is missing or unknown, or an array has another shape or dtype; the
-            message names the key, what was expected and what came.
+            message gives the key, the expected and the actual value.
     """
     if columns.keys() != space.spaces.keys():
         missing = sorted(space.spaces.keys() - columns.keys())

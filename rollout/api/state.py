@@ -3,7 +3,7 @@
 A *state* is one choice of a value for every factor: where an episode starts (the biome, the
 weapon in hand, the seed of the terrain). The size of the space is the product of the factors'
 sizes, an exact integer of any magnitude. The *index* of a state is its mixed-radix number, the
-first factor being the most significant digit, so ``0 <= index < size`` names every state once.
+first factor being the most significant digit, so ``0 <= index < size`` numbers every state once.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Factor:
     Attributes:
         name: unique within its space.
         values: the values it can take, in the order of their digits. A ``range`` stands for as
-            many integers as one likes without listing them.
+            any number of integers without listing them.
         unit: unit of the values, empty for names.
-        doc: what the factor decides in the game.
+        doc: the effect of the factor in the game.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Factor:
             raise UnknownValueError(self, value)
         try:
             digit = self._digits.get((type(value), value))
-        except TypeError:  # what cannot be hashed, a list from a file say, is no value either
+        except TypeError:  # an unhashable value, e.g. a list from a file, is not a value either
             digit = None
         if digit is None:
             raise UnknownValueError(self, value)
@@ -79,7 +79,7 @@ class Factor:
         """Returns the digits of some values, ascending, each once.
 
         Equal sets of values give equal answers: a range if the digits are evenly spaced, which
-        takes no memory however many they are, else a tuple.
+        takes no memory, else a tuple.
 
         Raises:
             StateError: the factor has no such value.
@@ -111,7 +111,7 @@ class Factor:
 
 
 class UnknownValueError(StateError, LookupError):
-    """A factor was asked for a value it does not have."""
+    """The error for a value that a factor does not have."""
 
     def __init__(self, factor: Factor, value: object) -> None:
         if isinstance(factor.values, range):
@@ -238,7 +238,7 @@ class StateSpace:
 
     @cached_property
     def digest(self) -> str:
-        """Sixteen hex digits that name the space: same factors and values, same digest."""
+        """Digest of the space, 16 hex digits: same factors and values, same digest."""
         plain = [{k: d[k] for k in ("name", "values")} for d in self.describe()]
         return digest(plain)
 
@@ -269,7 +269,7 @@ def describe_values(values: Sequence[Value]) -> Any:
 
 
 def canonical_range(values: range) -> range:
-    """Returns the one way to write a range that is not empty; Python allows several."""
+    """Returns the canonical form of a non-empty range; Python allows several."""
     step = values.step if length(values) > 1 else 1
     return range(values[0], values[-1] + (1 if step > 0 else -1), step)
 

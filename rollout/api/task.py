@@ -1,4 +1,4 @@
-"""Tasks and evaluators: what is asked of the agent, and how far it got."""
+"""Tasks and evaluators: the goal of the agent, and how far it got."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rollout.errors import ConfigError, UnknownNameError
 
 
 class Outcome(IntEnum):
-    """How a task stands. A decision other than ``RUNNING`` terminates the episode."""
+    """The result of a task so far. Any value other than ``RUNNING`` terminates the episode."""
 
     RUNNING = 0
     SUCCESS = 1
@@ -26,7 +26,7 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an evaluator says of one frame.
+    """What an evaluator returns for one frame.
 
     Attributes:
         reward: reward of the step just made, ``(n,)`` float32.
@@ -43,7 +43,7 @@ class Evaluator(Protocol):
     """Turns what happened into reward, progress and success, for the slots of one instance."""
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Forgets the past of some slots. ``frame`` has one row per slot, in their order."""
+        """Resets some slots. ``frame`` has one row per slot, in their order."""
         ...
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
@@ -87,13 +87,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked of an agent: a goal, the states it can begin in, and how it is judged.
+    """A goal for an agent, the states it can start from, and how it is evaluated.
 
     Attributes:
         name: unique within its bridge.
         goal: instruction text for the agent, and for the reader.
         state_space: states an episode of this task can start from.
-        evaluator: recipe of what judges it.
+        evaluator: recipe of its evaluator.
         limits: where an episode is cut.
         difficulty: e.g. ``"simple"`` or ``"hard"`` in the sense of MCU, section 3.
     """

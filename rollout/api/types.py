@@ -19,7 +19,7 @@ fragment, an Arrow column and a metric.
 """
 
 Details: TypeAlias = Mapping[str, Any]
-"""What one slot shows that has no fixed shape: text, lists, structured state. JSON-able."""
+"""Data of one slot without a fixed shape: text, lists, structured state. JSON-able."""
 
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]

@@ -1,1 +1,1 @@
-"""Clusters of other machines: how they are found, what they let in, what is sent to them."""
+"""Clusters: addresses, authentication, resources, and the jobs that are sent to them."""

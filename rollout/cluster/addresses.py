@@ -1,7 +1,7 @@
-"""Addresses of clusters, and one cheap question to each before Ray is given it.
+"""Addresses of clusters, each checked quickly before it is passed to Ray.
 
-Ray itself waits twenty seconds for a cluster that is not there, and as long for one that does not
-accept the token, and then does not say which of the two it was.
+Ray itself waits twenty seconds both for a cluster that cannot be reached and for one that rejects
+the token, and its error does not distinguish the two.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ API_SERVER = "RAY_API_SERVER_ADDRESS"
 ADDRESS = "RAY_ADDRESS"
 """Environment variable: address of the head; Ray also takes the dashboard's URL here."""
 
-_ANSWER_S = 3.0  # most time for one question: a head that is up answers in milliseconds
+_ANSWER_S = 3.0  # timeout of one request: a running head replies in milliseconds
 _TLS = "RAY_USE_TLS"
 _ALIVE = "/ray.rpc.NodeInfoGcsService/CheckAlive"  # takes an empty message, changes nothing
 _GET_TOKEN = (
@@ -43,12 +43,12 @@ _GET_TOKEN = (
 
 @dataclass(frozen=True)
 class Dashboard:
-    """A dashboard that answered.
+    """A dashboard that replied.
 
     Attributes:
         url: where it is, e.g. ``http://10.0.0.1:8265``.
         ray_version: of its cluster.
-        token: that it accepts; None where it asks for none.
+        token: that it accepts; None if it requires none.
     """
 
     url: str
@@ -64,11 +64,11 @@ def require_cluster(address: str, *, key: str = "ray.address") -> Mode:
 
     Args:
         address: of the head, ``HOST:PORT``; ``ray://HOST:PORT`` and clusters with TLS are only
-            looked for, and their mode goes by whether there is a token.
-        key: what the address is called in messages.
+            contacted, and their mode is derived from whether there is a token.
+        key: name of the address in messages.
 
     Raises:
-        ConfigError: nothing answers there within seconds, it is no head, or it refuses us.
+        ConfigError: there is no reply within seconds, it is not a head, or it refuses access.
     """
     named = f"{key}={address}"
     if address.startswith(("http://", "https://")):
@@ -89,7 +89,7 @@ def require_cluster(address: str, *, key: str = "ray.address") -> Mode:
     if refused is None:
         if wish == "token":
             raise ConfigError(
-                f"{named} asks for no token, and {MODE}=token: both sides must agree; set "
+                f"{named} requires no token, but {MODE}=token: both sides must agree; set "
                 f"{MODE}=disabled, or start the cluster with {MODE}=token"
             )
         return "disabled"
@@ -122,7 +122,7 @@ def _require_listener(host: str, port: int, named: str) -> None:
 
 
 def _ask_head(target: str, token: Token | None, named: str) -> str | None:
-    """Returns None if a head lets us in, else how it refuses us.
+    """Returns None if a head grants access, else the kind of refusal.
 
     Raises:
         ConfigError: it is no head.
@@ -131,7 +131,7 @@ def _ask_head(target: str, token: Token | None, named: str) -> str | None:
     import grpc  # type: ignore[import-untyped] # noqa: PLC0415
 
     metadata = [("authorization", f"Bearer {token.value}")] if token is not None else []
-    # Ray talks to the head directly, whatever proxies the environment names; so does this.
+    # Ray connects to the head directly and ignores proxies in the environment; so does this.
     with grpc.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)]) as channel:
         ask = channel.unary_unary(_ALIVE)
         try:
@@ -167,7 +167,7 @@ def dashboard_url(given: str | None) -> str:
     text = (text or "").strip()
     if text in {"", "auto", "local"}:
         return f"http://127.0.0.1:{DASHBOARD_PORT}"
-    # RAY_ADDRESS is the head's, as for programs on the cluster: its dashboard is beside it.
+    # RAY_ADDRESS is the head's, as for programs on the cluster: its dashboard is on the same host.
     head = name == ADDRESS and "://" not in text
     scheme, _, rest = text.rpartition("://")
     host, port, path = None, None, ""
@@ -188,7 +188,7 @@ def require_dashboard(url: str) -> Dashboard:
     """Returns the dashboard at a URL, which has accepted our token if it asks for one.
 
     Raises:
-        ConfigError: nothing answers there within seconds, it is no dashboard, or it refuses us.
+        ConfigError: there is no reply within seconds, it is not a dashboard, or it refuses access.
     """
     token: Token | None = None
     status, body = _get(url, None)
@@ -212,7 +212,7 @@ def require_dashboard(url: str) -> Dashboard:
 
 
 def _get(url: str, token: Token | None) -> tuple[int, bytes]:
-    """Returns the status, 0 if that is no HTTP, and what a dashboard says of its version."""
+    """Returns the status, 0 if the reply is not HTTP, and the version that a dashboard reports."""
     headers = {"Authorization": f"Bearer {token.value}"} if token is not None else {}
     request = urllib.request.Request(f"{url}/api/version", headers=headers)  # noqa: S310 - http(s)
     try:
@@ -243,9 +243,9 @@ def _version(body: bytes) -> str | None:
 
 
 def is_this_machine(url: str) -> bool:
-    """Returns whether the host of a URL is the machine that we are on.
+    """Returns whether the host of a URL is this machine.
 
-    A tunnel looks like this machine, too: there is no telling.
+    A tunnel also looks like this machine; they cannot be distinguished.
     """
     host = urlsplit(url).hostname or ""
     try:

@@ -1,4 +1,4 @@
-"""Jobs: sent to a cluster, followed to their end."""
+"""Jobs: submitted to a cluster and followed to their end."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ STOP_WAIT = "RAY_JOB_STOP_WAIT_TIME_S"
 STOP_SIGNAL = "RAY_JOB_STOP_SIGNAL"
 """Environment variable of a job: the signal that stops it, SIGTERM or SIGINT."""
 
-_REQUEST_S = 60.0  # most silence in one request: an upload may take longer, but not without a byte
-_AGENT_S = 60.0  # most time for a cluster that has just come up to take jobs
+_REQUEST_S = 60.0  # timeout without a byte in one request; an upload may take longer in total
+_AGENT_S = 60.0  # timeout until a cluster that has just started accepts jobs
 _AGAIN_S = 2.0  # between two tries
 _NO_AGENT = "No available agent to submit job"
-_POLL_S = 5.0  # how often a job is asked after while its log is followed
-_SETTLE_S = 30.0  # most time for the last lines to come after a job has ended
-_LOST_S = 120.0  # most time without an answer before a job is lost from sight
+_POLL_S = 5.0  # interval of status requests while the log is followed
+_SETTLE_S = 30.0  # timeout for the last lines after a job has ended
+_LOST_S = 120.0  # timeout without a reply before following a job ends
 _ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
 
 
-class LostSight(GamutError):  # noqa: N818 - reads as what happened
-    """The cluster no longer answers; the job may well go on."""
+class LostSight(GamutError):  # noqa: N818 - named after the event
+    """The cluster no longer responds; the job may still be running."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be run on a cluster.
+    """A job for a cluster.
 
     Attributes:
         entrypoint: the command line, for a shell, in the working directory.
         package: the working directory.
         env: environment variables of the driver and of every actor.
-        needs: resources that are kept for the driver, by Ray's names: ``CPU``, ``GPU``,
+        needs: resources that are reserved for the driver, by Ray's names: ``CPU``, ``GPU``,
             ``memory`` in bytes, or custom ones.
-        name: what the job is called, unique on its cluster.
+        name: name of the job, unique on its cluster.
     """
 
     entrypoint: str
@@ -63,8 +63,7 @@ class Job:
     def runtime_env(self) -> dict[str, Any]:
         """Returns the runtime environment.
 
-        It names no more than it must: a key that a program gives to ``ray.init`` once more makes
-        Ray refuse the program.
+        It is minimal: Ray refuses a program that passes one of its keys to ``ray.init`` again.
         """
         out: dict[str, Any] = {"working_dir": str(self.package.folder), "env_vars": dict(self.env)}
         if self.package.excludes:
@@ -73,7 +72,7 @@ class Job:
 
 
 def connect(dashboard: Dashboard) -> Any:
-    """Returns Ray's client of a dashboard that has answered.
+    """Returns Ray's client of a dashboard.
 
     Raises:
         ConfigError: it does not take jobs.
@@ -83,21 +82,21 @@ def connect(dashboard: Dashboard) -> Any:
 
     headers = {}
     if dashboard.token is not None:
-        # Said here and not left to Ray's mode, which is that of the cluster we may have started.
+        # Set here: Ray's own mode may be that of a cluster that this process started.
         headers["Authorization"] = f"Bearer {dashboard.token.value}"
     try:
-        with _without(API_SERVER, ADDRESS):  # either would win over the address that is given
+        with _without(API_SERVER, ADDRESS):  # either would override the given address
             client = JobSubmissionClient(dashboard.url, headers=headers)
     except (ConnectionError, RuntimeError) as error:
         raise ConfigError(f"{dashboard.url} takes no jobs: {error}") from error
     plain = client._do_request
 
     def request(method: str, endpoint: str, **more: Any) -> Any:
-        # Ray's requests have no deadline, and an unplugged cable would hold us for ever.
+        # Ray's requests have no timeout, and an unplugged cable would block forever.
         try:
             return plain(method, endpoint, timeout=_REQUEST_S, **more)
         except AuthenticationError as error:
-            raise ConnectionError("it no longer takes the token") from error
+            raise ConnectionError("it no longer accepts the token") from error
 
     client._do_request = request
     return client
@@ -117,7 +116,7 @@ def read_machines(client: Any) -> list[Node]:
 
 
 def send(client: Any, job: Job) -> None:
-    """Sends a job, to a cluster that has just come up as soon as it takes any.
+    """Submits a job; waits for a cluster that has just started to accept it.
 
     Raises:
         ConfigError: the cluster refuses it, or has no machine for its driver, for which Ray would
@@ -142,7 +141,7 @@ def send(client: Any, job: Job) -> None:
                 client.submit_job(entrypoint=job.entrypoint, **asked)
                 return
         except (OSError, RuntimeError, ValueError) as error:
-            # Ray says so before it has looked at the job: no node's own agent is up yet.
+            # Ray says so before it has checked the job: no node's agent is running yet.
             if _NO_AGENT in str(error) and time.monotonic() < end:
                 threading.Event().wait(_AGAIN_S)
                 continue
@@ -158,21 +157,21 @@ def follow(client: Any, name: str, write: Callable[[str], object]) -> Any:
     Args:
         client: of ``connect``.
         name: of the job.
-        write: takes the text of the log as it comes.
+        write: called with the text of the log as it arrives.
 
     Returns:
         Ray's details of the job, which has ended.
 
     Raises:
         LostSight: the cluster did not answer for two minutes.
-        KeyboardInterrupt: of the user; the job goes on.
+        KeyboardInterrupt: by the user; the job continues.
     """
     with _quiet():
         return asyncio.run(_Follower(client, name, write).run())
 
 
 class _Follower:
-    """Follows one job, also over a connection that breaks."""
+    """Follows one job, also if the connection breaks."""
 
     def __init__(self, client: Any, name: str, write: Callable[[str], object]) -> None:
         self._client, self._name, self._write = client, name, write
@@ -192,10 +191,10 @@ class _Follower:
                 return info
 
     async def _tail(self) -> None:
-        """Writes the log from where we are until the connection ends, however it does."""
+        """Writes the log from the current position until the connection ends."""
         import aiohttp  # noqa: PLC0415 - comes with Ray, and takes its time
 
-        seen = 0  # a log is always told from its beginning
+        seen = 0  # a log is always sent from its beginning
         with contextlib.suppress(RuntimeError, OSError, aiohttp.ClientError):
             async for text in self._client.tail_job_logs(self._name):
                 new = text[max(0, self._shown - seen) :]
@@ -219,13 +218,13 @@ class _Follower:
                 if broken:
                     await asyncio.sleep(_POLL_S)
                     return None
-                await asyncio.sleep(0.2)  # the state follows the end of the log by a moment
+                await asyncio.sleep(0.2)  # the state changes shortly after the end of the log
 
     async def _ask(self) -> Any:
-        """Returns what the cluster says of the job; None if it does not answer.
+        """Returns the cluster's details of the job; None if it does not respond.
 
         Raises:
-            LostSight: it has not for long.
+            LostSight: it has not responded for too long.
         """
         try:
             info = await asyncio.to_thread(self._client.get_job_info, self._name)
@@ -234,7 +233,7 @@ class _Follower:
             if silent > _LOST_S:
                 raise LostSight(
                     f"the cluster has not answered for {silent:.0f} s ({error}); job {self._name} "
-                    f"may well go on"
+                    f"may still be running"
                 ) from error
             return None
         self._heard = time.monotonic()
@@ -244,8 +243,8 @@ class _Follower:
 def exit_status(info: Any, env: Mapping[str, str] | None = None) -> int:
     """Returns the exit status of a job's driver.
 
-    That of a driver that died of a signal is 128 and its number, as in a shell. Ray keeps none of a
-    job that was stopped: it counts as ended by the signal that stops it.
+    For a driver that was ended by a signal it is 128 plus its number, as in a shell. Ray stores
+    none for a job that was stopped: it counts as ended by the stop signal.
 
     Args:
         info: Ray's details of a job that has ended.
@@ -262,7 +261,7 @@ def exit_status(info: Any, env: Mapping[str, str] | None = None) -> int:
 
 @contextlib.contextmanager
 def _without(*names: str) -> Iterator[None]:
-    """Takes variables out of the environment for a while."""
+    """Temporarily removes variables from the environment."""
     kept = {name: os.environ.pop(name) for name in names if name in os.environ}
     try:
         yield
@@ -272,7 +271,7 @@ def _without(*names: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps Ray from saying what we have said already, in more words."""
+    """Suppresses messages of Ray that repeat ours."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

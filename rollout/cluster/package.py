@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rollout.configuration.files import write_atomically
 from rollout.errors import ConfigError
+from rollout.files import write_atomically
 
 LIMIT_BYTES = 100 << 20
 """Size from which the dashboard refuses a working directory (Ray 2.60)."""
@@ -32,7 +32,6 @@ PATTERNS = (
     ".pytest_cache",
     ".ruff_cache",
     ".hypothesis",
-    ".import_linter_cache",
     "*.egg-info",
     "*.mp4",
     "*.ckpt",
@@ -142,7 +141,7 @@ def _require_ending(path: Path, places: dict[Path, tuple[int, int]]) -> None:
     """
     why = ""
     if path.is_fifo() or path.is_char_device() or path.is_block_device():
-        why = "is a pipe or a device, which Ray would read for ever"
+        why = "is a pipe or a device, which Ray would read forever"
     elif path.is_dir():
         at = path.stat()
         places[path] = (at.st_dev, at.st_ino)

@@ -20,7 +20,7 @@ _OWN = ("CPU", "GPU", "memory", "object_store_memory")  # names that Ray gives a
 
 @dataclass(frozen=True)
 class Node:
-    """What a machine of a cluster has in all, whoever uses it now.
+    """The total resources of a machine of a cluster, used or not.
 
     Attributes:
         name: of the machine.
@@ -59,7 +59,7 @@ def actor_options(
 
     GPUs and custom resources are asked for in full. So are processors and memory, as long as all
     actors fit; more actors than fit share them in equal parts, since Ray would let those that are
-    too many wait for ever. Where machines can be added, nothing is shared: Ray adds them.
+    too many wait forever. Where machines can be added, nothing is shared: Ray adds them.
 
     Args:
         needs: of the bridge. Memory, GPUs and custom resources are those of one instance;
@@ -149,7 +149,7 @@ def require_resources(
 def require_bundles(
     bundles: Sequence[Mapping[str, float]], *, nodes: Sequence[Node] | None = None, what: str
 ) -> None:
-    """Checks that a cluster has room for a placement group, for which Ray would wait for ever.
+    """Checks that a cluster has room for a placement group, for which Ray would wait forever.
 
     Args:
         bundles: that must have room at once, each on one machine, by Ray's names.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from rollout.cli import DONE, ENDED_SHORT, WRONG_INPUT, Stop, Stopped
+from rollout.cli import DONE, ENDED_SHORT, WRONG_INPUT
 from rollout.cluster.addresses import ADDRESS, Dashboard, dashboard_url, is_this_machine
 from rollout.cluster.addresses import require_dashboard as require
 from rollout.cluster.jobs import STOP_WAIT, Job, LostSight, connect, exit_status, follow, send
@@ -27,7 +27,8 @@ from rollout.cluster.package import (
 )
 from rollout.cluster.tokens import MODE, TOKEN, TOKEN_PATH
 from rollout.errors import ConfigError, InputError, nearest
-from rollout.run_directory import RUNS_DIR
+from rollout.observe.run_files import RUNS_DIR
+from rollout.signals import Stop, Stopped
 
 _GRACE_S = 60  # from SIGTERM to SIGKILL: long enough to write a checkpoint
 _SHOWN = 10  # paths that are listed
@@ -288,7 +289,7 @@ def _followed(client: object, dashboard: Dashboard, order: Order) -> int:
     except LostSight as error:
         return _end(ENDED_SHORT, f"ended short: {error}; {_commands(dashboard, job.name)}")
     except KeyboardInterrupt as error:
-        text = f"no longer followed: the job goes on; {_commands(dashboard, job.name)}"
+        text = f"no longer followed: the job continues; {_commands(dashboard, job.name)}"
         return _end(_interrupted(error), text)
     status = exit_status(info, job.env)
     # Of a driver that ran, the log has said why; of one that never did, only Ray knows.

@@ -7,7 +7,6 @@ seconds. Here the mode is always said.
 
 from __future__ import annotations
 
-import atexit
 import importlib
 import os
 import secrets
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from rollout.errors import ConfigError, nearest
-from rollout.host.processes import owned_workdir, remove_workdir
 
 MODE = "RAY_AUTH_MODE"
 """Environment variable: ``token`` or ``disabled``."""
@@ -104,17 +102,15 @@ def find_token() -> Token | None:
     return Token(value, str(home)) if value else None
 
 
-def write_own_token() -> Path:
-    """Returns a new file with a new token, which goes away with this process.
+def write_own_token(folder: Path) -> Path:
+    """Returns a new file with a new token in a folder.
 
     Only this user can read it. Ray would have written one into the home folder, for all to read,
     and left it there to change how later clusters start.
     """
-    folder = owned_workdir("gamut-ray-")  # mode 0700
     path = folder / "token"
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
         file.write(secrets.token_hex(32))
-    atexit.register(remove_workdir, folder)
     return path
 
 

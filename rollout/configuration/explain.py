@@ -67,12 +67,14 @@ def plugins_named(model: type[BaseModel], data: object) -> dict[str, str]:
     """Returns the plug-ins that raw data names, by dotted key; whether they exist is not asked."""
     named = {}
     for key, _, annotation in _keys(model, ""):
-        if _section(annotation) is None:
+        plugin = _section(annotation)
+        if plugin is None:
             continue
         given: Any = data
         for part in key.split("."):
             given = given.get(part) if isinstance(given, Mapping) else None
-        name = given.get("name") if isinstance(given, Mapping) else given
+        default = plugin.model_fields["name"].default
+        name = given.get("name", default) if isinstance(given, Mapping) else given
         if isinstance(name, str):
             named[key] = name
     return named

@@ -27,12 +27,23 @@ class InferenceConfig(Section):
     gpus: float = key(0.0, "GPUs of each; a fraction of one may be shared.", unit="GPUs", ge=0)
     deadline_s: float = key(
         300.0,
-        "Deadline for a decision, from whichever actor; a request is asked again elsewhere, and an "
-        "actor that hangs restarted, after half of it.",
+        "Deadline for a decision by any actor; after half of it, the request goes to another actor "
+        "and one that hangs is replaced.",
         unit="s",
         gt=0,
     )
-    restarts: int = key(5, "How often each may be restarted.", unit="restarts", gt=0)
+    restarts: int = key(
+        5,
+        "Failures of one inference actor within host.restart_window_s after which it is replaced; "
+        "one more gives it up.",
+        unit="restarts",
+        ge=0,
+    )
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds one actor may take: half the deadline, so that there is time for another."""
+        return self.deadline_s / 2
 
     @field_validator("gpus")
     @classmethod

@@ -11,9 +11,9 @@ from pydantic import BaseModel, ValidationError
 from rollout.configuration import document
 from rollout.configuration.document import Document
 from rollout.configuration.explain import valid_keys
-from rollout.configuration.files import write_atomically
 from rollout.configuration.problems import Problem, explain, problems_of
 from rollout.errors import ConfigError
+from rollout.files import write_atomically
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -11,9 +11,9 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, is_typeddict
+from typing import Annotated, Any, is_typeddict
 
-from pydantic import BaseModel, ConfigDict, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic_core import PydanticSerializationError
 
@@ -130,9 +130,12 @@ def options_of(group: Group, name: str) -> dict[str, Option]:
         default: Any = field.default
         if field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
+        annotation, bounds = hints[field.name], field.metadata.get("bounds")
+        if bounds:
+            annotation = Annotated[annotation, Field(allow_inf_nan=False, **bounds)]
         options[field.name] = Option(
             field.name,
-            hints[field.name],
+            annotation,
             default,
             str(field.metadata.get("doc", "")),
             str(field.metadata.get("unit", "")),
@@ -169,10 +172,10 @@ def check_options(
 
 
 def build_plugin(group: Group, name: str, options: Mapping[str, object]) -> Any:
-    """Returns a plug-in with these options: a bridge, or the recipe of a policy or an evaluator.
+    """Returns a plug-in with these options.
 
     Args:
-        group: ``"bridges"``, ``"policies"`` or ``"evaluators"``.
+        group: the kind of the plug-in.
         name: the name its distribution registered it under.
         options: values of its fields; the others keep their defaults.
 

@@ -98,6 +98,14 @@ def listed(valid: Sequence[str]) -> str:
     return f"Valid: {shown}{f' and {more} more' if more > 0 else ''}."
 
 
+def wrong_in(error: ValidationError) -> str:
+    """Returns the first thing that pydantic found wrong with a file that people do not write."""
+    first = error.errors(include_url=False)[0]
+    if first["type"] == "json_invalid":
+        return str(first["msg"])
+    return f"{dotted(first['loc'])}: {first['msg']}, got {got(first['input'])}"
+
+
 def problems_of(error: ValidationError, data: object) -> list[Problem]:
     """Returns what pydantic found wrong with ``data``, one problem for each place.
 

@@ -1,4 +1,4 @@
-"""The parts that configurations are made of; every class of the program is given only its own."""
+"""Sections of the configurations; every class of the program is given only its own section."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from rollout.api import Deadlines, Resources, Splits, StateSet, StateSpace
+from rollout.api import Splits, StateSet, StateSpace
 from rollout.api.chosen import choose
 from rollout.api.prefix import PREFIX, take_prefix
 from rollout.api.sets import TRAIN
@@ -35,8 +35,14 @@ def key(default: Any, doc: str, *, unit: str = "", **constraints: Any) -> Any:
 
 
 class Section(BaseModel):
-    """A group of keys: frozen, strict, and closed to keys it does not know."""
+    """A group of keys: frozen, strict, without unknown keys.
 
+    Attributes:
+        renamed: old names of keys, each with the full dotted name of the key that replaced it:
+            ``{"boots": "host.concurrent_launches"}``. An old name is an error that gives the new.
+    """
+
+    renamed: ClassVar[Mapping[str, str]] = {}
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
@@ -46,12 +52,21 @@ class Section(BaseModel):
         ser_json_inf_nan="constants",
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _current_names(cls, data: Any) -> Any:
+        given = cls.renamed.keys() & (data if isinstance(data, Mapping) else {})
+        old = [Problem((k,), f"was renamed to {cls.renamed[k]}") for k in sorted(given)]
+        if old:
+            raise _located(old)
+        return data
+
 
 class PluginConfig(Section):
-    """The choice of a plug-in by name, and its options, which lie beside the name.
+    """The name of a plug-in, with its options as keys next to the name.
 
-    Once made, it holds every option with its default spelled out. The name alone may be written
-    for the whole: ``bridge: crafter``.
+    Once created, it contains every option, including defaults. A plug-in without options may be
+    written as its name alone: ``bridge: crafter``.
     """
 
     model_config = ConfigDict(extra="allow", allow_inf_nan=True, ser_json_inf_nan="constants")
@@ -74,9 +89,10 @@ class PluginConfig(Section):
         if isinstance(data, PluginConfig):
             return data
         data = {"name": data} if isinstance(data, str) else data
-        if not isinstance(data, Mapping) or not isinstance(data.get("name"), str):
+        default = cls.model_fields["name"].default
+        name = data.get("name", default) if isinstance(data, Mapping) else None
+        if not isinstance(name, str):
             return data  # pydantic says what is wrong with it
-        name = data["name"]
         given = {k: v for k, v in data.items() if k != "name"}
         problems: list[Problem] = []
         try:
@@ -94,7 +110,7 @@ class PluginConfig(Section):
 
 
 def _located(problems: Sequence[Problem]) -> PydanticCustomError:
-    """An error that carries its own places; ``problems_of`` takes them out again."""
+    """An error with its own locations, which ``problems_of`` extracts."""
     text = "; ".join(map(str, problems)).replace("{", "{{").replace("}", "}}")
     return PydanticCustomError("plugin", text, {"problems": list(problems)})
 
@@ -106,7 +122,7 @@ class BridgeConfig(PluginConfig):
 
 
 class PolicyConfig(PluginConfig):
-    """Who chooses the actions, and its options."""
+    """The policy and its options."""
 
     group: ClassVar[Group] = "policies"
 
@@ -172,18 +188,18 @@ class StateSetConfig(Section):
     size: int | None = key(None, "Number of states; null for the whole part.", unit="states", gt=0)
     subset: Literal["random", "prefix"] = key(
         "random",
-        "How the training states are drawn: random nested sets, or from the first values of every "
-        "factor, as MCU's experiment does.",
+        "How the training states are sampled: random nested sets, or from the first values of "
+        "every factor, as in MCU's experiment.",
     )
     prefix: dict[str, Annotated[int, Field(gt=0)]] = key(
         dict,
-        "With subset=prefix: how many values some factors keep; the others grow with size.",
+        "With subset=prefix: fixed numbers of values for some factors; the others grow with size.",
         unit="values",
     )
     states: tuple[int, ...] | None = key(
         None, "Exactly the states with these indices, instead of a part.", strict=False
     )
-    seed: int = key(0, "Chooses which states fall into which part.", ge=0)
+    seed: int = key(0, "Seed that assigns the states to parts.", ge=0)
     validation: float = key(
         0.1, "Size of the validation part: a fraction below 1, or a number.", unit="states", ge=0
     )
@@ -191,14 +207,16 @@ class StateSetConfig(Section):
         0.1, "Size of the test part: a fraction below 1, or a number.", unit="states", ge=0
     )
     hold_out: dict[str, Values] = key(
-        dict, "Values kept for extrapolation, by factor: a list or {range: [first, end]}."
+        dict, "Values reserved for extrapolation, by factor: a list or {range: [first, end]}."
     )
     only: dict[str, Values] = key(
         dict,
-        "The only values that factors may take, by factor, in training and testing alike: a list "
-        "or {range: [first, end]}.",
+        "The only values of a factor, by factor, for training and testing: a list or "
+        "{range: [first, end]}.",
     )
-    order: int = key(0, "Another order of the same part, e.g. one for each training seed.", ge=0)
+    order: int = key(
+        0, "Selects a different order of the same part, e.g. one for each training seed.", ge=0
+    )
 
     def splits(self, space: StateSpace) -> Splits:
         """Returns how the states of a space are divided.
@@ -221,179 +239,88 @@ class StateSetConfig(Section):
             return self.splits(space).take(self.split, self.size, order=self.order)
         if self.size not in (None, len(self.states)):
             raise StateError(
-                f"state_set: {len(self.states)} states are listed and size is {self.size}; drop one"
+                f"state_set: {len(self.states)} states are listed but size is "
+                f"{self.size}; remove one"
             )
         return choose(self.splits(space), self.states)
 
     def _take_prefix(self, space: StateSpace) -> StateSet:
         if self.subset != PREFIX:
             raise StateError(
-                f"state_set.prefix is given and state_set.subset is {self.subset}; set "
-                f"state_set.subset={PREFIX}, or drop state_set.prefix"
+                f"state_set.prefix is given but state_set.subset is {self.subset}; set "
+                f"state_set.subset={PREFIX}, or remove state_set.prefix"
             )
         if self.split != TRAIN or self.states is not None:
             other = "state_set.states" if self.states is not None else f"split={self.split}"
             raise StateError(
-                f"state_set.subset={PREFIX} draws training states, and {other} is given; the "
-                f"other parts are what they are without it: drop one of the two"
+                f"state_set.subset={PREFIX} samples training states, but {other} is given; "
+                f"other parts do not depend on the subset: remove one of the two"
             )
         if self.size is None:
             raise StateError(
-                f"state_set.subset={PREFIX} needs state_set.size: it decides how many values "
-                f"each factor keeps"
+                f"state_set.subset={PREFIX} needs state_set.size, which determines how many "
+                f"values each factor keeps"
             )
         return take_prefix(self.splits(space), self.size, self.prefix, order=self.order)
 
 
 class FragmentConfig(Section):
-    """When an actor hands on what it has played."""
+    """When an actor sends what it has played."""
 
-    steps: int = key(64, "Steps in a fragment.", unit="steps", gt=0)
+    steps: int = key(64, "Steps in a fragment.", unit="steps", gt=0, le=1_000_000)
     seconds: float | None = key(
-        None, "Longest time a fragment may take; null for no such limit.", unit="s", gt=0
+        None, "Maximum duration of a fragment; null for no limit.", unit="s", gt=0
     )
-
-
-class HostConfig(Section):
-    """How games are kept alive; see docs/reliability.md."""
-
-    isolation: Literal["auto", "in_process", "subprocess"] = key(
-        "auto", "Where a game runs: beside the policy, or in a process of its own; auto asks it."
-    )
-    restarts: int = key(
-        5,
-        "Failures within restart_window_s that each game may have made good, and each actor in "
-        "the whole run.",
-        unit="restarts",
-        gt=0,
-    )
-    restart_window_s: float | None = key(
-        3600.0, "Time after which a failure of a game is forgotten; null never forgets.", gt=0
-    )
-    backoff_s: float = key(
-        0.1, "Pause before the second restart in a row, doubled for each one more.", unit="s", ge=0
-    )
-    quarantine_s: float | None = key(
-        300.0,
-        "Rest of a game that used up its restarts, while others play; null gives it up.",
-        unit="s",
-        gt=0,
-    )
-    machine_failures: int | None = key(
-        3,
-        "Actors that may fail on one machine of a cluster within restart_window_s; after that it "
-        "gets no new ones for quarantine_s, while others fail less. null for any number.",
-        gt=0,
-    )
-    recycle_episodes: int | None = key(
-        None, "Finished episodes after which a game is restarted as planned; null never.", gt=0
-    )
-    recycle_minutes: float | None = key(
-        None, "Age at which it is, between two episodes; null never.", unit="minutes", gt=0
-    )
-    memory_mb: float | None = key(
-        None,
-        "Resident memory of a game's processes at which it is killed; from nine tenths of it on it "
-        "is restarted between two episodes. null for no cap.",
-        unit="MB",
-        gt=0,
-    )
-    spares: int = key(
-        0, "Games each actor keeps launched to take the place of one that fails.", ge=0
-    )
-    boots: int | None = key(
-        None, "Games that may come up at once on one machine; null for any number.", gt=0
-    )
-    resources: dict[str, Annotated[float, Field(ge=0)]] = key(
-        dict,
-        "What each game needs of its machine, where that is not what its bridge says: cpus, "
-        "memory_mb, gpus, and Ray's own resources by name, e.g. {gamut_game: 1}.",
-    )
-    retries: int = key(2, "Times a lost episode is tried again.", unit="attempts", ge=0)
-    start_s: float | None = key(
-        None, "Deadline for a game to come up; null for the bridge's own.", unit="s", gt=0
-    )
-    reset_s: float | None = key(
-        None, "Deadline for a reset; null for the bridge's own.", unit="s", gt=0
-    )
-    step_s: float | None = key(
-        None, "Deadline for a step; null for the bridge's own.", unit="s", gt=0
-    )
-    close_s: float | None = key(
-        None, "Deadline for a game to end; null for the bridge's own.", unit="s", gt=0
-    )
-    policy_s: float = key(
-        300.0,
-        "Deadline for a policy to decide; an actor whose policy takes longer is replaced.",
-        unit="s",
-        gt=0,
-    )
-    max_in_flight: int = key(
-        2, "Fragments an actor may have under way at once.", unit="fragments", gt=0
-    )
-
-    def needs(self, own: Resources) -> Resources:
-        """Returns what a bridge's games need, with what is given here in its place."""
-        given = dict(self.resources)
-        return Resources(
-            cpus=given.pop("cpus", own.cpus),
-            memory_mb=int(given.pop("memory_mb", own.memory_mb)),
-            gpus=given.pop("gpus", own.gpus),
-            custom={**own.custom, **given},
-        )
-
-    def deadlines(self, own: Deadlines) -> Deadlines:
-        """Returns the deadlines of a bridge, with those given here in their place."""
-        return Deadlines(
-            own.start_s if self.start_s is None else self.start_s,
-            own.reset_s if self.reset_s is None else self.reset_s,
-            own.step_s if self.step_s is None else self.step_s,
-            own.close_s if self.close_s is None else self.close_s,
-        )
 
 
 class RayConfig(Section):
     """Which Ray cluster."""
 
     address: str | None = key(
-        None, "Address of a running cluster; null starts one here, or joins the job's own."
+        None,
+        "Address of a running cluster; null starts a local Ray, or joins the job's cluster.",
     )
 
 
 class RecordingConfig(Section):
-    """What is kept on the disk, and how."""
+    """What is recorded on disk, and how."""
 
     enabled: bool = key(True, "Whether to write a dataset.")
     codec: Literal["auto", "raw", "png", "webp", "jpeg"] = key(
-        "auto", "Codec of image columns; jpeg loses detail; auto is lossless and goes by size."
+        "auto",
+        "Codec of image columns; jpeg is lossy; auto selects a lossless codec by image size.",
     )
     codecs: dict[str, Literal["auto", "raw", "png", "webp", "jpeg"]] = key(
-        dict, "Codec of single columns, by observation key."
+        dict, "Codecs of individual columns, by observation key."
     )
-    quality: int = key(95, "Quality of jpeg, from 1 to 100.", ge=1, le=100)
-    details: bool = key(True, "Whether to keep what has no fixed shape: text, structured state.")
+    quality: int = key(95, "JPEG quality, from 1 to 100.", ge=1, le=100)
+    details: bool = key(
+        True, "Whether to record data without a fixed shape: text, structured state."
+    )
     shard_mb: int = key(256, "Size at which a shard is closed.", unit="MB", gt=0)
     fsync: Literal["never", "episode", "shard"] = key(
-        "shard", "When to force data to the disk: never by us, after an episode, or after a shard."
+        "shard", "When to call fsync: never, after every episode, or after every shard."
     )
 
 
 class WandbConfig(Section):
-    """Mirroring of the metrics to Weights & Biases; metrics.jsonl stays the truth."""
+    """Mirroring of the metrics to Weights & Biases; metrics.jsonl is authoritative."""
 
     mode: Literal["auto", "online", "offline", "disabled"] = key(
         "auto",
-        "auto is online with an API key and offline without (send it later by `wandb sync`).",
+        "auto is online with an API key and offline without (upload later with `wandb sync`).",
     )
     project: str = key("gamut", "Project.")
-    entity: str | None = key(None, "User or team; null for the key's own.")
-    group: str | None = key(None, "Runs that belong together, e.g. one experiment.")
-    name: str | None = key(None, "Name shown for the run; null for that of the run directory.")
+    entity: str | None = key(None, "User or team; null for the owner of the API key.")
+    group: str | None = key(None, "Group of related runs, e.g. one sweep.")
+    name: str | None = key(None, "Display name of the run; null for the name of the run directory.")
     tags: tuple[str, ...] = key((), "Labels.", strict=False)
 
 
 class LogConfig(Section):
-    """What is said while it runs."""
+    """Log output."""
 
-    level: Literal["debug", "info", "warning", "error"] = key("info", "Least level that is shown.")
-    every_s: float = key(10.0, "Time between lines of progress.", unit="s", gt=0)
+    level: Literal["debug", "info", "warning", "error"] = key(
+        "info", "Minimum level of log messages."
+    )
+    every_s: float = key(10.0, "Interval between progress lines.", unit="s", gt=0)

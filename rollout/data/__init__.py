@@ -1,13 +1,13 @@
-"""The trajectory store: what agents did, as Arrow datasets that open without our code.
+"""The trajectory store: episodes as Arrow datasets that can be read without Gamut.
 
 A dataset is a directory of Parquet shards with one row per step (``layout`` draws it).
-``describe_dataset`` says what will be recorded, ``DatasetWriter`` records fragments into it and
-survives being killed at any moment, ``Dataset`` reads episodes and windows, also while it is
-being written, ``doctor`` finds damage and ``repair`` keeps all that is whole.
+``describe_dataset`` describes what will be recorded, ``DatasetWriter`` records fragments and can be
+killed at any moment without losing them, ``Dataset`` reads episodes and windows, also while they
+are being written, ``doctor`` finds damage and ``repair`` keeps everything that is intact.
 
 *Journal*: the open shard, an Arrow stream. *Roll*: a journal becomes a Parquet shard. *Adopt*: a
-writer rolls the journals a crash left. *Unfinished* episodes have steps and no end, *lost* ones
-were lost by our machinery, *damaged* ones miss steps: none of the three is ever a result.
+writer rolls the journals a crash left. *Unfinished* episodes have steps but no end, *lost* ones
+were lost to a failure of the infrastructure, *damaged* ones miss steps: none of these is a result.
 """
 
 from rollout.data.codec import Codec, parse_codec

@@ -1,4 +1,4 @@
-"""numpy arrays <-> Arrow arrays: how one value of a column is stored.
+"""numpy arrays <-> Arrow arrays: the encoding of the values of a column.
 
 ========== ============================================== ===============================
 codec      values                                         stored as
@@ -92,24 +92,24 @@ def choose_codec(
         dtype: numpy dtype name.
         shape: shape of one value.
         default: codec for images; other columns do without it.
-        own: codec asked for this very column, which must fit; None if none was.
+        own: codec configured for this column, which must fit; None if there is none.
 
     Raises:
         DatasetError: ``own`` cannot carry such values, or no codec can.
     """
     wanted, fallback = parse_codec(own or default), _numeric_codec(name, dtype, shape)
     if wanted.name not in (*_CHANNELS, "raw"):
-        raise DatasetError(f"column {name!r}: codec {wanted} cannot be asked for; valid: {VALID}")
+        raise DatasetError(f"column {name!r}: codec {wanted} is not available; valid: {VALID}")
     valid = _image_codecs(dtype, shape)
-    # The default is for images it can carry: a frame stack of 4 stays raw under jpeg, and so
-    # does a map of a few cells, whose image file would be mostly header.
+    # The default applies to images it can encode: a frame stack of 4 remains raw under jpeg, and
+    # so does a map of a few cells, whose image file would be mostly header.
     if wanted.name in valid and (own or math.prod(shape) > LONGEST_LIST):
         return wanted
     if wanted.name == "raw" or own is None:
         return fallback
     also = ", ".join(valid) or "none of the image codecs"
     raise DatasetError(
-        f"column {name!r} holds {dtype}{list(shape)}, which codec {wanted} cannot carry; "
+        f"column {name!r} holds {dtype}{list(shape)}, which codec {wanted} cannot store; "
         f"valid: raw, {also}"
     )
 
@@ -184,19 +184,19 @@ def _encode_image(codec: Codec, image: Array) -> bytes:
 
 
 def _swap_red_and_blue(image: Array) -> Array:
-    """RGB to the BGR that OpenCV reads and writes, or back; other images as they are."""
+    """Converts RGB to OpenCV's BGR, or back; other images are returned unchanged."""
     if image.ndim == 3 and image.shape[2] >= 3:
         order = (2, 1, 0, 3)[: image.shape[2]]
         return np.ascontiguousarray(image[:, :, order])
     return image
 
 
-def _encode_json(value: Any) -> str | None:
+def _encode_json(value: Any) -> bytes | None:
     if value is None:
         return None
     try:
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-    except (TypeError, ValueError) as error:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
         raise DatasetError(
             f"details must be JSON-able: {error}; give numbers, text, lists and mappings"
         ) from error
@@ -264,4 +264,4 @@ def _decode_json(text: str | None) -> Any:
     try:
         return None if text is None else json.loads(text)
     except ValueError as error:
-        raise DatasetError(f"details are no JSON: {error}") from error
+        raise DatasetError(f"details are not valid JSON: {error}") from error

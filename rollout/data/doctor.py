@@ -1,4 +1,4 @@
-"""``doctor``: reads a whole dataset and says everything that is wrong with it. Changes nothing."""
+"""``doctor``: reads a whole dataset and reports everything that is wrong. Changes nothing."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Report:
     Attributes:
         path: the dataset.
         findings: everything that is wrong.
-        writer: who is writing it right now, None if nobody is.
+        writer: the process that is writing it right now, or None.
         shards: data shards that were read.
         steps: steps that can be read, in shards.
-        episodes: episodes that are whole and ended, lost ones included.
+        episodes: complete episodes that ended, lost ones included.
     """
 
     path: Path
@@ -47,9 +47,9 @@ class Report:
 
 
 def doctor(path: Path | str) -> Report:
-    """Returns everything that is wrong with a dataset, having read all of it.
+    """Reads a whole dataset and returns everything that is wrong with it.
 
-    Works beside a live writer, whose journal is then no finding.
+    A live writer is allowed; its journal is not a finding then.
 
     Raises:
         DatasetError: there is no dataset.
@@ -59,7 +59,7 @@ def doctor(path: Path | str) -> Report:
 
 
 def require_dataset(layout: Layout) -> None:
-    """Checks that a directory holds a dataset, or what is left of one.
+    """Checks that a directory contains a dataset, or the remains of one.
 
     Raises:
         DatasetError: it does not.
@@ -79,11 +79,11 @@ class _Doctor:
         self._seen: set[tuple[int, int]] = set()
         self._damaged: set[tuple[int, int]] = set()
         self._shards = self._steps = self._episodes = 0
-        # Behind a damaged shard an index may rightly name episodes that cannot be found again.
+        # After a damaged shard an index may correctly name episodes that cannot be found.
         self._trusted = True
 
     def report(self) -> Report:
-        # Journals first: one that is gone when we get to it has become a shard in between.
+        # Journals first: one that has disappeared in the meantime has become a shard.
         waiting, data = (self._layout.numbers(folder) for folder in ("journal", "data"))
         manifest = self._manifest()
         if manifest is not None:
@@ -138,7 +138,7 @@ class _Doctor:
         for key in keys:
             if key in self._seen and key not in self._damaged:
                 episode, attempt = key
-                what = f"episode {episode}, attempt {attempt} is there a second time"
+                what = f"episode {episode}, attempt {attempt} exists twice"
                 self._add(self._layout.folders["data"], "error", what)
         self._seen.update(keys)
         self._episodes += table.num_rows
@@ -165,7 +165,7 @@ class _Doctor:
             self._add(path, "warning", what)
 
     def _journal(self, number: int) -> bool:
-        """Looks at a journal; returns False when its writer has rolled it in the meantime."""
+        """Checks a journal; returns False if its writer has rolled it in the meantime."""
         journal, collector = JournalReader(self._layout.journal(number)), RunCollector(number)
         try:
             for batch in journal.scan(RUN_COLUMNS):

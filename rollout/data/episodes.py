@@ -2,7 +2,7 @@
 
 Runs of the same episode and attempt are put together, over shards, into episodes; those that
 ended are rows of the index, and the rest stay *open*. An episode that misses steps, or has a step
-twice, is not whole: it is never a row of the index, and ``doctor`` names it.
+twice, is damaged: it is never a row of the index, and ``doctor`` names it.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Problem:
     Attributes:
         episode: its number.
         attempt: its attempt.
-        shard: where it shows.
-        row: where it shows.
+        shard: the shard in which it was found.
+        row: the row in which it was found.
         what: what is wrong.
     """
 
@@ -88,7 +88,7 @@ def put_together(
     Args:
         before: episodes left open by the shards before.
         runs: runs of the next rows, in the order of the rows.
-        places: their places, see ``Open``.
+        places: their positions, see ``Open``.
         losses: episodes that were lost among these rows.
 
     Returns:
@@ -123,7 +123,7 @@ def _groups(episode: Array, attempt: Array) -> tuple[NDArray[np.int64], NDArray[
 
 
 def _expected(runs: Runs, group: NDArray[np.int64]) -> tuple[Array, Array]:
-    """The step each run should begin with, and whether its episode had already ended."""
+    """The expected first step of each run, and whether its episode had already ended."""
     follows = np.concatenate([np.zeros(min(len(group), 1), bool), group[1:] == group[:-1]])
     next_step = np.concatenate([[0], runs["first_step"] + runs["length"]])[:-1]
     ended = np.concatenate([[0], runs["end"]])[:-1]
@@ -148,7 +148,7 @@ def _merge(runs: Runs, group: NDArray[np.int64], first: NDArray[np.int64]) -> Ru
 def _problems(
     runs: Runs, group: NDArray[np.int64], places: NDArray[np.int64], place_group: NDArray[np.int64]
 ) -> list[Problem]:
-    """What is wrong with runs that were whole by themselves; the others were named before."""
+    """Problems of runs that are consistent in themselves; the others were reported before."""
     expected, after_end = _expected(runs, group)
     found = []
     for i in np.flatnonzero(runs["whole"] & ((runs["first_step"] != expected) | after_end)):
@@ -161,7 +161,7 @@ def _problems(
         elif step > due:
             what = f"steps {due} to {step - 1} are missing"
         else:
-            what = f"step {step} comes again, where step {due} was due"
+            what = f"step {step} is repeated; expected step {due}"
         episode, attempt, shard, row = (int(n) for n in place[:4])
         found.append(Problem(episode, attempt, shard, row, what))
     return found
@@ -201,7 +201,7 @@ def _table(runs: Runs, phase: Array, reason: Array, places: NDArray[np.int64]) -
 
 
 def _pieces(places: NDArray[np.int64]) -> pa.Array:
-    """Places of sorted episodes as one list per episode, neighbours joined."""
+    """Positions of sorted episodes as one list per episode, adjacent ones merged."""
     kind = INDEX_SCHEMA.field("pieces").type
     group, first = _groups(places[:, 0], places[:, 1])
     if len(group) == 0:
@@ -240,7 +240,7 @@ def _rowless_table(losses: Sequence[LossRecord]) -> pa.Table:
 
 
 def same_index(one: pa.Table, other: pa.Table) -> bool:
-    """Returns whether two indexes hold the same episodes; NaN equals NaN here."""
+    """Returns whether two indexes have the same episodes; NaN equals NaN here."""
     if one.num_rows != other.num_rows:
         return False
     for name in INDEX_SCHEMA.names:

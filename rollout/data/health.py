@@ -1,4 +1,4 @@
-"""The health of one data shard: which of its rows can be read, and what is wrong with it."""
+"""The health of one data shard: its readable rows, and its damage."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Finding:
     """One thing that is wrong with a dataset.
 
     Attributes:
-        file: where, relative to the dataset.
+        file: the file, relative to the dataset.
         severity: ``error`` when recorded data is affected, ``warning`` when it is not.
         what: what is wrong.
         do: what to do about it.
@@ -68,7 +68,7 @@ class Health:
 
     @property
     def whole(self) -> bool:
-        """Whether every row can be read from the file as it is."""
+        """Whether every row can be read from the file."""
         return self.reader is not None and not (
             self.bad_groups or self.bad_rows or any(f.severity == "error" for f in self.findings)
         )
@@ -86,7 +86,7 @@ class Health:
 
 
 def examine(layout: Layout, manifest: Manifest, number: int) -> Health:
-    """Returns the health of a data shard, having read all of it.
+    """Reads a whole data shard and returns its health.
 
     Raises:
         FileNotFoundError: there is no such shard.
@@ -147,7 +147,7 @@ def _try(seal: Seal | None, layout: Layout, manifest: Manifest, number: int) -> 
 
 
 def _undecodable(columns: tuple[Column, ...], rows: pa.Table) -> Iterator[tuple[int, str]]:
-    """Rows that hold a value that is no image, no JSON, or of another shape."""
+    """Rows with a value that is not an image, not JSON, or of another shape."""
     seen: set[int] = set()
     for column in columns:
         if column.codec.name in ("plain", "list") and not column.nullable:
@@ -173,7 +173,7 @@ def _decodes(column: Column, array: pa.Array) -> str | None:
 
 
 def manifest_of_shards(layout: Layout) -> Manifest:
-    """Returns the manifest that travels in the shards and journals.
+    """Returns the manifest stored in the shards and journals.
 
     Raises:
         DatasetError: none of them can be read.

@@ -1,7 +1,7 @@
-"""The open shard: an Arrow IPC stream, one record batch per fragment, lost episodes beside it.
+"""The open shard: an Arrow IPC stream with one record batch per fragment, and lost episodes.
 
-A stream needs no footer: whatever was handed to the operating system before a crash is read
-back, and a batch that was being written is a torn tail that ends the reading.
+A stream needs no footer: everything that was passed to the operating system before a crash can be
+read, and a partially written batch at the end is ignored.
 """
 
 from __future__ import annotations
@@ -18,11 +18,28 @@ import pyarrow as pa
 
 from rollout.data.rows import LossRecord
 from rollout.errors import DatasetError
+from rollout.files import parse_json
 
 LOSSES_KEY = "losses"
+_OF_A_LOSS = {
+    *("episode", "attempt", "state", "state_set", "seed", "task", "policy", "instance", "slot"),
+    *("phase", "reason", "steps", "time"),
+}
 JournalCompression = Literal["lz4", "none"]
-_MESSAGE_MARK = b"\xff\xff\xff\xff"  # every message of a stream begins with it
+_MESSAGE_MARK = b"\xff\xff\xff\xff"  # the beginning of every message of a stream
 _TORN_SLACK = 1 << 20  # bytes; a tail much longer than any batch is damage, not a torn write
+
+
+def parse_losses(text: bytes) -> list[LossRecord]:
+    """Returns the lost episodes that a journal or a shard tells of.
+
+    Raises:
+        ValueError: the text tells of something else; likewise TypeError and AttributeError.
+    """
+    losses: list[LossRecord] = parse_json(text)
+    if not all(loss.keys() >= _OF_A_LOSS for loss in losses):
+        raise ValueError("what a loss must tell is missing")
+    return losses
 
 
 class JournalWriter:
@@ -31,11 +48,11 @@ class JournalWriter:
     Args:
         path: the file; must not exist.
         schema: schema of the batches.
-        compression: ``lz4`` writes some six times fewer bytes of game frames, ``none`` takes
+        compression: ``lz4`` writes about six times fewer bytes of game frames, ``none`` takes
             about half the time of the collecting thread.
 
     Raises:
-        OSError: the disk refused; whatever was appended before is still whole.
+        OSError: writing failed; everything appended before is intact.
     """
 
     def __init__(
@@ -62,10 +79,10 @@ class JournalWriter:
         return self._whole
 
     def append(self, batch: pa.RecordBatch, losses: Sequence[LossRecord]) -> None:
-        """Hands a batch to the operating system.
+        """Passes a batch to the operating system.
 
         Raises:
-            OSError: the disk refused; call ``abandon``.
+            OSError: writing failed; call ``abandon``.
         """
         about = {LOSSES_KEY: json.dumps(list(losses))} if losses else None
         self._stream.write_batch(batch, custom_metadata=about)
@@ -74,7 +91,7 @@ class JournalWriter:
         self.batches += 1
 
     def sync(self) -> None:
-        """Forces everything appended onto the disk."""
+        """Forces everything appended to disk."""
         os.fsync(self._handle)
 
     def close(self) -> None:
@@ -85,7 +102,7 @@ class JournalWriter:
             self._handle = -1
 
     def abandon(self) -> None:
-        """Cuts off a batch that was written in part, and closes the file. Idempotent."""
+        """Removes a partially written batch, and closes the file. Idempotent."""
         if self._handle >= 0:
             self._sink.close()
             os.ftruncate(self._handle, self._whole)
@@ -95,11 +112,11 @@ class JournalWriter:
 
 @dataclass
 class JournalReader:
-    """The whole batches of a journal, which may be growing. Scanned once, when made.
+    """The complete batches of a journal, which may be growing. Scanned once, at creation.
 
     Attributes:
         path: the file.
-        columns: columns that ``scan`` hands out.
+        columns: columns that ``scan`` yields.
         schema: schema of the batches.
         starts: first row of each batch, and the number of rows at the end.
         offsets: where each batch begins in the file.
@@ -133,26 +150,31 @@ class JournalReader:
 
         Raises:
             FileNotFoundError: the journal is gone: it has become a shard.
+            DatasetError: it cannot be opened.
         """
         self.starts, self.offsets, self.losses = [0], [], []
         longest = 0
-        with pa.OSFile(str(self.path), "rb") as source:
+        if self.path.is_dir():
+            self.damaged = True
+            return
+        with self._source() as source:
             self.nbytes, self.whole = source.size(), 0
             try:
                 stream = self._open(source, columns)
                 self.whole = source.tell()
                 while True:
                     batch, about = stream.read_next_batch_with_custom_metadata()
+                    batch.validate(full=True)  # offsets that point elsewhere end the process
                     end = source.tell()
                     self.offsets.append(self.whole)
                     self.starts.append(self.rows + batch.num_rows)
                     if about is not None and LOSSES_KEY.encode() in about:
-                        self.losses += json.loads(about[LOSSES_KEY.encode()])
+                        self.losses += parse_losses(about[LOSSES_KEY.encode()])
                     longest, self.whole = max(longest, end - self.whole), end
                     yield batch
             except StopIteration:
                 pass
-            except (pa.ArrowException, OSError):
+            except (pa.ArrowException, OSError, ValueError, TypeError, AttributeError):
                 # A torn write ends with the file; anything else that cannot be read is damage.
                 self.torn = source.tell() >= self.nbytes
                 source.seek(self.whole)
@@ -170,15 +192,16 @@ class JournalReader:
         """
         first = int(np.searchsorted(self.starts, start, side="right")) - 1
         batches = []
-        with pa.OSFile(str(self.path), "rb") as source:
+        with self._source() as source:
             stream = self._open(source, columns)
             for k in range(first, len(self.offsets)):
                 if self.starts[k] >= stop:
                     break
-                # The stream reads from where the file stands, so batches can be picked.
+                # The stream reads from the position of the file, so batches can be selected.
                 source.seek(self.offsets[k])
                 try:
                     batch = stream.read_next_batch()
+                    batch.validate(full=True)
                 except (StopIteration, pa.ArrowException, OSError) as error:
                     raise DatasetError(f"cannot read batch {k} of {self.path}: {error}") from error
                 low = max(start - self.starts[k], 0)
@@ -189,6 +212,14 @@ class JournalReader:
             if batches
             else wanted.empty_table()
         )
+
+    def _source(self) -> Any:
+        try:
+            return pa.OSFile(str(self.path), "rb")
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise DatasetError(f"cannot read the journal {self.path}: {error}") from error
 
     def _open(self, source: Any, columns: Sequence[str] | None) -> Any:
         if self.schema is None:

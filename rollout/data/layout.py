@@ -1,4 +1,4 @@
-"""Where the files of a dataset lie, how they are put in place, and who may write them.
+"""The files of a dataset: their paths, how they are written atomically, and the writer's lock.
 
 ::
 
@@ -8,36 +8,34 @@
     episodes/shard-000000.parquet   one row per episode that finished in the data shard
     seals/shard-000000.json         digest of the data shard and a copy of its footer
     journal/shard-000007.arrows     the open shard, an Arrow IPC stream
-    quarantine/                     what ``repair`` could not keep
+    quarantine/                     files that ``repair`` could not keep
 
 A journal and the data shard it becomes have the same number and the same rows in the same order,
-so a row is named by (shard number, row) from the moment it is journalled. A file that is being
-written starts with a dot and ends in ``.tmp``; no reader of Parquet folders looks at those.
+so a row is identified by (shard number, row) as soon as it is in the journal. A file that is being
+written starts with a dot and ends in ``.tmp``; readers of Parquet folders ignore such files.
 """
 
 from __future__ import annotations
 
 import fcntl
 import itertools
-import json
 import os
 import re
 import shutil
-import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from rollout.errors import DatasetLockedError, DiskFullError, is_disk_full
+from rollout.files import holder_of, locked
 
 _NUMBERED = re.compile(r"shard-(\d{6,})\.(parquet|json|arrows)")
-_LOCK_WAIT_S = 0.5  # longer than anyone holds the lock just to ask who has it
+_LOCK_WAIT_S = 0.5  # longer than a process holds the lock just to find out who the writer is
 
 
 @contextmanager
 def full_disk_named(path: Path, doing: str) -> Iterator[None]:
-    """Turns "no space" errors of the block into ``DiskFullError``; other errors pass.
+    """Turns "no space" errors of the block into ``DiskFullError``; other errors are not changed.
 
     Raises:
         DiskFullError: names the file and what to do.
@@ -48,8 +46,8 @@ def full_disk_named(path: Path, doing: str) -> Iterator[None]:
         if isinstance(error, DiskFullError) or not is_disk_full(error):
             raise
         raise DiskFullError(
-            f"no room on the disk while {doing} {path}: {error}. Everything recorded before is "
-            f"kept and readable; free some space and open the dataset again to go on"
+            f"no room on disk while {doing} {path}: {error}. Everything recorded before is "
+            f"kept and readable; free some space and open the dataset again to continue"
         ) from error
 
 
@@ -113,11 +111,11 @@ class Layout:
         return sorted(p for f in folders if f.is_dir() for p in f.glob(".*.tmp"))
 
     def set_aside(self, path: Path) -> Path:
-        """Moves a file into ``quarantine/`` under a name that is free, and returns that name."""
+        """Moves a file into ``quarantine/`` under an unused name, and returns that name."""
         return path.rename(self._quarantine_name(path))
 
     def keep_copy(self, path: Path) -> Path:
-        """Puts a file into ``quarantine/`` too, and returns its name there."""
+        """Copies a file into ``quarantine/``, and returns its name there."""
         target = self._quarantine_name(path)
         try:
             os.link(path, target)
@@ -157,74 +155,46 @@ def put_in_place(path: Path, *, fsync: bool = True) -> None:
 
 
 def write_text(path: Path, text: str, *, fsync: bool = True) -> None:
-    """Writes a small file: whole, or not at all."""
+    """Writes a small file atomically."""
     temporary(path).write_text(text, encoding="utf-8")
     put_in_place(path, fsync=fsync)
 
 
-class WriterLock:
-    """The right to write a dataset; given back when released or when the process dies.
+@contextmanager
+def writing(layout: Layout, purpose: str) -> Iterator[None]:
+    """Holds the right to write a dataset; it is given back when the process dies, too.
 
     Args:
         layout: the dataset.
-        purpose: what it is taken for, told to whoever is refused.
+        purpose: why it is locked, shown to other processes that try to write.
 
     Raises:
         DatasetLockedError: another live process has it; the message says which.
     """
-
-    def __init__(self, layout: Layout, purpose: str) -> None:
-        layout.root.mkdir(parents=True, exist_ok=True)
-        self._handle = os.open(layout.lock, os.O_RDWR | os.O_CREAT, 0o644)
-        if not _flock(self._handle, wait_s=_LOCK_WAIT_S):
-            os.close(self._handle)
+    layout.root.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(layout.lock, _LOCK_WAIT_S, purpose))
+        except BlockingIOError as error:
             raise DatasetLockedError(
-                f"dataset {layout.root} is being written by {_holder(layout)}; stop that "
-                f"process, or write to another directory"
-            )
-        who = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, json.dumps(who).encode(), 0)
-
-    def release(self) -> None:
-        """Gives the right back. Idempotent."""
-        if self._handle >= 0:
-            # The file stays: removing it would let two writers lock two files of one name.
-            os.close(self._handle)
-            self._handle = -1
+                f"dataset {layout.root} is being written by {error.strerror}; stop that process, "
+                f"or write to another directory"
+            ) from None
+        yield
 
 
 def writer_of(layout: Layout) -> str | None:
-    """Returns who is writing the dataset right now, None if nobody is."""
+    """Returns the process that is writing the dataset right now, or None."""
     try:
         handle = os.open(layout.lock, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
+        # Shared, which FileLock does not offer: readers that ask do not shut each other out, and
+        # need no permission to write.
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _holder(layout)
+        return holder_of(layout.lock)
     finally:
         os.close(handle)
     return None
-
-
-def _flock(handle: int, *, wait_s: float) -> bool:
-    """Tries to lock, again for a moment: ``writer_of`` holds the lock while it asks."""
-    pause = threading.Event()
-    for _ in range(10):
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pause.wait(wait_s / 10)
-        else:
-            return True
-    return False
-
-
-def _holder(layout: Layout) -> str:
-    try:
-        who = json.loads(layout.lock.read_text(encoding="utf-8"))
-        return f"process {who['pid']} on {who['host']} ({who['purpose']})"
-    except (OSError, ValueError, KeyError, TypeError):
-        return "a process that has not written its name yet"

@@ -1,7 +1,7 @@
-"""``dataset.json``: what a dataset holds and where it came from.
+"""``dataset.json``: the contents of a dataset and their origin.
 
-The same text travels in the metadata of every shard and journal, so a lost ``dataset.json`` can
-be written again from any of them.
+The same text is in the metadata of every shard and journal, so a lost ``dataset.json`` can be
+restored from any of them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from rollout.data.layout import Layout, write_text
 from rollout.data.schema import Column, arrow_schema, data_columns
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import DatasetError, GamutError
+from rollout.files import parse_json
 
 FORMAT = 1
 METADATA_KEY = "gamut"
@@ -31,10 +32,10 @@ _COMPRESSIONS = ("zstd", "lz4", "none")
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a dataset holds. Made by ``describe_dataset``.
+    """The description of a dataset, made by ``describe_dataset``.
 
     Attributes:
-        bridge: name the bridge was asked for by.
+        bridge: configured name of the bridge.
         bridge_version: version of the bridge and the game.
         bridge_options: options of the bridge.
         task: name, goal, difficulty, limits, evaluator and metadata of the task.
@@ -46,15 +47,15 @@ class Manifest:
         extras: what the policy adds, by key.
         policy: name of the policy.
         policy_options: its options.
-        codec: of observations that are images.
-        codecs: of single observations, by key.
-        details: whether what has no fixed shape is kept.
+        codec: codec of image observations.
+        codecs: codecs of individual observations, by key.
+        details: whether data without a fixed shape is recorded.
         compression: of the shards: zstd, lz4 or none.
         code_version: version of the code that made the dataset.
         run: id of the run that made it.
         created: when, ISO 8601, UTC.
         sessions: one entry per writer that opened it: run, time, code and policy.
-        damaged: ``(episode, attempt)`` of episodes that ``repair`` could not save whole.
+        damaged: ``(episode, attempt)`` of episodes that ``repair`` could not keep completely.
     """
 
     bridge: str
@@ -105,7 +106,7 @@ class Manifest:
 
     @cached_property
     def row_bytes(self) -> int:
-        """Bytes of one decoded step, final observations left out."""
+        """Bytes of one decoded step, without final observations."""
         return sum(c.row_bytes for c in self.columns if not c.nullable)
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -123,10 +124,10 @@ class Manifest:
         """Returns the manifest of a text.
 
         Raises:
-            DatasetError: it is no manifest, or one of a newer format.
+            DatasetError: it is not a manifest, or has a newer format.
         """
         try:
-            data = json.loads(text)
+            data = parse_json(text)
             if data.pop("format") != FORMAT:
                 raise DatasetError(f"this code reads datasets of format {FORMAT}; update it")
             data.pop("columns", None)
@@ -134,7 +135,7 @@ class Manifest:
                 data[key] = space_from_json(data[key])
             for key in ("signals", "extras"):
                 data[key] = {k: _column_spec(s) for k, s in data[key].items()}
-            labels = data.get("action_labels", {})  # datasets of 0.1 have none
+            labels = data.get("action_labels", {})  # datasets of version 0.1 have none
             data["action_labels"] = {k: tuple(names) for k, names in labels.items()}
             data["factors"], data["sessions"] = tuple(data["factors"]), tuple(data["sessions"])
             data["damaged"] = tuple((int(e), int(a)) for e, a in data["damaged"])
@@ -142,7 +143,7 @@ class Manifest:
             check_labels(manifest.action_space, manifest.action_labels)
             _ = manifest.schema
         except (ValueError, TypeError, KeyError, AttributeError, GamutError) as error:
-            raise DatasetError(f"no description of a dataset: {error!r}") from error
+            raise DatasetError(f"not a description of a dataset: {error!r}") from error
         return manifest
 
 
@@ -166,15 +167,15 @@ def describe_dataset(
 
     Args:
         spec: the game.
-        task: what is played in it.
-        bridge: name of the bridge as it was asked for; ``spec.name`` when empty.
+        task: the task.
+        bridge: configured name of the bridge; ``spec.name`` when empty.
         bridge_options: its options, JSON-able.
         policy: name of the policy.
         policy_options: its options, JSON-able.
         extras: ``Policy.extras`` of the policy.
         codec: ``raw``, ``png``, ``webp`` or ``jpeg:QUALITY`` for image observations.
         codecs: the same for single observations, by key.
-        details: whether to keep what has no fixed shape, as JSON text.
+        details: whether to record data without a fixed shape, as JSON text.
         compression: of the shards: ``zstd``, ``lz4`` or ``none``.
         code_version: version of the code.
         run: its id.
@@ -209,7 +210,7 @@ def describe_dataset(
 
 
 def _storable(manifest: Manifest) -> Manifest:
-    """Returns the manifest; what cannot be stored is refused before anything is written."""
+    """Returns the manifest; refuses data that cannot be stored before anything is written."""
     _ = manifest.schema
     return manifest
 
@@ -229,7 +230,7 @@ def describe_task(task: Task) -> dict[str, Any]:
 
 
 def differences(expected: Manifest, came: Manifest) -> list[str]:
-    """Returns why rows of ``came`` do not belong into ``expected``: one line per difference."""
+    """Returns why rows of ``came`` do not fit ``expected``: one line per difference."""
     options = ("bridge", "bridge_options")
     pairs: list[tuple[str, Any, Any]] = [
         (k, getattr(expected, k), getattr(came, k)) for k in options
@@ -242,7 +243,7 @@ def differences(expected: Manifest, came: Manifest) -> list[str]:
     old = {c.name: c.short() for c in expected.columns}
     new = {c.name: c.short() for c in came.columns}
     pairs += [(f"column {n}", old.get(n, "none"), new.get(n, "none")) for n in old | new]
-    return [f"{what}: expected {a}, came {b}" for what, a, b in pairs if a != b]
+    return [f"{what}: expected {a}, got {b}" for what, a, b in pairs if a != b]
 
 
 def _state_text(space: StateSpace) -> str:
@@ -260,7 +261,7 @@ def read_manifest(layout: Layout) -> Manifest:
     except FileNotFoundError:
         if any(layout.numbers(folder) for folder in layout.folders):
             raise DatasetError(
-                f"{layout.manifest} is missing but there are shards beside it; "
+                f"{layout.manifest} is missing but there are shards; "
                 f"run: scripts/dataset.py repair {layout.root}"
             ) from None
         raise DatasetError(f"{layout.root} holds no dataset (no dataset.json)") from None

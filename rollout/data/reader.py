@@ -33,7 +33,7 @@ from rollout.errors import DatasetError, UnknownNameError
 
 
 class Dataset:
-    """A dataset directory, as it was when it was opened or last refreshed. Reads only.
+    """A dataset directory at the time when it was opened or last refreshed. Read-only.
 
     Args:
         path: the directory.
@@ -54,7 +54,7 @@ class Dataset:
         return tuple(n for n, c in self._columns.items() if not _is_final(c))
 
     def refresh(self) -> None:
-        """Takes in what was written since.
+        """Includes everything that was written since.
 
         Raises:
             DatasetError: the dataset is damaged.
@@ -70,7 +70,7 @@ class Dataset:
 
     @property
     def counts(self) -> Counts:
-        """How many episodes of each kind there are."""
+        """Number of episodes of each kind."""
         ends = self.index.column("end").to_pylist()
         whole = self._snapshot.open.runs["whole"]
         steps = sum(self.index.column("length").to_pylist()) + int(
@@ -82,7 +82,7 @@ class Dataset:
         )
 
     def finished(self) -> Finished:
-        """Returns which episodes are done, and the highest attempt of every episode."""
+        """Returns which episodes are finished, and the highest attempt of every episode."""
         lost = np.array(self.index.column("end").to_pylist(), object) == "lost"
         episodes, attempts = (self.index.column(n).to_numpy() for n in ("episode", "attempt"))
         done = frozenset(episodes[~lost].tolist())
@@ -114,8 +114,8 @@ class Dataset:
             state_set: whose state was drawn from this set.
             policy: of this policy.
             outcome: with this outcome.
-            end: that ended so; ``"lost"`` implies ``include_lost``.
-            include_lost: whether to return attempts that our machinery lost, which are no result.
+            end: with this end; ``"lost"`` implies ``include_lost``.
+            include_lost: whether to return lost attempts, which are not results.
         """
         table = self.index
         equal = {"episode": episode, "task": task, "state_set": state_set, "policy": policy}
@@ -150,7 +150,7 @@ class Dataset:
     def stream(
         self, ref: EpisodeRef, columns: Sequence[str] | None = None, *, length: int = 256
     ) -> Iterator[Window]:
-        """Yields an episode piece by piece, so that one of any length fits in memory.
+        """Yields an episode in pieces, so that episodes of any length fit in memory.
 
         Args:
             ref: the episode.
@@ -178,8 +178,8 @@ class Dataset:
             columns: names of the columns wanted; all when None.
             episodes: where to take them from, as ``episodes`` returns; all when None.
             stride: steps between possible starts; when None, ``length`` in order and 1 at random.
-            seed: without it, every window in order, once; with it, windows drawn uniformly and
-                without end, every start in every episode being as likely.
+            seed: without it, every window in order, once; with it, an endless uniform sample in
+                which every start in every episode is equally likely.
 
         Raises:
             DatasetError: no episode is long enough to draw from, or the steps are damaged.
@@ -200,7 +200,7 @@ class Dataset:
         columns: Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002
     ) -> pa.Table:
-        """Returns steps as they are stored, those of unfinished and lost episodes included.
+        """Returns steps as they are stored, including those of unfinished and lost episodes.
 
         Args:
             columns: names of the columns wanted; all when None.
@@ -275,7 +275,7 @@ def _is_final(column: Column) -> bool:
 
 
 def _decode(column: Column, parts: Sequence[pa.ChunkedArray]) -> Array:
-    """The values of a column, in memory of their own."""
+    """A copy of the values of a column."""
     chunks = [chunk for part in parts for chunk in part.chunks if len(chunk)]
     if not chunks:
         chunks = [pa.array([], column.arrow_type)]

@@ -1,4 +1,4 @@
-"""What a reader hands out: episodes without their steps, with them, and windows of them."""
+"""What a reader returns: episodes without their steps, with their steps, and windows of steps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class EpisodeRef:
 
     Attributes:
         episode: its number.
-        attempt: how often it was lost before.
+        attempt: number of earlier, lost attempts.
         task: name of the task.
         state: index of its start state.
         state_set: set the state was drawn from.
@@ -41,7 +41,7 @@ class EpisodeRef:
         version_first: weights that chose its first action; -1 without a step.
         version_last: weights that chose its last action.
         instance: game instance.
-        slot: seat in it.
+        slot: slot of the instance.
         length: completed steps.
         total_reward: undiscounted sum of rewards.
         progress: last progress, 0 to 1, NaN if undefined.
@@ -49,9 +49,9 @@ class EpisodeRef:
         end: terminated, truncated or lost.
         seconds: from the first observation to the end.
         started: when its first action was sent.
-        phase: of a lost episode, what was being done.
-        reason: of a lost episode, what went wrong.
-        pieces: where its steps are.
+        phase: of a lost episode, the phase of the failure.
+        reason: of a lost episode, the cause.
+        pieces: positions of its steps.
     """
 
     episode: int
@@ -91,7 +91,7 @@ class Episode:
         columns: ``{column: (T, ...)}``.
         final_observations: ``{key: (...)}`` after the last action, keys as in the observation
             space; empty if the end was not seen.
-        final_details: what had no fixed shape after the last action.
+        final_details: data without a fixed shape after the last action.
     """
 
     ref: EpisodeRef
@@ -117,7 +117,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Counts:
-    """How many episodes there are of each kind, and steps of all of them."""
+    """Numbers of episodes of each kind, and of steps in all of them."""
 
     terminated: int
     truncated: int
@@ -128,7 +128,7 @@ class Counts:
 
 
 class Finished(NamedTuple):
-    """What a run that is resumed need not play again.
+    """The episodes that a resumed run does not play again.
 
     Attributes:
         episodes: numbers of the episodes that ended and were not lost.
@@ -156,7 +156,7 @@ def ref_of(row: Mapping[str, Any]) -> EpisodeRef:
 def ordered_starts(
     refs: Sequence[EpisodeRef], length: int, stride: int
 ) -> Iterator[tuple[EpisodeRef, int]]:
-    """Yields where every window of ``length`` steps begins, in order."""
+    """Yields the start of every window of ``length`` steps, in order."""
     for ref in refs:
         for start in range(0, ref.length - length + 1, stride):
             yield ref, start
@@ -165,7 +165,7 @@ def ordered_starts(
 def random_starts(
     refs: Sequence[EpisodeRef], length: int, stride: int, seed: int
 ) -> Iterator[tuple[EpisodeRef, int]]:
-    """Yields random windows without end; every start on the stride is as likely.
+    """Yields random windows endlessly; every start on the stride is equally likely.
 
     Raises:
         DatasetError: no episode is long enough.
@@ -179,7 +179,7 @@ def random_starts(
         )
     rng = np.random.default_rng(seed)
     while True:
-        # Drawn in blocks: one call of the generator per window would cost as much as the look-up.
+        # Sampled in blocks: one call of the generator per window would cost as much as the look-up.
         for drawn in rng.integers(ends[-1], size=1024):
             at = int(np.searchsorted(ends, drawn, side="right"))
             before = int(ends[at - 1]) if at else 0

@@ -1,4 +1,4 @@
-"""``repair``: keeps all that is whole, moves what is not into ``quarantine/``, deletes nothing."""
+"""``repair``: keeps all intact data, moves the rest into ``quarantine/``, deletes nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rollout.data.doctor import require_dataset
 from rollout.data.episodes import same_index
 from rollout.data.health import examine, manifest_of_shards
 from rollout.data.journal import JournalReader
-from rollout.data.layout import Layout, WriterLock, full_disk_named, put_in_place
+from rollout.data.layout import Layout, full_disk_named, put_in_place, writing
 from rollout.data.manifest import Manifest, read_manifest, write_manifest
 from rollout.data.roll import adopt, derive_index, is_sealed, read_index, write_index
 from rollout.data.rows import LossRecord
@@ -27,15 +27,15 @@ Drops = dict[int, list[tuple[int, int]]]
 
 @dataclass(frozen=True)
 class Repaired:
-    """What ``repair`` did.
+    """The result of ``repair``.
 
     Attributes:
         path: the dataset.
-        steps: steps it holds now.
-        episodes: episodes that are whole and ended, lost ones included.
+        steps: steps it contains now.
+        episodes: complete episodes that ended, lost ones included.
         damaged: ``(episode, attempt)`` of episodes that miss steps; their other steps were kept.
         moved: files now in ``quarantine/``, by their names there.
-        done: what was changed, in words.
+        done: descriptions of the changes.
     """
 
     path: Path
@@ -47,21 +47,17 @@ class Repaired:
 
 
 def repair(path: Path | str) -> Repaired:
-    """Makes a dataset whole again as far as its bytes go. Doing it twice changes nothing more.
+    """Repairs a dataset as far as possible. Repeating it changes nothing more.
 
     Raises:
         DatasetLockedError: a live process is writing it.
         DatasetError: there is no dataset, or nothing of it can be read.
-        DiskFullError: there is no room; nothing was lost.
+        DiskFullError: the disk is full; nothing was lost.
     """
     layout = Layout(path)
     require_dataset(layout)
-    lock = WriterLock(layout, "repairing")
-    try:
-        with full_disk_named(layout.root, "repairing"):
-            return _Repair(layout).run()
-    finally:
-        lock.release()
+    with writing(layout, "repairing"), full_disk_named(layout.root, "repairing"):
+        return _Repair(layout).run()
 
 
 class _Repair:
@@ -120,7 +116,7 @@ class _Repair:
         layout = self._layout
         path = layout.data(number)
         if layout.journal(number).exists():
-            # The journal holds the same rows; when the shard is not perfect it is rolled again.
+            # The journal has the same rows; if the shard is damaged, the journal is rolled again.
             if not is_sealed(layout, number):
                 self._move(path)
             return
@@ -141,7 +137,7 @@ class _Repair:
         tables: Iterable[pa.Table],
         losses: Sequence[LossRecord],
     ) -> None:
-        """Writes a shard anew; the old one goes to quarantine before it is replaced."""
+        """Rewrites a shard; the old one is moved to quarantine first."""
         path = self._layout.data(number)
         writer = ShardWriter(path, manifest)
         try:
@@ -158,7 +154,7 @@ class _Repair:
         self._done.append(f"kept {writer.rows} rows of {path.relative_to(self._layout.root)}")
 
     def _seal(self, number: int) -> None:
-        # After the shard: a seal that came first would replace the only footer of a damaged one.
+        # After the shard: writing the seal first would replace the only footer of a damaged shard.
         Seal.of(self._layout.data(number)).write(self._layout.seal(number), fsync=True)
         self._done.append(f"sealed shard {number}")
 
@@ -178,7 +174,7 @@ class _Repair:
             self._done.append(f"adopted journal {number}")
 
     def _duplicates(self) -> Drops:
-        """Rows of episodes that are there more than once, all but the first whole take."""
+        """Rows of duplicated episodes, except the first complete copy."""
         takes = _takes(self._layout)
         drops: Drops = {}
         for runs in takes.values():
@@ -208,7 +204,7 @@ class _Repair:
         self._rewrite(manifest, number, kept(), reader.losses)
 
     def _rebuild(self) -> tuple[int, Open]:
-        """Makes the index of every shard again; returns the number of episodes and what is open."""
+        """Rebuilds the index of every shard; returns the number of episodes and the open ones."""
         left, episodes = Open.none(), 0
         for number in self._layout.numbers("data"):
             table, left, _ = derive_index(self._layout, number, left)
@@ -222,7 +218,7 @@ class _Repair:
                     self._move(self._layout.episodes(number))
             if not same:
                 write_index(self._layout, number, table, left)
-                self._done.append(f"made the index of shard {number} again")
+                self._done.append(f"rebuilt the index of shard {number}")
         return episodes, left
 
     def _orphans(self) -> None:
@@ -253,7 +249,7 @@ def _takes(layout: Layout) -> Mapping[tuple[int, int], list[_Run]]:
 
 
 def _split(runs: Sequence[_Run]) -> list[list[_Run]]:
-    """Cuts the runs of an episode where one does not go on from the one before."""
+    """Cuts the runs of an episode where one does not follow the previous one."""
     takes: list[list[_Run]] = []
     for run in runs:
         last = takes[-1][-1] if takes else None

@@ -28,7 +28,7 @@ _PIECE = 64  # steps read at once
 
 
 def images_of(dataset: Dataset) -> tuple[str, ...]:
-    """Returns the columns that hold images one can look at."""
+    """Returns the columns with images that can be shown."""
     columns = (c for c in dataset.manifest.columns if c.role == OBSERVATION)
     return tuple(c.name for c in columns if is_image(c) or _is_stack(c))
 
@@ -111,7 +111,7 @@ def _short(value: Any) -> str:
 
 
 def _action_names(dataset: Dataset) -> dict[str, str]:
-    """The columns of actions that can be shown, and what each is called in the action space."""
+    """The action columns that can be shown, and the name of each in the action space."""
     return {c.name: c.key for c in dataset.manifest.columns if c.role == ACTION and _is_small(c)}
 
 
@@ -147,11 +147,11 @@ def _colour(reward: float) -> Colour:
 
 
 def _captioned(image: Array, goal: str, *lines: tuple[str, Colour]) -> Pixels:
-    """The picture, and below it the goal, as long as it is, and the lines, cut to the width."""
+    """The image, with the complete goal and the lines, cut to the width, below it."""
     picture = _to_bgr(image)
     scale = max(1, -(-_SMALLEST // min(picture.shape[:2])))
     picture = picture.repeat(scale, axis=0).repeat(scale, axis=1)
-    # The codec wants even sizes.
+    # The codec requires even sizes.
     height, width = picture.shape[0] + picture.shape[0] % 2, picture.shape[1] + picture.shape[1] % 2
     texts = [(line, _GREY) for line in _wrapped(goal, width)]
     texts += [(_cut(text, width), colour) for text, colour in lines]
@@ -178,7 +178,7 @@ def _wrapped(text: str, width: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _cut(text: str, width: int) -> str:
-    """The text, or as much of it as fits."""
+    """The text, cut to fit."""
     if _fits(text, width):
         return text
     while text and not _fits(f"{text}...", width):
@@ -202,11 +202,11 @@ def _to_bgr(image: Array) -> Pixels:
 def export_actions(dataset: Dataset, out: Path) -> int:
     """Writes the actions of every episode with a result, for the ``scripted`` policy to replay.
 
-    The file is a NumPy archive of arrays ``(T, ...)`` named ``STATE:SEED/COLUMN``, after what an
-    episode began from, so that they can only be replayed from the same start.
+    The file is a NumPy archive of arrays ``(T, ...)`` named ``STATE:SEED/COLUMN`` after the start
+    of the episode, so that they can only be replayed from the same start.
 
     Args:
-        dataset: what was recorded.
+        dataset: the dataset.
         out: the file, ``.npz``.
 
     Returns:

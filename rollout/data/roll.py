@@ -1,9 +1,9 @@
-"""Journals become shards: the roll, what a crash of it leaves, and the episode index beside it.
+"""Rolls journals into shards, recovers from a crash while rolling, writes the episode index.
 
-The order of a roll is what makes it safe: shard under a temporary name, seal, index, the shard's
-own name, and only then is the journal removed. Until the shard has its name the journal counts;
-from then on the journal is a leftover. Both hold the same rows under the same number, so at no
-moment is a row missing or there twice.
+The order of a roll makes it safe: shard under a temporary name, seal, index, rename of the shard,
+and only then the journal is removed. Until the shard has its final name the journal is valid; from
+then on it is a leftover. Both have the same rows under the same number, so at no moment is a row
+missing or duplicated.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from rollout.errors import DatasetError
 
 OPEN_KEY = "gamut.open"
 _RUN_ROWS = 4096
-_ROLL_DEADLINE_S = 600.0  # a shard takes about a second; a disk this slow is a disk that hangs
+_ROLL_DEADLINE_S = 600.0  # a shard takes about a second; a disk this slow counts as hung
 
 
 class RunCollector:
-    """Gathers the runs of a shard while its rows pass by.
+    """Collects the runs of a shard while its rows are written.
 
     Args:
         shard: number of the shard.
@@ -47,12 +47,12 @@ class RunCollector:
         self._places: list[NDArray[np.int64]] = []
 
     def add(self, rows: pa.RecordBatch | pa.Table) -> None:
-        """Takes the next rows."""
+        """Adds the next rows."""
         narrow = rows.select(list(RUN_COLUMNS))
         self._waiting += narrow.to_batches() if isinstance(narrow, pa.Table) else [narrow]
         self._waiting_rows += rows.num_rows
         self.rows += rows.num_rows
-        # Some hundred microseconds a call, whatever the rows: small fragments are taken together.
+        # Several hundred microseconds per call, whatever the rows: small fragments are combined.
         if self._waiting_rows >= _RUN_ROWS:
             self._find()
 
@@ -67,18 +67,18 @@ class RunCollector:
     def put_together(
         self, before: Open, losses: Sequence[LossRecord]
     ) -> tuple[pa.Table, Open, list[Problem]]:
-        """Returns the index of the shard, the episodes it leaves open, and what is wrong."""
+        """Returns the index of the shard, the episodes it leaves open, and the problems."""
         self._find()
         return put_together(before, join_runs(self._runs), join_places(self._places), losses)
 
 
 def roll(layout: Layout, manifest: Manifest, number: int, *, fsync: bool = True) -> None:
-    """Makes a journal into a shard of the same number and removes it.
+    """Converts a journal to a shard of the same number and removes it.
 
     A journal without rows and losses is removed, a damaged tail is set aside.
 
     Raises:
-        DiskFullError: there is no room; the journal is as it was.
+        DiskFullError: the disk is full; the journal is unchanged.
         DatasetError: the journal holds other columns than the dataset.
     """
     journal = JournalReader(layout.journal(number))
@@ -111,7 +111,7 @@ def publish(
     *,
     fsync: bool = True,
 ) -> None:
-    """Puts a finished shard in place, its seal and index before it."""
+    """Publishes a finished shard, after its seal and index."""
     table, left, _ = collector.put_together(open_before(layout, number), losses)
     Seal.of(temporary(layout.data(number))).write(layout.seal(number), fsync=fsync)
     write_index(layout, number, table, left, fsync=fsync)
@@ -127,7 +127,7 @@ def _settle(layout: Layout, journal: JournalReader) -> None:
 
 
 def adopt(layout: Layout, manifest: Manifest) -> list[int]:
-    """Rolls the journals that a crash left and clears half-written files.
+    """Rolls the journals that a crash left and removes partially written files.
 
     Only for the holder of the lock.
 
@@ -153,7 +153,7 @@ def adopt(layout: Layout, manifest: Manifest) -> list[int]:
 
 
 def is_sealed(layout: Layout, number: int) -> bool:
-    """Returns whether a data shard is there and is what was sealed."""
+    """Returns whether a data shard exists and matches its seal."""
     try:
         return Seal.read(layout.seal(number)).fits(layout.data(number))
     except (DatasetError, FileNotFoundError):
@@ -184,7 +184,7 @@ def read_index(layout: Layout, number: int) -> tuple[pa.Table, Open]:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read(use_threads=False)
             left = Open.from_json(file.metadata.metadata[OPEN_KEY.encode()].decode())
-    except (*UNREADABLE, TypeError) as error:
+    except UNREADABLE as error:
         raise DatasetError(f"cannot read the index {path}: {error!r}") from error
     if not table.schema.equals(INDEX_SCHEMA):
         raise DatasetError(f"the index {path} has other columns: {table.schema.names}")
@@ -192,7 +192,7 @@ def read_index(layout: Layout, number: int) -> tuple[pa.Table, Open]:
 
 
 def derive_index(layout: Layout, number: int, before: Open) -> tuple[pa.Table, Open, list[Problem]]:
-    """Returns the index of a shard, made again from its rows.
+    """Returns the index of a shard, rebuilt from its rows.
 
     Raises:
         DatasetError: the shard is damaged.
@@ -208,7 +208,7 @@ def open_before(layout: Layout, number: int) -> Open:
     """Returns the episodes that the shards before ``number`` left open.
 
     Raises:
-        DatasetError: an index is damaged, and so is the shard it could be made from again.
+        DatasetError: an index is damaged, and so is the shard it could be rebuilt from.
     """
     missing = []
     left = Open.none()
@@ -224,7 +224,7 @@ def open_before(layout: Layout, number: int) -> Open:
 
 
 class Roller:
-    """Rolls journals on a thread of its own, at most one waiting behind the one at work.
+    """Rolls journals in its own thread, with at most one waiting.
 
     Args:
         work: rolls the journal of a number.
@@ -241,7 +241,7 @@ class Roller:
         return [number for number, _ in self._pending]
 
     def submit(self, number: int) -> None:
-        """Hands a closed journal over; waits while two are on their way.
+        """Queues a closed journal; waits while two are queued.
 
         Raises:
             DiskFullError: an earlier roll failed; likewise whatever else it raised.
@@ -252,7 +252,7 @@ class Roller:
         self._pending.append((number, self._thread.submit(self._work, number)))
 
     def check(self) -> None:
-        """Raises what a finished roll raised, if one failed."""
+        """Raises the error of a finished roll that failed."""
         while self._pending and self._pending[0][1].done():
             self._wait()
 
@@ -266,7 +266,7 @@ class Roller:
             self._wait()
 
     def close(self) -> None:
-        """Ends the thread; a roll that has not begun is left to the next writer."""
+        """Ends the thread; rolls that have not begun are left to the next writer."""
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def _wait(self) -> None:

@@ -31,7 +31,7 @@ class _Order:
     """The rows of a fragment that hold a step, slot after slot.
 
     ``t`` and ``b`` are None when the rows are those of the only slot, all of them: arrays are
-    then taken as they lie in memory, without a copy.
+    then used without a copy.
     """
 
     length: int
@@ -135,7 +135,7 @@ class RowEncoder:
         ]
 
     def _identity(self, fragment: Fragment, order: _Order) -> dict[str, pa.Array]:
-        """Columns that say which episode a row belongs to."""
+        """Columns that identify the episode of a row."""
         starts, n = fragment.starts, order.length
         which = order.take(fragment.start_index)
         picked = pa.array(which) if len(starts) != 1 else None
@@ -206,12 +206,12 @@ class RowEncoder:
             raise DatasetError(
                 "a fragment does not fit the dataset: "
                 + "; ".join(wrong)
-                + ". Record it into a dataset of its own"
+                + ". Record it into a separate dataset"
             )
 
 
 def _repeat(values: Sequence[str], picked: pa.Array | None, n: int) -> pa.Array:
-    """The value of each row's start; ``picked`` is None when there is but one start."""
+    """The value of each row's start; ``picked`` is None if there is only one start."""
     if picked is None:
         return pa.repeat(pa.scalar(values[0], pa.string()), n)
     return pa.array(values, pa.string()).take(picked)

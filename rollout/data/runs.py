@@ -1,4 +1,4 @@
-"""Runs: consecutive steps of one episode that lie together in a shard.
+"""Runs: consecutive rows of a shard with steps of one episode.
 
 They are found in a few narrow columns of the steps, without Python per row. ``episodes`` puts
 them together into the episode index.
@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rollout.api import Array
+from rollout.files import parse_json
 
 ENDS = ("", "terminated", "truncated", "lost")
 
@@ -74,7 +75,7 @@ class Open:
     @classmethod
     def from_json(cls, text: str) -> Open:
         """Returns the episodes of a text that ``to_json`` made."""
-        data = json.loads(text)
+        data = parse_json(text)
         runs = {}
         for name, dtype in DTYPES.items():
             values = data["runs"][name]

@@ -1,4 +1,4 @@
-"""Spaces <-> Arrow schema, both ways: the columns of a dataset and what each one holds.
+"""Spaces <-> Arrow schema: the columns of a dataset and their contents.
 
 A row is one step. A column is named by its role and key (``observation/rgb``), or by the role
 alone when the key is the role (``observation``). Everything a reader needs is in the metadata of
@@ -39,7 +39,7 @@ class Column:
         dtype: numpy dtype name; ``string`` or ``timestamp`` for those.
         shape: shape of one row's value.
         unit: unit of the values.
-        doc: what the value says.
+        doc: meaning of the value.
         codec: how a value is stored.
         nullable: whether rows may have no value.
         space: JSON of the leaf space, None for other roles.
@@ -189,9 +189,9 @@ def data_columns(
         action_space: likewise.
         signals: what the game reports, by key.
         extras: what the policy adds, by key.
-        codec: for observations that are images.
+        codec: codec of image observations.
         codecs: codecs of single observations, by key.
-        details: whether there are columns for what has no fixed shape.
+        details: whether there are columns for data without a fixed shape.
 
     Raises:
         DatasetError: a codec cannot carry its space, or a key does not exist.
@@ -207,7 +207,11 @@ def data_columns(
     after = "after the last action; null except in the last row of an episode"
     for key, leaf in observation_space.spaces.items():
         column = _leaf_column(OBSERVATION, key, leaf, "before the action")
-        chosen = choose_codec(column.name, column.dtype, column.shape, codec, own.get(key))
+        chosen = column.codec
+        if column.dtype != "string":
+            chosen = choose_codec(column.name, column.dtype, column.shape, codec, own.get(key))
+        elif key in own:
+            raise DatasetError(f"column {column.name!r} holds text, which has no codec to choose")
         observed.append(replace(column, codec=chosen))
         name = FINAL if key == OBSERVATION else f"{FINAL}/{key}"
         final.append(replace(column, name=name, role=FINAL, codec=chosen, nullable=True, doc=after))

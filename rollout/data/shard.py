@@ -1,8 +1,8 @@
-"""Data shards: Parquet files of steps, in row groups small enough to read a window from.
+"""Data shards: Parquet files of steps, with row groups small enough for reading windows.
 
 A row group ends where a chunk of an episode ends, unless the chunk alone is longer than a group
-should be. Pages carry checksums, and the seal beside a shard its digest and a copy of its footer,
-without which a truncated Parquet file would be lost as a whole.
+should be. Pages have checksums. The seal of a shard contains its digest and a copy of its footer,
+without which a truncated Parquet file would be lost completely.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from rollout.data.journal import parse_losses
 from rollout.data.layout import temporary, write_text
 from rollout.data.manifest import Manifest
 from rollout.data.rows import LossRecord
 from rollout.data.schema import Column
 from rollout.errors import DatasetError
+from rollout.files import parse_json
 
 LOSSES_KEY = "gamut.losses"
-UNREADABLE = (pa.ArrowException, OSError, ValueError, KeyError)
+UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError)
 """What reading a damaged file raises."""
 
-# A window of 64 steps should decompress little; a group costs some 20 us per column to write and
+# A window of 64 steps should decompress little; a group costs about 20 us per column to write and
 # 3 KB of footer. 2 MiB is 170 steps of 64x64x3 frames and 10,000 steps of 200 bytes.
 _GROUP_BYTES = 2 << 20
 _GROUP_ROWS = (64, 16_384)
@@ -39,7 +41,7 @@ _DICTIONARY_STEP_COLUMNS = ("state", "state_set", "task", "policy")
 
 
 def group_rows(manifest: Manifest) -> int:
-    """Returns the rows a row group should have at least."""
+    """Returns the minimum number of rows of a row group."""
     fits = _GROUP_BYTES // max(manifest.row_bytes, 1)
     return max(_GROUP_ROWS[0], min(_GROUP_ROWS[1], fits))
 
@@ -70,8 +72,8 @@ class ShardWriter:
         )
 
     def _squeeze(self, column: Column, asked: str) -> str:
-        """How a column is compressed. Images too: their headers repeat from frame to frame."""
-        # Setting zstd up costs more than a page of few numbers saves.
+        """The compression of a column. Images too: their headers repeat from frame to frame."""
+        # Setting up zstd costs more than it saves on a page with few numbers.
         tiny = column.codec.name == "plain" and self._target < _ZSTD_ROWS
         return "lz4" if tiny and asked == "zstd" else asked
 
@@ -96,8 +98,8 @@ class ShardWriter:
         self._writer.close()
 
     def abandon(self) -> None:
-        """Gives up and removes the temporary file. Idempotent; nothing to do after a publish."""
-        # Closing writes a footer, which the full disk that made us give up refuses again.
+        """Removes the temporary file. Idempotent; does nothing after a publish."""
+        # Closing writes a footer, which fails again if the disk is full.
         with suppress(OSError, pa.ArrowException):
             self._writer.close()
         self._writer.is_open = False
@@ -127,7 +129,7 @@ def _chunk_ends(batch: pa.RecordBatch) -> NDArray[np.int64]:
 
 
 def _cut(ends: NDArray[np.int64], start: int, need: int, target: int) -> int:
-    """Where the row group that wants ``need`` rows from ``start`` on should end."""
+    """The end of a row group with at least ``need`` rows from ``start`` on."""
     at = int(np.searchsorted(ends, start + need))
     if at == len(ends):
         return int(ends[-1])
@@ -137,7 +139,7 @@ def _cut(ends: NDArray[np.int64], start: int, need: int, target: int) -> int:
 
 @dataclass(frozen=True)
 class Seal:
-    """What a data shard must be, and its footer once more.
+    """The digest of a data shard, and a copy of its footer.
 
     Attributes:
         nbytes: size of the file.
@@ -151,7 +153,7 @@ class Seal:
 
     @classmethod
     def of(cls, path: Path) -> Seal:
-        """Returns the seal of a whole Parquet file."""
+        """Returns the seal of an intact Parquet file."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             nbytes = file.seek(0, 2)
@@ -181,14 +183,14 @@ class Seal:
             DatasetError: the file is missing or damaged.
         """
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = parse_json(path.read_bytes())
             if hashlib.sha256(data["seal"].encode()).hexdigest() != data["seal_sha256"]:
                 raise ValueError("its checksum differs")
-            body = json.loads(data["seal"])
+            body = parse_json(data["seal"])
             packed = base64.b64decode(body["footer_zstd_base64"])
             footer = pa.Codec("zstd").decompress(packed, body["footer_bytes"], asbytes=True)
             return cls(body["bytes"], body["sha256"], footer)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (*UNREADABLE, AttributeError) as error:
             raise DatasetError(f"cannot read the seal {path}: {error!r}") from error
 
     def fits(self, path: Path) -> bool:
@@ -235,10 +237,16 @@ class ShardReader:
 
     @property
     def losses(self) -> list[LossRecord]:
-        """Lost episodes."""
+        """Lost episodes.
+
+        Raises:
+            DatasetError: the footer is damaged.
+        """
         text = (self._file.metadata.metadata or {}).get(LOSSES_KEY.encode(), b"[]")
-        losses: list[LossRecord] = json.loads(text)
-        return losses
+        try:
+            return parse_losses(text)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise DatasetError(f"cannot read the losses of {self.path}: {error}") from error
 
     def read(self, columns: Sequence[str], start: int, stop: int) -> pa.Table:
         """Returns rows ``start`` to ``stop`` (exclusive), decompressing only their row groups.
@@ -275,9 +283,9 @@ class ShardReader:
 
 
 def fixed_bytes(path: Path, seal: Seal) -> pa.Buffer:
-    """Returns the bytes of a damaged shard with its own footer put back.
+    """Returns the bytes of a damaged shard with its footer restored.
 
-    Row groups before the damage can be read from them; a part that is missing is zeros.
+    Row groups before the damage can be read from them; missing parts are zeros.
     """
     body = seal.nbytes - len(seal.footer)
     data = path.read_bytes()[:body]

@@ -1,7 +1,7 @@
-"""The files of a dataset at one moment, and rows out of them.
+"""The files of a dataset at one moment, and their rows.
 
-Works beside a live writer: a row has the same number in a journal and in the shard it becomes, so
-a journal that is rolled in between is read from its shard.
+A live writer is allowed: a row has the same number in a journal and in the shard it becomes, so
+a journal that is rolled in the meantime is read from its shard.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as pads
 
 from rollout.data.episodes import INDEX_SCHEMA
 from rollout.data.journal import JournalReader
@@ -24,7 +23,7 @@ from rollout.data.shard import UNREADABLE, ShardReader
 from rollout.errors import DatasetError
 
 _OPEN_SHARDS = 32  # a footer takes about a megabyte
-_TRIES = 10  # a journal that becomes a shard while we look makes us look again
+_TRIES = 10  # retries if a journal becomes a shard during the scan
 
 
 class Snapshot:
@@ -39,7 +38,7 @@ class Snapshot:
         numbers: shards and journals, by number.
 
     Raises:
-        DatasetError: an index is damaged, and so is the shard it could be made from again.
+        DatasetError: an index is damaged, and so is the shard it could be rebuilt from.
     """
 
     def __init__(self, layout: Layout) -> None:
@@ -55,10 +54,10 @@ class Snapshot:
             except FileNotFoundError:
                 continue
             return
-        raise DatasetError(f"the files of {layout.root} vanish while they are being read")
+        raise DatasetError(f"the files of {layout.root} disappear while they are being read")
 
     def _take(self) -> None:
-        # Journals first: one that is gone when we get to it has become a shard in between.
+        # Journals first: one that has disappeared in the meantime has become a shard.
         waiting, data = self.layout.numbers("journal"), self.layout.numbers("data")
         tables, left = [INDEX_SCHEMA.empty_table()], Open.none()
         self._journals, self.numbers = {}, sorted({*waiting, *data})
@@ -107,12 +106,14 @@ class Snapshot:
         Args:
             number: the shard or journal.
             columns: columns wanted.
-            narrow: columns that ``where`` may speak of.
-            where: which rows, None for all.
+            narrow: columns that ``where`` may use.
+            where: filter of the rows, None for all.
 
         Raises:
             DatasetError: the rows are damaged, or gone.
         """
+        import pyarrow.dataset as pads  # noqa: PLC0415 - loads pandas, a third of a script's start
+
         journal = self._journals.get(number)
         if journal is not None:
             try:
@@ -148,12 +149,12 @@ class Snapshot:
 
 
 def narrow_columns(columns: Sequence[Column]) -> list[str]:
-    """Returns the columns one may filter by without reading large values."""
+    """Returns the columns that can be used in filters without reading large values."""
     return [c.name for c in columns if c.codec.name == "plain" and not c.nullable]
 
 
 def _first_of_each(index: pa.Table) -> pa.Table:
-    """The index with every attempt of an episode once: a shard may have been copied by hand."""
+    """The index without duplicates: a shard may have been copied by hand."""
     keys = [index.column(name).to_numpy().astype(np.int64) for name in ("episode", "attempt")]
     _, first = np.unique(np.stack(keys), axis=1, return_index=True)
     if len(first) == index.num_rows:

@@ -1,4 +1,4 @@
-"""Gymnasium spaces <-> JSON: bounds, starts, dtypes and character order come back exactly."""
+"""Gymnasium spaces <-> JSON: bounds, starts, dtypes and character order are restored exactly."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _(space: spaces.Box) -> Json:
     dtype = space.low.dtype
     about = {"type": "Box", "dtype": dtype.name, "shape": list(space.shape), **bounds}
     for side in ("bounded_below", "bounded_above"):
-        # Integer boxes made with infinite bounds remember that in these masks alone.
+        # Integer boxes with infinite bounds store this in these masks only.
         mask: NDArray[np.bool_] = np.asarray(getattr(space, side))
         if dtype.kind == "i" and not mask.all():
             about[side] = mask.ravel().tolist()
@@ -79,12 +79,22 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
     """Returns the space that ``space_to_json`` described.
 
     Raises:
-        SpaceError: the data names no space.
+        SpaceError: the data describes no space.
     """
-    build = _BUILDERS.get(str(data.get("type")))
-    if build is None:
-        raise SpaceError(f"expected one of the spaces {sorted(_BUILDERS)}, got {data.get('type')}")
-    return build(data)
+    try:
+        return _BUILDERS[data["type"]](data)
+    except (
+        KeyError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        AssertionError,
+        ArithmeticError,
+    ) as error:
+        raise SpaceError(
+            f"expected a description of one of the spaces {sorted(_BUILDERS)}, got "
+            f"{str(data)[:80]} ({error!r})"
+        ) from error
 
 
 def _box(data: Mapping[str, Any]) -> spaces.Space[Any]:
@@ -126,7 +136,7 @@ _BUILDERS: Mapping[str, Callable[[Mapping[str, Any]], spaces.Space[Any]]] = {
 
 
 def _numbers(bounds: NDArray[Any]) -> Any:
-    """One number when all are equal, else a flat list; infinities as text, JSON has none."""
+    """One number if all are equal, else a flat list; infinities as text, since JSON has none."""
     flat = bounds.ravel()
     same = flat.size > 0 and bool((flat == flat[0]).all())
     values = flat[:1].tolist() if same else flat.tolist()

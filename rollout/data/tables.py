@@ -1,8 +1,8 @@
-"""Small tables of results as Parquet files: one file, written whole, opened by anyone.
+"""Small tables of results as Parquet files, written atomically.
 
 A table is a set of columns of one length: numbers, truth values or text. NaN stays NaN; text is
-UTF-8. The file says what its columns are: their descriptions are in the metadata of the schema,
-as they are in the trajectory store. The same table and metadata give the same bytes.
+UTF-8. The descriptions of the columns are in the metadata of the schema, as in the trajectory
+store. The same table and metadata give the same bytes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rollout.data.layout import full_disk_named, put_in_place, temporary
+from rollout.data.shard import UNREADABLE
 from rollout.errors import DatasetError
+from rollout.files import parse_json
 
 Table: TypeAlias = Mapping[str, NDArray[Any]]
 """Columns by name, all of one length."""
@@ -47,7 +49,7 @@ def rows_of(table: Table) -> int:
 
 
 def concatenate(tables: Iterable[Table]) -> dict[str, NDArray[Any]]:
-    """Returns the rows of several tables one after the other; no columns if there is no table.
+    """Returns the concatenated rows of several tables; no columns if there is no table.
 
     Raises:
         ValueError: a table has other columns than the first, or columns of unequal length.
@@ -58,7 +60,7 @@ def concatenate(tables: Iterable[Table]) -> dict[str, NDArray[Any]]:
         if part.keys() != parts[0].keys():
             raise ValueError(
                 f"expected the columns {', '.join(parts[0])}, got {', '.join(part)}; only tables "
-                f"of one kind can be put together"
+                f"with the same columns can be concatenated"
             )
     names = list(parts[0]) if parts else []
     return {name: np.concatenate([part[name] for part in parts]) for name in names}
@@ -71,17 +73,17 @@ def write_table(
     *,
     docs: Mapping[str, str] | None = None,
 ) -> None:
-    """Writes a table, whole or not at all, over what was there.
+    """Writes a table atomically, replacing an existing file.
 
     Args:
         path: the file.
         table: columns of numbers, truth values or text.
-        metadata: what to remember with it, JSON-able; see ``read_metadata``.
-        docs: what columns are, by name.
+        metadata: JSON-able data to store with it; see ``read_metadata``.
+        docs: descriptions of the columns, by name.
 
     Raises:
-        ValueError: columns of unequal length, or one that holds something else.
-        DiskFullError: there is no room for it.
+        ValueError: columns of unequal length, or of another type.
+        DiskFullError: the disk is full.
         OSError: it cannot be written.
     """
     path = Path(path)
@@ -98,7 +100,11 @@ def write_table(
     try:
         with full_disk_named(path, "writing"):
             pq.write_table(
-                pa.table(columns, schema=schema), temporary(path), compression="zstd", version="2.6"
+                pa.table(columns, schema=schema),
+                temporary(path),
+                compression="zstd",
+                version="2.6",
+                write_page_checksum=True,
             )
             put_in_place(path)
     except OSError:
@@ -119,14 +125,14 @@ def read_table(path: Path | str) -> dict[str, NDArray[Any]]:
 
 
 def read_metadata(path: Path | str) -> dict[str, Any]:
-    """Returns what was remembered with a table; empty for a Parquet file of others.
+    """Returns the metadata of a table; empty for a Parquet file from another program.
 
     Raises:
         DatasetError: there is no such file, or it is damaged.
     """
     with _opened(Path(path)) as file:
         about = (file.schema_arrow.metadata or {}).get(_ABOUT, b"{}")
-        return dict(json.loads(about))
+        return dict(parse_json(about))
 
 
 def _doc(doc: str | None) -> dict[str, str] | None:
@@ -164,13 +170,13 @@ def _from_arrow(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[Any]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    """The open file; what is wrong with it, also when it is read, is told by its path."""
+    """The open file; errors, also later while reading, name its path."""
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
     except FileNotFoundError as error:
         raise DatasetError(f"there is no table {path}; check the path") from error
-    except (pa.ArrowException, OSError, json.JSONDecodeError) as error:
+    except UNREADABLE as error:
         raise DatasetError(
-            f"{path} is not a table, or damaged: {error}; write it anew, or restore it"
+            f"{path} is not a table, or damaged: {error}; write it again, or restore it from a copy"
         ) from error

@@ -1,11 +1,11 @@
-"""The writer of a dataset: a recorder that survives being killed at any moment."""
+"""The writer of a dataset: a recorder that loses nothing when it is killed."""
 
 from __future__ import annotations
 
 import logging
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rollout.api import Fragment, Recorder
 from rollout.data.journal import JournalCompression, JournalWriter
-from rollout.data.layout import Layout, WriterLock, full_disk_named, sync_file
+from rollout.data.layout import Layout, full_disk_named, sync_file, writing
 from rollout.data.manifest import Manifest, differences, now, read_manifest, write_manifest
 from rollout.data.roll import Roller, adopt, roll
 from rollout.data.rows import RowEncoder
@@ -30,25 +30,25 @@ _log = logging.getLogger(__name__)
 
 
 class DatasetWriter:
-    """Records fragments into one dataset directory, new or begun before.
+    """Records fragments into one dataset directory, new or existing.
 
-    Once ``append`` has returned, every step of the fragment survives the death of this process;
-    once ``flush`` has, also that of the machine. A writer that failed refuses to go on, because
-    an episode would miss steps: open the dataset again, and play unfinished episodes anew.
+    Once ``append`` has returned, every step of the fragment survives a crash of this process; once
+    ``flush`` has, also a crash of the machine. A writer that failed refuses to continue, because an
+    episode would miss steps: open the dataset again, and repeat unfinished episodes.
 
     Args:
         path: the directory.
         manifest: what will be recorded, see ``describe_dataset``.
         fsync: when data is forced onto the disk: ``shard``: when a shard is complete;
             ``episode``: also whenever an episode ends; ``never``: not before ``flush``.
-        shard_bytes: size of the compressed journal at which it becomes a shard; one that is not
-            compressed may grow eight times larger.
-        journal: ``lz4``, or ``none`` to spend less time and more disk on the collecting thread.
+        shard_bytes: size of the compressed journal at which it becomes a shard; an uncompressed
+            journal may become eight times larger.
+        journal: ``lz4``, or ``none`` for less time in the collecting thread but more disk space.
 
     Raises:
         DatasetLockedError: another live process is writing it.
-        DatasetError: it holds something else; every difference is named.
-        DiskFullError: there is no room.
+        DatasetError: it has other contents; every difference is listed.
+        DiskFullError: the disk is full.
     """
 
     def __init__(
@@ -74,16 +74,18 @@ class DatasetWriter:
         self._failed: BaseException | None = None
         self._closed = False
         _require_dataset_or_empty(self.layout)
-        self._lock = WriterLock(self.layout, f"writing, run {manifest.run or 'unnamed'}")
+        self._lock = ExitStack()
+        purpose = f"writing, run {manifest.run or 'unnamed'}"
+        self._lock.enter_context(writing(self.layout, purpose))
         try:
             with full_disk_named(self.layout.root, "opening"):
                 self.manifest = _create_or_resume(self.layout, manifest)
                 adopted = adopt(self.layout, self.manifest)
         except BaseException:
-            self._lock.release()
+            self._lock.close()
             raise
         if adopted:
-            _log.info("%s: adopted %d journals of a crash", self.layout.root, len(adopted))
+            _log.info("%s: recovered %d journals of a crash", self.layout.root, len(adopted))
         self._encoder = RowEncoder(self.manifest, manifest.policy)
         self._roller = Roller(self._roll_one)
 
@@ -92,7 +94,7 @@ class DatasetWriter:
 
         Raises:
             DatasetError: its columns are not those of the dataset; nothing was recorded.
-            DiskFullError: there is no room; the fragment was not recorded, all before it is kept.
+            DiskFullError: the disk is full; the fragment was not recorded, everything before it is.
             OutOfTurnError: the writer was closed, or has failed before.
         """
         self._require_open()
@@ -114,7 +116,7 @@ class DatasetWriter:
             raise
 
     def flush(self) -> None:
-        """Forces everything recorded onto the disk.
+        """Forces everything recorded to disk.
 
         Raises:
             DiskFullError: there is no room.
@@ -141,10 +143,10 @@ class DatasetWriter:
             raise
 
     def close(self) -> None:
-        """Rolls the journal, waits for the shards, and gives the dataset free. Idempotent.
+        """Rolls the journal, waits for the shards, and releases the dataset. Idempotent.
 
         Raises:
-            DiskFullError: there is no room; the journal is kept, the next writer adopts it.
+            DiskFullError: the disk is full; the journal is kept, the next writer recovers it.
         """
         if self._closed:
             return
@@ -158,7 +160,7 @@ class DatasetWriter:
             self._roller.close()
             if self._journal is not None:
                 self._journal.abandon()
-            self._lock.release()
+            self._lock.close()
 
     def __enter__(self) -> Self:
         return self
@@ -194,7 +196,7 @@ class DatasetWriter:
         if self._failed is not None:
             raise OutOfTurnError(
                 f"the writer of {self.layout.root} failed before ({self._failed}); close it and "
-                f"open a new one, which goes on from what was recorded"
+                f"open a new one, which continues from what was recorded"
             ) from self._failed
 
     def _fail(self, error: BaseException) -> None:
@@ -204,14 +206,14 @@ class DatasetWriter:
 
 
 def _parts(batch: pa.RecordBatch, row_bytes: int) -> Iterator[tuple[pa.RecordBatch, bool]]:
-    """The batch in parts of bounded size, each with whether it is the last."""
+    """The batch in parts of limited size, each with whether it is the last."""
     step = max(1, _BATCH_BYTES // max(row_bytes, 1))
     for start in range(0, max(batch.num_rows, 1), step):
         yield batch.slice(start, step), start + step >= batch.num_rows
 
 
 def _require_dataset_or_empty(layout: Layout) -> None:
-    """Refuses a directory that holds something else, before anything is put into it."""
+    """Refuses a directory with other contents, before anything is written to it."""
     if layout.root.exists() and not layout.root.is_dir():
         raise DatasetError(f"{layout.root} is a file; a dataset is a directory")
     known = [layout.manifest, layout.lock, *layout.folders.values(), layout.quarantine]
@@ -220,7 +222,7 @@ def _require_dataset_or_empty(layout: Layout) -> None:
         others = [name for name in others if not name.startswith(".dataset.json")]
         if others:
             raise DatasetError(
-                f"{layout.root} holds something that is no dataset ({', '.join(others[:5])}); "
+                f"{layout.root} contains other files than a dataset's ({', '.join(others[:5])}); "
                 f"choose another directory"
             )
 
@@ -244,7 +246,7 @@ def _create_or_resume(layout: Layout, manifest: Manifest) -> Manifest:
         if lines:
             raise DatasetError(
                 f"dataset {layout.root} holds something else: " + "; ".join(lines) + ". "
-                "Record into another directory, or as the dataset was begun"
+                "Record into another directory, or with the original settings"
             )
     known = replace(known, sessions=(*known.sessions, session))
     write_manifest(layout, known)

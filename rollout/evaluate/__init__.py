@@ -1,1 +1,1 @@
-"""Evaluation of trained players: paired episodes, statistics, the generalization experiment."""
+"""Evaluation of trained players: paired episodes, scores with intervals, videos."""

@@ -32,19 +32,19 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*([./][A-Za-z0-9][A-Za-z0-9_+-]*)*
 
 
 class VideoConfig(Section):
-    """How episodes are filmed."""
+    """How videos are recorded."""
 
     bridge: dict[str, Any] = key(
         dict,
-        "Options of the bridge that add a picture while an episode is filmed, where the players "
+        "Options of the bridge that add images while a video is recorded, if the players "
         "need none, e.g. {observe: [rgb, semantic_rays]}.",
     )
-    column: str | None = key(None, "Observation that is filmed; null for the first picture.")
-    fps: float = key(20.0, "Speed of the film.", unit="frames/s", gt=0)
+    column: str | None = key(None, "Image observation of the video; null for the first.")
+    fps: float = key(20.0, "Frame rate of the video.", unit="frames/s", gt=0)
 
 
 class EvaluateConfig(RunConfig):
-    """Lets players play sets of states and reports how well they do."""
+    """Evaluates players on sets of states and reports their scores."""
 
     may_change: ClassVar[tuple[str, ...]] = (
         *RunConfig.may_change,
@@ -55,60 +55,63 @@ class EvaluateConfig(RunConfig):
         "metric",
         "groups",
         "confidence",
-        "resamples",
         "videos",
         "video",
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
 
     output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if that is set, else to where you are."
+        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
     )
     bridge: BridgeConfig = key(..., "The game.")
-    task: str = key("", "Task of the bridge, or path of a .yaml; empty for the game's own reward.")
+    task: str = key(
+        "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."
+    )
     players: dict[str, PolicyConfig] = key(
-        ..., "Who plays, by a name of your choice; each as `policy` of a collection."
+        ..., "Policies to evaluate, by a name of your choice; each like `policy` of collect.py."
     )
     sets: dict[str, StateSetConfig] = key(
         ...,
-        "Which states they play, by a name of your choice (train, test, full, extrapolation/x); "
-        "each as `state_set` of a collection. Give each a size.",
+        "State sets, by a name of your choice (train, test, full, extrapolation/x); "
+        "each like `state_set` of collect.py. Give each a size.",
     )
     seed: int = key(
-        0, "Seed of the evaluation: with the state and the repeat it makes each episode's.", ge=0
+        0, "Seed of the evaluation; with state and repeat it determines each episode's.", ge=0
     )
     episodes_per_state: int = key(
         1, "Episodes that each player plays from each state.", unit="episodes", gt=0
     )
     actions: tuple[Actions, ...] = key(
-        ("sampled",), "Whether players sample, take their best action, or both.", strict=False
+        ("sampled",), "Whether actions are sampled, deterministic, or both.", strict=False
     )
-    metric: Metric = key("return", "What the score is: return, or progress or success of the task.")
+    metric: Metric = key("return", "The score: return, or progress or success of the task.")
     groups: dict[str, list[str]] = key(
         dict,
         "Players that are training seeds of one model, by name of the model: their scores get an "
         "interval.",
     )
     actors: int = key(
-        1, "Processes that play, over the cluster; 0 plays here, without Ray.", unit="actors", ge=0
+        1,
+        "Actors that play, across the cluster; 0 plays in this process, without Ray.",
+        unit="actors",
+        ge=0,
     )
-    instances: int = key(1, "Running games in each actor.", unit="instances", gt=0)
-    width: int = key(1, "Slots in each game that step together.", unit="slots", gt=0)
-    fragment: FragmentConfig = key(FragmentConfig, "When actors hand on what they have played.")
+    instances: int = key(1, "Instances in each actor.", unit="instances", gt=0)
+    width: int = key(1, "Slots of each instance, which step together.", unit="slots", gt=0)
+    fragment: FragmentConfig = key(FragmentConfig, "When actors send what they have played.")
     confidence: float = key(0.95, "Confidence of intervals.", gt=0, lt=1)
-    resamples: int = key(2000, "Resamples of bootstrap intervals.", ge=100)
     videos: int = key(
         0,
-        "Best and worst episodes of each player, set and kind of actions to film; 0 for none.",
+        "Videos of this many best and worst episodes of each leg; 0 for none.",
         unit="episodes of each",
         ge=0,
     )
-    video: VideoConfig = key(VideoConfig, "How they are filmed.")
-    host: HostConfig = key(HostConfig, "How games are kept alive.")
-    inference: InferenceConfig = key(InferenceConfig, "Where the players decide.")
+    video: VideoConfig = key(VideoConfig, "How videos are recorded.")
+    host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
+    inference: InferenceConfig = key(InferenceConfig, "Inference actors.")
     ray: RayConfig = key(RayConfig, "Which cluster.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
-    log: LogConfig = key(LogConfig, "What is said meanwhile.")
+    log: LogConfig = key(LogConfig, "Log output.")
 
     @field_validator("players", "sets", "groups")
     @classmethod
@@ -130,7 +133,7 @@ class EvaluateConfig(RunConfig):
         for name, config in named.items():
             first = seen.setdefault(repr(resolved(config)), name)
             if first != name:
-                raise ValueError(f"{first!r} and {name!r} are the same; drop one")
+                raise ValueError(f"{first!r} and {name!r} are the same; remove one")
         return named
 
     @field_validator("actions")
@@ -148,11 +151,11 @@ class EvaluateConfig(RunConfig):
             if group in self.players:
                 raise ValueError(f"groups.{group} has the name of a player; choose another")
             if not players:
-                raise ValueError(f"groups.{group} names no player")
+                raise ValueError(f"groups.{group} is empty; name at least one player")
             grouped += players
         twice = sorted({player for player in grouped if grouped.count(player) > 1})
         if twice:
-            raise ValueError(f"groups: {', '.join(twice)} is named more than once; drop one")
+            raise ValueError(f"groups: {', '.join(twice)} is named more than once; remove one")
         return self
 
 

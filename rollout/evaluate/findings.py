@@ -1,4 +1,4 @@
-"""What an evaluation comes to: estimates for every leg, as data and as a short report."""
+"""The findings of an evaluation: estimates for every leg, as data and as a short report."""
 
 from __future__ import annotations
 
@@ -14,11 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.data.tables import Table
-from rollout.evaluate.legs import Leg, Legs
-from rollout.evaluate.statistics import Estimate, difference, gap, hierarchical, one_player, wilson
-
-TRAIN, TEST = "train", "test"
-"""Sets of these names are compared: the generalization gap is train minus test."""
+from rollout.evaluate.legs import TEST, TRAIN, Leg, Legs
+from rollout.evaluate.scoreboard import BOUNDS, Metric, rows_of_leg
+from rollout.evaluate.statistics import (
+    Estimate,
+    Intervals,
+    difference,
+    gap,
+    hierarchical,
+    one_player,
+    wilson,
+)
 
 _Scores = NDArray[np.float64]
 
@@ -26,15 +32,15 @@ _Scores = NDArray[np.float64]
 class Findings:
     """The estimates of an evaluation.
 
-    Every player alone has an interval for other states (it is this player, as it is) and none for
-    other training runs. Players that are training seeds of one model have one for both.
+    The interval of a single player covers other states, for this player as it is, and says nothing
+    about other training runs. For players that are training seeds of one model, it covers both.
 
     Args:
         table: the results, with a column ``score``.
-        legs: what was played.
-        groups: players that are training seeds of one model, by its name.
-        confidence: of intervals.
-        resamples: of bootstrap intervals.
+        legs: the legs that were played.
+        groups: the players that are training seeds of one model, by the model's name.
+        metric: what ``score`` contains; intervals of shares stay within 0 and 1.
+        confidence: confidence level of the intervals.
     """
 
     def __init__(
@@ -43,12 +49,15 @@ class Findings:
         legs: Legs,
         groups: Mapping[str, Sequence[str]],
         *,
+        metric: Metric,
         confidence: float,
-        resamples: int,
     ) -> None:
-        self._confidence, self._resamples = confidence, resamples
+        self._intervals = Intervals(confidence, bounds=BOUNDS[metric])
         self._legs = legs
-        self._rows = {leg.name: _rows(table, leg) for leg in legs.legs}
+        self._rows: dict[str, dict[str, NDArray[Any]]] = {}
+        for leg in legs.legs:
+            mine = rows_of_leg(table, leg)
+            self._rows[leg.name] = {name: column[mine] for name, column in table.items()}
         self._scores = {leg.name: _scores(self._rows[leg.name], leg) for leg in legs.legs}
         players = list(dict.fromkeys(leg.player for leg in legs.legs))
         grouped = {player for members in groups.values() for player in members}
@@ -59,7 +68,7 @@ class Findings:
         self._kinds = list(kinds)
 
     def data(self) -> dict[str, Any]:
-        """Returns everything as JSON-able data; NaN is None."""
+        """Returns everything as JSON-able data; NaN becomes None."""
         found = {
             "legs": [self._leg(leg) for leg in self._legs.legs],
             "groups": self._of_groups(),
@@ -75,7 +84,7 @@ class Findings:
         trials = len(won)
         success = None
         if trials:
-            success = wilson(int(won.sum()), trials, confidence=self._confidence)
+            success = wilson(int(won.sum()), trials, confidence=self._intervals.confidence)
         return {
             **_about(leg),
             "episodes": leg.episodes,
@@ -83,7 +92,7 @@ class Findings:
             "given_up": int(np.count_nonzero(rows["end"] == "lost")),
             "attempts_lost": int((rows["attempts"] - (rows["end"] != "lost")).sum()),
             "ends": dict(Counter(rows["end"].tolist())),
-            "score": one_player(scores, confidence=self._confidence),
+            "score": one_player(scores, self._intervals),
             "score_of_other_training_runs": self._mean([scores], leg),
             "success": success,
             "return": _mean(rows["total_reward"]),
@@ -92,14 +101,10 @@ class Findings:
         }
 
     def _mean(self, scores: Sequence[_Scores], leg: Leg) -> Estimate:
-        # A set that is the whole space is no sample: other states do not exist.
+        # A set that is the whole space is not a sample: there are no other states.
         whole = leg.states.size == self._legs.space.size
-        return hierarchical(
-            np.stack(scores),
-            states="fixed" if whole else "crossed",
-            confidence=self._confidence,
-            resamples=self._resamples,
-        )
+        states = "fixed" if whole else "crossed"
+        return hierarchical(np.stack(scores), self._intervals, states=states)
 
     def _of_groups(self) -> list[dict[str, Any]]:
         found = []
@@ -111,7 +116,7 @@ class Findings:
         return found
 
     def _gaps(self) -> list[dict[str, Any]]:
-        """Train minus test, for every model, where there are sets of these names."""
+        """Train minus test, for every model with sets of these names."""
         found = []
         for (name, players), (set_name, actions) in product(self._models.items(), self._kinds):
             if set_name != TRAIN or (TEST, actions) not in self._kinds:
@@ -120,19 +125,13 @@ class Findings:
                 np.stack([self._of(player, set_, actions) for player in players])
                 for set_ in (TRAIN, TEST)
             )
-            # All players of a job play the same states, also those of the set "train".
-            estimate = gap(
-                train,
-                test,
-                train_states="crossed",
-                confidence=self._confidence,
-                resamples=self._resamples,
-            )
+            # All players of a job play the same states, including those of the set "train".
+            estimate = gap(train, test, self._intervals, train_states="crossed")
             found.append({"model": name, "actions": actions, "gap": estimate})
         return found
 
     def _differences(self) -> list[dict[str, Any]]:
-        """Every model minus the first one, pair by pair, on the same states and seeds."""
+        """Every model minus the first one, paired by state and seed."""
         (first, base), *others = self._models.items()
         found = []
         for (name, players), (set_name, actions) in product(others, self._kinds):
@@ -141,11 +140,11 @@ class Findings:
                 for members in (players, base)
             )
             if len(a) == len(b) == 1:
-                estimate = one_player(a[0] - b[0], confidence=self._confidence)
+                estimate = one_player(a[0] - b[0], self._intervals.of_differences)
             elif len(b) in (1, len(a)):
-                estimate = difference(a, b, confidence=self._confidence, resamples=self._resamples)
+                estimate = difference(a, b, self._intervals)
             else:
-                continue  # nothing pairs the training seeds of one with those of the other
+                continue  # the training seeds of the two models have no pairs
             about = {"model": name, "minus": first, "set": set_name, "actions": actions}
             found.append({**about, "difference": estimate})
         return found
@@ -171,15 +170,6 @@ def _about(leg: Leg) -> dict[str, Any]:
     }
 
 
-def _rows(table: Table, leg: Leg) -> dict[str, NDArray[Any]]:
-    mine = (
-        (table["player"] == leg.player)
-        & (table["set"] == leg.set_name)
-        & (table["actions"] == leg.actions)
-    )
-    return {name: column[mine] for name, column in table.items()}
-
-
 def _scores(rows: Table, leg: Leg) -> _Scores:
     """The scores of a leg, (states, repeats); NaN where an episode has none."""
     scores = np.full((leg.states.size, leg.repeats), np.nan)
@@ -203,13 +193,13 @@ def _plain(value: Any) -> Any:
 
 
 def write_report(summary: Mapping[str, Any]) -> str:
-    """Returns a short report in Markdown of what ``summary.json`` holds."""
+    """Returns a short Markdown report of the contents of ``summary.json``."""
     found, protocol = summary["findings"], summary["protocol"]
     metric = protocol["metric"]
     missing = summary["results"]["missing"]
     lines = [f"# Evaluation on {protocol['bridge']} {protocol['task']}", ""]
     if missing:
-        lines += [f"**Not complete: {missing} episodes are missing; go on with --resume.**", ""]
+        lines += [f"**Not complete: {missing} episodes are missing; continue with --resume.**", ""]
     lines += [
         f"Score: {metric}. Intervals: {protocol['confidence']:.0%}, for this player on other "
         f"states; not for other training runs.",

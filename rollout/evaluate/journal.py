@@ -1,9 +1,9 @@
-"""What an evaluation has played, line by line, so that it survives being killed at any moment.
+"""The episodes of an evaluation, one line each; survives a kill at any moment.
 
 ``episodes.jsonl`` has one line for every episode with a result, in the order in which they ended,
-and one for every episode that was given up; ``losses.jsonl`` has one for every time an episode
-was lost. Lines are only ever appended, each in one write; opening cuts off a last line that a
-crash left unfinished. NaN is written as null.
+and one for every episode that was abandoned; ``losses.jsonl`` has one for every lost attempt.
+Lines are only appended, each in one write. Opening removes an incomplete last line, which a crash
+leaves behind. NaN is written as null.
 """
 
 from __future__ import annotations
@@ -12,122 +12,119 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self, get_args
+from typing import Annotated, Any, Self, TypeVar
+
+from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from rollout.api.fragment import End, Phase
+from rollout.configuration.problems import wrong_in
 from rollout.errors import DatasetError, OutOfTurnError
 
 EPISODES, LOSSES = "episodes.jsonl", "losses.jsonl"
 
+_Count = Annotated[int, Field(ge=0)]
+_Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
+_E = TypeVar("_E")
+
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One episode of an evaluation, and what came of it.
+class Played:
+    """Identifies an episode of an evaluation.
 
     Attributes:
-        player: name of who played.
+        player: name of the player.
         set: name of the set of states.
         actions: ``sampled`` or ``deterministic``.
         position: number of the state in its set.
         state: index of the state in the task's space, decimal: it may be beyond 64 bits.
         repeat: number of the episode among those of the state.
-        episode_seed: randomness beyond the state.
-        total_reward: undiscounted sum of rewards; NaN when it was given up.
-        progress: last progress, 0 to 1, NaN if undefined.
-        success: 1 or 0; NaN where the task decides nothing.
-        length: completed steps.
-        end: ``terminated``, ``truncated``, or ``lost`` when it was given up.
-        attempts: how often it was begun, lost attempts included.
+        episode_seed: seed of everything that the state does not decide.
     """
 
     player: str
     set: str
     actions: str
-    position: int
+    position: _Count
     state: str
-    repeat: int
+    repeat: _Count
     episode_seed: int
-    total_reward: float
-    progress: float
-    success: float
-    length: int
-    end: End
-    attempts: int
 
     @property
     def key(self) -> tuple[str, str, str, int, int]:
-        """What makes it one episode of the evaluation."""
+        """What identifies the episode within the evaluation."""
         return self.player, self.set, self.actions, self.position, self.repeat
 
 
 @dataclass(frozen=True, slots=True)
-class LossEntry:
-    """An attempt at an episode that our machinery lost.
+class Entry(Played):
+    """One episode of an evaluation and its result.
 
     Attributes:
-        player: name of who played.
-        set: name of the set of states.
-        actions: ``sampled`` or ``deterministic``.
-        position: number of the state in its set.
-        state: index of the state in the task's space, decimal.
-        repeat: number of the episode among those of the state.
-        episode_seed: randomness beyond the state.
-        phase: what was being done.
+        total_reward: undiscounted sum of rewards; NaN if the episode was abandoned.
+        progress: last progress, 0 to 1, NaN if undefined.
+        success: 1 or 0; NaN where the task does not decide success.
+        length: completed steps.
+        end: ``terminated``, ``truncated``, or ``lost`` if the episode was abandoned.
+        attempts: number of attempts, including lost ones.
+    """
+
+    total_reward: _Number
+    progress: _Number
+    success: _Number
+    length: _Count
+    end: End
+    attempts: _Count
+
+
+@dataclass(frozen=True, slots=True)
+class LossEntry(Played):
+    """A lost attempt at an episode.
+
+    Attributes:
+        phase: what the instance was doing.
         reason: what went wrong.
         steps: completed steps.
     """
 
-    player: str
-    set: str
-    actions: str
-    position: int
-    state: str
-    repeat: int
-    episode_seed: int
     phase: Phase
     reason: str
-    steps: int
-
-    @property
-    def key(self) -> tuple[str, str, str, int, int]:
-        """Which episode of the evaluation it was an attempt at."""
-        return self.player, self.set, self.actions, self.position, self.repeat
+    steps: _Count
 
 
 class Journal:
-    """The two files of an evaluation, opened to be read and appended to.
+    """The two files of an evaluation, opened for reading and appending.
 
     Args:
-        folder: where they lie; files that do not exist are made.
+        folder: the folder of the files; files that do not exist are created.
 
     Raises:
-        DatasetError: a line before the last is damaged.
+        DatasetError: a line is damaged; the message gives its number.
         OSError: a file cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.ExitStack() as stack:  # closes what was opened if the rest fails
+        with contextlib.ExitStack() as stack:  # closes the open files if the rest fails
             self._entries = _Lines(folder / EPISODES)
             stack.callback(self._entries.close)
             self._losses = _Lines(folder / LOSSES)
             stack.callback(self._losses.close)
-            self.entries = tuple(_entry(data, place) for place, data in self._entries.read())
-            self.losses = tuple(_loss(data, place) for place, data in self._losses.read())
+            self.entries = self._entries.read(TypeAdapter(Entry))
+            self.losses = self._losses.read(TypeAdapter(LossEntry))
             stack.pop_all()
 
     def append(self, entries: Iterable[Entry] = (), losses: Iterable[LossEntry] = ()) -> None:
-        """Adds what has ended and what was lost; it survives the death of this process.
+        """Appends episodes that ended and attempts that were lost; they survive a kill.
 
         Raises:
-            OutOfTurnError: it was closed.
-            OSError: the disk refuses; no part of a line stays.
+            OutOfTurnError: the journal is closed.
+            OSError: writing failed; no part of a line remains.
         """
-        self._losses.append([asdict(loss) for loss in losses])
-        self._entries.append([asdict(entry) for entry in entries])
+        self._losses.append(losses)
+        self._entries.append(entries)
 
     def close(self) -> None:
         """Closes the files. Idempotent."""
@@ -142,33 +139,34 @@ class Journal:
 
 
 class _Lines:
-    """A file of JSON objects, one a line."""
+    """A file of JSON objects, one per line."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        # Unbuffered, so that a line is in the hands of the kernel once write() has returned.
+        # Unbuffered, so that the kernel has a line as soon as write() returns.
         self._file = path.open("a+b", buffering=0)
 
-    def read(self) -> list[tuple[str, Mapping[str, Any]]]:
-        """Returns the lines with their places, having cut off one that was never finished."""
+    def read(self, kind: TypeAdapter[_E]) -> tuple[_E, ...]:
+        """Returns the parsed lines and removes an incomplete last one from the file."""
         self._file.seek(0)
-        raw = self._file.read() or b""
-        whole = raw.rfind(b"\n") + 1
-        self._file.truncate(whole)
-        lines: list[tuple[str, Mapping[str, Any]]] = []
-        for number, line in enumerate(raw[:whole].splitlines(), start=1):
-            place = f"{self._path}:{number}"
+        *whole, rest = (self._file.read() or b"").split(b"\n")
+        if rest[:1] not in (b"", b"{"):
+            whole.append(rest)  # not the beginning of a line of ours: refused below
+        found = []
+        for number, line in enumerate(whole, start=1):
             try:
-                data = json.loads(line)
-            except ValueError as error:
-                raise _damaged(place, error) from error
-            if not isinstance(data, dict):
-                raise _damaged(place, "not an object")
-            lines.append((place, data))
-        return lines
+                found.append(kind.validate_json(line, strict=True))
+            except ValidationError as error:
+                raise DatasetError(
+                    f"{self._path}:{number}: expected an episode of an evaluation, got something "
+                    f"else ({wrong_in(error)}); remove the line, and --resume plays what it told "
+                    f"of again"
+                ) from error
+        self._file.truncate(self._file.tell() - len(rest))
+        return tuple(found)
 
-    def append(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        text = "".join(f"{json.dumps(_plain(row), allow_nan=False)}\n" for row in rows)
+    def append(self, rows: Iterable[Entry] | Iterable[LossEntry]) -> None:
+        text = "".join(f"{json.dumps(_plain(asdict(row)), allow_nan=False)}\n" for row in rows)
         if self._file.closed:
             raise OutOfTurnError(f"{self._path} was closed; something ended too late")
         data = text.encode()
@@ -177,41 +175,17 @@ class _Lines:
             while data:
                 data = data[self._file.write(data) or 0 :]
         except OSError:
-            self._file.truncate(end)  # half a line would spoil the next one too
+            self._file.truncate(end)  # an incomplete line would damage the next one too
             raise
 
     def close(self) -> None:
         self._file.close()
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
-
-
-def _entry(data: Mapping[str, Any], place: str) -> Entry:
-    try:
-        values = {**data, **{k: _number(data[k]) for k in ("total_reward", "progress", "success")}}
-        entry = Entry(**values)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(place, error) from error
-    if entry.end not in get_args(End):
-        raise _damaged(place, f"end {entry.end!r}")
-    return entry
-
-
-def _loss(data: Mapping[str, Any], place: str) -> LossEntry:
-    try:
-        return LossEntry(**data)
-    except TypeError as error:
-        raise _damaged(place, error) from error
-
-
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _damaged(place: str, what: object) -> DatasetError:
-    return DatasetError(
-        f"{place}: expected an episode of an evaluation, got something else ({what}); remove the "
-        f"line, and --resume plays what it told of again"
-    )
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    for name, value in row.items():
+        if isinstance(value, float) and math.isnan(value):
+            row[name] = None
+        elif isinstance(value, str):  # a game's text may contain lone surrogates
+            row[name] = value.encode(errors="replace").decode()
+    return row

@@ -1,9 +1,9 @@
-"""Legs: who plays which states, and how; one fleet of games plays them all.
+"""Legs of an evaluation, which one fleet of hosts plays together.
 
-A *leg* is a player, a set of states, and whether the player samples. Legs are numbered, and so
-are their episodes: leg by leg, state by state, repeat by repeat. The seed of an episode depends
-on the seed of the evaluation, its state and its repeat, and on nothing else, so every player
-meets the same states with the same chance, and their scores can be compared pair by pair.
+A *leg* is a player, a set of states, and whether the player samples its actions. Legs and their
+episodes are numbered: leg by leg, state by state, repeat by repeat. The seed of an episode depends
+only on the seed of the evaluation, its state and its repeat. So every player meets the same states
+with the same random numbers, and scores can be compared pair by pair.
 """
 
 from __future__ import annotations
@@ -38,21 +38,24 @@ from rollout.host.schedule import Schedule
 Actions: TypeAlias = Literal["sampled", "deterministic"]
 ACTIONS: tuple[Actions, ...] = ("sampled", "deterministic")
 
-_GROUP = "group"  # column of the joint memory: who plays the row and how, from 1; 0 for nobody
+TRAIN, TEST = "train", "test"
+"""Sets of these names are compared: the generalization gap is train minus test."""
+
+_GROUP = "group"  # column of the joint memory: the row's group, from 1; 0 for none
 _EPISODES_AND_PLAYERS = 1  # ends the spawn key of an episode; those of players end with 0
 
 
 @dataclass(frozen=True)
 class Leg:
-    """A player, a set of states, and whether the player samples.
+    """A player, a set of states, and whether the player samples its actions.
 
     Attributes:
         player: name of the player.
-        recipe: what the player is built from; legs of one player have equal recipes.
+        recipe: the recipe of the player's policy; equal in all legs of one player.
         set_name: name of the set in results: ``train``, ``test``, ``full``, ...
-        states: the set.
-        actions: ``sampled``, or ``deterministic`` for the player's best action.
-        repeats: episodes of each state.
+        states: the states.
+        actions: ``sampled``, or ``deterministic`` for the player's most probable action.
+        repeats: episodes per state.
     """
 
     player: str
@@ -71,7 +74,7 @@ class Leg:
 
     @property
     def name(self) -> str:
-        """What the leg is called: ``PLAYER/SET/ACTIONS``."""
+        """The name of the leg, ``PLAYER/SET/ACTIONS``."""
         return f"{self.player}/{self.set_name}/{self.actions}"
 
     @property
@@ -81,7 +84,7 @@ class Leg:
 
 
 class Place(NamedTuple):
-    """Which episode of a job this is.
+    """Position of an episode within a job.
 
     Attributes:
         leg: number of the leg.
@@ -96,15 +99,15 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Legs:
-    """The legs of a job, and the numbers of their episodes.
+    """The legs of a job and the numbering of their episodes.
 
     Attributes:
-        legs: in the order in which they are played.
-        space: in which states are numbered: the task's.
-        seed: of the evaluation.
+        legs: the legs, in the order in which they are played.
+        space: the task's state space, in which states are numbered.
+        seed: seed of the evaluation.
 
     Raises:
-        ConfigError: there is no leg, or one twice.
+        ConfigError: there is no leg, or a leg is listed twice.
     """
 
     legs: tuple[Leg, ...]
@@ -133,7 +136,7 @@ class Legs:
         return bisect_right(self.offsets, episode) - 1
 
     def place(self, episode: int) -> Place:
-        """Returns which episode this is by its number; the inverse of ``number``."""
+        """Returns the place of an episode; the inverse of ``number``."""
         leg = self.leg_of(episode)
         position, repeat = divmod(episode - self.offsets[leg], self.legs[leg].repeats)
         return Place(leg, position, repeat)
@@ -144,7 +147,7 @@ class Legs:
         return self.offsets[leg] + position * self.legs[leg].repeats + repeat
 
     def start(self, episode: int) -> Start:
-        """Returns where and how an episode begins, by its number."""
+        """Returns the state and seed with which an episode begins."""
         place = self.place(episode)
         states = self.legs[place.leg].states
         state = states[place.position]
@@ -157,7 +160,7 @@ def paired_seed(seed: int, state: int, repeat: int) -> int:
     """Returns the seed of an episode, below 2**63; the same for every player.
 
     Args:
-        seed: of the evaluation.
+        seed: seed of the evaluation.
         state: index of the state in the task's space.
         repeat: number of the episode among those of the state.
     """
@@ -170,8 +173,8 @@ class LegSchedule(Schedule):
     """Hands out the episodes of all legs, leg by leg.
 
     Args:
-        legs: what is to be played.
-        finished: numbers of the episodes that are already done.
+        legs: the legs to play.
+        finished: numbers of the episodes that are already finished.
     """
 
     def __init__(self, legs: Legs, finished: Collection[int] = ()) -> None:
@@ -185,24 +188,24 @@ class LegSchedule(Schedule):
 
 
 class ChosenEpisodes(Schedule):
-    """Hands out some episodes and no others.
+    """Hands out the given episodes only.
 
     Args:
-        legs: what they belong to.
-        episodes: their numbers.
+        legs: the legs of the episodes.
+        episodes: numbers of the episodes.
     """
 
     def __init__(self, legs: Legs, episodes: Collection[int]) -> None:
-        # Without episodes of its own, it hands out what it was given back.
+        # Without further episodes, it hands out only the ones that are retried.
         super().__init__(legs.legs[0].states, seed=legs.seed, episodes=0)
         self.give_back([legs.start(episode) for episode in episodes])
 
 
 @dataclass(frozen=True)
 class LegsPolicy:
-    """Recipe of a policy that lets each episode be played by the player of its leg.
+    """Recipe of a policy in which the player of its leg plays each episode.
 
-    Whoever hosts games sees one policy; what its players do not share, the extras, is dropped.
+    Hosts see one policy. Extras are dropped, since players do not share them.
 
     Attributes:
         players: names and recipes of the players.
@@ -216,7 +219,7 @@ class LegsPolicy:
 
     @classmethod
     def of(cls, legs: Legs) -> LegsPolicy:
-        """Returns the recipe for some legs."""
+        """Returns the recipe for the given legs."""
         players: dict[str, PolicyRecipe] = {}
         for leg in legs.legs:
             known = players.setdefault(leg.player, leg.recipe)
@@ -230,7 +233,7 @@ class LegsPolicy:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
 
         Raises:
-            ConfigError: a player cannot play in these spaces; the message names it.
+            ConfigError: a player does not fit these spaces; the message names it.
         """
         policies = {}
         for number, (name, recipe) in enumerate(self.players):
@@ -244,13 +247,13 @@ class LegsPolicy:
 
 
 class LegsPlayer:
-    """What ``LegsPolicy`` builds: a batch is split by player, and by whether it samples.
+    """The policy of ``LegsPolicy``: splits a batch by player and way of choosing actions.
 
-    The schedule goes leg by leg, so nearly every batch is of one kind and is passed on as it is.
+    The schedule proceeds leg by leg, so nearly every batch is of one kind and is passed on
+    unchanged.
 
-    The memories of the players lie in columns that are shared by all players with a column of
-    that name, type and shape: a row belongs to one player at a time, so twenty checkpoints of
-    one network take the memory of one.
+    Players share memory columns of the same name, type and shape, since a row belongs to one player
+    at a time. So twenty checkpoints of one network need as much memory as one.
     """
 
     version = 0
@@ -265,13 +268,13 @@ class LegsPlayer:
         self._names, self._policies = list(players), list(players.values())
         self._offsets = offsets
         self._kinds = list(dict.fromkeys(groups))
-        # Counted from 1, since the memory of a slot that never played is zero.
+        # Counted from 1, since the memory of a slot that has never played is zero.
         self._kind_of_leg = [self._kinds.index(group) + 1 for group in groups]
-        self._keys: list[dict[str, str]] = []  # of each policy: its keys and our columns
+        self._keys: list[dict[str, str]] = []  # for each policy, its memory keys and our columns
         self._blank: dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]] = {}
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns the memory of the players whose episodes begin, and who plays each."""
+        """Returns the initial memory of each episode's player, and the number of its group."""
         legs = [bisect_right(self._offsets, start.episode) - 1 for start in starts]
         kinds = np.array([self._kind_of_leg[leg] for leg in legs], np.int32)
         if not self._keys:
@@ -290,7 +293,7 @@ class LegsPlayer:
         return memory
 
     def _learn_layout(self, starts: Sequence[Start]) -> None:
-        """Asks every player for the memory of one episode: which columns it has is fixed."""
+        """Asks every player for the memory of one episode: its columns are fixed."""
         for policy in self._policies:
             keys = {}
             for key, array in policy.initial_memory(starts[:1]).items():
@@ -316,9 +319,9 @@ class LegsPlayer:
         details: Sequence[Details] | None,
         explore: bool,
     ) -> Decision:
-        """Lets the player of each row decide; whether it samples is up to its leg.
+        """Lets the player of each row choose an action, sampled or not as its leg says.
 
-        Slots that never played go with whoever else is in the batch.
+        Slots that have never played are passed to any player of the batch.
         """
         if len(self._kinds) == 1:
             return self._decide(1, observations, memory, details)
@@ -345,7 +348,7 @@ class LegsPlayer:
     def _decide(
         self, kind: int, observations: Columns, memory: Columns, details: Sequence[Details] | None
     ) -> Decision:
-        """What one player decides for all the rows."""
+        """Returns the decision of one player for the given rows."""
         player, explore = self._kinds[kind - 1]
         keys = self._keys[player]
         decision = self._policies[player].act(

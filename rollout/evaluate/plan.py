@@ -1,4 +1,4 @@
-"""An evaluation before it begins: its configuration, built and checked."""
+"""The plan of an evaluation: its configuration, built and checked."""
 
 from __future__ import annotations
 
@@ -11,30 +11,28 @@ from typing import Any
 from rollout.api import Bridge, PolicyRecipe, StateSet, Task
 from rollout.api.chosen import CHOSEN
 from rollout.api.sets import ALL
-from rollout.config import BridgeConfig, resolved
+from rollout.config import resolved
 from rollout.errors import ConfigError, InputError
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.legs import Leg, Legs
 from rollout.evaluate.scoreboard import check_metric
-from rollout.evaluate.videos import check_pictures
-from rollout.host import PoolOptions
-from rollout.host.hosting import pool_options
+from rollout.evaluate.videos import filmed_bridge
 from rollout.tasks import bridge_and_task
 
-_MOST_EPISODES = 10_000_000  # results are held in memory, some 500 bytes each
+_MOST_EPISODES = 10_000_000  # results are kept in memory, about 500 bytes each
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A configuration, built and checked; nothing is launched yet.
+    """A configuration that is built and checked; nothing has been launched.
 
     Attributes:
-        config: the configuration, with the options that the task needs.
+        config: the configuration, including the options that the task requires.
         bridge: recipe of the game.
-        task: what is played.
-        legs: who plays which states.
-        versions: of each player, the number of its weights.
-        filmed: the game with a picture; None if nothing is filmed.
+        task: the task.
+        legs: the legs to play.
+        versions: the version of each player's weights.
+        filmed: the game with an image observation, for videos; None without videos.
     """
 
     config: EvaluateConfig
@@ -49,7 +47,7 @@ class Plan:
         """Returns the plan of a configuration.
 
         Raises:
-            InputError: something in it does not exist or does not fit.
+            InputError: something in the configuration does not exist or does not fit.
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         config = config.model_copy(update={"bridge": bridge_config})
@@ -61,7 +59,9 @@ class Plan:
             Leg(player, recipes[player], name, sets[name], actions, config.episodes_per_state)
             for player, name, actions in product(recipes, sets, config.actions)
         ]
-        filmed = _filmed(config, bridge, task)
+        filmed = None
+        if config.videos:
+            filmed = filmed_bridge(config.video, "video", bridge_config, bridge, task)
         return cls(
             config, bridge, task, Legs(tuple(legs), task.state_space, config.seed), numbers, filmed
         )
@@ -78,11 +78,6 @@ class Plan:
                 names = divisions.setdefault(json.dumps(leg.states.splits.describe()), [])
                 names += [leg.set_name] * (leg.set_name not in names)
         return divisions
-
-    @property
-    def pool(self) -> PoolOptions:
-        """How games are hosted."""
-        return pool_options(self.config.host, self.bridge.spec)
 
 
 def _sets(config: EvaluateConfig, task: Task) -> dict[str, StateSet]:
@@ -111,7 +106,7 @@ def _sets(config: EvaluateConfig, task: Task) -> dict[str, StateSet]:
 def _players(
     config: EvaluateConfig, bridge: Bridge, task: Task
 ) -> tuple[dict[str, PolicyRecipe], dict[str, int]]:
-    """The recipes, each built once here: who does not fit is told before anything is launched."""
+    """The recipes. Each is built once, to refuse one that does not fit before any launch."""
     recipes, numbers = {}, {}
     for name, chosen in config.players.items():
         try:
@@ -122,22 +117,8 @@ def _players(
     return recipes, numbers
 
 
-def _filmed(config: EvaluateConfig, bridge: Bridge, task: Task) -> Bridge | None:
-    if config.videos == 0:
-        return None
-    filmed = bridge
-    if config.video.bridge:
-        given = {"name": config.bridge.name, **config.bridge.options, **config.video.bridge}
-        try:
-            filmed = BridgeConfig.model_validate(given).build()
-        except ValueError as error:  # also pydantic's own
-            raise ConfigError(f"video.bridge: {' '.join(str(error).split())}") from error
-    check_pictures(bridge.spec, filmed, task, config.video.column)
-    return filmed
-
-
 def protocol(plan: Plan) -> dict[str, Any]:
-    """What a reader must know to repeat the numbers; the same in every session of a run."""
+    """Everything needed to reproduce the figures; the same in every session of a run."""
     c = plan.config
     return {
         "bridge": c.bridge.name,

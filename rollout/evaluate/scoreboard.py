@@ -1,4 +1,4 @@
-"""Keeps the score of an evaluation: one entry per episode, and every attempt that was lost."""
+"""Records one result per episode of an evaluation, and every lost attempt."""
 
 from __future__ import annotations
 
@@ -12,20 +12,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api import EpisodeResult, Fragment, Loss, Outcome, Start, Task
+from rollout.data.tables import Table
 from rollout.errors import ConfigError, DatasetError
 from rollout.evaluate.journal import Entry, Journal, LossEntry
-from rollout.evaluate.legs import Legs, LegSchedule, Place
+from rollout.evaluate.legs import Leg, Legs, LegSchedule, Place
+from rollout.evaluate.statistics import UNBOUNDED
 from rollout.evaluators import GameReward
 
 Metric: TypeAlias = Literal["progress", "return", "success"]
 METRICS: tuple[Metric, ...] = get_args(Metric)
+BOUNDS: Mapping[Metric, tuple[float, float]] = {
+    "progress": (0.0, 1.0),
+    "return": UNBOUNDED,
+    "success": (0.0, 1.0),
+}
+"""The smallest and the largest value of each metric."""
 
 COLUMNS: Mapping[str, tuple[type, str]] = {
-    "arm": (str, "named variation of an experiment; empty outside of one"),
+    "arm": (str, "named variation of a sweep; empty outside of one"),
     "n": (np.int64, "number of training states; 0 if unknown"),
     "training_seed": (np.int64, "seed of the training run; -1 if unknown"),
     "player": (str, "who played"),
-    "set": (str, "which states"),
+    "set": (str, "which states: train (in a sweep the run's own), test (held out), full, ..."),
     "actions": (str, "sampled or deterministic"),
     "position": (np.int64, "number of the state in its set"),
     "state": (str, "index of the state in the task's space, decimal"),
@@ -39,7 +47,9 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
     "end": (str, "terminated, truncated, or lost if it was given up"),
     "attempts": (np.int64, "how often it was begun, lost attempts included"),
 }
-"""Columns of a table of results: type and meaning; one row per episode."""
+"""Columns of a result table, with type and meaning; one row per episode."""
+
+COLUMN_DOCS: Mapping[str, str] = {name: doc for name, (_, doc) in COLUMNS.items()}
 
 _FIELD: Mapping[Metric, str] = {
     "progress": "progress",
@@ -51,8 +61,8 @@ _FIELD: Mapping[Metric, str] = {
 def decides(task: Task) -> bool:
     """Returns whether a task can decide success or failure.
 
-    An evaluator recipe may say so by an attribute ``decides``; one that says nothing does, but
-    for the game's own reward without ``success_return``.
+    An evaluator recipe can say so in an attribute ``decides``, which is true by default. The game's
+    own reward decides only with ``success_return``.
     """
     evaluator = task.evaluator
     told = getattr(evaluator, "decides", None)
@@ -62,10 +72,10 @@ def decides(task: Task) -> bool:
 
 
 def check_metric(metric: Metric, task: Task) -> None:
-    """Checks that a task gives a metric.
+    """Checks that a task provides a metric.
 
     Raises:
-        ConfigError: it decides nothing, so that there is neither success nor progress.
+        ConfigError: the task does not decide success, so that it has neither success nor progress.
     """
     if metric != "return" and not decides(task):
         raise ConfigError(
@@ -75,18 +85,18 @@ def check_metric(metric: Metric, task: Task) -> None:
 
 
 class Scoreboard:
-    """What has come of every episode of some legs.
+    """The results of every episode of some legs.
 
-    An episode counts once; results that are reported again change nothing. Episodes that an
-    earlier session gave up are tried again.
+    An episode counts once; a repeated result changes nothing. Episodes that an earlier session
+    abandoned are tried again.
 
     Args:
-        legs: what is played.
+        legs: the legs to play.
         task: the task.
-        journal: where to keep what happens; None keeps it in memory only.
+        journal: where results are written; None keeps them in memory only.
 
     Raises:
-        DatasetError: the journal holds results of other states or seeds.
+        DatasetError: the journal contains results of other states or seeds.
     """
 
     def __init__(self, legs: Legs, task: Task, journal: Journal | None = None) -> None:
@@ -122,7 +132,7 @@ class Scoreboard:
                 self._lost_before[episode] += 1
 
     def _episode(self, entry: Entry | LossEntry) -> int | None:
-        """The number of an episode; None if it is none of this job's."""
+        """The number of an episode; None if it does not belong to this job."""
         leg = self._numbers.get(f"{entry.player}/{entry.set}/{entry.actions}")
         if leg is None:
             return None
@@ -135,7 +145,7 @@ class Scoreboard:
         return str(self.legs.space.index(start.state.values))
 
     def schedule(self) -> LegSchedule:
-        """Returns what is left to be played; what was given up is tried again."""
+        """Returns the episodes that have no result yet, including abandoned ones."""
         return LegSchedule(self.legs, self.finished)
 
     @property
@@ -145,13 +155,13 @@ class Scoreboard:
 
     @property
     def given_up(self) -> tuple[Entry, ...]:
-        """Episodes that were lost more often than they are retried, by leg, state and repeat."""
+        """Abandoned episodes, lost in all their attempts; by leg, state and repeat."""
         lost = sorted(e for e, entry in self._entries.items() if entry.end == "lost")
         return tuple(self._entries[e] for e in lost)
 
     @property
     def losses(self) -> tuple[LossEntry, ...]:
-        """Every attempt that was lost, of all sessions."""
+        """Every lost attempt, of all sessions."""
         return tuple(self._losses)
 
     @property
@@ -160,16 +170,16 @@ class Scoreboard:
         return sum(entry.length for entry in self._entries.values())
 
     def add(self, fragment: Fragment) -> None:
-        """Counts the episodes that ended or were lost in a fragment."""
+        """Records the episodes that ended or were lost in a fragment."""
         entries = {r.start.episode: self._entry(r) for r in fragment.results if r.end != "lost"}
         self._keep(entries, fragment.losses)
 
     def lose(self, losses: Iterable[Loss]) -> None:
-        """Counts attempts that were lost with their host."""
+        """Records attempts that were lost with their host."""
         self._keep({}, losses)
 
     def give_up(self, starts: Iterable[Start]) -> None:
-        """Counts episodes that are not tried again."""
+        """Records episodes that are abandoned."""
         self._keep({start.episode: self._lost(start) for start in starts}, ())
 
     def _keep(self, entries: Mapping[int, Entry], losses: Iterable[Loss]) -> None:
@@ -227,13 +237,13 @@ class Scoreboard:
     def table(
         self, metric: Metric, *, arm: str = "", n: int = 0, training_seed: int = -1
     ) -> dict[str, NDArray[Any]]:
-        """Returns the episodes that have ended, one row each, by leg, position and repeat.
+        """Returns the episodes that have a result, one row each, by leg, position and repeat.
 
-        However many games played them, and in whatever order they ended, the table is the same.
+        The table depends neither on the number of games nor on the order in which episodes end.
 
         Args:
-            metric: what the column ``score`` holds.
-            arm: what the column holds in every row.
+            metric: what the column ``score`` contains.
+            arm: value of this column in every row.
             n: likewise.
             training_seed: likewise.
         """
@@ -247,3 +257,11 @@ class Scoreboard:
                 field = attrgetter(_FIELD[metric] if name == "score" else name)
                 table[name] = np.array([field(row) for row in rows], kind)
         return table
+
+
+def rows_of_leg(table: Table, leg: Leg) -> list[int]:
+    """Returns the rows of a table that belong to a leg."""
+    columns = {"player": leg.player, "set": leg.set_name, "actions": leg.actions}
+    mine = np.logical_and.reduce([table[name] == value for name, value in columns.items()])
+    rows: list[int] = np.flatnonzero(mine).tolist()
+    return rows

@@ -1,9 +1,8 @@
-"""Films of the best and the worst episodes: they are played again, with a picture.
+"""Videos of the best and the worst episodes, which are played again with an image observation.
 
-Players that do not look at a picture are not made to: the game that is filmed shows one beside
-what they know, and they see what they know. A game and a player that repeat give the same score
-again, which is checked; where they do not, the film shows another run of the same episode, and
-says so.
+Players that do not use images still see only their own observations: the filmed game provides the
+image in addition. A deterministic game and player give the same score again, which is checked.
+Otherwise the video shows another run of the same episode, and is marked as such.
 """
 
 from __future__ import annotations
@@ -29,26 +28,28 @@ from rollout.api import (
     Start,
     Task,
 )
+from rollout.config import BridgeConfig, HostConfig
 from rollout.data import Dataset, DatasetWriter, describe_dataset, play_video
 from rollout.data.schema import OBSERVATION, column_name
 from rollout.data.tables import Table
 from rollout.errors import ConfigError, UnknownNameError
-from rollout.evaluate.legs import ChosenEpisodes, Leg, Legs, LegsPolicy, Place
-from rollout.evaluate.scoreboard import Metric, Scoreboard
-from rollout.host import PlayOptions, PoolOptions
+from rollout.evaluate.config import VideoConfig
+from rollout.evaluate.legs import ChosenEpisodes, Legs, LegsPolicy, Place
+from rollout.evaluate.scoreboard import Metric, Scoreboard, rows_of_leg
+from rollout.host import PlayOptions
 from rollout.host.hosting import HostPlan, LocalFleet
 
-_FRAGMENT_STEPS = 64  # pictures held at once
+_FRAGMENT_STEPS = 64  # images held in memory at once
 
 
 @dataclass(frozen=True)
 class Shot:
-    """An episode to film.
+    """An episode to record on video.
 
     Attributes:
         episode: its number.
         rank: ``best1``, ``best2``, ..., ``worst1``, ...
-        score: what it scored.
+        score: its score.
         total_reward: undiscounted sum of its rewards.
         length: its steps.
         end: how it ended.
@@ -64,7 +65,7 @@ class Shot:
 
 @dataclass(frozen=True)
 class Film:
-    """A film of an episode.
+    """A video of an episode.
 
     Attributes:
         file: name of the file.
@@ -74,9 +75,9 @@ class Film:
         state: index of the state, decimal.
         repeat: number of the episode among those of the state.
         score: what it scored.
-        replayed: what it scored when it was filmed.
-        same: whether the film shows the episode that was scored: score, reward, length and end
-            are the same.
+        replayed: its score while it was recorded.
+        same: whether the video shows the scored episode: score, reward, length and end are the
+            same.
         frames: number of frames.
     """
 
@@ -93,17 +94,17 @@ class Film:
 
 
 def check_pictures(spec: BridgeSpec, bridge: Bridge, task: Task, column: str | None) -> None:
-    """Checks that a game can be filmed for players that know another configuration of it.
+    """Checks that a game can be filmed for players of another configuration of it.
 
     Args:
-        spec: of the game as the players know it.
+        spec: spec of the game that the players know.
         bridge: the game to film.
-        task: what is played.
-        column: observation that is filmed; None for any picture.
+        task: the task.
+        column: the image observation to film; None for any.
 
     Raises:
-        ConfigError: it shows no picture, or lacks what the players see.
-        UnknownNameError: it does not show that column.
+        ConfigError: the game has no image observation, or lacks one that the players use.
+        UnknownNameError: the game does not have that column.
     """
     shown = bridge.spec
     task.check(shown)
@@ -125,19 +126,46 @@ def check_pictures(spec: BridgeSpec, bridge: Bridge, task: Task, column: str | N
         )
 
 
+def filmed_bridge(
+    video: VideoConfig, key: str, chosen: BridgeConfig, bridge: Bridge, task: Task
+) -> Bridge:
+    """Returns the game that is filmed, for players of another configuration of it.
+
+    Args:
+        video: how videos are recorded.
+        key: the configuration key of the game, for messages.
+        chosen: the game that the players know.
+        bridge: the recipe made from it.
+        task: the task.
+
+    Raises:
+        ConfigError: the game does not exist, has no image observation, or lacks what players use.
+        UnknownNameError: the game does not have the column to film.
+    """
+    filmed = bridge
+    if video.bridge:
+        given = {"name": chosen.name, **chosen.options, **video.bridge}
+        try:
+            filmed = BridgeConfig.model_validate(given).build()
+        except ValueError as error:  # also pydantic's own
+            raise ConfigError(f"{key}.bridge: {' '.join(str(error).split())}") from error
+    check_pictures(bridge.spec, filmed, task, video.column)
+    return filmed
+
+
 def _is_picture(leaf: spaces.Space[object]) -> bool:
     return isinstance(leaf, spaces.Box) and leaf.dtype == np.uint8 and len(leaf.shape) >= 2
 
 
 def best_and_worst(legs: Legs, table: Table, count: int) -> list[Shot]:
-    """Returns the ``count`` best and worst episodes of each leg, no episode twice.
+    """Returns the ``count`` best and worst episodes of each leg, each episode at most once.
 
-    Ties go to the state that comes first in its set, and to its first episode.
+    Ties are resolved by the position of the state, then by the repeat.
 
     Args:
-        legs: what was played.
-        table: the results, with a column ``score``; episodes without one are left out.
-        count: of each.
+        legs: the legs that were played.
+        table: the results, with a column ``score``; episodes without a score are left out.
+        count: number of the best and of the worst episodes.
     """
     shots = []
     for number, leg in enumerate(legs.legs):
@@ -154,17 +182,9 @@ def best_and_worst(legs: Legs, table: Table, count: int) -> list[Shot]:
 
 
 def _facts(table: Table, row: int) -> tuple[float, float, int, str]:
-    """What an episode came to, as ``Shot`` remembers it."""
+    """Score, reward, length and end of an episode, as in ``Shot``."""
     score, reward = float(table["score"][row]), float(table["total_reward"][row])
     return score, reward, int(table["length"][row]), str(table["end"][row])
-
-
-def rows_of_leg(table: Table, leg: Leg) -> list[int]:
-    """Returns the rows of a table that belong to a leg."""
-    columns = {"player": leg.player, "set": leg.set_name, "actions": leg.actions}
-    mine = np.logical_and.reduce([table[name] == value for name, value in columns.items()])
-    rows: list[int] = np.flatnonzero(mine).tolist()
-    return rows
 
 
 def film(
@@ -178,30 +198,30 @@ def film(
     metric: Metric,
     column: str | None = None,
     fps: float = 20.0,
-    pool: PoolOptions | None = None,
+    host: HostConfig | None = None,
     retries: int = 2,
 ) -> Iterator[Film]:
-    """Plays episodes again, here and one by one, and films them.
+    """Plays episodes again in this process, one at a time, and records videos.
 
     Args:
-        bridge: the game, with a picture.
-        spec: of the game as the players know it.
-        task: what is played.
-        legs: what was played.
-        shots: which episodes.
-        folder: where the films go; made if it is not there.
-        metric: what was scored.
-        column: observation to film; None for the first picture.
+        bridge: the game with an image observation.
+        spec: spec of the game that the players know.
+        task: the task.
+        legs: the legs that were played.
+        shots: the episodes to record.
+        folder: folder of the videos; created if missing.
+        metric: metric of the score.
+        column: the image observation to film; None for the first one.
         fps: frames per second.
-        pool: how the game is hosted.
-        retries: how often an episode that is lost is tried again.
+        host: how the game is supervised.
+        retries: retries of an episode that is lost.
 
     Yields:
-        each film, the file being complete; an episode that was lost too often has none.
+        each video after its file is complete; none for an episode that was lost in all attempts.
 
     Raises:
-        BudgetExhausted: the game died too often.
-        DatasetError: a film cannot be written.
+        BudgetExhausted: the game failed too often.
+        DatasetError: a video cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     plan = HostPlan(
@@ -209,7 +229,7 @@ def film(
         task,
         _Blinkered(LegsPolicy.of(legs), spec),
         legs.seed,
-        pool=pool or PoolOptions(),
+        host=host or HostConfig(),
         play=PlayOptions(_FRAGMENT_STEPS, retries=retries),
     )
     fleet = LocalFleet(plan)
@@ -229,7 +249,7 @@ def film(
 
 
 def _record(fleet: LocalFleet, legs: Legs, episode: int, path: Path) -> Scoreboard:
-    """Plays one episode into a dataset of its own."""
+    """Plays one episode into its own dataset."""
     plan = fleet.plan
     board = Scoreboard(legs, plan.task)
     manifest = describe_dataset(plan.bridge.spec, plan.task, policy="film")
@@ -271,7 +291,7 @@ class _Blinkered:
     spec: BridgeSpec
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> _BlinkeredPlayer:
-        """Returns the policy; it is built for the spec it knows."""
+        """Returns the policy, built for the spec that it knows."""
         inner = self.inner.build(self.spec, task, seed=seed)
         return _BlinkeredPlayer(inner, tuple(self.spec.observation_space.spaces))
 
@@ -294,6 +314,6 @@ class _BlinkeredPlayer:
         details: Sequence[Details] | None,
         explore: bool,
     ) -> Decision:
-        """Lets the policy choose by what it knows."""
+        """Lets the policy choose from the observations that it knows."""
         seen = {key: observations[key] for key in self._keys}
         return self._inner.act(seen, memory, details=details, explore=explore)

@@ -1,11 +1,10 @@
-"""Hosting: instances in this process or their own, a pool over what is ready, the playing loop."""
+"""Hosting: instances in this process or in subprocesses, a pool, and the loop that plays."""
 
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
+from rollout.host.instances import Event
 from rollout.host.player import Player, PlayOptions
 from rollout.host.pool import Pool
 from rollout.host.referee import Referee, Ruling
-from rollout.host.seats import Event
-from rollout.host.supervision import PoolOptions, Supervision
 
 __all__ = [
     "Event",
@@ -14,9 +13,7 @@ __all__ = [
     "PlayOptions",
     "Player",
     "Pool",
-    "PoolOptions",
     "Referee",
     "Ruling",
     "SubprocessHandle",
-    "Supervision",
 ]

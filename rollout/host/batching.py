@@ -1,8 +1,8 @@
-"""Many who ask, few calls: a policy that decides batch by batch for whoever asks. No Ray here.
+"""Dynamic batching: joins requests of many callers into few calls of a policy. No Ray here.
 
-Requests that arrive within a short time are joined, decided by one call of the policy in a thread
-of its own, and each asker gets its own rows back. Rows are independent and state lives in the
-memory that travels with them, so what is decided does not depend on who shares a call.
+Requests that arrive within a short time are answered by one call of the policy in a separate
+thread, and each caller gets its own rows. Rows are independent and all state is in the memory that
+comes with them, so results do not depend on which requests share a call.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ import numpy as np
 from rollout.api import Array, Columns, Decision, Details, Policy, Start
 from rollout.errors import ContractError, GamutError
 
-_BEGIN = "begin"  # kind of the requests for the memory of episodes that begin
-_IDLE_S = 5.0  # the thread looks up this often although nobody asks
+_BEGIN = "begin"  # kind of the requests for the memory of new episodes
+_IDLE_S = 5.0  # the thread wakes up this often without requests
 
 _Answers: TypeAlias = list[Any]
 
 
 class Unreachable(GamutError):  # noqa: N818 - reads as what happened
-    """Whoever should decide did not answer in time, or is not there now; others may be."""
+    """No answer arrived in time, or the policy is not available; another server may answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a policy is asked to decide; the arguments of ``Policy.act``.
+    """The input of a decision; the arguments of ``Policy.act``.
 
     Attributes:
         observations: ``{key: (B, ...)}``.
-        memory: of the same slots.
+        memory: memory of the same slots.
         details: one mapping per row, or None.
         explore: whether to sample.
-        start: an episode that the asker has begun. A policy may learn from its first
-            ``initial_memory`` what its memory looks like; one that takes over in the middle of
-            episodes is shown this one first.
+        start: an episode that the caller has begun. A policy may learn the layout of its memory
+            from its first ``initial_memory``; one that takes over in mid-episode gets this start
+            first.
     """
 
     observations: Columns
@@ -58,24 +58,24 @@ class Question:
 
     @property
     def kind(self) -> Hashable:
-        """What questions that are decided together must agree in."""
+        """Questions of one kind can be decided together."""
         layout = _layout(self.observations), _layout(self.memory)
         return self.explore, self.details is None, layout
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """What was decided so far.
+    """Statistics of all decisions so far.
 
     Attributes:
-        requests: questions answered, beginnings of episodes included.
-        rows: rows of those.
+        requests: answered requests, including those for new episodes.
+        rows: rows of these requests.
         batches: calls of the policy.
-        largest_batch: most rows in a call.
+        largest_batch: maximum rows per call.
         queued: rows that wait now.
-        longest_queue: most rows that ever waited.
+        longest_queue: maximum rows that ever waited.
         failures: calls that raised.
-        busy_s: seconds the policy took in all.
+        busy_s: total time of the calls, in seconds.
     """
 
     requests: int = 0
@@ -90,25 +90,25 @@ class Counters:
 
 @dataclass(slots=True)
 class _Request:
-    """Somebody who waits for an answer."""
+    """A request that waits for its answer."""
 
     asked: Any
     rows: int
     arrived: float
-    due: float  # when it waits for no one else any more
+    due: float  # when it stops waiting for other requests
     answer: Future[Any] = field(default_factory=Future)
 
 
 class Batcher:
-    """Lets a policy decide for many who ask at the same time.
+    """Joins concurrent requests into batches for a policy.
 
-    The policy is called by one thread only. A call that fails is repeated for each of its requests
-    alone: each asker gets its own error, or its own rows where another's request was to blame.
+    One thread calls the policy. A call that fails is repeated for each of its requests separately,
+    so that a request fails only by its own fault.
 
     Args:
-        policy: who decides.
-        batch: rows at which no more requests are waited for; a larger one is not split.
-        wait_s: longest time a request waits for others.
+        policy: the policy.
+        batch: rows at which a batch stops waiting; a larger request is not split.
+        wait_s: longest time that a request waits for others, in seconds.
     """
 
     def __init__(self, policy: Policy, *, batch: int, wait_s: float) -> None:
@@ -116,29 +116,29 @@ class Batcher:
         self._groups: dict[Hashable, deque[_Request]] = {}
         self._counters = Counters()
         self._busy_since: float | None = None
-        self._met = False  # whether the policy has been shown the beginning of an episode
+        self._met = False  # whether the policy has seen the beginning of an episode
         self._closed = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._serve, name="policy", daemon=True)
         self._thread.start()
 
     def act(self, question: Question, *, timeout_s: float) -> Decision:
-        """Returns what the policy decides; waits for it, and for others to decide with.
+        """Returns the decision of the policy; waits for it, and for other requests to join.
 
         Raises:
             Unreachable: it took longer than ``timeout_s``, or the batcher was closed.
-            Exception: what the policy raises.
+            Exception: an error of the policy.
         """
         request = self._ask(question.kind, question, question.rows, self._wait_s)
         answer: Decision = _answer(request, timeout_s)
         return answer
 
     def initial_memory(self, starts: Sequence[Start], *, timeout_s: float) -> Columns:
-        """Returns the memory of slots whose episodes begin.
+        """Returns the memory of slots with new episodes.
 
         Raises:
             Unreachable: it took longer than ``timeout_s``, or the batcher was closed.
-            Exception: what the policy raises.
+            Exception: an error of the policy.
         """
         answer: Columns = _answer(self._ask(_BEGIN, list(starts), len(starts), 0.0), timeout_s)
         return answer
@@ -157,16 +157,16 @@ class Batcher:
         return request
 
     def counters(self) -> Counters:
-        """Returns what was decided so far."""
+        """Returns the statistics so far."""
         return self._counters
 
     def busy_s(self) -> float:
-        """Returns for how long the policy has been deciding the present batch; 0 when idle."""
+        """Returns how long the current call has been running, in seconds; 0 when idle."""
         since = self._busy_since
         return 0.0 if since is None else time.monotonic() - since
 
     def close(self) -> None:
-        """Decides nothing any more; those who wait are told so."""
+        """Stops deciding; requests that wait raise ``Unreachable``."""
         with self._changed:
             self._closed = True
             left = [request for group in self._groups.values() for request in group]
@@ -185,7 +185,7 @@ class Batcher:
             self._busy_since = None
 
     def _next(self) -> tuple[Hashable, list[_Request]]:
-        """Waits for a batch that is full or due, the one that has waited longest first."""
+        """Waits for a batch that is full or due; the one that has waited longest comes first."""
         with self._changed:
             while not self._closed:
                 now = time.monotonic()
@@ -217,7 +217,7 @@ class Batcher:
     ) -> None:
         try:
             answers = self._count(decide, requests)
-        # A policy may raise anything; it goes to those who asked, and is theirs to handle.
+        # A policy may raise anything; the error goes to the callers.
         except Exception as error:  # noqa: BLE001
             if len(requests) == 1:
                 requests[0].answer.set_exception(error)
@@ -231,7 +231,7 @@ class Batcher:
     def _count(
         self, decide: Callable[[list[_Request]], _Answers], requests: list[_Request]
     ) -> _Answers:
-        """Decides, and counts what it took."""
+        """Decides and updates the statistics."""
         began, rows, failed = time.monotonic(), sum(r.rows for r in requests), 1
         answered = 0
         try:
@@ -291,7 +291,7 @@ def _answer(request: _Request, timeout_s: float) -> Any:
     try:
         return answer.result(timeout_s)
     except TimeoutError:
-        # Taken back, so that it is not decided for nobody; unless it was decided just now, or the
+        # Withdrawn, so that it is not decided in vain; unless it has just been decided, or the
         # policy itself raised the error.
         if not answer.cancel() and answer.done():
             return answer.result(0)
@@ -299,7 +299,7 @@ def _answer(request: _Request, timeout_s: float) -> Any:
 
 
 def writable(columns: Columns) -> Columns:
-    """Returns columns that may be written into; those that came over Ray are read-only."""
+    """Returns columns that can be written to; those that came through Ray are read-only."""
     return {key: array if array.flags.writeable else array.copy() for key, array in columns.items()}
 
 
@@ -319,7 +319,7 @@ def _parts(requests: Sequence[_Request]) -> list[slice]:
 
 
 def _part(columns: Columns, rows: slice) -> Columns:
-    """The rows of one asker, copied: the next call may come before they have been sent."""
+    """The rows of one caller, copied: the next call may come before they are sent."""
 
     def copy(array: Array) -> Array:
         return array[rows].copy()

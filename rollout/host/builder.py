@@ -1,4 +1,4 @@
-"""Writes the steps of one instance straight into the arrays of a fragment."""
+"""Writes the steps of one instance directly into the arrays of a fragment."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def _allocate(specs: dict[str, ColumnSpec], *leading: int) -> Columns:
 
 
 class FragmentBuilder:
-    """The fragment in the making.
+    """A fragment under construction.
 
-    Observations have one row more than steps: row ``t`` is what the policy sees before step ``t``,
-    so a frame is copied once, from the game to where the learner and the recorder will read it.
+    Observations have one row more than steps: row ``t`` is what the policy sees before step ``t``.
+    So a frame is copied once, from the game to where the learner and the recorder read it.
 
     Attributes:
         row: number of completed steps.
@@ -102,21 +102,21 @@ class FragmentBuilder:
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing to tell: no step, no result, no loss."""
+        """Whether there is nothing to report: no step, no result, no loss."""
         return self.row == 0 and not self._results and not self._losses
 
     @property
     def full(self) -> bool:
-        """Whether no further step fits."""
+        """Whether there is no room for another step."""
         return self.row >= self.capacity
 
     def observations(self) -> Columns:
-        """Returns what the policy sees now, views ``{key: (B, ...)}``."""
+        """Returns the current observations as views ``{key: (B, ...)}``."""
         row = self.row
         return {key: array[row] for key, array in self._observation_pairs}
 
     def details(self) -> list[Details | None] | None:
-        """Returns the details beside the observations, one per slot, or None."""
+        """Returns the current details, one per slot, or None."""
         return None if self._details is None else self._details[self.row]
 
     def begin(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
@@ -135,11 +135,11 @@ class FragmentBuilder:
         playing: Sequence[Start | None],
         steps: NDArray[np.int32],
     ) -> None:
-        """Goes on where a fragment ended: its last observations are the first here.
+        """Continues after a fragment: its last observations become the first ones here.
 
         Args:
             previous: the builder of that fragment.
-            playing: what each slot plays.
+            playing: the start that each slot plays, if any.
             steps: completed steps of each slot's episode, ``(B,)``.
         """
         for key, array in self._observation_pairs:
@@ -155,9 +155,9 @@ class FragmentBuilder:
                 self._set_details(0, slot, details)
 
     def _occupy(self, slot: int, start: Start) -> None:
-        """Marks a slot as playing from the current row on, however long it may play.
+        """Marks a slot as playing from the current row on.
 
-        What follows from the row number alone is written once per episode, not once per step.
+        Columns that depend only on the row number are written once per episode, not once per step.
         """
         self._slot_index[slot] = index = self._register(start)
         ahead = slice(self.row, self.capacity)
@@ -185,12 +185,12 @@ class FragmentBuilder:
         self._details[row][slot] = details
 
     def remember(self, memory: Columns) -> None:
-        """Keeps a copy of the policy's memory before the first row."""
+        """Stores a copy of the policy's memory before the first row."""
         if self._memory is None:
             self._memory = {k: v.copy() for k, v in memory.items()}
 
     def write_decision(self, decision: Decision, version: int) -> None:
-        """Writes what the policy decided for the current row."""
+        """Writes the policy's decision for the current row."""
         row = self.row
         for key, array in self._action_pairs:
             array[row] = decision.actions[key]
@@ -199,12 +199,12 @@ class FragmentBuilder:
         self._f.version[row] = version
 
     def write_step(self, frame: Frame, ruling: Ruling, seconds: float) -> None:
-        """Completes the current row with what came of it, and moves to the next.
+        """Completes the current row with the results of its step, and moves to the next row.
 
         Args:
-            frame: what the instance answered.
-            ruling: what the referee made of it.
-            seconds: time the game took.
+            frame: the frame of the step.
+            ruling: the referee's ruling.
+            seconds: duration of the step in the game.
         """
         f, row = self._f, self.row
         f.reward[row] = ruling.verdict.reward
@@ -226,13 +226,13 @@ class FragmentBuilder:
                 self._set_details(row + 1, slot, details)
 
     def blank_idle(self, active: Bools) -> None:
-        """Clears the row just written where the slot was idle."""
+        """Clears the idle slots of the row just written."""
         row, idle = self.row - 1, ~active
         for array in (self._f.reward, self._f.progress, self._f.outcome, self._f.tick):
             array[row][idle] = 0
 
     def end(self, slot: int, result: EpisodeResult, loss: Loss | None = None) -> None:
-        """Notes that a slot's episode ended with the last completed row."""
+        """Records that a slot's episode ended with the last completed row."""
         self._results.append(result)
         if loss is not None:
             self._losses.append(loss)
@@ -243,17 +243,17 @@ class FragmentBuilder:
             if own and loss is not None:
                 self._f.lost[row, slot] = True
             if own:
-                columns = {k: v[self.row, slot].copy() for k, v in self._observation_pairs}
+                columns = {k: v[self.row, slot, ...].copy() for k, v in self._observation_pairs}
                 details = self._details[self.row][slot] if self._details is not None else None
                 self._final.append((row, slot, columns, details))
         self._vacate(slot)
 
     def lose_unstarted(self, loss: Loss) -> None:
-        """Notes an episode that was lost before it had begun."""
+        """Records an episode that was lost before it began."""
         self._losses.append(loss)
 
     def build(self) -> Fragment:
-        """Returns the fragment; the builder is spent."""
+        """Returns the fragment; the builder must not be used afterwards."""
         f, t = self._f, self.row
         final = sorted(self._final, key=lambda entry: entry[:2])
         f.next_observations = {k: v[t] for k, v in self._observation_pairs}
@@ -285,5 +285,5 @@ def _stack(spec: BridgeSpec, rows: list[Columns]) -> Columns:
     columns = allocate(spec.observation_space, len(rows))
     for key, array in columns.items():
         for number, row in enumerate(rows):
-            array[number] = row[key]
+            array[number, ...] = row[key]
     return columns

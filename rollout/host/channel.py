@@ -67,6 +67,7 @@ class Channel:
 
     def __init__(self, descriptor: int, spec: BridgeSpec, width: int) -> None:
         layout = channel_layout(spec, width)
+        self.width = width
         self._map = mmap.mmap(descriptor, _size(layout))
         arrays: Columns = {}
         offset = 0
@@ -77,12 +78,14 @@ class Channel:
         self.observations = {k[2:]: v for k, v in arrays.items() if k.startswith("o/")}
         self.actions = {k[2:]: v for k, v in arrays.items() if k.startswith("a/")}
         self.signals = {k[2:]: v for k, v in arrays.items() if k.startswith("s/")}
+        leaves = spec.observation_space.spaces.items()
+        self._texts = {key for key, leaf in leaves if isinstance(leaf, spaces.Text)}
         self.game_over = arrays["game_over"]
         self.game_truncated = arrays["game_truncated"]
         self.tick = arrays["tick"]
 
-    def write_frame(self, frame: Frame, rows: slice | Array) -> None:
-        """Puts a frame into the given rows."""
+    def write_frame(self, frame: Frame, rows: slice | Array) -> Columns:
+        """Puts a frame into the given rows; returns the columns that must travel by message."""
         for key, array in self.observations.items():
             array[rows] = frame.observations[key]
         for key, array in self.signals.items():
@@ -90,6 +93,7 @@ class Channel:
         self.game_over[rows] = frame.game_over
         self.game_truncated[rows] = frame.game_truncated
         self.tick[rows] = frame.tick
+        return {k: v for k, v in frame.observations.items() if k in self._texts}
 
     def frame(self, rows: slice | Array, details: Any) -> Frame:
         """Returns the frame in the given rows; a slice gives views, an index array copies."""

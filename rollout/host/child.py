@@ -1,8 +1,8 @@
-"""What runs in a game's own process: takes commands from the host, answers with frames.
+"""The subprocess of a game: receives commands from the host and replies with frames.
 
 Started by ``SubprocessHandle``, under a guard, as ``python -m rollout.host.child SOCKET MEMORY``,
-two inherited descriptors. Ends when told to and when the socket closes; if that takes too long,
-the guard sees to it.
+two inherited descriptors. It ends on request or when the socket closes; if that takes too long, the
+guard ends it.
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Columns, Instance
-from rollout.errors import GameError, GameStartError, GameTimeout, InputError
+from rollout.api import Array, Columns, Frame, Instance
+from rollout.errors import GameStartError, GameTimeout, InputError
 from rollout.host.channel import Channel
+from rollout.host.frames import FrameCheck, describe
 from rollout.host.handle import FRAME, MESSAGE, STEP
 
 _EVERY_ROW = slice(None)
 
 
-def _answer(error: Exception) -> tuple[str, str]:
+def _answer(error: BaseException) -> tuple[str, str]:
     if isinstance(error, GameStartError):
-        return "start", str(error)
+        return "start", describe(error)
     if isinstance(error, GameTimeout):
-        return "timeout", str(error)
+        return "timeout", describe(error)
     if isinstance(error, InputError):
-        return "input", str(error)
-    if isinstance(error, GameError):
-        return "crashed", str(error)
-    return "crashed", f"{type(error).__name__}: {error}"
+        return "input", describe(error)
+    return "crashed", describe(error)
 
 
 class _Child:
@@ -40,10 +39,11 @@ class _Child:
         self._connection, self._memory = connection, memory
         self._instance: Instance | None = None
         self._channel: Channel | None = None
-        self._step_s = 0.0  # deadline of a step; the host says when it changes
+        self._check: FrameCheck | None = None
+        self._step_s = 0.0  # timeout of a step; the host announces changes
 
     def serve(self) -> None:
-        """Serves commands until told to end or until the host closes the socket."""
+        """Serves commands until it is told to end or the host closes the socket."""
         socket = self._connection.fileno()
         while True:
             byte = os.read(socket, 1)
@@ -51,15 +51,16 @@ class _Child:
                 if byte == STEP:
                     reply = self._step({})
                 elif byte == MESSAGE:
-                    message = self._connection.recv()
+                    try:
+                        message = self._connection.recv()
+                    except EOFError:
+                        return
                     if message[0] == "close":
                         return
                     reply = self._serve_one(message)
                 else:
                     return
-            except EOFError:
-                return
-            except Exception as error:  # noqa: BLE001 - whatever a game raises is its host's news
+            except BaseException as error:  # noqa: BLE001 - any error of a game is reported to its host
                 reply = _answer(error)
             if reply is None:
                 os.write(socket, FRAME)
@@ -68,10 +69,11 @@ class _Child:
                 self._connection.send(reply)
 
     def _serve_one(self, message: tuple[Any, ...]) -> tuple[str, Any] | None:
-        """Returns the answer to a message; None for a frame that is all in the shared memory."""
+        """Returns the reply to a message; None for a frame that is entirely in shared memory."""
         if message[0] == "launch":
             _, bridge, workdir, ports, width, timeout_s = message
             self._channel = Channel(self._memory, bridge.spec, width)
+            self._check = FrameCheck(bridge.spec)
             self._instance = bridge.launch(Path(workdir), ports, width=width, timeout_s=timeout_s)
             return "launched", None
         if message[0] == "step":
@@ -81,16 +83,22 @@ class _Child:
             raise GameStartError("expected a launch before any other command")
         _, slots, starts, timeout_s = message
         frame = self._instance.reset(slots, starts, timeout_s=timeout_s)
-        self._channel.write_frame(frame, np.asarray(slots, np.int64))
-        return None if frame.details is None else ("frame", list(frame.details))
+        return self._write(frame, len(slots), np.asarray(slots, np.int64))
 
     def _step(self, loose: Columns) -> tuple[str, Any] | None:
         if self._instance is None or self._channel is None:
             raise GameStartError("expected a launch before any other command")
         actions = self._channel.actions | loose if loose else self._channel.actions
         frame = self._instance.step(actions, timeout_s=self._step_s)
-        self._channel.write_frame(frame, _EVERY_ROW)
-        return None if frame.details is None else ("frame", list(frame.details))
+        return self._write(frame, self._channel.width, _EVERY_ROW)
+
+    def _write(self, frame: Frame, count: int, rows: slice | Array) -> tuple[str, Any] | None:
+        """Writes a frame to shared memory; returns the rest of it as a message, if any."""
+        assert self._channel is not None
+        assert self._check is not None
+        frame = self._check(frame, count)
+        loose = self._channel.write_frame(frame, rows)
+        return ("frame", (frame.details, loose)) if loose or frame.details is not None else None
 
     def close(self) -> None:
         """Ends the game."""
@@ -101,7 +109,7 @@ class _Child:
 def main() -> None:
     """Serves one host, then ends the game."""
     socket, memory = map(int, sys.argv[1:3])
-    for descriptor in (socket, memory):  # ours alone: the host must see the socket close with us
+    for descriptor in (socket, memory):  # ours alone, so that the host sees the socket close
         os.set_inheritable(descriptor, False)
     child = _Child(Connection(socket), memory)
     try:

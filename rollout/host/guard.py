@@ -1,20 +1,20 @@
-"""Guards one game: whatever becomes of its host, the game and all that it started come to an end.
+"""Guards one game: when its host ends for any reason, the game and all its subprocesses are ended.
 
-Started by ``rollout.host.guarded``, by its path and with ``-S -I``, since one is started per game
-and every import is paid for each time: the standard library only, and little of it.
+Started by ``rollout.host.guarded``, by its path and with ``-S -I``. One is started per game and
+every import costs time, so it imports little, and only from the standard library.
 
     guard.py CONTROL REPORT NAMESPACE DESCRIPTORS NAME=VALUE... -- COMMAND...
 
-``CONTROL`` is the end of a pipe whose other end only the host has. When it closes, the host has
-gone: the tree gets TERM, a second later KILL. A byte in it asks for KILL at once. ``REPORT`` is a
-pipe to the host, with a line for each piece of news: ``guard PID`` and ``game PID`` at the start,
-``ended STATUS PEAK_KB`` when the game has, ``done`` when nobody is left.
+``CONTROL`` is a pipe whose other end only the host has. When it closes, the host has ended: the
+tree gets TERM, and KILL a second later. A byte in it requests KILL at once. ``REPORT`` is a pipe to
+the host, with one line per event: ``guard PID`` and ``game PID`` at the start, ``ended STATUS
+PEAK_KB`` when the game has ended, ``done`` when no process is left.
 
-It forks twice, so that it is no child of the host: Ray kills a worker's children before anything
-else. It is the subreaper of what it starts, so that a process which leaves its session or whose
-parent dies is still below it, and "no child left" means that nobody is left. The game gets
-PDEATHSIG from here and not from the host, where the signal would come when the *thread* that
-started the game ends.
+It forks twice, so that it is not a child of the host: Ray kills a worker's children first. It is
+the subreaper of its tree, so that a process which leaves its session or whose parent dies stays
+below it, and "no child left" means that no process is left. The game gets PDEATHSIG from the
+guard and not from the host, where the signal would come when the *thread* that launched the game
+ends.
 """
 
 import ctypes
@@ -38,14 +38,14 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def read(path: str) -> bytes:
-    """Returns a small file of /proc; nothing if it has gone."""
+    """Returns a small file of /proc; empty if the process has ended."""
     try:
         file = os.open(path, os.O_RDONLY)
     except OSError:
         return b""
     try:
         return os.read(file, 1 << 20)
-    except OSError:  # the process ended in between
+    except OSError:  # the process has ended meanwhile
         return b""
     finally:
         os.close(file)
@@ -72,7 +72,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def status_field(pid: int, name: str) -> list[int]:
-    """Returns the numbers of a line of /proc/PID/status; none if the process has gone."""
+    """Returns the numbers in a line of /proc/PID/status; none if the process has ended."""
     for line in read(f"/proc/{pid}/status").decode(errors="replace").splitlines():
         key, _, value = line.partition(":")
         if key == name:
@@ -81,21 +81,21 @@ def status_field(pid: int, name: str) -> list[int]:
 
 
 def peak_kb(pids: list[int]) -> int:
-    """Returns the most memory that any one of the processes has ever had resident, in KiB."""
+    """Returns the highest peak of resident memory among the processes, in KiB."""
     return max((each for pid in pids for each in status_field(pid, "VmHWM")), default=0)
 
 
 def enter_namespaces() -> None:
-    """Makes the next fork the first process of a PID namespace, which nobody in it outlives.
+    """Makes the next fork the first process of a PID namespace; all others in it die with it.
 
     Raises:
-        OSError: neither we nor a user namespace of our own may.
+        OSError: not permitted, even in a new user namespace.
     """
     uid, gid = os.getuid(), os.getgid()
     if _libc.unshare(_NEWPID | _NEWNS) == 0:
         return
     _check(_libc.unshare(_NEWUSER | _NEWPID | _NEWNS), "unshare")
-    # The game goes on being who it was. The kernel wants groups to be given up first.
+    # The game keeps its user. The kernel requires that groups are given up first.
     for name, text in (
         ("setgroups", "deny"),
         ("uid_map", f"{uid} {uid} 1"),
@@ -107,10 +107,10 @@ def enter_namespaces() -> None:
 
 
 def mount_proc() -> None:
-    """Shows the PID namespace its own processes, under the numbers they have in it.
+    """Mounts /proc for the PID namespace, with the process numbers inside it.
 
     Raises:
-        OSError: it is forbidden, as in most containers.
+        OSError: not permitted, as in most containers.
     """
     _check(_libc.mount(b"none", b"/", None, _REC | _SLAVE, None), "make mounts private")
     _check(_libc.mount(b"proc", b"/proc", b"proc", _NOSUID | _NODEV | _NOEXEC, None), "mount /proc")
@@ -124,7 +124,7 @@ def _check(result: int, what: str) -> None:
 def _tell(report: int, line: str) -> None:
     try:
         os.write(report, line.encode() + b"\n")
-    except OSError:  # the host has gone, which the control pipe says as well
+    except OSError:  # the host has ended, which the control pipe shows too
         return
 
 
@@ -134,13 +134,13 @@ class _Guard:
     def __init__(self, control: int, report: int) -> None:
         self.control, self.report = control, report
         self.game, self.ended, self.peak = 0, False, 0
-        # The bell rings whenever a process of the tree ends. Python wants a handler to be there.
+        # Wakes up whenever a process of the tree ends; Python requires a handler.
         self.bell, rope = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(rope, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
 
     def start(self, command: list[str], environment: dict[str, str]) -> None:
-        """Starts the game, in a session of its own."""
+        """Launches the game in its own session."""
         guard = os.getpid()
         self.game = os.fork()
         if self.game:
@@ -150,7 +150,7 @@ class _Guard:
             for number in (*_IGNORED, signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
             _libc.prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-            if os.getppid() == guard:  # else it died before the call, and nobody will tell us
+            if os.getppid() == guard:  # otherwise it died before, and no signal comes
                 os.execvpe(command[0], command, environment)  # noqa: S606 - what the user configured
         except OSError as error:
             os.write(2, f"{command[0]} cannot be started: {error}\n".encode())
@@ -158,7 +158,7 @@ class _Guard:
             os._exit(127)
 
     def reap(self) -> bool:
-        """Buries the dead of the tree; returns whether anybody is left."""
+        """Reaps ended processes of the tree; returns whether any is left."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -173,7 +173,7 @@ class _Guard:
                 _tell(self.report, f"ended {status} {self.peak}")
 
     def watch(self) -> float:
-        """Waits for the end of the game or of the host; returns the grace the tree gets then."""
+        """Waits for the end of the game or of the host; returns the grace time for the tree."""
         poller = select.poll()
         poller.register(self.control, select.POLLIN)
         poller.register(self.bell, select.POLLIN)
@@ -183,7 +183,7 @@ class _Guard:
                 os.read(self.bell, 512)
             if self.control in ready:
                 return 0.0 if os.read(self.control, 1) else GRACE_S
-        return 0.0  # nobody will ever talk to what a dead game leaves behind
+        return 0.0  # no one uses what a dead game leaves running
 
     def end(self, grace_s: float) -> None:
         """Ends the tree."""
@@ -211,14 +211,14 @@ def _signal_all(number: int) -> None:
         try:
             os.kill(pid, number)
         except (ProcessLookupError, PermissionError):
-            continue  # it ended in between, or became another user, whom we cannot touch
+            continue  # it has ended meanwhile, or changed its user and may not be signalled
 
 
 def remove_folders(folders: str, owner: str) -> None:
-    """Removes the folders of a host that has died, if this was the last of its games to end.
+    """Removes the folders of a dead host, if this was its last game.
 
     Args:
-        folders: their paths, with ``:`` between them.
+        folders: their paths, separated by ``:``.
         owner: mark of the host.
     """
     mark = f"GAMUT_OWNER={owner}".encode()
@@ -231,12 +231,12 @@ def remove_folders(folders: str, owner: str) -> None:
     for folder in filter(None, folders.split(":")):
         try:
             lock = os.open(f"{folder}/.gamut-owner", os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:  # somebody else has removed it
+        except OSError:  # another process has removed it
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(folder, ignore_errors=True)
-        except OSError:  # its host lives, or another guard is at it
+        except OSError:  # its host is alive, or another guard removes it
             continue
         finally:
             os.close(lock)
@@ -249,7 +249,7 @@ def _closed(control: int) -> bool:
 
 
 def _probe() -> int:
-    """Returns 0 if a namespace can be had; tries it, since permissions come in many ways."""
+    """Returns 0 if a namespace can be created; tries it, since permissions have many sources."""
     enter_namespaces()
     pid = os.fork()
     if pid:
@@ -259,7 +259,7 @@ def _probe() -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Returns the exit status, when nobody is left to guard."""
+    """Returns the exit status, once no process is left."""
     if arguments == ["probe"]:
         return _probe()
     control, report = int(arguments[0]), int(arguments[1])
@@ -275,14 +275,14 @@ def main(arguments: list[str]) -> int:
     if pid:
         _tell(report, f"guard {pid}")
         os._exit(0)
-    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # some hosts start us with signals blocked
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # some hosts start guards with signals blocked
     for number in _IGNORED:
         signal.signal(number, signal.SIG_IGN)
     _libc.prctl(_SET_SUBREAPER, 1, 0, 0, 0)
     if namespace:
         mount_proc()
     guard = _Guard(control, report)
-    if _closed(control):  # the host thought better of it, or has died
+    if _closed(control):  # the host has cancelled the launch, or has died
         _tell(report, "done")
         return 0
     guard.start(arguments[at + 1 :], os.environ | marks)
@@ -294,7 +294,7 @@ def main(arguments: list[str]) -> int:
         grace_s = guard.watch()
     finally:
         guard.end(grace_s)
-        if grace_s > 0:  # the host has gone
+        if grace_s > 0:  # the host has ended
             remove_folders(marks.get("GAMUT_FOLDERS", ""), marks.get("GAMUT_OWNER", ""))
     return 0
 

@@ -1,4 +1,4 @@
-"""The host's end of a guard: starts a command under one, hears of its end, ends it.
+"""The host's side of a guard: launches a command under one, receives its events, ends it.
 
 See ``rollout.host.guard`` for what the guard does, and docs/processes.md for why.
 """
@@ -25,13 +25,13 @@ from rollout.host.processes import GAME, game_marks, kill_marked
 Namespace = Literal["never", "auto", "always"]
 
 _SCRIPT = str(Path(__file__).with_name("guard.py"))
-_PYTHON = (sys.executable, "-S", "-I")  # nothing of the user's site is wanted, and none is paid for
-_STOP_S = 2.0  # most that a stop waits for the guard's word; the guard goes on without us
+_PYTHON = (sys.executable, "-S", "-I")  # without the user's site packages, which cost time
+_STOP_S = 2.0  # longest wait of a stop for the guard; the guard continues without us
 _PROBE_S = 20.0
 _MB = 1 << 20
 
 # Ends of control pipes that this process holds. A copy in a forked process would keep a game alive
-# after its host has died, so such a process closes them first of all.
+# after the death of its host, so a forked process closes them first.
 _controls: set[int] = set()
 
 
@@ -46,7 +46,7 @@ os.register_at_fork(after_in_child=_let_go_after_fork)
 
 @functools.cache
 def namespaces_allowed() -> bool:
-    """Returns whether games can have a PID namespace here; tried once per process."""
+    """Returns whether games can have a PID namespace here; checked once per process."""
     try:
         probe = subprocess.run(
             [*_PYTHON, _SCRIPT, "probe"], capture_output=True, timeout=_PROBE_S, check=False
@@ -57,17 +57,17 @@ def namespaces_allowed() -> bool:
 
 
 class Guarded:
-    """A command and everything that it starts.
+    """A command with all its subprocesses.
 
     Args:
         command: program and arguments.
-        output: open file for what the command and the guard print.
-        descriptors: that the command inherits; close yours after this call.
-        namespace: whether the command gets a PID namespace: ``never``, ``auto`` for where it is
-            allowed, or ``always``. With one, not even ``kill -9`` of the guard leaves anybody.
+        output: open file for the output of the command and the guard.
+        descriptors: descriptors that the command inherits; close yours after this call.
+        namespace: whether the command gets a PID namespace: ``never``, ``auto`` (where permitted)
+            or ``always``. With one, no process survives even a ``kill -9`` of the guard.
 
     Raises:
-        ConfigError: ``namespace="always"`` where that is not allowed; or this is not Linux.
+        ConfigError: ``namespace="always"`` where it is not permitted; or this is not Linux.
         OSError: no process can be started.
     """
 
@@ -81,7 +81,7 @@ class Guarded:
     ) -> None:
         if sys.platform != "linux":
             raise ConfigError(
-                f"games in processes of their own need Linux, this is {sys.platform}; games that "
+                f"games in their own processes need Linux, this is {sys.platform}; games that "
                 "are libraries run here with the option in_process"
             )
         self._namespace = namespace != "never" and namespaces_allowed()
@@ -126,18 +126,18 @@ class Guarded:
 
     @property
     def mark(self) -> str:
-        """Value of ``GAMUT_GAME`` in the environment of the command and of what it starts."""
+        """Value of ``GAMUT_GAME`` in the environment of the command and its subprocesses."""
         return self._marks[GAME]
 
     @property
     def guard_pid(self) -> int | None:
-        """Process number of the guard; None while it starts."""
+        """Process id of the guard; None while it starts."""
         self._hear(0.0)
         return self._guard or None
 
     @property
     def pid(self) -> int | None:
-        """Process number of the command as this process sees it; None if it is not known."""
+        """Process id of the command in this process's namespace; None if unknown."""
         self._hear(0.0)
         if not (self._namespace and self._game):
             return self._game or None
@@ -151,20 +151,20 @@ class Guarded:
 
     @property
     def exit_code(self) -> int | None:
-        """Exit code of the command, or minus the signal that ended it; None if not known (yet)."""
+        """Exit code of the command, or the negative signal that ended it; None if unknown."""
         self._hear(0.0)
         return None if self._ended is None else os.waitstatus_to_exitcode(self._ended[0])
 
     @property
     def guard_lost(self) -> bool:
-        """Whether the guard died before its time, so that only the marks tell what is left."""
+        """Whether the guard died too early, so that only marks identify the remaining processes."""
         self._hear(0.0)
         return self._gone and not self._done
 
     def memory_mb(self) -> float:
-        """Returns the memory that the whole tree has resident now, in MB of 2**20 bytes.
+        """Returns the resident memory of the whole tree now, in MB of 2**20 bytes.
 
-        Pages that processes share are counted for each of them. Takes well below a millisecond for
+        Shared pages are counted once per process. Takes well below a millisecond for
         a few processes.
         """
         self._hear(0.0)
@@ -176,7 +176,7 @@ class Guarded:
         return total
 
     def peak_mb(self) -> float:
-        """Returns the most memory known of, in MB: of one process, or of the tree if measured."""
+        """Returns the highest known memory, in MB: of one process, or of the tree if measured."""
         self.memory_mb()
         kilobytes = self._ended[1] if self._ended else 0
         if self._guard and not self._gone:
@@ -185,7 +185,7 @@ class Guarded:
         return self._peak
 
     def wait(self, timeout_s: float) -> bool:
-        """Returns whether the command has ended, after a wait of at most that long."""
+        """Waits at most ``timeout_s`` seconds; returns whether the command has ended."""
         deadline = time.monotonic() + timeout_s
         while self._ended is None and not self._gone:
             left = deadline - time.monotonic()
@@ -195,24 +195,24 @@ class Guarded:
         return self._ended is not None or self._gone
 
     def stop(self, *, at_once: bool) -> bool:
-        """Ends the command and everything that it started. Idempotent; never raises.
+        """Ends the command and all its subprocesses. Idempotent; never raises.
 
         Args:
             at_once: KILL; otherwise TERM first, and KILL a second later.
 
         Returns:
-            whether nobody is left; False if the guard is still at it, which needs no help.
+            whether no process is left; if False, the guard is still ending them and needs no help.
         """
-        if self._stopped or os.getpid() != self._owner:  # a forked copy has nothing to end
+        if self._stopped or os.getpid() != self._owner:  # a forked copy must not end anything
             return self._gone
         self._stopped = True
         if at_once:
-            with contextlib.suppress(OSError):  # the guard has ended before
+            with contextlib.suppress(OSError):  # the guard has already ended
                 os.write(self._control, b"k")
         _controls.discard(self._control)
         os.close(self._control)
         # It ends by itself as soon as it has forked. Before that there is no game, and after that
-        # the guard does without it, so at no moment is it wrong to kill it.
+        # the guard works without it, so killing it is always safe.
         if at_once and self._starter.poll() is None:
             self._starter.kill()
         deadline = time.monotonic() + _STOP_S + (0.0 if at_once else GRACE_S)
@@ -227,7 +227,7 @@ class Guarded:
         return self._gone
 
     def _hear(self, timeout_s: float) -> None:
-        """Takes in the news of the guard, after a wait of at most ``timeout_s`` for some."""
+        """Reads the events of the guard; waits at most ``timeout_s`` for the first."""
         if self._gone or self._report < 0:
             return
         poller = select.poll()
@@ -241,7 +241,7 @@ class Guarded:
             *lines, self._news = (self._news + news).split(b"\n")
             for line in lines:
                 self._learn(line.decode().split())
-        self._starter.poll()  # buries it as soon as it has ended
+        self._starter.poll()  # reaps it as soon as it has ended
 
     def _learn(self, words: list[str]) -> None:
         match words:
@@ -258,7 +258,7 @@ class Guarded:
 
 
 def ending(code: int) -> str:
-    """Returns how a process ended in words: its exit code or the name of the signal."""
+    """Returns how a process ended, as text: its exit code or the name of the signal."""
     if code >= 0:
         return f"exit code {code}"
     try:

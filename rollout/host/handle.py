@@ -1,15 +1,16 @@
-"""One running game behind a uniform, non-blocking face.
+"""A uniform, non-blocking interface to one running game.
 
-A handle takes one command at a time (``launch``, ``reset``, ``step``) and later gives its result.
-Between the two, ``waitable`` is something ``multiprocessing.connection.wait`` can wait on; ``None``
-means that the result is there for the asking (the game runs in this process, and runs when its
-result is asked for).
+A handle takes one command at a time (``launch``, ``reset``, ``step``) and later returns its result.
+Meanwhile, ``waitable`` is an object for ``multiprocessing.connection.wait``. ``None`` means that
+the result is available on request: the game runs in this process when its result is requested.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -28,39 +29,40 @@ from rollout.errors import (
     InputError,
 )
 from rollout.host.channel import Channel, create_memory
+from rollout.host.frames import FrameCheck, describe
 from rollout.host.guarded import Guarded, Namespace, ending
 
-_REAP_S = 0.5  # its socket closes a moment before its guard knows how it ended
-# What crosses the socket: a byte that says what follows. A step whose actions are in the shared
-# memory, and its answer, are that byte alone: this is the hot path of games that step in
-# microseconds, and every pickle and every system call on it shows.
+_REAP_S = 0.5  # its socket closes slightly before its guard reports how it ended
+# Protocol of the socket: a byte says what follows. A step whose actions are in shared memory, and
+# its reply, are only that byte: this is the hot path of games that step in microseconds, where
+# every pickle and every system call counts.
 STEP, FRAME, MESSAGE = b"s", b"f", b"m"
-# Characters of a death notice that go to the last words and to the last action of the dead.
+# Characters of a death notice for the last output and the last action.
 _LAST_WORDS, _LAST_ACTION = 600, 160
 
 
 class Handle(Protocol):
-    """One running game; see the module."""
+    """A running game; see the module."""
 
     @property
     def waitable(self) -> Any:
-        """What to wait on for the result of the command in flight; None if there is no wait."""
+        """Object to wait on for the result of the pending command; None if no wait is needed."""
         ...
 
     def launch(self, timeout_s: float) -> None:
-        """Asks for the game to be started; its result is None."""
+        """Requests the launch of the game; its result is None."""
         ...
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], timeout_s: float) -> None:
-        """Asks for a reset; its result is a frame with ``len(slots)`` rows."""
+        """Requests a reset; its result is a frame with ``len(slots)`` rows."""
         ...
 
     def step(self, actions: Columns, timeout_s: float) -> None:
-        """Asks for a step; its result is a frame with ``width`` rows."""
+        """Requests a step; its result is a frame with ``width`` rows."""
         ...
 
     def result(self) -> Frame | None:
-        """Returns the result of the command in flight.
+        """Returns the result of the pending command.
 
         Raises:
             GameError: the command failed; the handle must be killed.
@@ -68,21 +70,22 @@ class Handle(Protocol):
         ...
 
     def death_notice(self) -> str:
-        """Returns what is known of the end of the game, in one line."""
+        """Returns in one line what is known about the end of the game."""
         ...
 
     def close(self, timeout_s: float) -> None:
-        """Ends the game, politely for ``timeout_s`` seconds (0: kill). Never raises."""
+        """Ends the game, gracefully within ``timeout_s`` seconds (0: kill). Never raises."""
         ...
 
 
 class InProcessHandle:
-    """A game that is a library: it runs in this process, when its result is asked for."""
+    """A game that is a library: it runs in this process when its result is requested."""
 
     def __init__(self, bridge: Bridge, workdir: Path, ports: Sequence[int], width: int) -> None:
         self._bridge, self._workdir, self._ports, self._width = bridge, workdir, ports, width
         self._instance: Instance | None = None
         self._call: Callable[[], Frame | None] | None = None
+        self._check = FrameCheck(bridge.spec)
 
     waitable = None
 
@@ -100,12 +103,14 @@ class InProcessHandle:
     def reset(self, slots: Sequence[int], starts: Sequence[Start], timeout_s: float) -> None:
         """See ``Handle``."""
         instance = self._running()
-        self._call = lambda: instance.reset(slots, starts, timeout_s=timeout_s)
+        self._call = lambda: self._check(
+            instance.reset(slots, starts, timeout_s=timeout_s), len(slots)
+        )
 
     def step(self, actions: Columns, timeout_s: float) -> None:
         """See ``Handle``."""
         instance = self._running()
-        self._call = lambda: instance.step(actions, timeout_s=timeout_s)
+        self._call = lambda: self._check(instance.step(actions, timeout_s=timeout_s), self._width)
 
     def _running(self) -> Instance:
         if self._instance is None:
@@ -121,8 +126,10 @@ class InProcessHandle:
             return call()
         except (GameError, InputError):
             raise
-        except Exception as error:
-            raise GameCrashed(f"{type(error).__name__}: {error}") from error
+        except BaseException as error:  # also SystemExit and KeyboardInterrupt of the game
+            if _is_signal(error):
+                raise
+            raise GameCrashed(describe(error)) from error
 
     def death_notice(self) -> str:
         """See ``Handle``."""
@@ -133,21 +140,40 @@ class InProcessHandle:
         del timeout_s
         instance, self._instance = self._instance, None
         if instance is not None:
-            instance.close()
+            try:
+                instance.close()
+            except BaseException as error:  # the game is abandoned in any case
+                if _is_signal(error):
+                    raise
+
+
+def _is_signal(error: BaseException) -> bool:
+    """Whether a signal handler raised an exception that came through a game's code.
+
+    Python's own handler of SIGINT raises a plain KeyboardInterrupt, and only in the main thread;
+    that of ``rollout.cli`` raises a subclass; Ray's handler of SIGTERM exits with its number.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return type(error) is not KeyboardInterrupt or (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+    return isinstance(error, SystemExit) and error.code == signal.SIGTERM
 
 
 class SubprocessHandle:
-    """A game in a process of its own: it may hang, crash or be killed without harm to the host.
+    """A game in a subprocess: it can hang, crash or be killed without affecting the host.
 
-    Frames and actions travel through shared memory, commands through a socket. The child and all
-    that it starts live under a guard (``rollout.host.guard``), which ends them when the child ends
-    or the host dies, however. The guard is not between the two: a step is still one byte each way.
+    Frames and actions are in shared memory, commands go through a socket. The child and all its
+    subprocesses run under a guard (``rollout.host.guard``), which ends them when the child ends or
+    the host dies for any reason. The guard is not part of the connection: a step is one byte each
+    way.
 
     Args:
         bridge: the recipe.
-        workdir: folder of the game; what it prints goes to ``game.log`` there.
-        ports: that it may listen on.
-        width: its slots.
+        workdir: folder of the game; its output goes to ``game.log`` there.
+        ports: ports on which it may listen.
+        width: number of slots.
         namespace: whether it gets a PID namespace; see ``rollout.host.guarded.Guarded``.
     """
 
@@ -169,8 +195,8 @@ class SubprocessHandle:
         self._channel: Channel | None = None
         self._socket = -1
         self._whole: Frame | None = None  # views of every row, made once
-        self._rows: list[int] | None = None  # rows of the answer; None for every row
-        self._step_s = 0.0  # deadline the child knows
+        self._rows: list[int] | None = None  # rows of the reply; None for all rows
+        self._step_s = 0.0  # timeout that the child knows
         self._stderr = workdir / "game.log"
         self._everyone = list(range(width))
 
@@ -264,34 +290,39 @@ class SubprocessHandle:
         if kind == "launched":
             return None
         if kind == "frame":
+            details, loose = payload or (None, {})
             if self._rows is not None:
-                return self._channel.frame(np.array(self._rows), payload)
-            self._whole.details = payload
-            return self._whole
+                frame = self._channel.frame(np.array(self._rows), details)
+            else:
+                frame, frame.details = self._whole, details
+            frame.observations.update(loose)
+            return frame
         errors = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}
         raise errors.get(kind, GameCrashed)(payload)
 
     @property
     def pid(self) -> int | None:
-        """Process number of the child; None while it is not known."""
+        """Process id of the child; None while unknown."""
         return None if self._guarded is None else self._guarded.pid
 
     def memory_mb(self) -> float:
-        """Returns the memory that the game's whole tree has resident now, in MB of 2**20 bytes.
+        """Returns the resident memory of the game's whole process tree, in MB of 2**20 bytes.
 
-        Zero before the launch and after the end. Cheap enough for every few seconds.
+        Zero before the launch and after the end. Cheap enough to call every few seconds.
         """
         return 0.0 if self._guarded is None else self._guarded.memory_mb()
 
     def death_notice(self) -> str:
-        """Returns how the game ended, its number, age, peak memory, last action and last words."""
+        """Returns how the game ended, its pid, age, peak memory, last action and last output."""
         parts = []
         if self._guarded is not None:
             guarded, code = self._guarded, self._guarded.exit_code
             if code is not None:
                 parts.append(ending(code))
             else:
-                parts.append("its guard was killed" if guarded.guard_lost else "still running")
+                parts.append(
+                    "its guard was killed" if guarded.guard_lost else "bridge process still running"
+                )
             if guarded.pid is not None:
                 parts.append(f"pid {guarded.pid}")
             parts.append(f"age {guarded.age_s:.1f} s")
@@ -304,11 +335,12 @@ class SubprocessHandle:
         return "; ".join(parts)
 
     def close(self, timeout_s: float) -> None:
-        """Ends the game and whatever it started.
+        """Ends the game and all its subprocesses.
 
-        With time given, the game is told to end; if it does not, its tree gets TERM and a second
-        later KILL. Without, KILL at once, which takes some 10 ms. Waits at most 3 seconds longer
-        than ``timeout_s``, and only for what the kernel does not let go of: the guard goes on.
+        With a positive timeout, the game is told to end; if it does not, its tree gets TERM and a
+        second later KILL. With 0, it gets KILL at once, which takes about 10 ms. Waits at most 3
+        seconds longer than ``timeout_s``, and only for processes held by the kernel; the guard
+        continues.
         """
         guarded, self._guarded = self._guarded, None
         connection, self._connection = self._connection, None
@@ -332,7 +364,7 @@ def _say_goodbye(connection: Connection, guarded: Guarded, timeout_s: float) -> 
 
 
 def _brief(actions: Columns) -> str:
-    """Returns the columns of one action in a few words: of many slots the first and the last."""
+    """Returns a short text for the columns of one action: of many slots the first and the last."""
     with np.printoptions(threshold=8, edgeitems=2, precision=4):
         columns = [
             f"{key}={column[0] if len(column) == 1 else column}" for key, column in actions.items()
@@ -341,13 +373,13 @@ def _brief(actions: Columns) -> str:
 
 
 def _last_words(log: Path) -> str:
-    """Returns the end of what a game printed, in one line."""
+    """Returns the end of a game's output, in one line."""
     try:
         with log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - 4 * _LAST_WORDS))
             text = file.read().decode(errors="replace")
-    except OSError:  # it was never started
+    except OSError:  # it was never launched
         return ""
     lines = [line.strip() for line in text.splitlines()]
     return " | ".join(line for line in lines if line)[-_LAST_WORDS:]

@@ -1,4 +1,4 @@
-"""A player and its games in one place, and what they are built from. No Ray here."""
+"""A player with its games in one place, and the plan from which they are built. No Ray here."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from rollout.api import (
     Bridge,
-    BridgeSpec,
+    Deadlines,
     Fragment,
     Loss,
     PolicyRecipe,
@@ -23,64 +23,31 @@ from rollout.api import (
     Trainable,
 )
 from rollout.api.fragment import Phase
+from rollout.configuration.host_section import HostConfig
+from rollout.host.actors import STALL_MARGIN_S, Pulse
 from rollout.host.player import Player, PlayOptions
 from rollout.host.pool import Pool
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Schedule
-from rollout.host.supervision import PoolOptions, Supervision
 from rollout.observe.hosts import HostFigures, HostTable
 from rollout.observe.logs import about
-
-if TYPE_CHECKING:
-    from rollout.config import HostConfig
-
 
 log = logging.getLogger(__name__)
 
 
-def pool_options(host: HostConfig, spec: BridgeSpec) -> PoolOptions:
-    """Returns how games are hosted by a configuration.
-
-    Args:
-        host: the configuration.
-        spec: of the bridge, for the deadlines and needs that the configuration leaves open.
-    """
-    minutes = host.recycle_minutes
-    rules = Supervision(
-        host.restarts,
-        host.restart_window_s,
-        host.backoff_s,
-        quarantine_s=host.quarantine_s,
-        recycle_episodes=host.recycle_episodes,
-        recycle_s=None if minutes is None else 60.0 * minutes,
-        memory_mb=host.memory_mb,
-        spares=host.spares,
-        boots=host.boots,
-        policy_s=host.policy_s,
-        machine_failures=host.machine_failures,
-    )
-    return PoolOptions(
-        host.isolation,
-        host.restarts,
-        host.deadlines(spec.deadlines),
-        supervision=rules,
-        needs=host.needs(spec.resources),
-    )
-
-
 @dataclass(frozen=True)
 class HostPlan:
-    """Everything a player is built from; travels to wherever it plays.
+    """Everything from which a player is built; picklable.
 
     Attributes:
         bridge: recipe of the game.
-        task: what is played.
-        policy: recipe of who plays.
-        seed: of the run; every player's policy gets a seed of its own from it.
-        instances: copies of the game beside each player.
-        width: slots of each.
-        pool: how they are hosted.
-        play: how they are played.
+        task: the task.
+        policy: recipe of the policy.
+        seed: seed of the run, from which every player's policy gets its own seed.
+        instances: instances per player.
+        width: slots of each instance.
+        host: how games are supervised.
+        play: how episodes are played.
     """
 
     bridge: Bridge
@@ -89,37 +56,48 @@ class HostPlan:
     seed: int = 0
     instances: int = 1
     width: int = 1
-    pool: PoolOptions = field(default_factory=PoolOptions)
+    host: HostConfig = field(default_factory=HostConfig)
     play: PlayOptions = field(default_factory=PlayOptions)
 
     @property
     def slots(self) -> int:
-        """Number of episodes that one player plays at a time."""
+        """Number of episodes that one player plays at the same time."""
         return self.instances * self.width
 
     @property
     def needs(self) -> Resources:
-        """What one instance needs of the machine it runs on."""
-        return self.pool.needs or self.bridge.spec.resources
+        """Resources that one instance needs."""
+        return self.host.needs(self.bridge.spec.resources)
+
+    @property
+    def deadlines(self) -> Deadlines:
+        """Timeouts of a game, in seconds, by phase."""
+        return self.host.deadlines(self.bridge.spec.deadlines)
+
+    @property
+    def stall_s(self) -> float:
+        """Seconds without progress after which an actor that plays it counts as hung."""
+        limits = self.deadlines
+        return max(limits.start_s, limits.reset_s, limits.step_s) + STALL_MARGIN_S
 
     def build(self, number: int, incarnation: int, workdir: Path) -> Player:
-        """Returns the player with this number, its games being launched."""
-        # Spawn keys of players are longer than those of episodes, so the two never meet.
+        """Returns the player with this number; its games are launching."""
+        # Spawn keys of players are longer than those of episodes, so they never coincide.
         sequence = np.random.SeedSequence(self.seed, spawn_key=(number, incarnation, 0))
         policy_seed = int(sequence.generate_state(1, np.uint64)[0] >> 1)
         policy = self.policy.build(self.bridge.spec, self.task, seed=policy_seed)
-        pool = Pool(self.bridge, workdir, self.instances, self.width, self.pool)
+        pool = Pool(self.bridge, workdir, self.instances, self.width, self.host)
         return Player(pool, self.task, policy, self.play, first_instance=number * self.instances)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What comes back beside a fragment.
+    """Information sent with a fragment.
 
     Attributes:
-        waiting: episodes on offer that no slot has taken yet.
-        abandoned: episodes given up since the last report.
-        figures: how its games fare.
+        waiting: episodes in the queue that no slot has taken.
+        abandoned: episodes abandoned since the last report.
+        figures: state of its games.
         idle_failures: instance, phase and reason of games that failed with no episode in them.
     """
 
@@ -129,21 +107,14 @@ class Report:
     idle_failures: tuple[tuple[int, Phase, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pulse:
-    """A sign of life.
-
-    Attributes:
-        progress: a number that changes as long as anything happens.
-        deciding_s: how long the policy has been deciding; 0 while it is not asked.
-    """
-
-    progress: int
-    deciding_s: float
+def pulse_of(player: Player) -> Pulse:
+    """Returns the sign of life of a player; another thread may call it during play."""
+    since = player.deciding_since
+    return Pulse(player.progress, 0.0 if since is None else time.monotonic() - since)
 
 
 class GameHost:
-    """One player and its games; what a Ray actor of the fleet is made of."""
+    """A player with its games; the contents of a Ray actor of the fleet."""
 
     def __init__(self, plan: HostPlan, number: int, incarnation: int = 0) -> None:
         sweep_orphans()
@@ -159,12 +130,12 @@ class GameHost:
         """Plays until fragments are complete.
 
         Args:
-            starts: more episodes to play.
-            weights: for a trainable policy, what it acts with from now on.
-            version: number of those weights.
+            starts: further episodes to play.
+            weights: new weights of a trainable policy.
+            version: version of these weights.
 
         Returns:
-            them; none when every episode on offer has ended.
+            the fragments; none if every episode in the queue has ended.
         """
         player = self._player
         if weights is not None and isinstance(player.policy, Trainable):
@@ -177,9 +148,8 @@ class GameHost:
         return Report(waiting, abandoned, player.pool.figures(waiting), failures), fragments
 
     def pulse(self) -> Pulse:
-        """Returns a sign of life; may be asked while it plays, by another thread."""
-        since = self._player.deciding_since
-        return Pulse(self._player.progress, 0.0 if since is None else time.monotonic() - since)
+        """Returns a sign of life; another thread may call it during play."""
+        return pulse_of(self._player)
 
     def close(self) -> None:
         """Ends every game and removes their folders."""
@@ -189,13 +159,13 @@ class GameHost:
 
 @dataclass
 class FleetNews:
-    """What happened beside the fragments.
+    """Events outside the fragments.
 
     Attributes:
         losses: episodes that were lost with their host.
-        abandoned: episodes that were lost more often than they are retried.
+        abandoned: episodes that were lost in all their attempts.
         replaced: number of hosts that were replaced.
-        hosts: how their games fare.
+        hosts: state of their games.
     """
 
     losses: list[Loss] = field(default_factory=list)
@@ -204,13 +174,13 @@ class FleetNews:
     hosts: HostTable = field(default_factory=HostTable)
 
     def read(self, report: Report) -> None:
-        """Takes in what a report tells beside its fragments, and says what nothing else does."""
+        """Adds the events of a report, and logs those that appear nowhere else."""
         self.abandoned += report.abandoned
         tell_idle_failures(report.idle_failures)
 
 
 def tell_idle_failures(failures: Iterable[tuple[int, Phase, str]]) -> None:
-    """Logs games that failed with no episode in them, which no loss tells of.
+    """Logs games that failed without an episode, which appear in no loss.
 
     Args:
         failures: instance, phase and reason of each.
@@ -221,15 +191,15 @@ def tell_idle_failures(failures: Iterable[tuple[int, Phase, str]]) -> None:
 
 
 class Fleet(Protocol):
-    """Whatever plays a schedule: ``LocalFleet`` here, ``rollout.host.fleet.RayFleet`` on Ray."""
+    """Plays a schedule: ``LocalFleet`` here, ``rollout.host.fleet.RayFleet`` on Ray."""
 
     @property
     def news(self) -> FleetNews:
-        """What happened beside the fragments."""
+        """Events outside the fragments."""
         ...
 
     def play(self, schedule: Schedule) -> Iterator[Fragment]:
-        """Yields the fragments of a schedule's episodes, first ready first."""
+        """Yields the fragments of a schedule's episodes, in the order in which they are ready."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Inference actors: policies in Ray actors, that decide for all hosts together."""
+"""Inference actors: policies in Ray actors that decide for all hosts."""
 
 from __future__ import annotations
 
@@ -7,292 +7,185 @@ import contextvars
 import logging
 import math
 import threading
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
-import ray
-from ray.exceptions import (
-    ActorDiedError,
-    GetTimeoutError,
-    ObjectLostError,
-    RayActorError,
-    RayTaskError,
-)
 
-from rollout.api import Start
+from rollout.api.fragment import Phase
 from rollout.cluster.resources import Node, actor_options, read_nodes
-from rollout.errors import BudgetExhausted, ConfigError, InputError
-from rollout.host.batching import Counters, Question, Unreachable
+from rollout.configuration.inference_section import InferenceConfig
+from rollout.errors import ConfigError
+from rollout.host.actors import POLL_S, Actor, ActorLost, Supervisor
+from rollout.host.batching import Counters
 from rollout.host.hosting import HostPlan
-from rollout.host.inference import Answer, Hello, InferenceOptions, PolicyServer, ServerPulse
-from rollout.host.routing import Gone, RemotePolicyRecipe
+from rollout.host.inference import PolicyServer, ServerPulse
+from rollout.host.ray_actors import RayLauncher, Watched
+from rollout.host.ray_link import RayLink
+from rollout.host.routing import RemotePolicyRecipe
 
 log = logging.getLogger(__name__)
 
-_WATCH = "watch"  # concurrency group that answers while many questions wait
-_POLL_S = 2.0  # how often the actors are looked after
-_ARRIVAL_S = 900.0  # most time to come up: a cluster may have to start a machine, a model to load
-_LAST_WORD_S = 5.0  # most time for the last counters, in the end
-_POLICY_MARGIN_S = 30.0  # by so much a host may outlast its question before it counts as hung
-_SPARE_THREADS = 8  # for questions whose askers have given up or died
+_LAST_WORD_S = 5.0  # timeout for the last counters at the end
+_POLICY_MARGIN_S = 30.0  # added to the timeout of a question before its host counts as hung
+_SPARE_THREADS = 8  # for questions of hosts that have stopped waiting or died
 
 
-class RayLink:
-    """The way to a server in a Ray actor; travels to the hosts.
-
-    Args:
-        handle: of the actor.
-    """
-
-    def __init__(self, handle: Any) -> None:
-        self._handle = handle
-        self._asked: Any = None  # an unanswered question for its pulse
-
-    def __reduce__(self) -> tuple[type[RayLink], tuple[Any]]:
-        return type(self), (self._handle,)
-
-    def hello(self, timeout_s: float) -> Hello:
-        """Returns what a new client must know; see ``Link``."""
-        hello: Hello = _get(self._handle.hello.remote(), timeout_s)
-        return hello
-
-    def begin(self, starts: Sequence[Start], timeout_s: float) -> Answer:
-        """Returns the memory of episodes that begin; see ``Link``."""
-        answer: Answer = _get(self._handle.begin.remote(starts, timeout_s), timeout_s)
-        return answer
-
-    def act(self, question: Question, timeout_s: float) -> Answer:
-        """Returns a decision; see ``Link``."""
-        answer: Answer = _get(self._handle.act.remote(question, timeout_s), timeout_s)
-        return answer
-
-    def pulse(self, timeout_s: float) -> ServerPulse | None:
-        """Returns its sign of life, or None if there was none; see ``Link``."""
-        if self._asked is None:
-            self._asked = self._handle.pulse.options(concurrency_group=_WATCH).remote()
-        ready, _ = ray.wait([self._asked], num_returns=1, timeout=timeout_s)
-        if not ready:
-            return None
-        asked, self._asked = self._asked, None
-        try:
-            pulse: ServerPulse = _get(asked, _LAST_WORD_S)
-        except Gone:
-            raise
-        except Unreachable:
-            return None
-        return pulse
-
-
-def _get(ref: Any, timeout_s: float) -> Any:
-    """Returns what an actor answered, or raises what its policy raised."""
-    try:
-        return ray.get(ref, timeout=timeout_s)
-    except RayTaskError as error:
-        cause = getattr(error, "cause", None)
-        raise cause if isinstance(cause, Exception) else error from error
-    except GetTimeoutError as error:
-        raise Unreachable(f"did not answer within {timeout_s:.3g} s") from error
-    except ActorDiedError as error:  # only once its restarts are used up, else it is unavailable
-        raise Gone(_short(error)) from error
-    except (RayActorError, ObjectLostError) as error:  # an answer may die with its machine
-        raise Unreachable(_short(error)) from error
-
-
-def _short(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    # An error of its constructor ends with what went wrong, any other begins with it.
-    return (lines[-1 if "creation task" in lines[0] else 0] if lines else type(error).__name__)[
-        :300
-    ]
-
-
-@dataclass
-class _Member:
-    """One inference actor, as the driver sees it."""
-
-    number: int
-    handle: Any
-    link: RayLink
-    heard: float  # when it last gave a sign of life, or was last killed
-    pulse: ServerPulse | None = None  # the last one; None while it is to come up
-    killed: str = ""  # name of the life that was ended by us; what it still says is not heard
-    lives: dict[str, Counters] = field(default_factory=dict)  # last counters of each life
-    gone: bool = False
+class InferenceServer(Watched, PolicyServer):
+    """A policy server in an actor."""
 
 
 class InferenceActors:
-    """The inference actors of a run, and whoever looks after them.
+    """The inference actors of a run, and the thread that supervises them.
 
-    An actor that dies is restarted by Ray; one that hangs, or whose policy does not come to an end
-    with a batch, is killed, which restarts it too. Hosts ask the others meanwhile.
+    An actor that fails or hangs is replaced under a new name, which the hosts look up; meanwhile
+    they ask the other actors.
 
     Attributes:
-        plan: what the hosts are built from; their policy asks the actors.
+        plan: plan of the hosts, whose policy asks the actors.
 
     Args:
-        plan: what is played, with the policy that the actors are to have. They have the seed of
-            the first host, so that they decide what a single host would decide by itself.
-        options: how many there are, and how they decide.
+        plan: plan with the policy of the actors. They get the seed of the first host, so that they
+            decide as a single host would by itself.
+        options: number of actors and how they decide.
         hosts: number of Ray actors that play; 0 for one player in this process.
 
     Raises:
-        ConfigError: the cluster does not have what they need.
+        ConfigError: the cluster lacks the required resources.
     """
 
-    def __init__(self, plan: HostPlan, options: InferenceOptions, *, hosts: int) -> None:
+    def __init__(self, plan: HostPlan, options: InferenceConfig, *, hosts: int) -> None:
         nodes = read_nodes()
         require_room(options, plan.needs.gpus * plan.instances * hosts, nodes)
-        self._options = options
-        actor = ray.remote(
-            num_cpus=_processors(plan, options, hosts, nodes),
-            num_gpus=options.gpus,
-            max_restarts=options.restarts,
-            max_task_retries=0,  # whoever asked asks another
-            max_concurrency=2 * max(1, hosts) + _SPARE_THREADS,
-            concurrency_groups={_WATCH: 1},
-        )(PolicyServer)
-        seed, now = _seed(plan), time.monotonic()
-        self._members = []
-        for number in range(options.actors):
-            handle = actor.remote(plan.policy, plan.bridge.spec, plan.task, seed, options)
-            self._members.append(_Member(number, handle, RayLink(handle), now))
-        links = tuple(RayLink(member.handle) for member in self._members)
-        self.plan = _with_remote_policy(plan, RemotePolicyRecipe(links, options))
-        self._lock = threading.Lock()
-        self._closing = threading.Event()
-        # The thread says what it sees as whoever made it would: with the name of the run.
+        name = f"gamut-inference-{uuid4().hex}"
+        self._links = tuple(RayLink(f"{name}-{number}-") for number in range(options.actors))
+        # A host must not count as hung while it may wait for an answer.
+        policy_s = max(plan.host.policy_s, options.deadline_s + _POLICY_MARGIN_S)
+        self.plan = replace(
+            plan,
+            policy=RemotePolicyRecipe(self._links, options),
+            host=plan.host.model_copy(update={"policy_s": policy_s}),
+        )
+        self._counters: dict[tuple[int, int], Counters] = {}  # by number and incarnation
+        arguments = (plan.policy, plan.bridge.spec, plan.task, _seed(plan), options)
+        placement = {
+            "num_cpus": _processors(plan, options, hosts, nodes),
+            "num_gpus": options.gpus,
+            "max_concurrency": 2 * max(1, hosts) + _SPARE_THREADS,
+        }
+        self.supervisor = Supervisor(
+            RayLauncher(InferenceServer, lambda number, incarnation: arguments, placement, name),
+            options.actors,
+            plan.host,
+            restarts=options.restarts,
+            stall_s=options.patience_s,
+            policy_s=options.patience_s,
+            name="inference actor",
+            failed=self._failed,
+            serving=True,
+        )
+        self._lock, self._closing = threading.Lock(), threading.Event()
+        # The thread logs with the name of the run, like its creator.
         context = contextvars.copy_context()
-        self._watch = threading.Thread(target=context.run, args=(self._look_after,), daemon=True)
+        self._watch = threading.Thread(target=context.run, args=(self._supervise,), daemon=True)
 
     def wait(self) -> None:
-        """Waits until all have come up, and begins to look after them.
+        """Waits until all actors are ready, and begins to supervise them.
 
         Raises:
-            InputError: the policy cannot be built there.
-            BudgetExhausted: they do not come up.
+            ConfigError: the policy cannot be built on them.
+            BudgetExhausted: they failed to start.
         """
-        end = time.monotonic() + _ARRIVAL_S
-        for member in self._members:
-            while member.pulse is None:
-                left = end - time.monotonic()
-                if left <= 0:
-                    raise BudgetExhausted(
-                        f"inference actor {member.number} did not come up within {_ARRIVAL_S:.0f} s"
-                    )
-                try:
-                    self._hear(member, min(_POLL_S, left))
-                except InputError as error:
-                    raise ConfigError(f"inference actor {member.number}: {error}") from error
-                except Gone as error:
-                    raise BudgetExhausted(
-                        f"inference actor {member.number} did not come up: {error}"
-                    ) from error
+        while not all(isinstance(actor.pulse, ServerPulse) for actor in self.supervisor.actors):
+            self._closing.wait(POLL_S / 20)
+            self.supervisor.poll()
+            self.supervisor.require_available()
+        for actor in self.supervisor.actors:
+            if isinstance(actor.pulse, ServerPulse) and actor.pulse.wrong is not None:
+                raise ConfigError(f"inference actor {actor.number}: {actor.pulse.wrong}")
         self._watch.start()
 
-    def _hear(self, member: _Member, timeout_s: float) -> None:
-        """Takes the pulse of an actor, if there is one within that time."""
-        with self._lock:
-            pulse = member.link.pulse(timeout_s)
-            if pulse is None or pulse.name == member.killed:
-                return
-            if member.lives and pulse.name not in member.lives:
-                log.warning("inference actor %d was restarted", member.number)
-            member.lives[pulse.name] = pulse.counters
-            member.pulse, member.heard = pulse, time.monotonic()
+    def _supervise(self) -> None:
+        while not self._closing.wait(POLL_S):
+            with self._lock:
+                self.supervisor.poll()
+                self._count()
 
-    def _look_after(self) -> None:
-        looked = time.monotonic()
-        while not self._closing.wait(_POLL_S):
-            away, looked = time.monotonic() - looked, time.monotonic()
-            for member in self._members:
-                if away > 2 * _POLL_S:
-                    member.heard += away  # we were kept: that is not the actors' doing
-                if not member.gone:
-                    self._judge(member)
+    def _count(self) -> None:
+        for actor in self.supervisor.actors:
+            if isinstance(actor.pulse, ServerPulse) and actor.handle is not None:
+                self._counters[actor.number, actor.incarnation] = actor.pulse.counters
 
-    def _judge(self, member: _Member) -> None:
-        """Restarts an actor that has hung, however deep."""
-        try:
-            self._hear(member, 0.0)
-        except Gone as error:
-            member.gone = True
-            log.error("inference actor %d is gone for good: %s", member.number, error)
-            return
-        except InputError as error:  # a file of the policy that has gone since
-            member.gone = True
-            log.error("inference actor %d has no policy any more: %s", member.number, error)
-            return
-        patience = self._options.patience_s
-        silent = time.monotonic() - member.heard
-        if member.pulse is None:
-            limit, what = max(patience, _ARRIVAL_S), "did not come up again"
-        elif member.pulse.busy_s > patience:
-            limit, what = 0.0, "does not come to an end with a batch"
-        else:
-            limit, what = patience, "gives no sign of life"
-        if silent >= limit:
-            log.warning("inference actor %d %s; it is restarted", member.number, what)
-            member.killed = member.pulse.name if member.pulse is not None else member.killed
-            member.pulse, member.heard = None, time.monotonic()
-            ray.kill(member.handle, no_restart=False)
+    def _failed(self, actor: Actor, reason: str, phase: Phase) -> None:
+        if actor.due is None:
+            self._links[actor.number].gone = reason
+
+    def require_available(self) -> None:
+        """Checks that an actor decides, or will after a short pause at most.
+
+        Raises:
+            BudgetExhausted: all are abandoned.
+        """
+        self.supervisor.require_available()
 
     @property
     def queued(self) -> int:
-        """Requests that wait for a decision, when the actors were last heard of."""
-        return sum(list(m.lives.values())[-1].queued for m in self._members if m.lives)
+        """Number of requests that waited for a decision at the last pulse of the actors."""
+        pulses = [actor.pulse for actor in self.supervisor.actors]
+        return sum(p.counters.queued for p in pulses if isinstance(p, ServerPulse))
 
     def summary(self) -> dict[str, Any]:
-        """Returns what they have decided, for ``summary.json``.
+        """Returns statistics of their decisions, for ``summary.json``.
 
         Returns:
-            sums over all actors and all their lives, ``mean_batch_rows``, the number of
-            ``restarts`` and the ``requests_per_actor``. What an actor decided in the last seconds
-            before it died is not counted.
+            the number of actors and of their restarts, the sums of ``Counters``, the mean number of
+            rows per batch, and the requests by actor. Decisions in the last seconds before an actor
+            failed are not counted.
         """
-        for member in self._members:
-            with contextlib.suppress(Unreachable, InputError):
-                # Twice: the first answer may be to a question that was asked a while ago.
-                for _ in range(0 if member.gone else 2):
-                    self._hear(member, _LAST_WORD_S)
-        lives = [list(member.lives.values()) for member in self._members]
-        every = [counters for each in lives for counters in each]
+        with self._lock:
+            self._hear_all()
+            self._count()
+        numbers = range(len(self._links))
+        every = list(self._counters.values())
         total = {key: sum(getattr(c, key) for c in every) for key in asdict(Counters())}
         for key in ("largest_batch", "longest_queue"):
             total[key] = max((getattr(c, key) for c in every), default=0)
-        total["queued"] = sum(each[-1].queued for each in lives if each)
+        by_actor = [[c for (n, _), c in self._counters.items() if n == k] for k in numbers]
         return {
-            "actors": len(self._members),
-            "restarts": sum(max(0, len(each) - 1) for each in lives),
+            "actors": len(self._links),
+            "restarts": sum(actor.incarnation for actor in self.supervisor.actors),
             **total,
+            "queued": self.queued,
             "busy_s": round(total["busy_s"], 2),
             "mean_batch_rows": round(total["rows"] / max(1, total["batches"]), 2),
-            "requests_per_actor": [sum(c.requests for c in each) for each in lives],
+            "requests_per_actor": [sum(c.requests for c in each) for each in by_actor],
         }
+
+    def _hear_all(self) -> None:
+        """Updates the known pulses, where actors answer."""
+        launcher = self.supervisor.launcher
+        asked = {launcher.ask(a.handle): a for a in self.supervisor.actors if a.handle is not None}
+        end = self.supervisor.clock() + _LAST_WORD_S
+        while asked and (left := end - self.supervisor.clock()) > 0:
+            for reference in launcher.wait(list(asked), left):
+                actor = asked.pop(reference)
+                with contextlib.suppress(ActorLost):
+                    actor.machine, actor.pulse = launcher.get(reference)
 
     def close(self) -> None:
         """Ends every actor."""
         self._closing.set()
         if self._watch.is_alive():
-            self._watch.join(timeout=2 * _POLL_S)
-        for member in self._members:
-            ray.kill(member.handle)
+            self._watch.join(timeout=2 * POLL_S)
+        self.supervisor.close()
 
 
 def _seed(plan: HostPlan) -> int:
-    """The seed that ``HostPlan.build`` gives the policy of the first host."""
+    """The seed that ``HostPlan.build`` gives to the first host's policy."""
     sequence = np.random.SeedSequence(plan.seed, spawn_key=(0, 0, 0))
     return int(sequence.generate_state(1, np.uint64)[0] >> 1)
-
-
-def _with_remote_policy(plan: HostPlan, recipe: RemotePolicyRecipe) -> HostPlan:
-    """A host must not be taken for hung while its question has time."""
-    rules = plan.pool.rules
-    least = recipe.options.deadline_s + _POLICY_MARGIN_S
-    rules = replace(rules, policy_s=max(rules.policy_s, least))
-    return replace(plan, policy=recipe, pool=replace(plan.pool, supervision=rules))
 
 
 def _grows(nodes: Sequence[Node]) -> bool:
@@ -300,11 +193,12 @@ def _grows(nodes: Sequence[Node]) -> bool:
 
 
 def _processors(
-    plan: HostPlan, options: InferenceOptions, hosts: int, nodes: Sequence[Node]
+    plan: HostPlan, options: InferenceConfig, hosts: int, nodes: Sequence[Node]
 ) -> float:
-    """Processors of each actor: what was asked for, or an equal part of what the hosts leave.
+    """Processors of each actor: the configured number, or an equal share of what the hosts leave.
 
-    Hosts that find no processor free would wait for ever, so the actors ask for none in the end.
+    Hosts without a free processor would wait forever, so if none are left, the actors
+    request none.
     """
     if _grows(nodes):
         return options.cpus
@@ -312,20 +206,20 @@ def _processors(
     if hosts:
         placed = actor_options(plan.needs, hosts, instances=plan.instances, nodes=nodes)
         left -= hosts * float(placed["num_cpus"])
-    # Ray counts in ten-thousandths.
+    # Ray counts in units of 1/10,000.
     return math.floor(min(options.cpus, max(left, 0.0) / options.actors) * 1e4) / 1e4
 
 
-def require_room(options: InferenceOptions, taken: float, nodes: Sequence[Node]) -> None:
+def require_room(options: InferenceConfig, taken: float, nodes: Sequence[Node]) -> None:
     """Checks that a cluster has the GPUs and processors that inference actors need.
 
     Args:
-        options: how many there are, and what they need.
+        options: number of actors and their needs.
         taken: GPUs that the games need.
         nodes: machines of the cluster.
 
     Raises:
-        ConfigError: no machine has what one actor needs, or all together have too few GPUs.
+        ConfigError: no machine has the resources of one actor, or the cluster has too few GPUs.
     """
     for key, resource, amount in (
         ("inference.gpus", "GPU", options.gpus),

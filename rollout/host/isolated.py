@@ -1,4 +1,4 @@
-"""Any bridge with its games in processes of their own, behind the plain ``Instance`` seam.
+"""Any bridge with its games in their own processes, behind the plain ``Instance`` interface.
 
 For code that wants one game and waits for it; the conformance suite of bridges runs over it, so
 that what crosses the process boundary is shown to keep the contract.
@@ -13,7 +13,6 @@ from pathlib import Path
 
 from rollout.api import Bridge, BridgeSpec, Columns, Frame, Instance, Start
 from rollout.errors import (
-    ConfigError,
     GameCrashed,
     GameError,
     GameStartError,
@@ -22,7 +21,7 @@ from rollout.errors import (
 )
 from rollout.host.handle import SubprocessHandle
 
-_GRACE_S = 0.5  # a game that keeps its own deadline gets this long to say so itself
+_GRACE_S = 0.5  # time for a game with its own timeout to report it
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,7 @@ class IsolatedBridge:
             ConfigError: the game cannot have that width.
             GameStartError: the process or the game did not come up.
         """
-        if not 1 <= width <= self.spec.max_width:
-            raise ConfigError(f"width={width}: expected 1 to {self.spec.max_width}")
+        self.spec.require_width(width)
         return _IsolatedInstance(SubprocessHandle(self.bridge, workdir, ports, width), timeout_s)
 
 

@@ -29,7 +29,7 @@ def filled(details: Sequence[Details | None] | None) -> list[Details] | None:
 
 
 def join_details(parts: Sequence[list[Details] | None], width: int) -> list[Details] | None:
-    """Returns the details of all, ``width`` rows each; None where nobody has any."""
+    """Returns the details of all, ``width`` rows each; None if no slot has any."""
     if all(part is None for part in parts):
         return None
     blank: list[Details] = [{}] * width

@@ -1,65 +1,65 @@
-"""Which machines of a cluster fail more than others, and rest for it. No Ray here."""
+"""Which machines of a cluster fail more than others and get no new actors. No Ray here."""
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable
 
-from rollout.host.supervision import Supervision
+from rollout.configuration.host_section import HostConfig
 
 _AHEAD = 3
-"""A machine is to blame when it fails this many times as often as the best of the others."""
+"""A machine must fail this many times as often as the best other one to be quarantined."""
 
 
 class Machines:
-    """The record of machines on which actors fail.
+    """Records the machines on which actors fail.
 
-    A machine rests when actors failed on it ``machine_failures`` times within the window, and at
-    least three times as often as on some other that is used: a game that fails everywhere is no
-    machine's fault, and the last machine never rests.
+    A machine is put into quarantine when actors failed on it ``machine_failures`` times within the
+    window, and at least three times as often as on another one: a game that fails everywhere is not
+    the fault of a machine, and the last machine is never put into quarantine.
 
     Args:
-        rules: ``machine_failures``, ``window_s`` and ``quarantine_s`` are read.
+        host: only ``machine_failures``, ``restart_window_s`` and ``quarantine_s`` are used.
     """
 
-    def __init__(self, rules: Supervision) -> None:
-        self._rules = rules
+    def __init__(self, host: HostConfig) -> None:
+        self._host = host
         self._failures: defaultdict[str, deque[float]] = defaultdict(deque)
-        self._rests: dict[str, float] = {}
+        self._ends: dict[str, float] = {}
 
     def failed(self, machine: str, now: float, used: Iterable[str], *, weight: int = 1) -> bool:
-        """Notes that an actor failed; returns whether its machine rests now.
+        """Records that an actor failed; returns whether its machine is in quarantine now.
 
         Args:
-            machine: where; empty when nobody knows, which blames none.
+            machine: its machine; if unknown, empty, and the failure counts for no machine.
             now: monotonic seconds.
-            used: every machine that is alive, this one or not.
-            weight: failures that this one counts for.
+            used: all live machines of the cluster.
+            weight: number of failures that this one counts as.
         """
-        most = self._rules.machine_failures
+        most = self._host.machine_failures
         if not machine or most is None:
             return False
-        resting = self.resting(now)
-        if machine in resting:
+        excluded = self.quarantined(now)
+        if machine in excluded:
             return True
         self._failures[machine].extend([now] * weight)
-        others = [self._count(m, now) for m in used if m != machine and m not in resting]
+        others = [self._count(m, now) for m in used if m != machine and m not in excluded]
         count = self._count(machine, now)
         if not others or count < max(most, _AHEAD * max(1, min(others))):
             return False
-        rest = self._rules.quarantine_s
-        self._rests[machine] = float("inf") if rest is None else now + rest
+        rest = self._host.quarantine_s
+        self._ends[machine] = float("inf") if rest is None else now + rest
         return True
 
     def _count(self, machine: str, now: float) -> int:
-        times, window = self._failures[machine], self._rules.window_s
+        times, window = self._failures[machine], self._host.restart_window_s
         while times and window is not None and times[0] < now - window:
             times.popleft()
         return len(times)
 
-    def resting(self, now: float) -> tuple[str, ...]:
+    def quarantined(self, now: float) -> tuple[str, ...]:
         """Returns the machines that get no new actors, sorted."""
-        for machine in [m for m, end in self._rests.items() if end <= now]:
-            del self._rests[machine]
+        for machine in [m for m, end in self._ends.items() if end <= now]:
+            del self._ends[machine]
             self._failures[machine].clear()
-        return tuple(sorted(self._rests))
+        return tuple(sorted(self._ends))

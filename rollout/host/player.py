@@ -1,9 +1,9 @@
-"""The loop: plays a policy on a pool of instances and gives fragments.
+"""The playing loop: plays a policy on a pool of instances and returns fragments.
 
 One step of data: ``start -> reset -> frame -> policy.act -> step -> frame -> referee -> row``.
-Whichever instance is ready is served next; the instances that are ready together share one call
-of the policy. An episode ends exactly once: terminated, truncated or lost; a lost one is tried
-again, from the same start, on whichever fresh instance is free first.
+Whichever instance is ready is served next; instances that are ready together share one call of the
+policy. An episode ends exactly once: terminated, truncated or lost. A lost one is retried from the
+same start on the first fresh instance that is free.
 """
 
 from __future__ import annotations
@@ -17,48 +17,50 @@ import numpy as np
 
 from rollout.api import (
     Columns,
-    Decision,
     Fragment,
     Loss,
     Policy,
     Start,
     Task,
-    check_columns,
 )
 from rollout.api.fragment import Phase
 from rollout.errors import BudgetExhausted, PolicyUnavailable
 from rollout.host.builder import FragmentBuilder
-from rollout.host.joining import filled, join_columns, join_details, part_of
+from rollout.host.deciding import Decider, Question
+from rollout.host.instances import Event
 from rollout.host.pool import Pool
 from rollout.host.referee import Referee
-from rollout.host.seats import Event
+from rollout.host.states import State, States
 
 
 @dataclass(slots=True)
 class _Track:
-    """What the player knows of one instance."""
+    """The player's record of one instance."""
 
     referee: Referee
     builder: FragmentBuilder
-    free: deque[int]  # slots that play nothing
+    free: deque[int]  # slots without an episode
     memory: Columns = field(default_factory=dict)
     actions: Columns = field(default_factory=dict)
     resetting: list[tuple[int, Start]] = field(default_factory=list)
-    acting: bool = False  # it has frames in every active slot and waits for actions
+
+    def question(self) -> Question:
+        builder = self.builder
+        return Question(builder.observations(), self.memory, builder.details())
 
 
 @dataclass(frozen=True)
 class PlayOptions:
-    """How a policy is played.
+    """How episodes are played.
 
     Attributes:
-        steps: most steps in a fragment.
-        seconds: a fragment is given after this long even if it holds fewer; None waits.
+        steps: maximum number of steps in a fragment.
+        seconds: a fragment is returned after this time even if it is not full; None waits.
         explore: whether the policy samples.
-        retries: how often a lost episode is tried again.
-        prompt: whether a fragment is given as soon as none of its slots plays, so that finished
-            episodes are safe at once; else only when it is full, or nothing is left to play.
-        gather_s: how long a fragment may wait for others to go with it.
+        retries: number of retries of a lost episode.
+        prompt: whether a fragment is returned as soon as none of its slots plays, so that finished
+            episodes are safe at once; otherwise only when it is full, or nothing is left to play.
+        gather_s: how long a fragment may wait for others, to be sent together, in seconds.
     """
 
     steps: int = 64
@@ -73,11 +75,10 @@ class Player:
     """Plays one policy on one pool.
 
     Attributes:
-        starts: episodes waiting for a free slot, first come first served.
-        abandoned: episodes that were lost more often than they are retried.
+        starts: queue of the episodes that wait for a free slot.
+        abandoned: episodes that were lost in all their attempts.
         idle_failures: instance, phase and reason of failures by which no episode was lost.
-        progress: counts everything that happened; a host that stands still has hung.
-        deciding_since: when the policy was last asked, monotonic seconds; None once it answered.
+        progress: a counter of all events; a host whose counter stands still hangs.
     """
 
     def __init__(
@@ -94,15 +95,14 @@ class Player:
         self.abandoned: list[Start] = []
         self.idle_failures: list[tuple[int, Phase, str]] = []
         self.progress = 0
-        self.deciding_since: float | None = None
         self._first = first_instance
+        self._decider = Decider(policy, pool.spec, pool.width, explore=options.explore)
         self._ready: deque[Fragment] = deque()
-        self._idle = set(range(pool.instances))  # instances with a slot that plays nothing
-        self._due: set[int] = set()  # instances that may wait for actions
+        self._states = States(pool.instances)
+        self._vacant = set(range(pool.instances))  # instances with free slots
         self._tracks = [self._fresh(i) for i in range(pool.instances)]
-        self._checked = False
         self._last_failure = ""
-        self._spent: BudgetExhausted | None = None  # nobody decides any more
+        self._spent: BudgetExhausted | None = None  # no policy decides any more
         pool.launch()
 
     def _fresh(self, number: int) -> _Track:
@@ -119,41 +119,45 @@ class Player:
             incarnation=self.pool.incarnation(number),
         )
 
+    @property
+    def deciding_since(self) -> float | None:
+        """When the policy was asked, monotonic seconds; None once it has answered."""
+        return self._decider.since
+
     def offer(self, starts: Iterable[Start]) -> None:
-        """Adds episodes to be played."""
+        """Adds episodes to the queue."""
         self.starts.extend(starts)
 
     def next_fragment(self) -> Fragment | None:
-        """Returns the next fragment that is complete, from whichever instance.
+        """Returns the next complete fragment of any instance.
 
         Returns:
-            None once every episode on offer has ended and everything was given.
+            None once every episode in the queue has ended and every fragment was returned.
 
         Raises:
-            BudgetExhausted: no instance is left, and none may be launched any more; everything
-                that was played has been given before.
+            BudgetExhausted: no instance is left, and none may be launched; everything that was
+                played was returned before.
         """
         while not self._ready:
             self._assign_idle()
-            self._act()
-            if self._spent is not None or not self.pool.busy:
+            if not self._act() and (self._spent is not None or not self.pool.busy):
                 return self._rest()
             for event in self.pool.recv():
                 self._handle(event)
         return self._ready.popleft()
 
     def next_fragments(self) -> list[Fragment]:
-        """Returns the next fragment that is complete, and those complete soon after.
+        """Returns the next complete fragment, and others that are complete soon after.
 
-        What a message costs its receiver hardly depends on its size, so games that finish one
-        short episode after another do not send each by itself: fragments are gathered until they
-        hold as many steps as one full fragment of each instance, for ``gather_s`` at most.
+        The cost of receiving a message hardly depends on its size, so short episodes are not sent
+        one by one: fragments are gathered until they have as many steps as one full fragment of
+        each instance, for at most ``gather_s``.
 
         Returns:
-            nothing once every episode on offer has ended and everything was given.
+            an empty list once every episode in the queue has ended and every fragment was returned.
 
         Raises:
-            BudgetExhausted: as ``next_fragment``; not while there are fragments to give.
+            BudgetExhausted: as ``next_fragment``; not while there are fragments to return.
         """
         first = self.next_fragment()
         if first is None:
@@ -176,7 +180,7 @@ class Player:
         return found
 
     def _rest(self) -> Fragment | None:
-        """Nothing is in flight: all is played, or nothing is left to play on or to decide."""
+        """No command is pending: all is played, or no game or policy is left."""
         for number in range(len(self._tracks)):
             self._emit(number)
         if self._ready:
@@ -186,7 +190,7 @@ class Player:
         if self.pool.alive == 0:
             raise BudgetExhausted(
                 f"all {self.pool.instances} instances failed more than "
-                f"{self.pool.rules.restarts} times; the last one: {self._last_failure}"
+                f"{self.pool.host.restarts} times; the last one: {self._last_failure}"
             )
         return None
 
@@ -198,34 +202,40 @@ class Player:
             self._on_reset(event)
         elif event.kind == "failed":
             self._on_failure(event)
+        else:
+            self._states.enter(event.instance, State.IDLE)
 
     def _assign_idle(self) -> None:
-        """Gives every free slot of every waiting instance its next start."""
-        for number in sorted(self._idle):
+        """Assigns the next start to every free slot of every waiting instance."""
+        if not self._vacant:
+            return
+        for number in sorted(self._vacant):
             if not self.starts:
                 return
-            if self.pool.waiting(number) and not self._recycled(number):
+            waits = self._states[number] in (State.IDLE, State.READY)
+            if waits and not self._recycled(number):
                 self._assign(number)
 
     def _recycled(self, number: int) -> bool:
-        """Whether an instance gets no more episodes; it is replaced once its last one has ended."""
-        if not self.pool.worn(number):
+        """Whether an instance gets no new episodes; it is replaced after its last one."""
+        if not self.pool.due_for_recycling(number):
             return False
         if not self._tracks[number].referee.active.any():
             self._emit(number)
             self.pool.recycle(number)
             self._tracks[number] = self._fresh(number)
+            self._states.enter(number, State.STARTING)
         return True
 
     def _assign(self, number: int) -> None:
         track = self._tracks[number]
         count = min(len(track.free), len(self.starts))
         pairs = [(track.free.popleft(), self.starts.popleft()) for _ in range(count)]
+        track.resetting = pairs
         if not track.free:
-            self._idle.discard(number)
-        if pairs:
-            track.resetting, track.acting = pairs, False
-            self.pool.reset(number, [s for s, _ in pairs], [s for _, s in pairs])
+            self._vacant.discard(number)
+        self._states.enter(number, State.RESETTING)
+        self.pool.reset(number, [s for s, _ in pairs], [s for _, s in pairs])
 
     def _on_reset(self, event: Event) -> None:
         track = self._tracks[event.instance]
@@ -235,20 +245,16 @@ class Player:
         track.resetting = []
         track.referee.reset(slots, starts, event.frame)
         track.builder.begin(slots, starts, event.frame)
-        self.deciding_since = time.monotonic()
         try:
-            memory = self.policy.initial_memory(starts)
+            memory = self._decider.initial_memory(starts)
         except BudgetExhausted as error:
             self._give_up([event.instance], slots, error)
             return
-        finally:
-            self.deciding_since = None
         for key, rows in memory.items():
             if key not in track.memory:
                 track.memory[key] = np.zeros((self.pool.width, *rows.shape[1:]), rows.dtype)
             track.memory[key][slots] = rows
-        track.acting = True
-        self._due.add(event.instance)
+        self._states.enter(event.instance, State.READY)
 
     def _on_step(self, event: Event) -> None:
         track, frame = self._tracks[event.instance], event.frame
@@ -261,16 +267,19 @@ class Player:
         if ruling.ended:
             self.pool.played(event.instance, len(ruling.ended))
         for slot in ruling.ended:
-            self._idle.add(event.instance)
             track.free.append(slot)
+            self._vacant.add(event.instance)
             end = "terminated" if ruling.terminated[slot] else "truncated"
             outcome = int(ruling.verdict.outcome[slot])
             said = None if frame.details is None else frame.details[slot]
             result = referee.finish(slot, end, outcome, said)  # type: ignore[arg-type] # a literal, by the line above
             builder.end(slot, result)
-        track.acting = not ruling.ended or bool(referee.active.any())
-        self._due.add(event.instance)
-        resting = not track.acting and (self.options.prompt or not self.starts)
+        for slot in ruling.broken:
+            why = f"{self.pool.spec.name}: the reward is not a finite number"
+            self._lose_slot(event.instance, slot, "step", why)
+        plays = referee.all_active or bool(referee.active.any())
+        self._states.enter(event.instance, State.READY if plays else State.IDLE)
+        resting = not plays and (self.options.prompt or not self.starts)
         if builder.full or resting or self._overdue(builder):
             self._emit(event.instance)
 
@@ -279,7 +288,7 @@ class Player:
         return seconds is not None and builder.age >= seconds
 
     def _emit(self, number: int) -> None:
-        """Gives what an instance has played so far."""
+        """Completes the fragment of what an instance has played so far."""
         track = self._tracks[number]
         if track.builder.empty:
             return
@@ -295,34 +304,39 @@ class Player:
             self.idle_failures.append((self._first + number, event.phase, event.reason))
         for slot, start in enumerate(track.referee.starts):
             if start is not None:
-                result = track.referee.finish(slot, "lost", 0)
-                loss = self._lose(start, number, slot, event.phase, event.reason, result.length)
-                track.builder.end(slot, result, loss)
+                self._lose_slot(number, slot, event.phase, event.reason)
         for slot, start in track.resetting:
             loss = self._lose(start, number, slot, event.phase, event.reason, 0)
             track.builder.lose_unstarted(loss)
         self._emit(number)
         self._tracks[number] = self._fresh(number)
-        self._idle.add(number)
+        self._vacant.add(number)
+        self._states.enter(number, State.STARTING)
 
     def _give_up(self, numbers: Iterable[int], slots: Sequence[int], why: BudgetExhausted) -> None:
-        """Loses the episodes of some slots, for which nobody decides; their games play others."""
+        """Loses the episodes of slots without a policy; their games play other episodes."""
         if not isinstance(why, PolicyUnavailable):
-            self._spent = why  # raised once all that was played has been given
+            self._spent = why  # raised once everything that was played was returned
             return
         for number in numbers:
             track = self._tracks[number]
             for slot in slots:
-                start = track.referee.starts[slot]
-                if start is not None:
-                    result = track.referee.finish(slot, "lost", 0)
-                    loss = self._lose(start, number, slot, "policy", str(why), result.length)
-                    track.builder.end(slot, result, loss)
-                    track.free.append(slot)
-            track.acting = bool(track.referee.active.any())
-            self._due.add(number)
-            self._idle.add(number)
-            self._emit(number)  # so that no row begins an episode that it does not go on with
+                if track.referee.starts[slot] is not None:
+                    self._lose_slot(number, slot, "policy", str(why))
+            plays = bool(track.referee.active.any())
+            self._states.enter(number, State.READY if plays else State.IDLE)
+            self._emit(number)  # so that no row begins an episode that it does not continue
+
+    def _lose_slot(self, number: int, slot: int, phase: Phase, reason: str) -> None:
+        """Loses the episode of one slot; its game continues."""
+        track = self._tracks[number]
+        start = track.referee.starts[slot]
+        assert start is not None
+        result = track.referee.finish(slot, "lost", 0)
+        loss = self._lose(start, number, slot, phase, reason, result.length)
+        track.builder.end(slot, result, loss)
+        track.free.append(slot)
+        self._vacant.add(number)
 
     def _lose(
         self, start: Start, number: int, slot: int, phase: Phase, reason: str, steps: int
@@ -333,24 +347,22 @@ class Player:
             self.abandoned.append(start)
         return Loss(start, self._first + number, slot, phase, reason, steps)
 
-    def _act(self) -> None:
-        """Lets the policy decide for every instance that waits for actions, in one call."""
-        due = {n for n in self._due if self._tracks[n].acting}
-        numbers = sorted(n for n in due if self.pool.waiting(n))
-        self._due = due.difference(numbers)
+    def _act(self) -> bool:
+        """Lets the policy decide for all instances that wait for actions, in one call.
+
+        Returns:
+            whether actions were sent, so that a reply will come.
+        """
+        numbers = self._states.members(State.READY)
         if not numbers:
-            return
-        self.deciding_since = time.monotonic()
+            return False
+        for number in numbers:
+            self._states.enter(number, State.DECIDING)
         try:
-            if len(numbers) == 1:
-                decisions = [self._decide(self._tracks[numbers[0]])]
-            else:
-                decisions = self._decide_together([self._tracks[n] for n in numbers])
+            decisions = self._decider.decide([self._tracks[n].question() for n in numbers])
         except BudgetExhausted as error:
             self._give_up(numbers, range(self.pool.width), error)
-            return
-        finally:
-            self.deciding_since = None
+            return False
         version = self.policy.version
         for number, decision in zip(numbers, decisions, strict=True):
             track = self._tracks[number]
@@ -358,42 +370,9 @@ class Player:
                 track.builder.remember(track.memory)
             track.builder.write_decision(decision, version)
             track.memory, track.actions = decision.memory, decision.actions
-            track.acting = False
+            self._states.enter(number, State.STEPPING)
             self.pool.send(number, decision.actions)
-
-    def _decide(self, track: _Track) -> Decision:
-        decision = self.policy.act(
-            track.builder.observations(),
-            track.memory,
-            details=filled(track.builder.details()),
-            explore=self.options.explore,
-        )
-        if not self._checked:
-            self._check(decision)
-        return decision
-
-    def _check(self, decision: Decision) -> None:
-        """Checks the first decision, so that a wrong policy is told from a crashing game."""
-        check_columns(self.pool.spec.action_space, decision.actions, (self.pool.width,))
-        missing = sorted(set(self.policy.extras) - set(decision.extras))
-        if missing:
-            raise KeyError(f"the policy declares the extras {missing} and does not return them")
-        self._checked = True
-
-    def _decide_together(self, tracks: Sequence[_Track]) -> list[Decision]:
-        width = self.pool.width
-        details = [filled(t.builder.details()) for t in tracks]
-        joint = self.policy.act(
-            join_columns([t.builder.observations() for t in tracks]),
-            join_columns([t.memory for t in tracks]),
-            details=join_details(details, width),
-            explore=self.options.explore,
-        )
-        parts = [slice(i * width, (i + 1) * width) for i in range(len(tracks))]
-        return [
-            Decision(part_of(joint.actions, p), part_of(joint.memory, p), part_of(joint.extras, p))
-            for p in parts
-        ]
+        return True
 
     def close(self) -> None:
         """Ends every game."""

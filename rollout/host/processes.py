@@ -1,12 +1,14 @@
-"""What belongs to whom: marks on processes, folders and shared memory, and the sweep of orphans.
+"""Ownership of processes and folders: marks, locks and the removal of orphans.
 
-A game and all that it starts carry in their environment which run they belong to, which process
-launched them, and which game they are. A process number alone says little, since numbers are used
-again; with the start time it names one process of this machine, and with the PID namespace it is
-clear who can judge that: what another container owns is never touched.
+A game and all its subprocesses have marks in their environment: the run, the process that launched
+them, and the game. A process id alone is ambiguous, since ids are reused. Together with the start
+time it identifies a process of this machine. The PID namespace tells who can check that: processes
+of another container are never touched.
 
-Folders are marked by a lock instead: the owner holds it for as long as it lives, and the kernel
-lets go of it however the owner ends.
+Folders are marked by a lock instead: the owner holds it while it lives, and the kernel releases it
+however the owner ends. It is a plain flock, not a FileLock: it is held before its file has its
+name, it is requested on a descriptor that follows no link, and guards request it too, which import
+little.
 """
 
 from __future__ import annotations
@@ -28,11 +30,10 @@ from rollout.host.guard import read
 RUN_ID, OWNER, GAME = "GAMUT_RUN_ID", "GAMUT_OWNER", "GAMUT_GAME"
 FOLDERS = "GAMUT_FOLDERS"  # of the process that launched it, for the guard to remove
 OWNER_FILE = ".gamut-owner"
-SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where Linux keeps it; nothing is created here
 _PREFIX = "gamut-"
-_DIE_S = 2.0  # most that a sweep waits for those it has killed
+_DIE_S = 2.0  # longest wait of a sweep for processes it has killed
 _SHOWN = 200  # characters of a command line
-_ROUNDS = 10  # of killing what the killed had just started
+_ROUNDS = 10  # rounds of killing processes that the killed ones had just started
 
 _locks: dict[Path, int] = {}  # folders of this process and the descriptors that hold their locks
 
@@ -42,12 +43,13 @@ class MarkedProcess:
     """A process that carries the marks of a game.
 
     Attributes:
-        pid: its number.
-        started: its start time in clock ticks since boot, which tells it from a later namesake.
-        run: run it belongs to.
+        pid: its process id.
+        started: its start time in clock ticks since boot, which distinguishes it from a later
+            process with the same id.
+        run: the run to which it belongs.
         owner: mark of the process that launched the game; see ``owner_mark``.
         game: which game of that owner.
-        command: its command line, for people to read.
+        command: its command line, for human readers.
     """
 
     pid: int
@@ -60,31 +62,28 @@ class MarkedProcess:
 
 @dataclass(frozen=True)
 class Swept:
-    """What a sweep found and, unless it was a dry run, removed.
+    """What a sweep found and removed; after a dry run, what it would remove.
 
     Attributes:
-        processes: games whose owner is dead, and what they started.
+        processes: games whose owner is dead, and their subprocesses.
         folders: temporary folders whose owner is dead.
-        segments: shared memory whose owner is dead.
-        left: what could not be removed, each with the reason.
+        left: what could not be removed, with the reason.
     """
 
     processes: tuple[MarkedProcess, ...] = ()
     folders: tuple[Path, ...] = ()
-    segments: tuple[Path, ...] = ()
     left: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.processes or self.folders or self.segments)
+        return bool(self.processes or self.folders)
 
     def lines(self) -> list[str]:
-        """Returns one plain line for each thing found."""
+        """Returns one line of text per finding."""
         found = [
             f"process {p.pid} of run {p.run}, owner {p.owner} is dead: {p.command}"
             for p in self.processes
         ]
         found += [f"folder {path}, its owner is dead" for path in self.folders]
-        found += [f"shared memory {path}, its owner is dead" for path in self.segments]
         return found + [f"left: {text}" for text in self.left]
 
 
@@ -92,7 +91,7 @@ def start_time(pid: int) -> int | None:
     """Returns when a process started, in clock ticks since boot; None if it is dead."""
     _, _, rest = read(f"/proc/{pid}/stat").rpartition(b")")  # its name may hold anything
     fields = rest.split()
-    if not fields or fields[0] in b"ZX":  # a zombie has ended, and only waits to be buried
+    if not fields or fields[0] in b"ZX":  # a zombie has ended, and only waits to be reaped
         return None
     return int(fields[19])
 
@@ -228,14 +227,7 @@ def _unlock(folder: Path) -> None:
         os.close(descriptor)
 
 
-def segment_name(label: str) -> str:
-    """Returns a name for shared memory that a sweep removes once this process has died."""
-    return f"{_PREFIX}{owner_mark().replace(':', '-')}-{label}"
-
-
-def sweep_orphans(
-    *, dry_run: bool = False, temporary: Path | None = None, shared: Path = SHARED_MEMORY
-) -> Swept:
+def sweep_orphans(*, dry_run: bool = False, temporary: Path | None = None) -> Swept:
     """Kills and removes what dead owners have left behind on this machine.
 
     Games whose owner lives are left alone, as is everything of other users and other containers.
@@ -244,13 +236,11 @@ def sweep_orphans(
     Args:
         dry_run: only say what there is.
         temporary: where our temporary folders are; by default where temporary files go.
-        shared: where shared memory shows.
     """
     left: list[str] = []
     processes = _sweep_processes(left, dry_run=dry_run)  # first: they may be writing the folders
     folders = _sweep_folders(temporary or Path(tempfile.gettempdir()), left, dry_run=dry_run)
-    segments = _sweep_segments(shared, left, dry_run=dry_run)
-    return Swept(tuple(processes), tuple(folders), tuple(segments), tuple(left))
+    return Swept(tuple(processes), tuple(folders), tuple(left))
 
 
 def _sweep_processes(left: list[str], *, dry_run: bool) -> list[MarkedProcess]:
@@ -297,20 +287,3 @@ def _lock_of_orphan(folder: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
-
-
-def _sweep_segments(shared: Path, left: list[str], *, dry_run: bool) -> list[Path]:
-    found = []
-    for path in sorted(shared.glob(f"{_PREFIX}*")):
-        owner = ":".join(path.name.split("-")[1:4])  # see ``segment_name``
-        try:
-            if path.stat().st_uid != os.getuid() or owner_lives(owner):
-                continue
-            found.append(path)
-            if not dry_run:
-                path.unlink()
-        except FileNotFoundError:  # somebody else has removed it
-            continue
-        except OSError as error:
-            left.append(f"shared memory {path} cannot be removed: {error}")
-    return found

@@ -1,10 +1,11 @@
-"""Keeps the account of the episodes of one instance: verdicts, limits, ends, totals."""
+"""Accounts for the episodes of one instance: verdicts, limits, ends, totals."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,26 +29,29 @@ _RUNNING = int(Outcome.RUNNING)  # numpy compares with a plain int ten times as 
 
 @dataclass(slots=True)
 class Ruling:
-    """What a step came to, ``(B,)`` each.
+    """The results of a step, ``(B,)`` each.
 
     Attributes:
-        verdict: the evaluator's.
-        terminated: the game or the task decided.
-        truncated: a limit was reached, and nothing was decided.
+        verdict: the evaluator's verdict.
+        terminated: decided by the game or the task.
+        truncated: a limit was reached without a decision.
         ended: numbers of the slots whose episodes ended.
+        broken: numbers of the slots whose reward is not finite; their episodes must be lost, and
+            the reward counts as 0.
     """
 
     verdict: Verdict
     terminated: Bools
     truncated: Bools
     ended: list[int]
+    broken: Sequence[int] = ()
 
 
 class Referee:
     """Judges the slots of one instance, from each reset to the end of each episode.
 
     Attributes:
-        starts: what each slot plays; None for an idle slot.
+        starts: the start that each slot plays; None for an idle slot.
         steps: completed steps of each slot's episode, ``(B,)`` int32.
         active: slots that play, ``(B,)`` bool.
         all_active: whether every slot plays.
@@ -69,7 +73,7 @@ class Referee:
         self._nobody: Bools = np.zeros(width, bool)  # never written
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Begins episodes; ``frame`` is what the instance answered to its reset."""
+        """Begins episodes; ``frame`` is the result of the instance's reset."""
         rows = list(slots)
         for slot, start in zip(rows, starts, strict=True):
             self.starts[slot] = start
@@ -87,14 +91,21 @@ class Referee:
     def judge(self, actions: Columns, frame: Frame) -> Ruling:
         """Judges a step of all slots; rows of idle slots are blank."""
         verdict = self._evaluator.judge(actions, frame)
+        broken: list[int] = []
+        # One fast call: the sum of squares is finite unless a reward is not, or some are huge.
+        if not math.isfinite(verdict.reward.dot(verdict.reward)):
+            finite = np.isfinite(verdict.reward)
+            broken = np.flatnonzero(~finite & self.active).tolist()
+            verdict = replace(verdict, reward=np.where(finite, verdict.reward, np.float32(0)))
         self._progress = verdict.progress
         self._to_limit -= 1
         if self.all_active:
             self.steps += 1
             self._total += verdict.reward
-            # Nearly every step of nearly every game comes through here and ends nothing.
+            # Nearly every step of nearly every game takes this path, on which no episode ends.
             if (
                 self._to_limit > 0
+                and not broken
                 and not np.count_nonzero(frame.game_over)
                 and not np.count_nonzero(frame.game_truncated)
                 and not np.count_nonzero(verdict.outcome)
@@ -109,11 +120,13 @@ class Referee:
             truncated = truncated | (self.steps >= self._limit)
             self._count_down()
         truncated = truncated & self.active & ~terminated
+        if broken:
+            terminated[broken] = truncated[broken] = False
         ended: list[int] = np.flatnonzero(terminated | truncated).tolist()
-        return Ruling(verdict, terminated, truncated, ended)
+        return Ruling(verdict, terminated, truncated, ended, broken)
 
     def _count_down(self) -> None:
-        """Notes how many steps it takes at least until some slot reaches the limit."""
+        """Computes the minimum number of steps until some slot reaches the limit."""
         if self._limit is not None:
             self._to_limit = self._limit - int(self.steps.max(where=self.active, initial=0))
 
@@ -123,10 +136,10 @@ class Referee:
         """Ends the episode of a slot, which is idle from then on.
 
         Args:
-            slot: which.
-            end: how.
-            outcome: what the evaluator decided.
-            details: of the frame that ended it, where the game may have left a notice.
+            slot: the slot.
+            end: how the episode ended.
+            outcome: the evaluator's outcome.
+            details: details of the last frame, in which the game may have left a notice.
         """
         start = self.starts[slot]
         assert start is not None

@@ -1,7 +1,7 @@
-"""One game in a Ray actor, stepped by remote calls: for a game that must live on another machine.
+"""One game in a Ray actor, stepped by remote calls: for a game that must run on another machine.
 
-Each step costs a millisecond or more of transport, so this is for slow games and for other
-people's loops; our own loop runs beside the game (see ``rollout.host.actors``).
+Each step costs a millisecond or more of transport, so this is for slow games and third-party loops.
+Our own loop runs on the machine of the game (see ``rollout.host.fleet``).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _FETCH_S = 30.0
 
 
 class RemoteGame:
-    """A game and the folder it lives in, on whichever machine Ray puts it."""
+    """A game and its folder, on the machine that Ray chooses."""
 
     def __init__(self, bridge: Bridge, ports: Sequence[int], width: int) -> None:
         self._workdir = owned_workdir("gamut-game-")
         self._handle = InProcessHandle(bridge, self._workdir, ports, width)
 
     def call(self, method: str, *arguments: Any) -> Frame | None:
-        """Gives a command and returns its result, copied out of the game's buffers by Ray."""
+        """Executes a command and returns its result, which Ray copies out of the game's buffers."""
         getattr(self._handle, method)(*arguments)
         return self._handle.result()
 
@@ -44,13 +44,13 @@ class RayHandle:
     """See ``rollout.host.handle.Handle``; pass the class as ``make_handle`` of a pool."""
 
     def __init__(self, bridge: Bridge, workdir: Path, ports: Sequence[int], width: int) -> None:
-        del workdir  # of this machine; the game may be on another
+        del workdir  # a folder of this machine; the game may be on another
         needs = bridge.spec.resources
         actor = ray.remote(num_cpus=needs.cpus, num_gpus=needs.gpus, resources=dict(needs.custom))
         self._actor: Any = actor(RemoteGame).remote(bridge, ports, width)
         self._reference: Any = None
-        # Ray tells of a result in a thread of its own; a byte in a pipe tells the pool, which
-        # waits on descriptors and so on remote and local games alike.
+        # Ray reports a result in its own thread; a byte in a pipe notifies the pool, which waits on
+        # descriptors and so treats remote and local games alike.
         self._bell, self._rope = os.pipe()
 
     @property
@@ -72,14 +72,14 @@ class RayHandle:
 
     def _ask(self, *call: Any) -> None:
         self._reference = self._actor.call.remote(*call)
-        # A descriptor of its own for the callback: the handle may be closed before it comes.
+        # A separate descriptor for the callback: the handle may be closed first.
         rope = os.dup(self._rope)
 
         def ring(_: Any) -> None:
             try:
                 os.write(rope, b"!")
             except BrokenPipeError:
-                pass  # nobody is listening any more
+                pass  # the handle is closed
             finally:
                 os.close(rope)
 

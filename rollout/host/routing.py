@@ -1,8 +1,8 @@
-"""Policies that are asked elsewhere: who is asked, and what becomes of a question nobody answers.
+"""Policies that send their questions to servers, and the handling of unanswered questions.
 
-A host plays with a ``RemotePolicy``, which asks one of several servers; all of them have the same
-policy. All that a policy must remember travels in its memory, so any of them can answer any
-question: where one has died or hangs, another is asked. No Ray here.
+A host plays with a ``RemotePolicy``, which asks one of several servers with the same policy. All
+state of a policy is in its memory columns, so every server can answer every question: if one has
+died or hangs, another is asked. No Ray here.
 """
 
 from __future__ import annotations
@@ -14,25 +14,26 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from rollout.api import BridgeSpec, Columns, Decision, Details, Start, Task
+from rollout.configuration.inference_section import InferenceConfig
 from rollout.errors import BudgetExhausted, PolicyUnavailable
 from rollout.host.batching import Question, Unreachable, writable
-from rollout.host.inference import Answer, Hello, InferenceOptions, ServerPulse
+from rollout.host.inference import Answer, Hello, ServerPulse
 
-_LOOK_S = 0.2  # how often those who do not answer are looked after
+_LOOK_S = 0.2  # interval between checks of servers that do not answer
 
 T = TypeVar("T")
 
 
 class Gone(Unreachable):
-    """A server has died and used up its restarts: it never comes back."""
+    """A server has died and used up its restarts: it will not return."""
 
 
 class Link(Protocol):
-    """The way to a server, which may be dead, or far away.
+    """A connection to a server, which may be dead or on another machine.
 
-    The first three methods are those of ``PolicyServer``, and raise what its policy raises. They
-    raise ``Unreachable`` if it does not answer within ``timeout_s``, or is not there now, and
-    ``Gone`` if it never comes back.
+    The first three methods are those of ``PolicyServer``, and raise the errors of its policy. They
+    raise ``Unreachable`` if it does not answer within ``timeout_s`` or is not available, and
+    ``Gone`` if it will not return.
     """
 
     def hello(self, timeout_s: float) -> Hello:
@@ -40,7 +41,7 @@ class Link(Protocol):
         ...
 
     def begin(self, starts: Sequence[Start], timeout_s: float) -> Answer:
-        """Returns the memory of episodes that begin."""
+        """Returns the memory of new episodes."""
         ...
 
     def act(self, question: Question, timeout_s: float) -> Answer:
@@ -50,24 +51,24 @@ class Link(Protocol):
     def pulse(self, timeout_s: float) -> ServerPulse | None:
         """Returns its sign of life, or None if there was none within ``timeout_s``.
 
-        A question that is not answered is not asked again, so it may be called at any rate.
+        An unanswered request is not repeated, so this may be called at any rate.
 
         Raises:
-            Gone: it never comes back.
+            Gone: it will not return.
         """
         ...
 
 
 class Router:
-    """Asks one of several servers, and another where that one does not answer.
+    """Asks one of several servers, and another if that one does not answer.
 
-    A client prefers one server, so that clients spread evenly; where that one is away it asks the
-    one with the fewest waiting rows, as far as it knows.
+    Each client prefers one server, so that clients are spread evenly. If it is not available, the
+    client asks the one with the fewest waiting rows, as far as it knows.
 
     Args:
-        links: the ways to the servers.
-        deadline_s: for an answer, from whichever.
-        patience_s: for an answer of one of them.
+        links: connections to the servers.
+        deadline_s: seconds to wait for an answer of any server.
+        patience_s: seconds to wait for an answer of one server.
     """
 
     def __init__(self, links: Sequence[Link], deadline_s: float, patience_s: float) -> None:
@@ -79,19 +80,19 @@ class Router:
         self._reason = ""
 
     def enlist(self, client: int) -> None:
-        """Takes the number of this client, which decides whom it prefers."""
+        """Sets the number of this client, which decides which server it prefers."""
         self._client = client
 
     def ask(self, question: Callable[[Link, float], T]) -> T:
-        """Returns what a server answers.
+        """Returns the answer of a server.
 
         Args:
-            question: asks one of them, given the way to it and the seconds it may take.
+            question: asks one server, given its link and a timeout in seconds.
 
         Raises:
-            PolicyUnavailable: none answered within the deadline.
-            BudgetExhausted: none is left, and none comes back.
-            Exception: what the policy raises.
+            PolicyUnavailable: no server answered within the deadline.
+            BudgetExhausted: no server is left, and none will return.
+            Exception: an error of the policy.
         """
         end = time.monotonic() + self._deadline_s
         while (left := end - time.monotonic()) > 0:
@@ -113,19 +114,20 @@ class Router:
         )
 
     def _choose(self) -> int | None:
-        """Returns whom to ask; None if all are away now."""
+        """Returns the server to ask; None if none is available now."""
         up = [number for number in range(len(self._links)) if self._is_up(number)]
         if len(self._gone) == len(self._links):
             raise BudgetExhausted(
-                f"all {len(self._links)} inference actors died more often than they are restarted "
-                f"(inference.restarts); the last one: {self._reason}"
+                f"all {len(self._links)} inference actors failed more often than they are "
+                f"restarted (inference.restarts); the last one: {self._reason}"
             )
         if not up:
             return None
         turn, preferred = divmod(self._client, len(self._links))
         if preferred in up:
             return preferred
-        # The clients of a dead server know the same of the others: they must not all ask one.
+        # The clients of a dead server have the same information: they must not all choose one
+        # server.
         return min(up, key=lambda n: (self._queued[n], (n - turn) % len(self._links)))
 
     def _is_up(self, number: int) -> bool:
@@ -138,7 +140,7 @@ class Router:
         except Gone as error:
             self._lose(number, error)
             return False
-        if pulse is None or pulse.busy_s > self._patience_s:
+        if pulse is None or pulse.deciding_s > self._patience_s:
             return False
         self._down.discard(number)
         self._queued[number] = pulse.counters.queued
@@ -151,15 +153,15 @@ class Router:
 
 @dataclass(frozen=True)
 class RemotePolicyRecipe:
-    """Recipe of a policy that asks servers; stands in for the recipe that those were built from.
+    """Recipe of a policy that asks servers; replaces the recipe of the servers' policy.
 
     Attributes:
-        links: the ways to the servers.
+        links: connections to the servers.
         options: how they decide.
     """
 
     links: tuple[Link, ...]
-    options: InferenceOptions
+    options: InferenceConfig
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> RemotePolicy:
         """Returns the policy; the seed is not used, since the servers have their own.
@@ -175,11 +177,11 @@ class RemotePolicyRecipe:
 
 
 class RemotePolicy:
-    """Asks servers for every decision.
+    """Sends every decision to a server.
 
     Attributes:
-        version: of the policy that decided last.
-        extras: of the policy.
+        version: version of the policy that decided last.
+        extras: extras of the policy.
     """
 
     def __init__(self, router: Router, hello: Hello) -> None:
@@ -188,11 +190,11 @@ class RemotePolicy:
         self._start: Start | None = None
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns the memory of slots whose episodes begin, ``{key: (len(starts), ...)}``.
+        """Returns the memory of slots with new episodes, ``{key: (len(starts), ...)}``.
 
         Raises:
-            PolicyUnavailable: nobody answered within the deadline.
-            Exception: what the policy raises.
+            PolicyUnavailable: no server answered within the deadline.
+            Exception: an error of the policy.
         """
         if self._start is None:
             self._start = starts[0]
@@ -212,8 +214,8 @@ class RemotePolicy:
         """Chooses an action for every row; see ``rollout.api.Policy``.
 
         Raises:
-            PolicyUnavailable: nobody decided within the deadline.
-            Exception: what the policy raises.
+            PolicyUnavailable: no server answered within the deadline.
+            Exception: an error of the policy.
         """
         question = Question(observations, memory, details, explore, self._start)
         answer = self._router.ask(lambda link, timeout_s: link.act(question, timeout_s))

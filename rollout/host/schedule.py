@@ -1,4 +1,4 @@
-"""Which episode a free slot gets next, and how often each state was played."""
+"""Which episode a free slot plays next, and how often each state was played."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ from rollout.api import EpisodeResult, Loss, Start, StateSet
 from rollout.errors import ConfigError
 
 COUNTED = 1_000_000
-"""Sets of up to so many states are counted state by state in ``Visits``."""
+"""Sets of up to this many states are counted state by state in ``Visits``."""
 
 
 def episode_seed(run_seed: int, episode: int) -> int:
     """Returns the seed of an episode, below 2**63.
 
-    One ``SeedSequence`` tree, run -> episode: the seed does not depend on which actor or slot
-    plays the episode, so a run that was killed and resumed plays what an unbroken one would have.
+    One ``SeedSequence`` tree, run -> episode: the seed does not depend on the actor or slot that
+    plays the episode, so a run that was killed and resumed plays the same episodes as an
+    uninterrupted one.
     """
     sequence = np.random.SeedSequence(run_seed, spawn_key=(episode,))
     return int(sequence.generate_state(1, np.uint64)[0] >> 1)
 
 
 class Schedule:
-    """Hands out the episodes of a run: number ``i`` starts from state ``i`` of the set, in turn.
+    """Hands out the episodes of a run: episode ``i`` starts from state ``i``, cyclically.
 
-    ``stride`` runners share the episodes of a run without talking to one another: runner
-    ``offset`` plays the numbers ``offset``, ``offset + stride``, and so on.
+    ``stride`` runners share the episodes of a run without communication: runner ``offset`` plays
+    the numbers ``offset``, ``offset + stride``, and so on.
 
     Args:
-        states: the set; episodes go round it as often as needed.
-        seed: of the run.
-        episodes: how many there are in all, over all runners; None for no end.
-        finished: numbers of the episodes that are already done (a resumed run).
-        attempts: next attempt of episodes that were begun before and did not finish.
+        states: the set; episodes cycle through it.
+        seed: seed of the run.
+        episodes: total number of episodes of all runners; None for no end.
+        finished: numbers of the episodes that are already finished (in a resumed run).
+        attempts: next attempt of episodes that began before and did not finish.
         stride: number of runners.
         offset: number of this runner, from 0.
 
     Raises:
-        ConfigError: ``offset`` is not the number of one of ``stride`` runners.
+        ConfigError: ``offset`` is not in ``[0, stride)``.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Schedule:
         self._stopped = False
 
     def take(self, count: int) -> list[Start]:
-        """Returns up to ``count`` episodes that nobody plays yet; lost ones come first."""
+        """Returns up to ``count`` episodes that are not being played; lost ones come first."""
         out: list[Start] = []
         while len(out) < count and not self._stopped:
             if self._again:
@@ -87,7 +88,7 @@ class Schedule:
         return out
 
     def start(self, episode: int) -> Start:
-        """Returns the start of an episode by its number."""
+        """Returns the start of an episode."""
         return Start(
             state=self._states[episode % self._states.size],
             seed=episode_seed(self._seed, episode),
@@ -97,12 +98,12 @@ class Schedule:
         )
 
     def give_back(self, starts: Iterable[Start]) -> None:
-        """Takes episodes back that were handed out and not finished; they are next in line."""
+        """Takes back episodes that were handed out and not finished; they are next in the queue."""
         for start in sorted(starts, key=lambda s: s.episode, reverse=True):
             self._again.appendleft(start)
 
     def stop(self) -> None:
-        """Hands out nothing any more."""
+        """Hands out no more episodes."""
         self._stopped = True
 
     @property
@@ -113,11 +114,11 @@ class Schedule:
         return not self._again and self._episodes is not None and self._cursor >= self._episodes
 
     def state(self, playing: Iterable[Start] = ()) -> dict[str, Any]:
-        """Returns where the schedule stands, as JSON-able data.
+        """Returns the position of the schedule, JSON-able.
 
         Args:
-            playing: episodes that were handed out and have not ended: what ``Ledger.held`` holds.
-                A state taken without them would leave them out when it is restored.
+            playing: episodes that were handed out and have not ended, as in ``Ledger.held``. A
+                restored schedule would skip those that are missing here.
         """
         return {
             **self._identity(),
@@ -127,14 +128,14 @@ class Schedule:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Goes to where another schedule, made with the same arguments, stood.
+        """Continues from the position of another schedule with the same arguments.
 
-        Episodes that were being played then come first, from the same starts and one attempt up:
-        what was recorded of them is an earlier attempt. Then those that were waiting to be played
-        again, then the rest. The additional attempt counts against the retries of a player.
+        Episodes that were being played come first, from the same starts and one attempt higher,
+        since recorded steps belong to the earlier attempt. Then come those that waited for a retry,
+        then the rest. The additional attempt counts against the retries of a player.
 
         Raises:
-            ConfigError: the state is that of a schedule of other episodes.
+            ConfigError: the state belongs to a schedule of other episodes.
         """
         for name, own in self._identity().items():
             if state[name] != own:
@@ -148,7 +149,7 @@ class Schedule:
         self._cursor = state["cursor"]
 
     def _identity(self) -> dict[str, Any]:
-        """What two schedules of the same episodes agree in."""
+        """Values in which two schedules of the same episodes agree."""
         return {
             "state_set": self._states.digest,
             "seed": self._seed,
@@ -158,13 +159,13 @@ class Schedule:
 
 
 class Visits:
-    """How many episodes from each state of a set came to an end, terminated or truncated.
+    """How many episodes from each state of a set ended, terminated or truncated.
 
-    Lost episodes are not counted: they are played again. A set of up to ``COUNTED`` states is
-    counted state by state. Of a larger one only the number of episodes is kept, and since a
-    schedule goes round the set in turn, that says how often each state came up: position ``k`` as
-    often as ``k, k + size, k + 2 * size, ...`` are below the number of episodes. The few episodes
-    that are under way, or were given up, make the difference between this and the truth.
+    Lost episodes are not counted, since they are retried. A set of up to ``COUNTED`` states is
+    counted state by state. For a larger set only the number of episodes is kept. Since a schedule
+    cycles through the set, this gives the count of position ``k``: the number of ``k, k + size,
+    k + 2 * size, ...`` below the number of episodes. Only the few episodes that are still in
+    progress or were abandoned make this inexact.
 
     Args:
         states: the set; its order is the order of the counts.
@@ -176,17 +177,17 @@ class Visits:
         self._counts = np.zeros(self._size, np.int64) if self._size <= COUNTED else None
 
     def add(self, results: Iterable[EpisodeResult]) -> None:
-        """Counts the episodes of one run that ended."""
+        """Counts the episodes that ended."""
         ended = [r.start.episode % self._size for r in results if r.end != "lost"]
         self.episodes += len(ended)
         if self._counts is not None:
             np.add.at(self._counts, np.array(ended, np.int64), 1)
 
     def merge(self, other: Visits | Mapping[str, Any]) -> None:
-        """Adds the visits of another runner, or those of a saved state.
+        """Adds the visits of another runner or of a saved state.
 
         Raises:
-            ConfigError: they are visits of another set.
+            ConfigError: the visits belong to another set.
         """
         if isinstance(other, Visits):
             other = other.state()
@@ -197,8 +198,14 @@ class Visits:
             )
         self.episodes += other["episodes"]
         if self._counts is not None:
-            packed = zlib.decompress(base64.b64decode(other["counts"]))
-            self._counts += np.frombuffer(packed, "<i8")
+            try:
+                packed = zlib.decompress(base64.b64decode(other["counts"], validate=True))
+                self._counts += np.frombuffer(packed, "<i8").reshape(self._size)
+            except (ValueError, zlib.error) as error:
+                raise ConfigError(
+                    f"expected the packed visits of {self._size} states, got something else "
+                    f"({error}); go on from another checkpoint"
+                ) from error
 
     def state(self) -> dict[str, Any]:
         """Returns the visits as JSON-able data, for ``merge``; counts are packed, if kept."""
@@ -209,7 +216,7 @@ class Visits:
         return {"state_set": self._name, "episodes": self.episodes, "counts": counts}
 
     def counts(self) -> NDArray[np.int64]:
-        """Returns the episodes of each state, ``(size,)``, in the order of the set.
+        """Returns the number of episodes of each state, ``(size,)``, in the order of the set.
 
         Raises:
             ConfigError: the set has more than ``COUNTED`` states, so they are not kept.
@@ -222,7 +229,7 @@ class Visits:
         return self._counts.copy()
 
     def summary(self) -> dict[str, float]:
-        """Returns the numbers that say how evenly, and how far, the set was gone through.
+        """Returns statistics of how evenly and how completely the set was visited.
 
         Returns:
             ``states`` and ``episodes``; ``min``, ``median`` and ``max`` of the episodes per state;
@@ -254,14 +261,14 @@ class Visits:
 
 
 class Ledger:
-    """What one player holds: episodes handed to it whose end has not been seen."""
+    """The episodes that one player holds: handed out, and their end not yet reported."""
 
     def __init__(self, retries: int) -> None:
         self._retries = retries
         self.held: dict[int, Start] = {}
 
     def give(self, starts: Iterable[Start]) -> None:
-        """Notes episodes as handed out."""
+        """Records episodes as handed out."""
         self.held.update((s.episode, s) for s in starts)
 
     def settle(
@@ -270,10 +277,10 @@ class Ledger:
         losses: Iterable[Loss] = (),
         abandoned: Iterable[Start] = (),
     ) -> None:
-        """Strikes out what ended for good, and follows the attempts of what was lost.
+        """Removes episodes that ended, and updates the attempts of those that were lost.
 
-        The player tries a lost episode again by itself, one attempt up, also when it was lost
-        before its first step; if the player dies, the next attempt must be a new one.
+        A player retries a lost episode by itself, one attempt higher, even if it was lost before
+        its first step. If the player dies, the next attempt must have a new number.
         """
         for result in results:
             if result.end != "lost":
@@ -289,7 +296,7 @@ class Ledger:
         """Empties the ledger after its player died.
 
         Returns:
-            the episodes to try again, one attempt up, and those that were tried often enough.
+            the episodes to retry, one attempt higher, and those without attempts left.
         """
         lost, self.held = list(self.held.values()), {}
         again = [replace(s, attempt=s.attempt + 1) for s in lost if s.attempt < self._retries]

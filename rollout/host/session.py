@@ -1,7 +1,8 @@
-"""Starting, finding and leaving Ray."""
+"""Starting, joining and leaving a Ray cluster."""
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import sys
@@ -12,29 +13,31 @@ from typing import Any
 from rollout.cluster.addresses import ADDRESS, require_cluster
 from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write_own_token
 from rollout.errors import ConfigError
-from rollout.host.processes import RUN_ID
+from rollout.host.processes import RUN_ID, owned_workdir, remove_workdir
 
 _IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # set by Ray inside `ray job submit`
-_HERE = ("", "local")  # addresses that mean: start one
-_FIND = "auto"  # the address that means: whichever runs on this machine
+_HERE = ("", "local")  # addresses that mean: start a cluster
+_FIND = "auto"  # the address that means: join the cluster on this machine
 
 
 def _decide_for_own() -> None:
-    """Says how a cluster of our own authenticates: by a token that only this user can read.
+    """Sets the authentication of our own cluster: by a token that only this user can read.
 
-    Its ports listen on every interface, so an open one would run anybody's code. An environment
-    that says otherwise is obeyed.
+    Its ports listen on every interface, so without authentication anyone could run code. Other
+    settings in the environment take precedence.
     """
     wish = given_mode()
     if wish == "disabled":
         return
     if wish == "token" and find_token() is not None:
         return
-    set_mode("token", write_own_token())
+    folder = owned_workdir("gamut-ray-")  # mode 0700
+    atexit.register(remove_workdir, folder)
+    set_mode("token", write_own_token(folder))
 
 
 def _asked(address: str | None) -> tuple[str | None, str]:
-    """Returns the address to join, None to start a cluster, and what names it in messages."""
+    """Returns the address to join (None to start a cluster) and its name for messages."""
     given = os.environ.get(ADDRESS, "") if address is None else address
     key = ADDRESS if address is None else "ray.address"
     if given not in _HERE:
@@ -43,10 +46,10 @@ def _asked(address: str | None) -> tuple[str | None, str]:
 
 
 def _found(address: str, key: str) -> tuple[str, Mode]:
-    """Returns where a cluster is and how it authenticates, having asked it.
+    """Returns the address and the authentication of a cluster, after a request to it.
 
     Raises:
-        ConfigError: it is not there, or it refuses us; said within seconds.
+        ConfigError: it is not there, or it refuses us; raised within seconds.
     """
     if address == _FIND:
         address = _running_here(key)
@@ -78,9 +81,9 @@ def _is_running() -> bool:
 
 
 def require_session(address: str | None = None) -> None:
-    """Checks that ``ray_session`` would find its cluster and be let in; joins and starts nothing.
+    """Checks that ``ray_session`` would find and could join its cluster; joins and starts nothing.
 
-    For programs that make files before they need Ray: wrong input should leave none behind.
+    For programs that create files before they need Ray: invalid input should leave none behind.
 
     Args:
         address: as for ``ray_session``.
@@ -94,7 +97,7 @@ def require_session(address: str | None = None) -> None:
 
 
 def _join(address: str | None, *, num_cpus: int | None) -> None:
-    """Starts a cluster or joins one; Ray is imported here at the earliest.
+    """Starts or joins a cluster; Ray is imported here at the earliest.
 
     Raises:
         ConfigError: there is no cluster at the address, or it refuses us.
@@ -107,7 +110,7 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
         set_mode(mode)
     import ray  # noqa: PLC0415 - only after the authentication mode is decided
 
-    # Workers of a cluster that runs have the environment of their machine, not ours.
+    # Workers of an existing cluster have the environment of their machine, not ours.
     run = os.environ.get(RUN_ID)
     more: dict[str, Any] = {"runtime_env": {"env_vars": {RUN_ID: run}}} if run else {}
     try:
@@ -119,8 +122,8 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
                 logging_level=logging.WARNING,
             )
         elif _IN_JOB in os.environ and address is None:
-            # The address, the working directory and the environment come from the job itself;
-            # saying any of them again is refused by Ray; saying more is not.
+            # The job itself sets the address, the working directory and the environment. Ray
+            # refuses them a second time, but accepts other settings.
             ray.init(**more, logging_level=logging.WARNING)
         else:
             ray.init(address=target, **more, logging_level=logging.WARNING)
@@ -138,17 +141,17 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
 def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> Iterator[None]:
     """Joins a Ray cluster, or starts one on this machine, and leaves it at the end.
 
-    How it authenticates is always said before Ray is asked, never left to Ray's own guess: a new
-    cluster gets a token of its own, one that runs is asked first whether it accepts ours.
+    The authentication is always set before Ray is asked, never left to Ray's guess: a new cluster
+    gets its own token, and an existing one is first asked whether it accepts ours.
 
     Args:
-        address: of a running cluster, ``HOST:PORT`` of its head, or ``auto``; None for that of
-            ``RAY_ADDRESS`` or of the Ray job we are in, else to start one, as ``local`` does.
-        num_cpus: for a new one; None for what the machine has.
+        address: ``HOST:PORT`` of a running cluster's head, or ``auto``. None uses ``RAY_ADDRESS``
+            or the cluster of the current Ray job, and otherwise starts one, as ``local`` does.
+        num_cpus: number of CPUs of a new cluster; None for those of the machine.
 
     Raises:
-        ConfigError: there is no cluster at the address, or it refuses us; in one line, within
-            seconds.
+        ConfigError: there is no cluster at the address, or it refuses us; the message has one line
+            and comes within seconds.
     """
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     already = _is_running()

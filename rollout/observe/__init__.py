@@ -1,1 +1,1 @@
-"""What a run shows of itself: metrics, logs, progress. Local files are the truth."""
+"""Metrics, logs and progress of a run. Local files are authoritative."""

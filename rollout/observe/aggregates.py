@@ -1,4 +1,4 @@
-"""Running figures of a run: means over the last episodes, and rates over the last seconds."""
+"""Running figures of a run: means over recent episodes, and rates over recent seconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mean:
         self._values: deque[float] = deque(maxlen=window)
 
     def add(self, value: float) -> None:
-        """Adds a value, and forgets the oldest if the window is full."""
+        """Adds a value, and drops the oldest if the window is full."""
         if not math.isnan(value):
             self._values.append(value)
 
@@ -38,7 +38,7 @@ class Rate:
     """How often something happens per second, over the last ``window_s`` seconds.
 
     Args:
-        window_s: how far it looks back.
+        window_s: length of the window in seconds.
         clock: monotonic seconds.
     """
 
@@ -52,14 +52,14 @@ class Rate:
         self._total = 0.0
 
     def add(self, count: float) -> None:
-        """Says that it happened ``count`` times just now."""
+        """Records that it has just happened ``count`` times."""
         self._total += count
         self._marks.append((self._clock(), self._total))
         self._forget()
 
     @property
     def value(self) -> float:
-        """Times per second; NaN before any time has passed."""
+        """Events per second; NaN before any time has passed."""
         self._forget()
         begin, before = self._marks[0]
         seconds = self._clock() - begin
@@ -74,14 +74,13 @@ class Rate:
 class Aggregates:
     """The running figures of a run, as metrics.
 
-    Lost episodes count as lost and as nothing else: they are no results.
+    Lost episodes are not counted, since they are not results.
 
     Args:
         window: episodes that means are taken over.
         rate_window_s: seconds that rates are taken over.
         env_steps: steps of earlier sessions.
         episodes: episodes of earlier sessions.
-        lost: lost episodes of earlier sessions.
         clock: monotonic seconds.
     """
 
@@ -92,10 +91,9 @@ class Aggregates:
         rate_window_s: float = 60.0,
         env_steps: int = 0,
         episodes: int = 0,
-        lost: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.env_steps, self.episodes, self.lost = env_steps, episodes, lost
+        self.env_steps, self.episodes = env_steps, episodes
         self._return, self._length = Mean(window), Mean(window)
         self._progress, self._success = Mean(window), Mean(window)
         self._seconds = Mean(window)
@@ -114,7 +112,6 @@ class Aggregates:
         """Counts episodes that ended."""
         for result in results:
             if result.end == "lost":
-                self.lost += 1
                 continue
             self.episodes += 1
             self._episodes_rate.add(1)
@@ -126,10 +123,10 @@ class Aggregates:
             self._decided = self._decided or result.outcome != Outcome.RUNNING
 
     def values(self) -> dict[str, float]:
-        """Returns the figures by name; those of which nothing is known yet are left out.
+        """Returns the figures by name, without those that are not known yet.
 
-        ``episode/success`` is there once an evaluator has decided an episode: a game that only
-        gives reward has no successes to speak of.
+        ``episode/success`` appears once an evaluator has decided an episode; a game that only gives
+        rewards has no success rate.
         """
         figures = {
             "episode/return": self._return.value,
@@ -141,4 +138,4 @@ class Aggregates:
             "rate/episodes_per_s": self._episodes_rate.value,
         }
         known = {name: value for name, value in figures.items() if not math.isnan(value)}
-        return {"episodes": self.episodes, "episodes_lost": self.lost, **known}
+        return {"episodes": self.episodes, **known}

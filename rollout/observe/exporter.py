@@ -1,14 +1,15 @@
-"""Shows ``metrics.jsonl`` through Ray's own metrics, so that Prometheus can scrape them.
+"""Exports ``metrics.jsonl`` through Ray's own metrics, so that Prometheus can scrape them.
 
-The file is the truth. Each line that is written to it is mirrored into ``ray.util.metrics`` from
-the same process, name by name as ``EXPORTED`` says, if Ray runs in it; else nothing happens. What
-is exported can be late (Ray reports every ten seconds) and lacks the last seconds of a job.
+The file is authoritative. If Ray runs in the process that writes it, each line is also recorded in
+``ray.util.metrics``, by the names in ``EXPORTED``; otherwise nothing is exported. Exported values
+can be late (Ray reports every ten seconds), and the last seconds of a job are missing.
 
-Three tags, each of few values: ``run`` is the id of the run, ``kind`` what the job does, and some
-metrics have one of their own (``phase``, ``cause``, ``queue``) with a fixed list of values.
+There are three tags with few values each: ``run`` is the id of the run, ``kind`` is the kind of
+job, and some metrics have their own tag (``phase``, ``cause``, ``queue``) with a fixed list of
+values.
 
-Ray puts ``ray_`` before every name and ``_total`` behind that of a counter. The sum of a histogram
-is made of the middles of its buckets.
+Ray adds the prefix ``ray_`` to every name and the suffix ``_total`` to counters. It computes the
+sum of a histogram from the midpoints of its buckets.
 
 Docs: https://docs.ray.io/en/latest/ray-observability/user-guides/add-app-metrics.html
 """
@@ -17,7 +18,6 @@ from __future__ import annotations
 
 import logging
 import math
-import re
 import sys
 import threading
 import time
@@ -32,15 +32,11 @@ from rollout.observe.wandb_mirror import JobType
 
 logger = logging.getLogger(__name__)
 
-PREFIX = "gamut_"
 OTHER = "other"
-"""Value of a metric's own tag for whatever its list does not name."""
+"""Value of a metric's own tag for everything that its list does not name."""
 
 COMMON_TAGS = ("run", "kind")
 
-_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
-# Prometheus gives these to every target itself, and renames what clashes with them.
-_TAKEN_TAGS = frozenset({"job", "instance", "le", "quantile", *COMMON_TAGS})
 _SECONDS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 _REST = "/*"
 _JOIN_S = 5.0
@@ -48,20 +44,17 @@ _JOIN_S = 5.0
 
 @dataclass(frozen=True)
 class Exported:
-    """A metric of Ray, and the value of a line that it shows.
+    """A Ray metric and the value of a metrics line that it exports.
 
     Attributes:
-        source: name of the value in a line; ``lost/*`` stands for all names that begin so, whose
-            rest becomes the value of ``tag``.
-        name: name of the metric, without what Ray adds.
-        kind: a ``counter`` shows a running total; a ``histogram`` counts each value it is given.
-        doc: what it is, and its unit.
-        tag: a tag of its own; empty for none.
+        source: name of the value in a line; ``lost/*`` matches all names with this prefix, and the
+            rest of the name becomes the value of ``tag``.
+        name: name of the metric, without Ray's prefix and suffix.
+        kind: a ``counter`` exports a running total; a ``histogram`` counts each value.
+        doc: description with unit.
+        tag: name of its own tag; empty for none.
         values: all values of that tag; others are counted together as ``other``.
         bounds: upper bounds of the buckets of a histogram.
-
-    Raises:
-        ValueError: Ray would discard the name in silence, or Prometheus rename it.
     """
 
     source: str
@@ -72,34 +65,9 @@ class Exported:
     values: tuple[str, ...] = ()
     bounds: tuple[float, ...] = ()
 
-    def __post_init__(self) -> None:
-        if not _NAME.fullmatch(self.name) or not self.name.startswith(PREFIX):
-            raise ValueError(
-                f"metric {self.name!r}: expected {PREFIX} and then letters, digits and _ only; "
-                f"Ray discards other names in silence"
-            )
-        if self.name.endswith("_total"):
-            raise ValueError(f"metric {self.name!r}: drop _total, which Ray adds to counters")
-        if self.tag and (not _NAME.fullmatch(self.tag) or self.tag in _TAKEN_TAGS):
-            raise ValueError(
-                f"metric {self.name!r}: tag {self.tag!r} is no name or is taken; taken are "
-                f"{', '.join(sorted(_TAKEN_TAGS))}"
-            )
-        if self.source.endswith(_REST) != bool(self.tag) or bool(self.tag) != bool(self.values):
-            raise ValueError(
-                f"metric {self.name!r}: a source that ends in {_REST} needs a tag and its values, "
-                f"and no other has them; got {self.source!r}, {self.tag!r}, {self.values}"
-            )
-        rising = all(0 < a < b for a, b in zip(self.bounds, self.bounds[1:], strict=False))
-        if (self.kind == "histogram") != bool(self.bounds) or not rising:
-            raise ValueError(
-                f"metric {self.name!r}: a histogram, and nothing else, has bounds, which rise "
-                f"from above 0; got {self.bounds}"
-            )
-
     @property
     def series(self) -> tuple[str, ...]:
-        """The names under which Prometheus finds it."""
+        """The names of its series in Prometheus."""
         if self.kind == "histogram":
             return tuple(f"ray_{self.name}_{part}" for part in ("bucket", "sum", "count"))
         return (f"ray_{self.name}_total" if self.kind == "counter" else f"ray_{self.name}",)
@@ -110,7 +78,7 @@ class Exported:
         return (*COMMON_TAGS, self.tag) if self.tag else COMMON_TAGS
 
     def find(self, line: Mapping[str, Scalar]) -> dict[str, float]:
-        """Returns the numbers in a line that it shows, by the value of its own tag."""
+        """Returns the numbers in a line that it exports, by the value of its own tag."""
         if not self.tag:
             number = _number(line.get(self.source))
             return {} if number is None else {"": number}
@@ -200,33 +168,32 @@ EXPORTED: tuple[Exported, ...] = (
         bounds=_SECONDS,
     ),
 )
-"""Every metric that Ray is told, in the order of ``docs/watching.md``."""
+"""Every exported metric, in the order of ``docs/watching.md``."""
 
 Record: TypeAlias = Callable[[float, dict[str, str]], None]
-"""Records a value with its tags: sets a gauge, adds to a counter, counts in a histogram."""
+"""Records a value with its tags: sets a gauge, adds to a counter, or counts in a histogram."""
 
 Instruments: TypeAlias = Callable[[Exported], Record]
 """Defines a metric."""
 
 
 class RayExporter:
-    """Mirrors lines of metrics into Ray's; a listener of ``Metrics`` and a context manager.
+    """Exports metrics lines to Ray; a listener of ``Metrics`` and a context manager.
 
-    A counter shows the total of the run, those of earlier sessions included, and never falls. Ray
-    forgets a gauge that was not set for some twenty seconds, so a thread sets the newest values
-    again, for as long as lines come. The exporter never stops the run: what Ray refuses is a
-    warning, once.
+    A counter shows the total of the run, including earlier sessions, and never decreases. Ray drops
+    a gauge that was not set for about twenty seconds, so a thread sets the newest values again
+    while lines keep coming. The exporter never stops the run: an error of Ray causes one warning.
 
-    Enter it inside the session of Ray that it tells, so that it is closed first.
+    Enter it inside the Ray session, so that it is closed first.
 
     Args:
         run: id of the run.
-        kind: what the job does.
-        instruments: finds out how metrics are defined; asked for every line. Those of the Ray that
-            runs in this process, by default.
-        refresh_s: how often gauges are set again.
-        hold_s: how long after the last line they are; a job that says nothing for longer is not
-            shown as if it did.
+        kind: kind of the job.
+        instruments: returns the functions that define metrics; called for every line. By default
+            those of the Ray that runs in this process.
+        refresh_s: seconds between settings of the gauges.
+        hold_s: how long gauges are set again after the last line, in seconds; a job without lines
+            for longer is not shown as active.
     """
 
     def __init__(
@@ -250,7 +217,7 @@ class RayExporter:
         self._gauges: dict[tuple[str, str], tuple[float, dict[str, str]]] = {}
 
     def __call__(self, line: Mapping[str, Scalar]) -> None:
-        """Records what a line says; never raises. Nothing once it is closed."""
+        """Records the values of a line; never raises. Does nothing once closed."""
         with self._lock:
             self._heard = time.monotonic()
             self._guarded(lambda define: self._export(define, line))
@@ -259,7 +226,7 @@ class RayExporter:
                 self._thread.start()
 
     def close(self) -> None:
-        """Ends it: gauges go away, and counters stay. Idempotent."""
+        """Stops the exporter: gauges disappear, counters stay. Idempotent."""
         self._closed.set()
         if self._thread is not None:
             self._thread.join(timeout=_JOIN_S)
@@ -277,7 +244,7 @@ class RayExporter:
             define = self._instruments()
             if define is not None:
                 tell(define)
-        except Exception as error:  # noqa: BLE001 - Ray's metrics fail in ways of their own
+        except Exception as error:  # noqa: BLE001 - Ray's metrics raise many kinds of errors
             self._closed.set()
             kind = type(error).__name__
             logger.warning(
@@ -308,7 +275,7 @@ class RayExporter:
                     record(amount, tags)
 
     def _grown(self, metric: Exported, own: str, total: float) -> float | None:
-        """By how much a total has grown; None if it has not: counters take only what is above 0."""
+        """The increase of a total; None if there is none: counters accept only positive values."""
         before = self._totals.get((metric.name, own), 0.0)
         if total <= before:
             return None
@@ -317,8 +284,8 @@ class RayExporter:
 
 
 def ray_instruments() -> Instruments | None:
-    """Returns how metrics are defined in the Ray that runs in this process; None if none does."""
-    ray = sys.modules.get("ray")  # who has not imported it runs none; and to import it is slow
+    """Returns the functions that define Ray metrics; None if Ray does not run in this process."""
+    ray = sys.modules.get("ray")  # not imported means not running, and importing it is slow
     if ray is None or not ray.is_initialized():
         return None
     return _define

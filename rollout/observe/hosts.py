@@ -1,4 +1,4 @@
-"""How the games of a run fare: what every host says of its own, put together for the metrics."""
+"""The state of the games of a run, combined from all hosts for the metrics."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 CAUSES = ("failed", "recycled", "quarantined", "spared", "host")
-"""Why games were replaced: as ``Pool.counts`` has it, and ``host`` for a whole host that was."""
+"""Causes of game restarts: those of ``Pool.counts``, and ``host`` if a whole host was replaced."""
 
 QUEUES = ("waiting", "in_flight", "inference")
-"""What may pile up: episodes on offer that no slot has taken, fragments asked of hosts and not yet
-taken by the driver, and requests that a policy of its own actor has yet to answer."""
+"""Queues: episodes that wait for a slot, fragments requested from hosts and not yet taken by the
+driver, and requests that an inference actor has not answered yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostFigures:
-    """How the games of one host fare; travels beside its fragments.
+    """The state of one host's games, sent with its fragments.
 
     Attributes:
-        instances: games that it is to have.
-        ready: those of them that are up, whether they play or wait.
-        waiting: episodes on offer that no slot has taken yet.
-        memory_mb: resident memory of all its games when last measured; 0 where it is not measured.
-        counts: what was done to its games since it was launched, as ``Pool.counts``.
+        instances: number of instances that it should have.
+        ready: number of instances that are running, playing or not.
+        waiting: episodes that wait for a slot.
+        memory_mb: resident memory of all its games when last measured; 0 if not measured.
+        counts: events of its games since it was launched, as in ``Pool.counts``.
     """
 
     instances: int
@@ -36,30 +36,30 @@ class HostFigures:
 class HostTable:
     """The newest figures of every host of a run.
 
-    A host that died has no games that are ready, and what was done to them still counts.
+    A host that died has no ready games, but its counts are kept.
     """
 
     def __init__(self) -> None:
         self.replaced = 0
         self._newest: dict[int, HostFigures] = {}
-        self._before: Counter[str] = Counter()  # counts of hosts that are no more
+        self._before: Counter[str] = Counter()  # counts of hosts that have ended
         self._queues: dict[str, int] = {}
 
     def note(self, host: int, figures: HostFigures) -> None:
-        """Takes what a host says of itself now.
+        """Records the newest figures of a host.
 
         Args:
-            host: its number.
-            figures: its own.
+            host: number of the host.
+            figures: its figures.
         """
         self._newest[host] = figures
 
-    def bury(self, host: int, *, replaced: bool) -> None:
-        """Notes that a host died.
+    def lose(self, host: int, *, replaced: bool) -> None:
+        """Records that a host failed.
 
         Args:
-            host: its number; one that never said anything will do.
-            replaced: whether another takes its place under this number.
+            host: number of the host, which need not have sent figures.
+            replaced: whether another host takes its place under this number.
         """
         self.replaced += replaced
         last = self._newest.get(host)
@@ -68,7 +68,7 @@ class HostTable:
             self._newest[host] = HostFigures(last.instances, ready=0)
 
     def queue(self, name: str, depth: int) -> None:
-        """Notes how much is queued now.
+        """Records the current length of a queue.
 
         Args:
             name: one of ``QUEUES``.
@@ -82,9 +82,9 @@ class HostTable:
         self._queues[name] = depth
 
     def values(self) -> dict[str, float]:
-        """Returns the figures for a line of metrics; nothing before a host has spoken.
+        """Returns the figures for a metrics line; nothing before a host has sent figures.
 
-        ``games/ready`` is the share of the instances that are up; restarts are counted from the
+        ``games/ready`` is the share of instances that are running; restarts are counted since the
         beginning of this session, by cause.
         """
         hosts = self._newest.values()

@@ -1,6 +1,6 @@
-"""Logging: one set-up for terminal and file, and who is speaking in every record.
+"""Logging: one set-up for terminal and file, with the subject of every record.
 
-What a record is about is bound where it is known, and every record below carries it::
+Code binds the subject where it is known, and every record inside the block carries it::
 
     with about(instance=3, slot=0):
         logger.warning("the game did not answer")
@@ -26,14 +26,14 @@ from rollout.api import EpisodeResult, Loss
 _ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about")
 
 OURS = ("rollout", "policies", "bridges")
-"""Packages whose records are shown from the configured level on; others from ``warning`` on."""
+"""Packages whose records are shown from the configured level; others from ``warning``."""
 
 
 @contextlib.contextmanager
 def about(**fields: object) -> Iterator[None]:
-    """Binds what records are about: ``run``, ``instance``, ``slot``, ``episode``.
+    """Binds the subject of records: ``run``, ``instance``, ``slot``, ``episode``.
 
-    Fields that are bound further outside stay unless they are given again.
+    Fields bound by an outer block stay unless they are given again.
     """
     token = _ABOUT.set({**bound(), **fields})
     try:
@@ -43,16 +43,16 @@ def about(**fields: object) -> Iterator[None]:
 
 
 def bound() -> Mapping[str, object]:
-    """Returns what records are about here."""
+    """Returns the fields that are bound here."""
     return _ABOUT.get({})
 
 
 def log_losses(logger: logging.Logger, losses: Iterable[Loss]) -> None:
-    """Warns of episodes that were lost, each with instance, slot and episode.
+    """Warns of lost episodes, each with instance, slot and episode.
 
     Args:
-        logger: of whoever heard of them.
-        losses: what was lost.
+        logger: the caller's logger.
+        losses: the lost episodes.
     """
     for loss in losses:
         with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
@@ -62,10 +62,10 @@ def log_losses(logger: logging.Logger, losses: Iterable[Loss]) -> None:
 
 
 def log_notices(logger: logging.Logger, results: Iterable[EpisodeResult]) -> None:
-    """Warns of what games said of the ends of episodes; most say nothing.
+    """Warns of notices that games gave at the end of episodes; most give none.
 
     Args:
-        logger: of whoever heard of them.
+        logger: the caller's logger.
         results: episodes that ended.
     """
     for result in results:
@@ -75,7 +75,7 @@ def log_notices(logger: logging.Logger, results: Iterable[EpisodeResult]) -> Non
 
 
 class _Filter(logging.Filter):
-    """Puts what a record is about into it, in the thread where it is made."""
+    """Adds the bound fields to a record, in the thread that creates it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         if not hasattr(record, "about"):
@@ -84,7 +84,7 @@ class _Filter(logging.Filter):
 
 
 class _TerminalFormatter(logging.Formatter):
-    """Time, level, message and, in brackets, what it is about."""
+    """Time, level, message and the bound fields in brackets."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
         time = datetime.fromtimestamp(record.created, UTC).astimezone()
@@ -112,15 +112,23 @@ def _value(value: object) -> str:
     return text if plain else json.dumps(text)
 
 
-class _Stderr(logging.StreamHandler[TextIO]):
-    """Writes to whatever ``sys.stderr`` is at the moment, so that a progress bar can move aside."""
+class _Lenient(logging.Handler):
+    """A handler that prints no traceback for a full disk or a closed terminal."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's own name
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
+
+
+class _Stderr(_Lenient, logging.StreamHandler[TextIO]):
+    """Writes to the current ``sys.stderr``, which a progress bar may have replaced."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
 
     @property
     def stream(self) -> TextIO:
-        """The stream of the moment."""
+        """The current stream."""
         return sys.stderr
 
     @stream.setter
@@ -128,16 +136,16 @@ class _Stderr(logging.StreamHandler[TextIO]):
         raise AttributeError("the stream of this handler is always sys.stderr")
 
 
-class _LogFile(logging.FileHandler):
-    """A handler that is recognisably ours."""
+class _LogFile(_Lenient, logging.FileHandler):
+    """A handler that can be recognised as ours."""
 
 
 def set_up_logging(level: str = "info", file: Path | None = None) -> None:
-    """Sends records to the terminal and, if one is given, to a file; replaces an earlier set-up.
+    """Sends records to the terminal and optionally to a file; replaces an earlier set-up.
 
     Args:
-        level: ``debug``, ``info``, ``warning`` or ``error``: least level of our own records.
-        file: a file to append to, as well.
+        level: ``debug``, ``info``, ``warning`` or ``error``: lowest level of our own records.
+        file: a file to append to; None for none.
     """
     root = logging.getLogger()
     for old in [h for h in root.handlers if isinstance(h, _Stderr | _LogFile)]:

@@ -1,7 +1,7 @@
-"""What a run directory tells of the job that works on it: how far it is, and whether it lives.
+"""Reads from a run directory how far its job is, and whether the job is alive.
 
-Everything is read from the files of the run, of long ones only the ends, so that a look costs
-little, can be had of any run at any time, and disturbs nothing.
+Only files of the run are read, and only the ends of long ones. So this is cheap, works for any run
+at any time, and disturbs nothing.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from rollout.observe.run_files import (
     tail,
 )
 
-RESULT = "result.json"  # of one run of a sweep, see rollout.evaluate.experiment_job
+RESULT = "result.json"  # of one run of a sweep, see rollout.sweep.job
 TRIALS = ("runs", "trials")
-"""Folders in which a job that starts other runs has them."""
+"""Folders of the runs that a job starts."""
 
 State: TypeAlias = Literal[
     "running", "silent", "gone", "done", "interrupted", "ended short", "ended early"
 ]
-"""``silent``: nothing was heard for long; ``gone``: its process is not there any more and it never
-came to an end; the others but ``running`` are how it ended: ``ended early`` a trial that its search
-gave up."""
+"""``silent``: no output for a long time; ``gone``: its process no longer exists and the job has no
+end; all others except ``running`` are how it ended: ``ended early`` is a trial that its search
+stopped."""
 
 _ENDED = ("done", "interrupted", "ended short", "ended early")
 
-_SILENT_S = 60.0  # before a job counts as silent; longer for one whose lines are rare
-_RARE = 5.0  # times the usual pause between lines
-_GONE_S = 10.0  # least silence of a job whose process is gone, so that files come first
+_SILENT_S = 60.0  # after which a job counts as silent; longer if its lines are rare
+_RARE = 5.0  # multiple of the usual pause between lines
+_GONE_S = 10.0  # minimum silence of a job whose process is gone, so that files are read first
 _MOST_WARNINGS = 20
 _WARNING = re.compile(r"(\S+) (WARNING|ERROR|CRITICAL) \S+ (.*)")
 _PROGRESS = re.compile(r"\S+ INFO rollout\.observe\.progress \w+ (\d+)% (.*?)(?: \| .*)?")
@@ -63,12 +63,12 @@ Values: TypeAlias = Mapping[str, Scalar]
 
 @dataclass(frozen=True)
 class Warned:
-    """Something that the log warns of.
+    """A warning in the log.
 
     Attributes:
-        time: when, ISO 8601.
-        text: what.
-        about: what it is about, as ``key=value`` pairs; the run is left out.
+        time: time in ISO 8601.
+        text: the message.
+        about: its subject, as ``key=value`` pairs without the run.
     """
 
     time: str
@@ -78,14 +78,14 @@ class Warned:
 
 @dataclass(frozen=True)
 class Trial:
-    """One of the runs that a job has started.
+    """One of the runs that a job started.
 
     Attributes:
-        name: of its folder.
-        state: how it is; ``evaluating`` once it is trained and before it has a score.
-        done: share that is over, if that is known.
-        values: the newest of every name in its metrics.
-        scores: what it came to, by set.
+        name: name of its folder.
+        state: its state; ``evaluating`` between its training and its score.
+        done: fraction that is done, or None if unknown.
+        values: the newest value of every metric.
+        scores: its scores, by set.
     """
 
     name: str
@@ -97,24 +97,24 @@ class Trial:
 
 @dataclass(frozen=True)
 class Look:
-    """How a job is at the moment.
+    """The current state of a job.
 
     Attributes:
         path: its run directory.
-        kind: what it does, e.g. ``train``.
+        kind: kind of the job, e.g. ``train``.
         run_id: its id.
         session: number of its session, from 0.
-        state: how it is.
+        state: its state.
         process: its process, as ``PID on HOST``.
-        silent_s: seconds since anything was heard of it.
-        up_s: seconds from the beginning of its session to now, or to its last sign.
-        values: the newest of every name in its metrics.
-        done: share that is over, 0 to 1; None if that is not known.
-        left: time left in words; empty if that is not known, or it has ended.
+        silent_s: seconds since its last output.
+        up_s: seconds from the beginning of its session to now, or to its last output.
+        values: the newest value of every metric.
+        done: fraction that is done, 0 to 1; None if unknown.
+        left: time left in words; empty if unknown, or if the job has ended.
         steps_per_s: mean over its session; None before there are two lines.
-        checkpoint: its newest checkpoint, and the age of that in seconds.
-        warnings: the last things its log warns of, oldest first.
-        trials: runs that it started, in the order of their names.
+        checkpoint: name and age in seconds of its newest checkpoint.
+        warnings: the last warnings in its log, oldest first.
+        trials: runs that it started, sorted by name.
     """
 
     path: Path
@@ -135,19 +135,19 @@ class Look:
 
     @property
     def ended(self) -> bool:
-        """Whether it came to its end."""
+        """Whether the job has ended."""
         return self.state in _ENDED
 
 
 def look_at(folder: Path, *, now: float | None = None) -> Look:
-    """Returns how the job of a run directory is.
+    """Returns the state of the job in a run directory.
 
     Args:
         folder: the run directory.
-        now: Unix time in seconds; the present one by default.
+        now: Unix time in seconds; the current time by default.
 
     Raises:
-        RunDirectoryError: there is no run in it.
+        RunDirectoryError: the folder contains no run.
     """
     about = read_about(folder)
     now = time.time() if now is None else now
@@ -188,7 +188,7 @@ def _kind(about: Mapping[str, Any]) -> str:
 
 
 def _rate(first: Values | None, last: Values | None, name: str) -> float | None:
-    """How fast a value grew from one line to another, per second."""
+    """Increase of a value per second between two lines."""
     if first is None or last is None:
         return None
     times, ends = _pair(first, last, "time"), _pair(first, last, name)
@@ -205,7 +205,7 @@ def _pair(first: Values, last: Values, name: str) -> tuple[float, float] | None:
 
 
 def _sign(folder: Path, lines: list[dict[str, Any]]) -> float:
-    """When a run was last heard of, Unix seconds."""
+    """Time of a run's last output, Unix seconds."""
     newest = lines[-1].get("time") if lines else None
     written = max(modified(folder / name) for name in (METRICS, LOG, SUMMARY))
     return max(written, float(newest)) if isinstance(newest, int | float) else written
@@ -228,21 +228,21 @@ def _state(
 
 
 def _status(folder: Path, session: int) -> State | None:
-    """How this session of a run ended; None if it has not."""
+    """How this session of a run ended; None if it has not ended."""
     summary = read_json(folder / SUMMARY)
     if summary.get("resume_count") != session:
-        return None  # there is none yet, or it is of a session before this one
+        return None  # there is no summary yet, or it is of an earlier session
     status = summary.get("status")
     return status if status in _ENDED else None
 
 
 def _is_gone(session: Mapping[str, Any]) -> bool:
-    """Whether the process of a session ran on this machine and does no more."""
+    """Whether the process of a session ran on this machine and no longer exists."""
     if session.get("host") != socket.gethostname() or not isinstance(session.get("pid"), int):
-        return False  # who is elsewhere cannot be seen from here
+        return False  # processes on other machines cannot be checked from here
     try:
-        # Who has the same number by chance is taken for it, and silence tells: clocks that jump
-        # make the time of a process's birth say little.
+        # Another process with the same number is taken for it, and its silence is noticed. The
+        # process's start time is not compared, since clocks may jump.
         return bool(psutil.Process(session["pid"]).status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return True
@@ -256,10 +256,10 @@ def _how_far(
     lines: list[dict[str, Any]],
     log: list[bytes],
 ) -> tuple[float | None, str]:
-    """The share that is over and the time left in words, as far as they are known."""
+    """The fraction that is done and the time left in words, as far as they are known."""
     told, told_left = _told(log)
     if told_left:
-        return told, told_left  # a sweep knows best: it has all its runs in view
+        return told, told_left  # a sweep knows more: it sees all its runs
     if not lines or first is None:
         return told, ""
     begin, end = _done(folder, first), _done(folder, lines[-1])
@@ -270,7 +270,7 @@ def _how_far(
 
 
 def _told(log: list[bytes]) -> tuple[float | None, str]:
-    """What the last line of progress in a log says; there is none where it went to a terminal."""
+    """The last progress line in a log; there is none if progress went to a terminal."""
     for raw in reversed(log):
         line = _PROGRESS.fullmatch(raw.decode(errors="replace"))
         if line is not None:
@@ -280,7 +280,7 @@ def _told(log: list[bytes]) -> tuple[float | None, str]:
 
 
 def _done(folder: Path, line: Values) -> float | None:
-    """The share that is over at a line: as it says, or by the budget of the configuration."""
+    """The fraction done at a line: its own value, or by the budget of the configuration."""
     own = line.get("done")
     if isinstance(own, int | float):
         return min(1.0, float(own))
@@ -307,7 +307,7 @@ def _warnings(log: list[bytes], damaged: int) -> tuple[Warned, ...]:
 
 
 def _trials(folder: Path, now: float) -> list[tuple[Trial, float]]:
-    """Runs that a job has started, and when each was last heard of."""
+    """The runs that a job started, with the time of their last output."""
     places = sorted(p.parent for name in TRIALS for p in folder.glob(f"{name}/*/{RUN}"))
     return [trial for place in places if (trial := _trial(place, now)) is not None]
 
@@ -316,16 +316,16 @@ def _trial(folder: Path, now: float) -> tuple[Trial, float] | None:
     try:
         sessions = read_about(folder)["sessions"]
     except RunDirectoryError:
-        return None  # what is no run can be said of no run
+        return None  # not a run
     lines, _ = newest_lines(folder / METRICS)
     evaluation = [modified(path) for path in folder.glob("evaluation-*/*")]
     sign = max(_sign(folder, lines), *evaluation, 0.0)
     state: Any = _state(folder, sessions, now - sign, lines)
-    if evaluation:  # that folder goes away when all of it was played
+    if evaluation:  # the folder is removed when the evaluation is complete
         state = "silent" if now - sign > _SILENT_S else "evaluating"
     result = read_json(folder / RESULT)
     if result:
-        state = "done"  # it is written last, whatever else is there
+        state = "done"  # written last
     scores: dict[str, float] = {}
     for name, by_actions in (result.get("scores") or {}).items():
         known = [v for v in by_actions.values() if isinstance(v, int | float)]

@@ -1,9 +1,8 @@
-"""Media of a run: videos, images and tables that a line of its metrics names.
+"""Media of a run: videos, images and tables that a metrics line refers to.
 
-The files lie in the run directory and stay there; a line holds their paths, relative to the folder
-of the metrics file, so that the directory can be moved. A file is whole before the line that names
-it is written, and never written anew: a mirror reads it whenever it comes to that line, also
-years later. Give each moment a file of its own.
+The files stay in the run directory. A line contains their paths relative to the folder of the
+metrics file, so that the directory can be moved. A file is complete before its line is written and
+is never changed afterwards, since a mirror may read it much later. Use a new file each time.
 
 In a line::
 
@@ -26,18 +25,18 @@ from rollout.errors import nearest
 logger = logging.getLogger(__name__)
 
 MOST_ROWS = 10_000
-"""Rows of a table that are shown, the first ones; W&B keeps no more in the file of a table."""
+"""Maximum number of rows of a table that are shown; W&B keeps no more in a table's file."""
 
-_EXACT = 2**53  # whole numbers beyond it lose digits in a browser
+_EXACT = 2**53  # larger integers lose digits in a browser
 
 
 @dataclass(frozen=True)
 class Video:
-    """A film.
+    """A video.
 
     Attributes:
         path: an MP4, WebM, Ogg or GIF file.
-        fps: frames per second at which it was written, for readers; players ask the file.
+        fps: frames per second of the file, for readers; video players read the file itself.
         caption: text shown with it.
     """
 
@@ -79,14 +78,14 @@ _KINDS: Mapping[str, type[Media]] = {"video": Video, "image": Image, "table": Ta
 
 
 def media_as_json(media: Mapping[str, Media], folder: Path) -> dict[str, dict[str, object]]:
-    """Returns what a line says of media.
+    """Returns the JSON-able description of media for a line.
 
     Args:
-        media: by slash-joined names.
-        folder: the folder that paths will be relative to.
+        media: media by slash-joined names.
+        folder: the folder to which paths are relative.
 
     Raises:
-        TypeError: something is no ``Video``, ``Image`` or ``Table``.
+        TypeError: a value is not a ``Video``, ``Image`` or ``Table``.
         ValueError: a name is empty, or a file lies outside the folder.
     """
     described: dict[str, dict[str, object]] = {}
@@ -114,16 +113,15 @@ def media_as_json(media: Mapping[str, Media], folder: Path) -> dict[str, dict[st
 def media_from_json(data: Mapping[str, object], folder: Path, place: str) -> dict[str, Media]:
     """Returns the media of a line by name, with paths that begin with ``folder``.
 
-    What cannot be understood is left out with a warning that begins with ``place``: media are
-    seldom worth a whole line, and a later version may know more kinds. A path that leads out of
-    the folder is left out too: whoever mirrors a file that came from elsewhere must not send
-    files of their own.
+    Invalid media are left out with a warning that begins with ``place``: they are seldom worth a
+    whole line, and a later version may have more kinds. A path outside the folder is left out too:
+    mirroring a file from another source must not upload other files of the user.
     """
     media: dict[str, Media] = {}
     for name, described in data.items():
         try:
             media[name] = _one_from_json(described, folder)
-        except (ValueError, RuntimeError) as error:  # RuntimeError: links that lead in a circle
+        except (ValueError, RuntimeError) as error:  # RuntimeError: circular links
             logger.warning("%s: media %r is left out: %s", place, name, error)
     return media
 
@@ -156,9 +154,9 @@ class Rows:
     """The first rows of a table, as plain values.
 
     Attributes:
-        columns: their names.
+        columns: names of the columns.
         data: row by row; numbers, texts, true, false and None.
-        total: rows in the file.
+        total: number of rows in the file.
     """
 
     columns: list[str]
@@ -169,12 +167,12 @@ class Rows:
 def read_rows(path: Path, most: int = MOST_ROWS) -> Rows:
     """Returns the first ``most`` rows of a table.
 
-    NaN and infinity become None. A column with whole numbers beyond 2**53 (seeds, say) becomes
-    texts, since a browser would round them. A row of JSON lines has None where it lacks a column.
+    NaN and infinity become None. A column with integers beyond 2**53 (seeds, for example) becomes
+    text, since a browser would round them. A missing value in a row of JSON lines is None.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is neither Parquet nor JSON lines, or damaged.
+        ValueError: the file is neither Parquet nor JSON lines, or is damaged.
     """
     if path.suffix == ".parquet":
         from rollout.data.tables import read_table, rows_of  # noqa: PLC0415 - Arrow loads slowly

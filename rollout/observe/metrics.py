@@ -1,9 +1,10 @@
-"""Metrics: a file of JSON lines is the truth, and whatever shows them mirrors it.
+"""Metrics: an authoritative file of JSON lines, which dashboards mirror.
 
-One line is one moment: ``time`` (Unix, s), ``wall_s`` (since this session of the run began, s),
-``env_steps``, any number of values under slash-joined names, and under ``media`` the files that
-show something of this moment (see ``rollout.observe.media``). Lines are only ever appended, each
-in one write, so a crash costs at most the line that was being written.
+One line is one moment: ``time`` (Unix, s), ``wall_s`` (working time of the run in s, over all its
+sessions without the pauses between them), ``env_steps``, any number of values under slash-joined
+names, and under ``media`` the files that belong to this moment (see ``rollout.observe.media``).
+Lines are only appended, each in one write, so a crash loses at most the line that was being
+written.
 """
 
 from __future__ import annotations
@@ -19,24 +20,25 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from rollout.errors import DatasetError, OutOfTurnError
+from rollout.files import parse_json
 from rollout.observe.media import Media, media_as_json, media_from_json
 
 logger = logging.getLogger(__name__)
 
 Scalar: TypeAlias = bool | int | float | str | None
-"""What one value of a metric may be."""
+"""Type of a metric value."""
 
 OWN = ("time", "wall_s", "env_steps")
-"""Names that every line has; ``Metrics`` fills them in itself."""
+"""Names that every line has; ``Metrics`` sets them itself."""
 
 MEDIA = "media"
-"""Name under which a line has its media; no value may have it."""
+"""Key of a line's media; no value may have this name."""
 
 _BLOCK = 65536
 
 
 class Line(dict[str, Scalar]):
-    """One line as it is read: its values by name, and its media apart.
+    """One line as it is read: its values by name, and its media separately.
 
     Args:
         values: the values by name.
@@ -53,10 +55,10 @@ class Line(dict[str, Scalar]):
 class Metrics:
     """Writes the metrics of a run; any thread may write.
 
-    Opening cuts off a last line that a crash left unfinished.
+    Opening removes an incomplete last line, which a crash leaves behind.
 
     Args:
-        path: the file, made if there is none, appended to otherwise.
+        path: the file; created if missing, otherwise appended to.
         constants: values that every line repeats, e.g. ``resume_count``.
         clock: Unix time in seconds.
 
@@ -75,13 +77,13 @@ class Metrics:
         self._constants = flatten(constants or {})
         self._listeners: list[Callable[[Mapping[str, Scalar]], None]] = []
         self._clock = clock
-        self._began = clock()
         self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
         cut = _cut_torn_line(path)
         if cut:
             logger.warning("%s: cut off %d bytes of a line that was never finished", path, cut)
-        # Unbuffered, so that a line is in the hands of the kernel once write() has returned.
+        self._began = clock() - _worked_s(path)
+        # Unbuffered, so that the kernel has a line as soon as write() returns.
         self._file = path.open("ab", buffering=0)
 
     def write(
@@ -94,20 +96,20 @@ class Metrics:
         """Appends a line.
 
         Args:
-            env_steps: steps of single slots so far; need not rise from line to line.
-            values: numbers, texts, true, false and None, under slash-joined names; mappings are
-                flattened with slashes; numpy and torch scalars will do. NaN and infinity are
+            env_steps: steps of single slots so far; need not increase from line to line.
+            values: numbers, texts, true, false and None, under slash-joined names. Mappings are
+                flattened with slashes; numpy and torch scalars are accepted. NaN and infinity are
                 written as null.
-            media: files that show something of this moment, under slash-joined names of their
-                own. They lie below the folder of the metrics file, and are whole by now; one that
-                is not there is a warning.
+            media: files that belong to this moment, under their own slash-joined names. They must
+                be complete and lie below the folder of the metrics file; a missing file causes a
+                warning.
 
         Raises:
-            TypeError: a value is something else.
-            ValueError: a name is empty, given twice, or one of those that every line has; or a
-                file of the media lies elsewhere.
-            OutOfTurnError: it was closed.
-            OSError: the disk refuses; no part of the line stays.
+            TypeError: a value has another type.
+            ValueError: a name is empty, duplicated or reserved; or a media file lies outside the
+                folder.
+            OutOfTurnError: the file is closed.
+            OSError: writing failed; no part of the line remains.
         """
         flat = flatten(values)
         taken = sorted({*OWN, MEDIA} & set(flat))
@@ -125,11 +127,11 @@ class Metrics:
                 listener(line)
 
     def listen(self, listener: Callable[[Mapping[str, Scalar]], None]) -> None:
-        """Has somebody told of every line from now on, once it is in the file.
+        """Registers a listener for every line from now on, called once the line is in the file.
 
         Args:
-            listener: given the values of a line, in the order of the file; must not raise, and
-                write no metrics itself.
+            listener: receives the values of a line, in the order of the file; must not raise or
+                write metrics itself.
         """
         with self._lock:
             self._listeners.append(listener)
@@ -152,7 +154,7 @@ class Metrics:
             while data:
                 data = data[self._file.write(data) :]
         except OSError:
-            # Half a line would spoil the next one too.
+            # An incomplete line would damage the next one too.
             self._file.truncate(end)
             raise
 
@@ -169,7 +171,7 @@ class Metrics:
 
 
 def flatten(values: Mapping[Any, object], prefix: str = "") -> dict[str, Scalar]:
-    """Returns nested values under slash-joined names, as JSON can hold them.
+    """Returns nested values under slash-joined names, as JSON-able scalars.
 
     Raises:
         TypeError: a value is not a scalar.
@@ -200,7 +202,7 @@ def _scalar(name: str, value: Any) -> Scalar:
 
 
 def _cut_torn_line(path: Path) -> int:
-    """Cuts a file after its last newline; returns the number of bytes that were cut."""
+    """Truncates a file after its last newline; returns the number of bytes removed."""
     if not path.exists():
         return 0
     with path.open("r+b") as file:
@@ -219,14 +221,27 @@ def _cut_torn_line(path: Path) -> int:
     return size - end
 
 
+def _worked_s(path: Path) -> float:
+    """Returns the working time in the last line of a file; 0 if there is none."""
+    if not path.exists():
+        return 0.0
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _BLOCK))
+        last = file.read().splitlines()[-1:]
+    try:
+        return float(json.loads(last[0])["wall_s"])
+    except (IndexError, ValueError, KeyError, TypeError):  # there is no line, or it is damaged
+        return 0.0
+
+
 def read_metrics(path: Path) -> Iterator[Line]:
-    """Yields the lines of a metrics file, oldest first; an unfinished last one is left out.
+    """Yields the lines of a metrics file, oldest first; an incomplete last line is left out.
 
     A line is a dictionary of its values, and ``line.media`` are its media.
 
     Raises:
-        FileNotFoundError: there is none.
-        DatasetError: a line before the last is damaged; the message has its number.
+        FileNotFoundError: the file does not exist.
+        DatasetError: a line before the last is damaged; the message gives its number.
     """
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
@@ -236,9 +251,7 @@ def read_metrics(path: Path) -> Iterator[Line]:
 
 
 def parse_line(raw: bytes, place: str, folder: Path) -> Line:
-    """Returns one line.
-
-    Media that cannot be understood are left out with a warning.
+    """Parses one line; invalid media are left out with a warning.
 
     Args:
         raw: the line.
@@ -249,13 +262,13 @@ def parse_line(raw: bytes, place: str, folder: Path) -> Line:
         DatasetError: it is not a JSON object; the message begins with ``place``.
     """
     try:
-        line = json.loads(raw)
+        line = parse_json(raw)
     except ValueError as error:
         raise DatasetError(f"{place}: expected a JSON object, got {raw[:40]!r}: {error}") from error
     if not isinstance(line, dict):
         raise DatasetError(f"{place}: expected a JSON object, got {raw[:40]!r}")
     described = line.get(MEDIA)
-    if not isinstance(described, dict):  # there are none, or it is a value of an older line
+    if not isinstance(described, dict):  # there are none, or it is a value in an older file
         return Line(line)
     del line[MEDIA]
     return Line(line, media_from_json(described, folder, place))

@@ -1,7 +1,8 @@
-"""How far a run has come: a bar on a terminal, a log line now and then elsewhere."""
+"""Progress of a run: a bar on a terminal, otherwise a log line at intervals."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import time
@@ -15,10 +16,10 @@ logger = logging.getLogger(__name__)
 
 
 class Progress(Protocol):
-    """Shows how far a run has come. A context manager; ``update`` may be called at any rate."""
+    """Shows the progress of a run. A context manager; ``update`` may be called at any rate."""
 
     def update(self, done: float, values: Mapping[str, object]) -> None:
-        """Shows that a share ``done`` of the run is over (0 to 1), and a few values."""
+        """Shows that a fraction ``done`` of the run is finished (0 to 1), with a few values."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -27,10 +28,10 @@ class Progress(Protocol):
 
 
 class BarProgress:
-    """A progress bar; what is logged meanwhile scrolls above it.
+    """A progress bar; log records scroll above it.
 
     Args:
-        title: what is going on.
+        title: name of the activity.
         stream: the terminal.
     """
 
@@ -47,22 +48,24 @@ class BarProgress:
         self._task = self._bar.add_task(title, total=1.0, values="")
 
     def update(self, done: float, values: Mapping[str, object]) -> None:
-        """Moves the bar."""
-        self._bar.update(self._task, completed=done, values=_words(values))
+        """Updates the bar."""
+        with contextlib.suppress(OSError):  # the terminal was closed
+            self._bar.update(self._task, completed=done, values=_words(values))
 
     def __enter__(self) -> Self:
         self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        with contextlib.suppress(OSError):
+            self._bar.stop()
 
 
 class LineProgress:
-    """A log line every so often, and one at the end.
+    """Logs a line at intervals, and one at the end.
 
     Args:
-        title: what is going on.
+        title: name of the activity.
         every_s: seconds between lines.
         clock: monotonic seconds.
     """
@@ -77,7 +80,7 @@ class LineProgress:
         self._unsaid: tuple[float, Mapping[str, object]] | None = None
 
     def update(self, done: float, values: Mapping[str, object]) -> None:
-        """Says a line if it is time for one."""
+        """Logs a line if one is due."""
         self._unsaid = (done, dict(values))
         if self._clock() >= self._next:
             self._next = self._clock() + self._every_s
@@ -100,19 +103,19 @@ def show_progress(title: str, *, every_s: float, stream: TextIO | None = None) -
     """Returns a bar if the stream is a terminal, and log lines otherwise.
 
     Args:
-        title: what is going on, in a word or two.
+        title: name of the activity, in a word or two.
         every_s: seconds between log lines.
-        stream: stderr if None.
+        stream: the stream; stderr if None.
     """
     stream = sys.stderr if stream is None else stream
     return BarProgress(title, stream) if stream.isatty() else LineProgress(title, every_s)
 
 
 def share(*parts: tuple[float, float | None]) -> float:
-    """Returns how much of a run is over: the largest of ``done / bound``, at most 1.
+    """Returns the fraction of a run that is done: the largest of ``done / bound``, at most 1.
 
     Args:
-        parts: what was done and its bound, for every budget; None where there is no bound.
+        parts: amount done and bound of every budget; None where there is no bound.
     """
     shares = [done / bound for done, bound in parts if bound is not None]
     return min(1.0, max(shares, default=0.0))

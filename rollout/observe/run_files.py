@@ -1,9 +1,8 @@
-"""Reading the files of a run from outside while they are being written, of long ones the ends."""
+"""Reads the files of a run while they are being written; of long files only the ends."""
 
 from __future__ import annotations
 
 import functools
-import json
 import os
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -13,7 +12,11 @@ from typing import Any
 import yaml
 
 from rollout.errors import RunDirectoryError
+from rollout.files import parse_json
 from rollout.observe.metrics import Scalar
+
+RUNS_DIR = "GAMUT_RUNS_DIR"
+"""Environment variable: the folder that contains relative outputs of runs."""
 
 RUN, SUMMARY, METRICS, LOG = "run.json", "summary.json", "metrics.jsonl", "run.log"
 
@@ -21,23 +24,24 @@ _TAIL = 1 << 16
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """Returns what ``run.json`` says.
+    """Returns the contents of ``run.json``.
 
     Raises:
-        RunDirectoryError: there is none, or it is damaged.
+        RunDirectoryError: the file does not exist, or is damaged.
     """
     path = folder / RUN
     try:
-        about: Any = json.loads(path.read_text(encoding="utf-8"))
-        datetime.fromisoformat(about["sessions"][-1]["started"])
-        str(about["run_id"])
-        return dict(about)
+        about: Any = parse_json(path.read_bytes())
+        datetime.fromisoformat(about["sessions"][-1]["started"]).timestamp()
+        if isinstance(about["run_id"], str) and all(isinstance(s, dict) for s in about["sessions"]):
+            return dict(about)
+        raise TypeError("run_id or sessions")
     except (FileNotFoundError, NotADirectoryError):
         raise RunDirectoryError(_no_run(folder)) from None
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+    except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
         raise RunDirectoryError(
-            f"{path} does not describe a run ({type(error).__name__}: {error}); name another "
-            f"folder, or restore the file"
+            f"{path} does not describe a run ({type(error).__name__}: {error}); restore the file, "
+            f"or choose another folder"
         ) from error
 
 
@@ -52,7 +56,7 @@ def _no_run(folder: Path) -> str:
 
 
 def _runs_below(folder: Path) -> str:
-    """Names runs nearby, the ones that were heard of last first."""
+    """Names runs nearby, the most recently active first."""
     if not folder.is_dir():
         return ""
     found = [path.parent for pattern in (f"*/{RUN}", f"*/*/{RUN}") for path in folder.glob(pattern)]
@@ -61,7 +65,7 @@ def _runs_below(folder: Path) -> str:
 
 
 def modified(path: Path) -> float:
-    """Returns when a file was modified, Unix seconds; 0 if it is not there."""
+    """Returns the modification time of a file, Unix seconds; 0 if it does not exist."""
     try:
         return path.stat().st_mtime
     except OSError:
@@ -69,7 +73,7 @@ def modified(path: Path) -> float:
 
 
 def tail(path: Path, most: int = _TAIL) -> list[bytes]:
-    """Returns the whole lines in the last ``most`` bytes of a file, oldest first."""
+    """Returns the complete lines in the last ``most`` bytes of a file, oldest first."""
     try:
         with path.open("rb") as file:
             begin = max(0, file.seek(0, os.SEEK_END) - most)
@@ -81,23 +85,23 @@ def tail(path: Path, most: int = _TAIL) -> list[bytes]:
 
 
 def parse(raw: bytes) -> dict[str, Any] | None:
-    """Returns the JSON object in a text; None if it is something else, or damaged."""
+    """Returns the JSON object in a text; None if it is something else or damaged."""
     try:
-        line = json.loads(raw)
+        line = parse_json(raw)
     except ValueError:
         return None
     return line if isinstance(line, dict) else None
 
 
 def newest_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
-    """Returns the last lines of metrics, and how many more there are that are damaged."""
+    """Returns the last metrics lines, and the number of damaged ones among them."""
     raw = tail(path)
     lines = [line for line in map(parse, raw) if line is not None]
     return lines, len(raw) - len(lines)
 
 
 def newest_values(lines: Iterable[Mapping[str, Any]]) -> dict[str, Scalar]:
-    """Returns the newest value of every name in lines of metrics, oldest line first."""
+    """Returns the newest value of every metric; lines come oldest first."""
     values: dict[str, Scalar] = {}
     for line in lines:
         values.update((k, v) for k, v in line.items() if not isinstance(v, dict))
@@ -107,7 +111,7 @@ def newest_values(lines: Iterable[Mapping[str, Any]]) -> dict[str, Scalar]:
 def first_of(path: Path, session: int) -> dict[str, Any] | None:
     """Returns the first line of a session; None if there is none.
 
-    It is found by bisection, for sessions follow one another.
+    Found by bisection, since sessions follow one another in the file.
     """
     try:
         with path.open("rb") as file:
@@ -115,7 +119,7 @@ def first_of(path: Path, session: int) -> dict[str, Any] | None:
             while high - low > _TAIL:
                 middle = (low + high) // 2
                 file.seek(middle)
-                file.readline()  # what is left of the line there
+                file.readline()  # skip the rest of this line
                 line = parse(file.readline())
                 if line is None or line.get("resume_count", 0) >= session:
                     high = middle
@@ -132,7 +136,7 @@ def first_of(path: Path, session: int) -> dict[str, Any] | None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Returns the JSON object in a file; an empty one if there is none."""
+    """Returns the JSON object in a file; an empty one if the file does not exist."""
     try:
         return parse(path.read_bytes()) or {}
     except OSError:
@@ -141,15 +145,15 @@ def read_json(path: Path) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=256)
 def budgets(path: str, stamp: float) -> dict[str, float]:
-    """Returns the budgets of a configuration, ``env_steps`` and ``episodes`` as far as it has them.
+    """Returns the budgets ``env_steps`` and ``episodes`` of a configuration, if they are set.
 
     Args:
         path: the file.
-        stamp: when it was modified; another one has it read anew.
+        stamp: modification time of the file; the cached result is used only while it is the same.
     """
     try:
         config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError):
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return {}
     config = config if isinstance(config, dict) else {}
     found = {name: config.get(name) for name in ("env_steps", "episodes")}
@@ -158,6 +162,6 @@ def budgets(path: str, stamp: float) -> dict[str, float]:
 
 def newest_checkpoint(folder: Path) -> tuple[str, float] | None:
     """Returns the name of the newest checkpoint of a run, and when it was written, Unix seconds."""
-    found = [p for p in (folder / "checkpoints").glob("*") if p.name.isdigit()]
+    found = [p for p in (folder / "checkpoints").glob("*") if p.name.isdecimal()]
     newest = max(found, key=lambda p: int(p.name), default=None)
     return None if newest is None else (newest.name, modified(newest))

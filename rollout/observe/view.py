@@ -1,146 +1,41 @@
-"""A look at a job as one screen of text."""
+"""The state of a job on one screen, drawn by rich."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from rollout.observe.hosts import CAUSES
 from rollout.observe.look import Look, Trial, Warned, duration
 from rollout.observe.metrics import Scalar
 
-Paint: TypeAlias = Callable[[str, str], str]
-"""Gives a text the look of a name in ``STYLES``."""
-
-STYLES: Mapping[str, str] = {
-    "good": "\x1b[32m",
-    "bad": "\x1b[31m",
-    "busy": "\x1b[36m",
-    "doubtful": "\x1b[33m",
-    "faint": "\x1b[2m",
-    "strong": "\x1b[1m",
-}
-CLEAR = "\x1b[H\x1b[2J"
-"""Empties a terminal and goes to its first line."""
-
-_END = "\x1b[0m"
 _STATE_STYLES = {
-    "running": "busy",
-    "evaluating": "busy",
-    "done": "good",
-    "ended early": "good",
-    "silent": "doubtful",
-    "interrupted": "doubtful",
-    "gone": "bad",
-    "ended short": "bad",
+    "running": "cyan",
+    "evaluating": "cyan",
+    "done": "green",
+    "ended early": "green",
+    "silent": "yellow",
+    "interrupted": "yellow",
+    "gone": "red",
+    "ended short": "red",
 }
-_WIDE = 60  # columns from which on there is room for the id of the run
-_LABEL = 12  # width of the column of names
-_BAR = 30
-_WARNINGS = 5
-_INDENT = 11  # of the second row of a warning: as wide as its time
-_WARNINGS_BESIDE_TRIALS = 2
-_TRIAL_NAME = 24
-_GAP = "   "
-_MOST_ROWS = 3  # of one kind of figures
-_LOSSES = {
-    "policy": "train/policy_loss",
-    "value": "train/value_loss",
-    "entropy": "train/entropy",
-    "kl": "train/approx_kl",
-    "explained var": "train/explained_variance",
-}
+_ORDER = {
+    "running": 0,
+    "evaluating": 0,
+    "done": 2,
+    "ended early": 2,
+}  # of trials; others are 1
+_WARNINGS, _WARNINGS_BESIDE_TRIALS = 5, 2
+_ROOM = 5  # rows of a table with one trial: blank, counts, header, trial, number left out
 
-
-def render(look: Look, *, width: int = 80, height: int | None = 24, color: bool = False) -> str:
-    """Returns a job as text, each of its lines at most ``width`` wide.
-
-    Args:
-        look: the job.
-        width: columns, at least 30.
-        height: most lines; None for as many as there are.
-        color: whether to use colours, as ANSI escape sequences.
-    """
-    paint: Paint = _paint if color else lambda text, _: text
-    above = [*_head(look, width, paint), *_figures(look, width)]
-    most = _WARNINGS_BESIDE_TRIALS if look.trials else _WARNINGS
-    free = None if height is None or look.trials else height - len(above) - 2
-    below = _warned(look, width, most, free, paint)
-    room = None if height is None else max(3, height - len(above) - len(below))
-    rows = [*above, *_table(look, width, room, paint), *below]
-    return "\n".join(rows if height is None else rows[:height])
-
-
-def _paint(text: str, style: str) -> str:
-    return f"{STYLES[style]}{text}{_END}"
-
-
-def _fit(text: str, width: int) -> str:
-    """One line of at most so many columns; what would move the cursor is shown by its number."""
-    plain = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
-    return plain if len(plain) <= width else f"{plain[: width - 1]}…"
-
-
-def _rows(label: str, parts: list[str], width: int) -> list[str]:
-    """Figures under one label, in as many rows as they need; the last one is cut if it must be."""
-    rows: list[list[str]] = [[]]
-    for part in parts:
-        full = _LABEL + sum(len(p) + len(_GAP) for p in rows[-1]) + len(part) > width
-        if full and rows[-1] and len(rows) < _MOST_ROWS:
-            rows.append([])
-        rows[-1].append(part)
-    labels = [label] + [""] * (len(rows) - 1)
-    pairs = zip(labels, rows, strict=True)
-    return [_fit(f"{name:<{_LABEL}}{_GAP.join(row)}", width) for name, row in pairs]
-
-
-def _head(look: Look, width: int, paint: Paint) -> Iterator[str]:
-    run = _fit(look.run_id, 24) if width >= _WIDE else ""
-    name = _fit(f"{look.path.name}  {look.kind}", width - len(run) - len(look.state) - 4)
-    free = " " * (width - len(name) - len(look.state) - 2 - len(run)) if run else ""
-    state = paint(look.state, _STATE_STYLES[look.state])
-    yield f"{paint(name, 'strong')}  {state}{free}{paint(run, 'faint')}"
-    yield paint(_fit(str(look.path), width), "faint")
-    yield _fit(_explain(look), width)
-    share = 0.0 if look.done is None else look.done
-    bar = "#" * round(_BAR * share)
-    known = "  ?%" if look.done is None else f"{100 * math.floor(1000 * share) / 1000:5.1f}%"
-    left = f"  left {look.left}" if look.left else ""
-    word = "up" if look.state in ("running", "silent") else "took"
-    times = f"  session {look.session + 1}, {word} {duration(look.up_s)}"
-    yield _fit(f"[{bar:.<{_BAR}}] {known}{left}{times}", width)
-
-
-def _explain(look: Look) -> str:
-    ago = f"last heard of {duration(look.silent_s)} ago"
-    if look.state == "gone":
-        return f"{ago}: process {look.process} is gone; go on with --resume"
-    if look.state == "silent":
-        return f"{ago}, which is long: process {look.process} hangs, or is gone"
-    if look.ended:
-        return f"ended {duration(look.silent_s)} ago"
-    return f"process {look.process}, {ago}"
-
-
-def _figures(look: Look, width: int) -> Iterator[str]:
-    numbers = _numbers(look)
-    for label, parts in (
-        ("steps", _steps(look, numbers)),
-        ("episodes", _episodes(numbers)),
-        ("return", _of(numbers, _RETURNS)),
-        ("updates", _of(numbers, _UPDATES)),
-        ("losses", _of(numbers, {k: (v, ".3g") for k, v in _LOSSES.items()})),
-        ("games", _games(numbers)),
-        ("restarts", _restarts(numbers)),
-        ("checkpoint", _checkpoint(look)),
-        ("score", _scores(numbers)),
-    ):
-        if parts:
-            yield from _rows(label, parts, width)
-
-
+# Label to metric name and format of its value.
 _RETURNS = {
     "": ("episode/return", ".4g"),
     "length": ("episode/length", ".1f"),
@@ -154,11 +49,97 @@ _UPDATES = {
     "sample s": ("seconds/sample", ".3g"),
     "learn s": ("seconds/update", ".3g"),
 }
+_LOSSES = {
+    "policy": ("train/policy_loss", ".3g"),
+    "value": ("train/value_loss", ".3g"),
+    "entropy": ("train/entropy", ".3g"),
+    "kl": ("train/approx_kl", ".3g"),
+    "explained var": ("train/explained_variance", ".3g"),
+}
+_GAMES = {
+    "waiting": ("queue/waiting", ".0f"),
+    "in flight": ("queue/in_flight", ".0f"),
+    "inference": ("queue/inference", ".0f"),
+    "memory MB": ("games/memory_mb", ",.0f"),
+}
 
 
-def _numbers(look: Look) -> dict[str, float]:
-    found = {name: _number(value) for name, value in look.values.items()}
-    return {name: value for name, value in found.items() if value is not None}
+def screen(look: Look, console: Console, *, height: int | None = None) -> RenderableType:
+    """Returns a job's state as one screen.
+
+    Args:
+        look: state of the job.
+        console: the console, which determines the width.
+        height: number of available rows, for the newest warnings and then for trials; None for all.
+    """
+    numbers = {k: v for k, value in look.values.items() if (v := _number(value)) is not None}
+    above = Group(_head(look), _figures(look, numbers))
+    warnings = look.warnings[-(_WARNINGS_BESIDE_TRIALS if look.trials else _WARNINGS) :]
+    room = math.inf if height is None else height - _rows(console, above)
+    room -= _ROOM if look.trials else 0
+    while warnings and _rows(console, _warnings(warnings)) > room:
+        warnings = warnings[1:]
+    below = _warnings(warnings)
+    if not look.trials:
+        return Group(above, below)
+    most = min(len(look.trials), max(1, room + 1 - _rows(console, below)))
+    return Group(above, _trials(look.trials, int(most)), below)
+
+
+def _rows(console: Console, part: RenderableType) -> int:
+    return len(console.render_lines(part, pad=False))
+
+
+def _line(text: str, style: str = "") -> Text:
+    """One row, truncated if it is too long; control characters are escaped."""
+    plain = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    return Text(plain, style, overflow="ellipsis", no_wrap=True)
+
+
+def _head(look: Look) -> RenderableType:
+    name = Table.grid(expand=True, padding=(0, 2, 0, 0))
+    name.add_column()
+    name.add_column(ratio=1, no_wrap=True)
+    name.add_column(no_wrap=True, justify="right", style="dim")
+    state = _line(look.state, _STATE_STYLES[look.state])
+    name.add_row(_line(f"{look.path.name}  {look.kind}", "bold"), state, _line(look.run_id))
+    known = " ?%" if look.done is None else f"{100 * math.floor(1000 * look.done) / 1000:.1f}%"
+    parts = [known, f"left {look.left}"] if look.left else [known]
+    word = "up" if look.state in ("running", "silent") else "took"
+    parts.append(f"session {look.session + 1}, {word} {duration(look.up_s)}")
+    bar = Table.grid(padding=(0, 2, 0, 0))
+    bar.add_row(ProgressBar(total=1, completed=look.done or 0, width=30), *map(_line, parts))
+    return Group(name, _line(str(look.path), "dim"), _line(_explain(look)), bar)
+
+
+def _explain(look: Look) -> str:
+    ago = f"last heard of {duration(look.silent_s)} ago"
+    if look.state == "gone":
+        return f"{ago}: process {look.process} is gone; continue with --resume"
+    if look.state == "silent":
+        return f"{ago}, which is long: process {look.process} hangs, or is gone"
+    if look.ended:
+        return f"ended {duration(look.silent_s)} ago"
+    return f"process {look.process}, {ago}"
+
+
+def _figures(look: Look, numbers: Mapping[str, float]) -> Table:
+    rows = {
+        "steps": _steps(look, numbers),
+        "episodes": _episodes(numbers),
+        "return": _of(numbers, _RETURNS),
+        "updates": _of(numbers, _UPDATES),
+        "losses": _of(numbers, _LOSSES),
+        "games": _games(numbers),
+        "restarts": _restarts(numbers),
+        "checkpoint": _checkpoint(look),
+        "score": _scores(numbers),
+    }
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for label, parts in rows.items():
+        if parts:
+            table.add_row(label, Columns(map(_line, parts), padding=(0, 3, 0, 0)))
+    return table
 
 
 def _number(value: Scalar) -> float | None:
@@ -166,7 +147,7 @@ def _number(value: Scalar) -> float | None:
 
 
 def _of(numbers: Mapping[str, float], names: Mapping[str, tuple[str, str]]) -> list[str]:
-    """Those of some figures that there are, each after its label."""
+    """The available figures, each after its label."""
     found = [(label, numbers.get(name), form) for label, (name, form) in names.items()]
     return [f"{label} {v:{form}}".strip() for label, v, form in found if v is not None]
 
@@ -179,13 +160,11 @@ def _steps(look: Look, numbers: Mapping[str, float]) -> list[str]:
     parts = _of(numbers, {"": ("env_steps", ",.0f"), "now": ("rate/steps_per_s", ",.0f")})
     if len(parts) > 1:
         parts[-1] += "/s"
-    if look.steps_per_s is not None:
-        parts.append(f"mean {look.steps_per_s:,.0f}/s")
-    return parts
+    return parts + ([] if look.steps_per_s is None else [f"mean {look.steps_per_s:,.0f}/s"])
 
 
 def _rate(trial: Trial) -> float | None:
-    """Steps per second of a run, if it runs."""
+    """Steps per second of a run, if it is running."""
     return _number(trial.values.get("rate/steps_per_s")) if trial.state == "running" else None
 
 
@@ -201,13 +180,7 @@ def _games(numbers: Mapping[str, float]) -> list[str]:
     ready, instances = numbers.get("games/ready"), numbers.get("games/instances")
     if ready is None or instances is None:
         return []
-    names = {
-        "waiting": ("queue/waiting", ".0f"),
-        "in flight": ("queue/in_flight", ".0f"),
-        "inference": ("queue/inference", ".0f"),
-        "memory MB": ("games/memory_mb", ",.0f"),
-    }
-    return [f"{ready * instances:.0f} of {instances:.0f} up", *_of(numbers, names)]
+    return [f"{ready * instances:.0f} of {instances:.0f} up", *_of(numbers, _GAMES)]
 
 
 def _restarts(numbers: Mapping[str, float]) -> list[str]:
@@ -230,66 +203,40 @@ def _scores(numbers: Mapping[str, float]) -> list[str]:
     return [f"{k[len(begin) : -len(end)]} {v:.4g}" for k, v in scores.items()]
 
 
-def _table(look: Look, width: int, room: int | None, paint: Paint) -> list[str]:
-    """The runs that the job has started, those under way first."""
-    if not look.trials:
-        return []
-    states = [trial.state for trial in look.trials]
+def _trials(trials: Sequence[Trial], most: int) -> RenderableType:
+    """The runs that the job started, those in progress first."""
+    states = [trial.state for trial in trials]
     counts = [f"{states.count(s)} {s}" for s in _STATE_STYLES if s in states]
-    sets = list(dict.fromkeys(name for trial in look.trials for name in trial.scores))[:2]
-    head = f"{'run':<{_TRIAL_NAME}} {'state':<11} {'done':>5} {'steps/s':>8} {'return':>8}"
-    rows = ["", *_rows("runs", counts, width), paint(_fit(_more(head, sets), width), "faint")]
-    # The sort keeps the order of the names among those of one kind.
-    trials = sorted(look.trials, key=lambda t: _ORDER.get(t.state, 1))
-    shown = trials if room is None else trials[: max(0, room - len(rows) - 1)]
-    rows += [_fit(_trial(trial, sets), width) for trial in shown]
-    if len(shown) < len(trials):
-        rows.append(paint(f"... and {len(trials) - len(shown)} more", "faint"))
-    return rows
+    sets = list(dict.fromkeys(name for trial in trials for name in trial.scores))[:2]
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    for name in ("run", "state"):
+        table.add_column(name, no_wrap=True)
+    for name in ("done", "steps/s", "return", *sets):
+        table.add_column(name, justify="right", no_wrap=True)
+    # The sort is stable: runs of one state stay sorted by name.
+    for trial in sorted(trials, key=lambda t: _ORDER.get(t.state, 1))[:most]:
+        table.add_row(*_row(trial, sets))
+    more = [_line(f"... and {len(trials) - most} more", "dim")] if most < len(trials) else []
+    return Group("", _line(f"runs   {'   '.join(counts)}"), table, *more)
 
 
-_ORDER = {"running": 0, "evaluating": 0, "done": 2, "ended early": 2}
+def _row(trial: Trial, sets: Sequence[str]) -> Iterator[Text]:
+    yield _line(trial.name)
+    yield _line(trial.state, _STATE_STYLES[trial.state])
+    yield _line("" if trial.done is None else f"{math.floor(100 * trial.done)}%")
+    figures = [(_rate(trial), ",.0f"), (_number(trial.values.get("episode/return")), ".4g")]
+    for value, form in (*figures, *((trial.scores.get(name), ".3f") for name in sets)):
+        yield _line("" if value is None else f"{value:{form}}")
 
 
-def _more(head: str, sets: list[str]) -> str:
-    return head + "".join(f" {name[:8]:>8}" for name in sets)
-
-
-def _trial(trial: Trial, sets: list[str]) -> str:
-    total = _number(trial.values.get("episode/return"))
-    done = "" if trial.done is None else f"{math.floor(100 * trial.done)}%"
-    row = (
-        f"{_fit(trial.name, _TRIAL_NAME):<{_TRIAL_NAME}} {trial.state:<11} {done:>5} "
-        f"{_cell(_rate(trial), ',.0f')} {_cell(total, '.4g')}"
-    )
-    return row + "".join(f" {_cell(trial.scores.get(name), '.3f')}" for name in sets)
-
-
-def _cell(value: float | None, form: str) -> str:
-    return " " * 8 if value is None else f"{value:>8{form}}"
-
-
-def _warned(look: Look, width: int, most: int, free: int | None, paint: Paint) -> list[str]:
-    """The newest warnings: each in two rows at most, in one where there are few rows."""
-    if not look.warnings:
-        return []
-    shown = look.warnings[-most:]
-    high = 2 if free is None or free >= 2 * len(shown) else 1
-    if look.trials:
-        high = 1
-    rows = [paint(row, "doubtful") for each in shown for row in _warning(each, width, high)]
-    return ["", "last warnings (UTC)", *rows]
-
-
-def _warning(warned: Warned, width: int, high: int) -> list[str]:
-    about = f"[{warned.about}] " if warned.about else ""
-    text = f"  {_clock(warned.time)} {about}{warned.text}"
-    if high == 1 or len(text) <= width:
-        return [_fit(text, width)]
-    space = text.rfind(" ", width * 2 // 3, width + 1)  # one word longer than a third is cut
-    end = width if space < 0 else space
-    return [_fit(text[:end], width), _fit(f"{' ' * _INDENT}{text[end:].lstrip()}", width)]
-
-
-def _clock(time: str) -> str:
-    return time[11:19] if len(time) > 19 else time
+def _warnings(warnings: Sequence[Warned]) -> RenderableType:
+    if not warnings:
+        return Group()
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="yellow", no_wrap=True)
+    table.add_column(style="yellow")
+    for each in warnings:
+        time = each.time[11:19] if len(each.time) > 19 else each.time
+        text = _line(f"[{each.about}] {each.text}" if each.about else each.text)
+        table.add_row(time, Text(text.plain, overflow="fold"))
+    return Group("", "last warnings (UTC)", table)

@@ -1,4 +1,4 @@
-"""Media of a run as Weights & Biases shows them."""
+"""Media of a run for Weights & Biases."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ logger = logging.getLogger(__name__)
 
 
 def add_media(run: Any, name: str, media: Media) -> bool:
-    """Puts a file into the step that the next ``run.log`` closes; returns whether that worked.
+    """Adds a file to the step that the next ``run.log`` closes; returns whether that succeeded.
 
-    A file that is missing, or that W&B refuses, is a warning. Of a table with too many rows the
-    first are shown; a warning and ``<name>/rows_left_out`` in the summary of the run say so.
+    A missing file, or one that W&B refuses, causes a warning. For a table with too many rows, the
+    first rows are shown, with a warning and ``<name>/rows_left_out`` in the summary of the run.
 
     Args:
         run: a W&B run.
@@ -24,9 +24,9 @@ def add_media(run: Any, name: str, media: Media) -> bool:
     try:
         if not media.path.is_file():
             raise FileNotFoundError("there is no such file")
-        # One by one and before the values, which so arrive whatever happens to the files.
+        # One by one before the values, so that an invalid file does not affect them.
         run.log({name: _as_wandb(run, name, media)}, commit=False)
-    except Exception as error:  # noqa: BLE001 - what W&B refuses with has no common base
+    except Exception as error:  # noqa: BLE001 - W&B's errors have no common base class
         kind = type(error).__name__
         logger.warning("W&B does not show %s, %s: %s: %s", name, media.path, kind, error)
         return False
@@ -38,7 +38,7 @@ def _as_wandb(run: Any, name: str, media: Media) -> object:
 
     if isinstance(media, Table):
         return _table(run, name, media)
-    # Without fps: W&B takes the file as it is, and warns that the number changes nothing.
+    # Without fps: W&B uses the file unchanged, and warns that fps has no effect.
     kind = {Video: wandb.Video, Image: wandb.Image}[type(media)]
     return kind(str(media.path), caption=media.caption or None)
 

@@ -1,23 +1,22 @@
-"""Mirrors ``metrics.jsonl`` to Weights & Biases, from a process of its own.
+"""Mirrors ``metrics.jsonl`` to Weights & Biases from a separate process.
 
-The file is the truth, and the mirror only follows it: it can fail, hang or be killed, and the
-run neither stops nor slows, and nothing is lost that ``mirror_file`` cannot send again.
+The file is authoritative and the mirror only follows it. The mirror can fail, hang or be killed
+without stopping or slowing the run, and ``mirror_file`` can send again everything that is missing.
 
-One rule keeps the two in step: *line k of the file is step k of the W&B run*. W&B's own step is
-never set from a metric (it drops whatever is not the newest); ``env_steps`` is a value like any
-other and the default horizontal axis. After ``init``, W&B says how many steps it holds already,
-and the mirror goes on with that line: an online run goes on where it stopped, also when its last
-lines never arrived; an offline run begins at line 0 each time, so that the newest offline folder
-holds all of the run and is the only one that needs ``wandb sync``.
+One rule keeps the two consistent: *line k of the file is step k of the W&B run*. W&B's own step is
+never set from a metric (W&B drops every step but the newest); ``env_steps`` is a value like any
+other and the default horizontal axis. After ``init``, W&B reports how many steps it has already,
+and the mirror continues with that line. So an online run resumes where it stopped, even if its last
+lines never arrived. An offline run begins at line 0 each time, so that the newest offline folder
+contains the whole run and is the only one that needs ``wandb sync``.
 
-Media of a line (videos, images, tables) go into the same step. W&B keeps copies of the files in
-its own folder. A file that is missing or that W&B refuses costs a warning and nothing else.
+Media of a line (videos, images, tables) are sent in the same step. W&B keeps copies of the files in
+its own folder. A missing file, or one that W&B refuses, only causes a warning.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import json
 import logging
 import netrc
@@ -27,7 +26,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlparse
@@ -51,49 +49,23 @@ ALIASES: Mapping[str, str] = {
     "train/clip_fraction": "losses/clipfrac",
     "train/explained_variance": "losses/explained_variance",
 }
-"""Names of CleanRL under which the same values appear again, for dashboards made for them."""
+"""Metric names of CleanRL, as aliases for dashboards made for them."""
 
 AXES = ("env_steps", "episodes", "train/update", "wall_s", "time", "sweep/n")
-"""Values that charts can be drawn over: ``sweep/...`` over ``sweep/n``, all else over the first."""
+"""Horizontal axes of charts: ``sweep/n`` for ``sweep/...``, the first one for all others."""
 
 JobType: TypeAlias = Literal["collect", "train", "evaluate", "sweep", "search"]
-"""What a run does. The run of a sweep or a search and those that it starts have one group."""
+"""Job types. The run of a sweep or search and the runs that it starts form one group."""
 
 _SWEEP, _SWEEP_AXIS = "sweep/", "sweep/n"
-_POLL_S = 0.5  # between looks at the file
-_ORPHAN_S = 60.0  # that a mirror whose run has died may take to finish
+_POLL_S = 0.5  # between reads of the file
+_ORPHAN_S = 60.0  # time for a mirror whose run has died to finish
 _FINISH = b"finish\n"
 
 
-@dataclass(frozen=True)
-class MirrorSettings:
-    """What the W&B run is called and where its files lie.
-
-    Attributes:
-        directory: the run directory; W&B writes below ``wandb/`` in it.
-        run_id: the same in every session of the run.
-        mode: ``online`` or ``offline``.
-        project: name of the project.
-        entity: user or team.
-        group: runs that belong together.
-        name: name shown for the run.
-        tags: labels.
-        job_type: what the run does.
-        config: the resolved configuration, and what else tells runs apart (digests of sets).
-        resume_count: how often the run was taken up again.
-    """
-
-    directory: str
-    run_id: str
-    mode: Literal["online", "offline"] = "offline"
-    project: str = "gamut"
-    entity: str | None = None
-    group: str | None = None
-    name: str | None = None
-    tags: tuple[str, ...] = ()
-    job_type: JobType | None = None
-    config: Mapping[str, Any] = field(default_factory=dict)
-    resume_count: int = 0
+Settings: TypeAlias = dict[str, Any]
+"""What :func:`mirror_settings` returns, as JSON-able data: the keywords of ``wandb.init``, and
+``resume_count``, how often the run was resumed. W&B writes below ``wandb/`` in ``dir``."""
 
 
 def mirror_settings(
@@ -104,10 +76,10 @@ def mirror_settings(
     job_type: JobType,
     config: Mapping[str, Any],
     resume_count: int = 0,
-) -> MirrorSettings | None:
-    """Returns the settings of a mirror, or None if there shall be none.
+) -> Settings | None:
+    """Returns the settings of a mirror, or None if it is disabled.
 
-    Without an API key the mirror is offline, whatever was asked.
+    Without an API key the mirror is offline, whatever mode was requested.
     """
     mode: str = wandb.mode
     if mode == "auto":
@@ -124,19 +96,18 @@ def mirror_settings(
             )
     if "WANDB_SWEEP_ID" in os.environ:
         run_id = os.environ.get("WANDB_RUN_ID", run_id)  # the run that the sweep waits for
-    return MirrorSettings(
-        directory=str(directory),
-        run_id=run_id,
-        mode="online" if mode == "online" else "offline",
-        project=wandb.project,
-        entity=wandb.entity,
-        group=wandb.group,
-        name=wandb.name or directory.name,
-        tags=wandb.tags,
-        job_type=job_type,
-        config=config,
-        resume_count=resume_count,
-    )
+    return {
+        **wandb.model_dump(mode="json"),
+        "name": wandb.name or directory.name,
+        "mode": mode,
+        "dir": str(directory),
+        "id": run_id,
+        "job_type": job_type,
+        "config": dict(config),
+        # Offline there is nothing to resume from: the file is sent from its first line.
+        "resume": "allow" if mode == "online" else None,
+        "resume_count": resume_count,
+    }
 
 
 def has_api_key() -> bool:
@@ -154,24 +125,23 @@ def has_api_key() -> bool:
 class WandbMirror:
     """A process that follows the metrics file of a run.
 
-    It is killed with everything it started when it does not finish in time, and it finishes by
-    itself when this process dies. What it has to say goes to ``wandb/mirror.log``.
+    If it does not finish in time, it is killed with all its subprocesses. If this process dies, it
+    finishes by itself. Its output goes to ``wandb/mirror.log``.
 
     Args:
         metrics: the file to follow; need not exist yet.
         settings: the W&B run.
     """
 
-    def __init__(self, metrics: Path, settings: MirrorSettings) -> None:
+    def __init__(self, metrics: Path, settings: Settings) -> None:
         self._metrics = metrics
-        folder = Path(settings.directory) / "wandb"
+        folder = Path(settings["dir"]) / "wandb"
         self._log = folder / "mirror.log"
         self._finishing = False
         self._warned = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         source = str(Path(__file__).resolve().parents[2])
         path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
-        data = {"metrics": str(metrics.resolve()), **dataclasses.asdict(settings)}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with self._log.open("ab") as log:
@@ -181,9 +151,9 @@ class WandbMirror:
                     stdout=log,
                     stderr=log,
                     env={**os.environ, "PYTHONPATH": path},
-                    start_new_session=True,  # a Ctrl-C at the terminal is for the run
+                    start_new_session=True,  # a Ctrl-C at the terminal is meant for the run
                 )
-            self._tell(json.dumps(data).encode() + b"\n")
+            self._tell(json.dumps([str(metrics.resolve()), settings]).encode() + b"\n")
         except OSError as error:
             self._warn(str(error))
             return
@@ -191,18 +161,18 @@ class WandbMirror:
 
     @property
     def alive(self) -> bool:
-        """Whether the mirror is at work."""
+        """Whether the mirror process is running."""
         return self._process is not None and self._process.poll() is None
 
     def finish(self, deadline_s: float = 30.0) -> bool:
-        """Lets the mirror send what is left; returns whether it did so in time. Never raises."""
+        """Lets the mirror send the rest; returns whether it finished in time. Never raises."""
         process = self._process
         if process is None:
             return False
         self._finishing = True
         self._tell(_FINISH)
         if process.stdin is not None:
-            with contextlib.suppress(OSError):  # it is gone; its exit status says so below
+            with contextlib.suppress(OSError):  # it has ended; its exit status is reported below
                 process.stdin.close()
         try:
             status = process.wait(timeout=deadline_s)
@@ -221,7 +191,7 @@ class WandbMirror:
             self._process.stdin.write(data)
             self._process.stdin.flush()
         except (BrokenPipeError, ValueError):
-            return  # it is gone; _watch and finish see its exit status
+            return  # it has ended; _watch and finish report its exit status
 
     def _kill(self, process: subprocess.Popen[bytes]) -> None:
         try:
@@ -239,22 +209,22 @@ class WandbMirror:
             return
         self._warned.set()
         logger.warning(
-            "the W&B mirror failed: %s. The run goes on, and %s has everything; see %s",
+            "the W&B mirror failed: %s. The run continues, and %s has everything; see %s",
             reason,
             self._metrics,
             self._log,
         )
 
 
-def mirror_file(path: Path, settings: MirrorSettings) -> int:
+def mirror_file(path: Path, settings: Settings) -> int:
     """Sends a whole metrics file to W&B, here and now; returns the number of lines sent.
 
-    Lines that the W&B run holds already are not sent again.
+    Lines that the W&B run already has are not sent again.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: the file does not exist.
         DatasetError: a line is damaged.
-        wandb.Error: W&B refuses.
+        wandb.Error: an error of W&B.
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no metrics file {path}")
@@ -263,30 +233,16 @@ def mirror_file(path: Path, settings: MirrorSettings) -> int:
     return _mirror(path, settings, ended)
 
 
-def _mirror(path: Path, settings: MirrorSettings, ended: threading.Event) -> int:
+def _mirror(path: Path, settings: Settings, ended: threading.Event) -> int:
     import wandb  # noqa: PLC0415 - optional, and slow to import
 
-    run = wandb.init(
-        id=settings.run_id,
-        dir=settings.directory,
-        mode=settings.mode,
-        project=settings.project,
-        entity=settings.entity,
-        group=settings.group,
-        name=settings.name,
-        tags=settings.tags,
-        job_type=settings.job_type,
-        config=dict(settings.config),
-        # Offline there is nothing to resume from: the file is sent from its first line.
-        resume="allow" if settings.mode == "online" else None,
-        settings=wandb.Settings(
-            console="off", disable_git=True, disable_code=True, x_disable_stats=True
-        ),
-    )
+    keywords = {key: value for key, value in settings.items() if key != "resume_count"}
+    quiet = wandb.Settings(console="off", disable_git=True, disable_code=True, x_disable_stats=True)
+    run = wandb.init(**keywords, settings=quiet)
     for axis in AXES:
         run.define_metric(axis)
     run.define_metric("*", step_metric="env_steps")
-    run.summary["resume_count"] = settings.resume_count
+    run.summary["resume_count"] = settings["resume_count"]
     held, sent = run.step, 0
     defined = set(AXES)
     for number, line in enumerate(_follow(path, ended)):
@@ -294,7 +250,7 @@ def _mirror(path: Path, settings: MirrorSettings, ended: threading.Event) -> int
             _define_sweep(run, line, defined)
             for name, media in line.media.items():
                 add_media(run, name, media)
-            # Never step=: W&B drops what is not the newest step.
+            # Never step=: W&B drops every step but the newest.
             run.log(shown(line))
             sent += 1
     run.finish()
@@ -302,9 +258,9 @@ def _mirror(path: Path, settings: MirrorSettings, ended: threading.Event) -> int
 
 
 def _define_sweep(run: Any, names: Iterable[str], defined: set[str]) -> None:
-    """Has new names of a sweep drawn over its own axis.
+    """Defines the horizontal axis of new metrics of a sweep.
 
-    By their full names: where "sweep/*" and "*" both fit, W&B takes either, by chance.
+    By their full names: where both "sweep/*" and "*" match, W&B chooses one at random.
     """
     for name in names:
         if name.startswith(_SWEEP) and name not in defined:
@@ -313,13 +269,13 @@ def _define_sweep(run: Any, names: Iterable[str], defined: set[str]) -> None:
 
 
 def shown(line: Mapping[str, Scalar]) -> dict[str, Scalar]:
-    """Returns the values of a line as W&B shows them: with aliases, and without nulls."""
+    """Returns the values of a line for W&B: with aliases, and without nulls."""
     aliases = {alias: line[name] for name, alias in ALIASES.items() if name in line}
     return {name: value for name, value in {**line, **aliases}.items() if value is not None}
 
 
 def _follow(path: Path, ended: threading.Event) -> Iterator[Line]:
-    """Yields the lines of a file as they are appended, until ``ended`` and the file is read."""
+    """Yields the lines of a file as they are appended, until ``ended`` is set and all are read."""
     number = 0
     while not path.exists():
         if ended.wait(_POLL_S):
@@ -328,38 +284,36 @@ def _follow(path: Path, ended: threading.Event) -> Iterator[Line]:
         return
     with path.open("rb") as file:
         while True:
-            last = ended.is_set()  # asked first: what was written before it is then still read
+            last = ended.is_set()  # read first, so that everything written before it is still read
             position = file.tell()
             raw = file.readline()
             if raw.endswith(b"\n"):
                 number += 1
                 yield parse_line(raw, f"{path}:{number}", path.parent)
                 continue
-            file.seek(position)  # half a line: its writer is not done with it
+            file.seek(position)  # an incomplete line: its writer has not finished it
             if last:
                 return
             ended.wait(_POLL_S)
 
 
 def _main() -> int:
-    """The mirror process: settings come in the first line of stdin; its end is the run's end."""
-    # `ray job stop` signals every descendant of the driver. The mirror ends when the run does.
+    """The mirror process: settings come in the first line of stdin; end of file ends the run."""
+    # `ray job stop` signals every descendant of the driver; the mirror ends when the run does.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    data = json.loads(sys.stdin.buffer.readline())
-    path = Path(data.pop("metrics"))
-    settings = MirrorSettings(**{**data, "tags": tuple(data["tags"])})
+    path, settings = json.loads(sys.stdin.buffer.readline())
     ended = threading.Event()
 
     def wait_for_the_end() -> None:
         asked = sys.stdin.buffer.readline() == _FINISH
         ended.set()
-        if not asked:  # the run died: nobody is left to set us a deadline
+        if not asked:  # the run died: there is no one to set a deadline
             timer = threading.Timer(_ORPHAN_S, os._exit, (1,))
             timer.daemon = True
             timer.start()
 
     threading.Thread(target=wait_for_the_end, daemon=True).start()
-    _mirror(path, settings, ended)
+    _mirror(Path(path), settings, ended)
     return 0
 
 

@@ -1,19 +1,20 @@
-"""Fakes of every seam, and the suites that say whether yours keeps its contract.
+"""Fakes of every interface, and conformance suites for implementations.
 
-The fakes come with the seams: ``FakeBridge`` is a small real game, ``FakePolicy`` and
-``FakeEvaluator`` play and judge any game in a repeatable way, ``MemoryRecorder`` keeps fragments
-and refuses broken ones, ``make_fragments`` makes whole ones without a host.
+``FakeBridge`` is a small but complete game. ``FakePolicy`` and ``FakeEvaluator`` work with any game
+and are deterministic. ``MemoryRecorder`` keeps fragments and refuses invalid ones.
+``make_fragments`` makes valid ones without a host.
 
 The suites return a ``Report`` and need no test framework::
 
     check_bridge(MyBridge()).raise_if_failed()
 """
 
+from rollout.testing.algorithm_checks import check_algorithm
 from rollout.testing.bridge_checks import check_bridge
 from rollout.testing.evaluator_checks import check_evaluator
 from rollout.testing.fakes import FakeBridge, FakeInstance
 from rollout.testing.fragments import make_fragments
-from rollout.testing.memory import FakeClock, MemoryRecorder, check_continues
+from rollout.testing.memory import MemoryRecorder, check_continues
 from rollout.testing.players import FakeEvaluator, FakePolicy
 from rollout.testing.policy_checks import check_policy
 from rollout.testing.recorder_checks import check_recorder, rows_of
@@ -23,12 +24,12 @@ from rollout.testing.state_checks import check_splits, check_state_space
 __all__ = [
     "Check",
     "FakeBridge",
-    "FakeClock",
     "FakeEvaluator",
     "FakeInstance",
     "FakePolicy",
     "MemoryRecorder",
     "Report",
+    "check_algorithm",
     "check_bridge",
     "check_continues",
     "check_evaluator",

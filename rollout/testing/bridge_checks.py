@@ -1,4 +1,4 @@
-"""The conformance suite of bridges: what every game must do before it is let near a run."""
+"""The conformance suite of bridges, which every game must pass before it is used in runs."""
 
 from __future__ import annotations
 
@@ -51,22 +51,22 @@ def check_bridge(
     timeout_s: float = 120.0,
     only: Sequence[str] = (),
 ) -> Report:
-    """Returns what the conformance suite found; call ``raise_if_failed`` on it, or ``table``.
+    """Returns the report of the suite; call ``raise_if_failed`` or ``table`` on it.
 
-    The game runs in this process, as the bridge starts it: to check a game that may take its
-    process with it, hand in a bridge whose instances live in processes of their own.
+    The game runs as the bridge launches it, possibly in this process: to check a game that may
+    crash its process, pass a bridge whose instances run in their own processes.
 
     Args:
-        bridge: what is checked.
+        bridge: the bridge.
         steps: length of each trajectory; a real-time game needs few.
-        width: slots of an instance; up to 4 when None. With 1, what slots could do to one another
-            is not checked.
-        seed: chooses starts and actions.
-        timeout_s: seconds a single check may take before it counts as hung.
-        only: names of the checks to make, beside those of spec and launch; all when empty.
+        width: slots of an instance; about 4 if None. If only one world fits (one slot, or
+            ``spec.width_step``), effects of slots on other worlds are not checked.
+        seed: seed of starts and actions.
+        timeout_s: timeout of each check, in seconds.
+        only: names of the checks to run, besides those of spec and launch; all if empty.
 
     Raises:
-        InputError: ``steps`` or ``width`` cannot be.
+        InputError: ``steps`` or ``width`` is invalid.
         UnknownNameError: ``only`` names a check that does not exist.
     """
     every = [name for name, _ in (*BEFORE_LAUNCH, *LAUNCHED)]
@@ -83,13 +83,11 @@ def check_bridge(
             if name in chosen
         ]
         if results[0] != "passed":
-            return suite.report()  # without a spec there is nothing to hold the game to
-        most = trial.spec.max_width
-        trial.width = min(4, most) if width is None else width
-        if not 1 <= trial.width <= most or steps < 2:
-            raise InputError(
-                f"expected steps >= 2 and a width of 1 to {most}, got {steps=} and {width=}"
-            )
+            return suite.report()  # without a spec nothing else can be checked
+        if steps < 2:
+            raise InputError(f"expected steps >= 2, got {steps}")
+        trial.width = trial.fitting(4) if width is None else width
+        trial.spec.require_width(trial.width)
         for name, check in LAUNCHED:
             if name not in chosen:
                 continue
@@ -104,7 +102,7 @@ def check_bridge(
 
 
 def _check(suite: Suite, trial: Trial, name: str, check: CheckFunction) -> None:
-    """Makes a check; a game that failed one is not used for the next."""
+    """Runs a check; a game that fails one is not reused for the next."""
     if suite.check(name, _bind(check, trial)) != "failed":
         return
     if suite.checks[-1].seen.startswith("did not come back"):

@@ -1,4 +1,4 @@
-"""Comparing what games show: frames with their spec, and trajectories with one another."""
+"""Compares frames with their spec, and trajectories with each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rollout.testing.report import require
 
 
 def copy_frame(frame: Frame, rows: Sequence[int] | Array | None = None) -> Frame:
-    """Returns a copy of some rows (all when None) that shares nothing with the instance."""
+    """Returns a copy of some rows (all if None) that shares no memory with the instance."""
     if frame.details is not None:
         check_details(frame.details, len(frame.game_over))
     taken = frame.take(np.arange(len(frame.game_over)) if rows is None else rows)
@@ -29,7 +29,7 @@ def check_frame(spec: BridgeSpec, frame: Frame, rows: int) -> None:
     """Checks keys, shapes, dtypes and values of a frame against the spec.
 
     Raises:
-        ContractError: names the column, what was expected and what came.
+        ContractError: the message names the column, and what was expected and received.
     """
     try:
         check_columns(spec.observation_space, frame.observations, (rows,))
@@ -48,7 +48,7 @@ def check_signals(spec: BridgeSpec, frame: Frame, rows: int) -> None:
     """Checks that the signals are exactly the declared ones.
 
     Raises:
-        ContractError: names the signal.
+        ContractError: the message names the signal.
     """
     missing = sorted(spec.signals.keys() - frame.signals.keys())
     unknown = sorted(frame.signals.keys() - spec.signals.keys())
@@ -88,7 +88,7 @@ def check_outside(what: str, space: spaces.Dict, columns: Mapping[str, Array]) -
     """Checks that every row lies in its space.
 
     Raises:
-        ContractError: names the column, the first row outside and its range.
+        ContractError: the message names the column, the first row outside and its range.
     """
     for key, leaf in space.spaces.items():
         column = np.asarray(columns[key])
@@ -102,7 +102,7 @@ def check_outside(what: str, space: spaces.Dict, columns: Mapping[str, Array]) -
 
 def outside(leaf: spaces.Space[Any], column: Array) -> NDArray[np.bool_]:
     """Returns which rows of a column are not in the leaf space, ``(B,)``."""
-    inside: Any  # comparisons of arrays with themselves: always an array
+    inside: Any  # comparisons of arrays: always an array
     if isinstance(leaf, spaces.Box):
         inside = (column >= leaf.low) & (column <= leaf.high)  # NaN is in no Box
     elif isinstance(leaf, spaces.Discrete):
@@ -122,7 +122,7 @@ def check_finite(frame: Frame) -> None:
     """Checks that no observation and no signal is NaN or infinite.
 
     Raises:
-        ContractError: names the column.
+        ContractError: the message names the column.
     """
     for what, columns in (("observation", frame.observations), ("signal", frame.signals)):
         for key, column in columns.items():
@@ -131,7 +131,7 @@ def check_finite(frame: Frame) -> None:
 
 
 def difference(expected: Frame, got: Frame) -> str:
-    """Returns what differs first between two frames, empty when nothing does."""
+    """Returns the first difference between two frames; empty if they are equal."""
     pairs: list[tuple[str, Array, Array]] = []
     for what in ("observations", "signals"):
         left, right = getattr(expected, what), getattr(got, what)
@@ -145,15 +145,15 @@ def difference(expected: Frame, got: Frame) -> str:
 
 
 def same(left: Array, right: Array) -> bool:
-    """Returns whether two arrays hold the same values; NaN equals NaN."""
+    """Returns whether two arrays have the same values; NaN equals NaN."""
     return np.array_equal(left, right, equal_nan=np.issubdtype(left.dtype, np.inexact))
 
 
 def check_same(expected: Sequence[Frame], got: Sequence[Frame], what: str) -> None:
-    """Checks that two trajectories are one.
+    """Checks that two trajectories are equal.
 
     Raises:
-        ContractError: says at which step they part, and in which column.
+        ContractError: the message gives the first step and column that differ.
     """
     require(len(expected) == len(got), f"{what}: {len(expected)} frames became {len(got)}")
     for step, (left, right) in enumerate(zip(expected, got, strict=True)):

@@ -32,7 +32,7 @@ _FIELDS = ("reward", "progress", "outcome")
 
 @dataclass
 class _Case:
-    """One recipe under check, and made-up frames for it."""
+    """A recipe under test, with generated frames."""
 
     recipe: EvaluatorRecipe
     spec: BridgeSpec
@@ -73,7 +73,7 @@ class _Case:
         return sample(self.spec.action_space, width, np.random.default_rng([self.seed, 2]))
 
     def judge(self, evaluator: Evaluator, frames: Sequence[Frame]) -> list[Verdict]:
-        """Verdicts of the frames after the first, which is the one of the reset; copied."""
+        """Returns copied verdicts of all frames after the first, which is the reset's."""
         width = len(frames[0].game_over)
         evaluator.reset(range(width), self.starts(width), frames[0])
         actions = self.actions(width)
@@ -97,15 +97,15 @@ def _repeat(before: Frame, frame: Frame, over: Array) -> None:
 def check_evaluator(
     recipe: EvaluatorRecipe, bridge_spec: BridgeSpec, *, seed: int = 0, timeout_s: float = 60.0
 ) -> Report:
-    """Returns whether the evaluator keeps its contract; no game is started.
+    """Returns whether the evaluator keeps its contract; no game is launched.
 
-    Frames are made up: signals are random numbers of their dtype, and details are absent.
+    Frames are generated: signals are random numbers of their dtype, and details are missing.
 
     Args:
-        recipe: what is checked.
-        bridge_spec: of a game whose signals it reads.
-        seed: of the frames.
-        timeout_s: seconds a check may take.
+        recipe: the evaluator recipe.
+        bridge_spec: spec of a game with the signals that it reads.
+        seed: seed of the frames.
+        timeout_s: timeout of each check, in seconds.
     """
     suite = Suite(f"evaluator {type(recipe).__name__}", timeout_s)
     case = _Case(recipe, bridge_spec, seed)
@@ -162,7 +162,7 @@ def _deterministic(case: _Case) -> str:
 
 
 def _over(case: _Case) -> str:
-    """Over is what the game ended, or what the evaluator itself decided."""
+    """A slot is over if the game ended its episode or the evaluator decided it."""
     width = WIDTHS[-1]
     frames = case.frames(width)
     verdicts = case.judge(case.recipe.build(width), frames)
@@ -190,7 +190,7 @@ def _forgets(case: _Case) -> str:
 
 
 def _rows_independent(case: _Case) -> str:
-    """Resetting one slot in the middle leaves the verdicts of the others as they were."""
+    """Resetting one slot in mid-episode does not change the verdicts of others."""
     width, others = WIDTHS[1], np.arange(1, WIDTHS[1])
     frames = case.frames(width)
     expected = case.judge(case.recipe.build(width), frames)

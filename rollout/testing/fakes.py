@@ -1,8 +1,8 @@
-"""A small real game without dependencies, and every way in which a game can misbehave.
+"""A small but complete game without dependencies, which can commit every kind of fault.
 
-The agent walks on a grid to a target. Walls, colours and both cells come from the state; the seed
-decides when the agent slips. All slots move in a few numpy calls, so one instance is as happy with
-1 slot as with 4096.
+The agent walks on a grid to a target. The state decides walls, colours, start and target; the seed
+decides when the agent slips. A few numpy calls move all slots, so an instance is efficient with 1
+slot and with 4096.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ from rollout.api import (
     Start,
     StateSpace,
     check_columns,
+    check_slots,
     option,
 )
 from rollout.errors import GameCrashed, GameStartError, GameTimeout, OutOfTurnError, StateError
 from rollout.testing.faults import FaultPlan, GamePhase, unit_hash
 
-IMAGE = 16  # side of the picture in pixels
+IMAGE = 16  # side of the image in pixels
 MAPS = 16
 COLOURS: dict[str, tuple[int, int, int]] = {
     "black": (0, 0, 0),
@@ -58,14 +59,14 @@ COLOURS: dict[str, tuple[int, int, int]] = {
 WALL, TARGET, AGENT = (160, 160, 160), (250, 220, 0), (255, 255, 255)
 STAY, NORTH, SOUTH, WEST, EAST = range(5)
 _MOVES = np.array([[0, 0], [0, -1], [0, 1], [-1, 0], [1, 0]])  # (x, y) by action
-_resets_anywhere = itertools.count()  # what instances share when ``leak_instances`` asks for it
+_resets_anywhere = itertools.count()  # shared by instances if ``leak_instances`` is set
 
 
 @dataclass(frozen=True)
 class FakeBridge:
     """A grid world in which an agent must reach a target cell.
 
-    Amounts of faults: 0 never, below 1 a probability per call, from 1 on the number of the call
+    Fault amounts: 0 is never; below 1, a probability per call; from 1 on, the number of the call
     (of that phase, in that instance) that fails.
     """
 
@@ -79,7 +80,7 @@ class FakeBridge:
         "in_process", "How the host must run it.", choices=("in_process", "subprocess")
     )
     children: int = option(0, "Processes that each instance starts.", unit="processes")
-    # How long things take.
+    # Durations.
     start_s: float = option(0.0, "Time to come up.", unit="s")
     reset_s: float = option(0.0, "Time of a reset.", unit="s")
     step_s: float = option(0.0, "Time of a step.", unit="s")
@@ -103,17 +104,17 @@ class FakeBridge:
     )
     once_times: int = option(1, "How many faults the marker file allows.")
     hang_s: float = option(3600.0, "How long a hang lasts.", unit="s")
-    # Faults against the contract, for the conformance suite to find.
+    # Contract violations, for the conformance suite to find.
     unseeded: bool = option(False, "Breaks reproducibility.")
     leak_slots: bool = option(False, "Lets slots of an instance disturb one another.")
     leak_instances: bool = option(False, "Lets instances disturb one another.")
     leak_history: bool = option(False, "Lets earlier episodes of a slot change later ones.")
-    moves_when_over: bool = option(False, "Goes on moving slots that are over.")
+    moves_when_over: bool = option(False, "Keeps moving slots that are over.")
     leave_children: bool = option(False, "Leaves its child processes behind when closed.")
 
     @cached_property
     def spec(self) -> BridgeSpec:
-        """What is known before anything is launched."""
+        """The spec; available before anything is launched."""
         cells = range(self.side**2)
         return BridgeSpec(
             name="fake",
@@ -154,14 +155,14 @@ class FakeBridge:
     def launch(
         self, workdir: Path, ports: Sequence[int], *, width: int, timeout_s: float
     ) -> FakeInstance:
-        """Starts one grid world; see ``rollout.api.Bridge``."""
+        """Launches a grid world; see ``rollout.api.Bridge``."""
         if not 1 <= width <= self.max_width:
             raise GameStartError(f"expected a width of 1 to {self.max_width}, got {width}")
         instance = FakeSavingInstance if self.offer_snapshots else FakeInstance
         return instance(self, Path(workdir), width, timeout_s)
 
     def faults(self, name: str) -> FaultPlan:
-        """Returns the plan of faults of the instance of that name."""
+        """Returns the fault plan of the instance with that name."""
         return FaultPlan(
             {
                 ("fail", "start"): self.fail_on_start,
@@ -182,7 +183,7 @@ class FakeBridge:
 
 
 class FakeInstance:
-    """One running grid world. Its frames are its own buffers, as the contract allows."""
+    """A running grid world. Its frames are its own buffers, which the contract allows."""
 
     def __init__(self, bridge: FakeBridge, workdir: Path, width: int, timeout_s: float) -> None:
         self.bridge, self.workdir, self.width = bridge, workdir, width
@@ -214,12 +215,10 @@ class FakeInstance:
         """Begins an episode in some slots; see ``rollout.api.Instance``."""
         deadline = time.monotonic() + timeout_s
         self._require_open()
-        if len(slots) != len(starts):
-            raise OutOfTurnError(f"expected one start per slot, got {len(slots)}, {len(starts)}")
+        rows = np.array(check_slots("fake", self.width, slots, len(starts)), np.int64)
         digits = [self._digits(start) for start in starts]
         self._faults.strike("reset")
         self._wait(self.bridge.reset_s, deadline - time.monotonic(), "reset")
-        rows = np.asarray(slots, np.int64)
         maps, colours, begins, targets = np.array(digits, np.int64).reshape(-1, 4).T
         self._map[rows] = maps
         self._floor[rows] = np.array(list(COLOURS.values()), np.uint8)[colours]
@@ -241,7 +240,7 @@ class FakeInstance:
         return [f.digit(values[f.name]) for f in self.bridge.spec.state_space]
 
     def _misbehave(self, rows: Array) -> None:
-        """Salts the slips with what must not matter, if the options ask for it."""
+        """Makes slips depend on what must not matter, if the options request it."""
         if self.bridge.unseeded:
             self._salt[rows] = np.frombuffer(os.urandom(8), np.uint64)[0]
         if self.bridge.leak_history:
@@ -295,7 +294,7 @@ class FakeInstance:
     def _paint_cells(self, rows: Array, xy: Array, colour: Array) -> None:
         side = self.bridge.side
         cells = self._image.reshape(self.width, side, IMAGE // side, side, IMAGE // side, 3)
-        if colour.ndim == 2:  # floor uncovered by a step: a wall or the start may have been there
+        if colour.ndim == 2:  # uncovered floor may have been a wall or the start
             wall = self._walls[self._map[rows], xy[:, 1], xy[:, 0]][:, None]
             colour = np.where(wall, np.array(WALL, np.uint8), colour)
             at_target = (xy == self._target[rows]).all(1)[:, None]
@@ -331,7 +330,7 @@ class FakeInstance:
         self._closed = True
         for child in self._children:
             if self.bridge.leave_children:
-                child.returncode = 0  # tells Popen that nobody waits for it
+                child.returncode = 0  # so that Popen does not expect a wait
             else:
                 child.kill()
                 child.wait()
@@ -358,12 +357,12 @@ class FakeSavingInstance(FakeInstance):
     )
 
     def snapshot(self, slot: int) -> bytes:
-        """Returns everything that decides the slot's future, as JSON."""
+        """Returns the complete state of a slot as JSON."""
         self._require_open()
         return json.dumps({k: getattr(self, k)[slot].tolist() for k in self._SAVED}).encode()
 
     def restore(self, slot: int, snapshot: bytes) -> Frame:
-        """Puts the slot back and returns its frame, one row."""
+        """Restores the slot and returns its frame, one row."""
         self._require_open()
         for name, value in json.loads(snapshot).items():
             getattr(self, name)[slot] = np.asarray(value, getattr(self, name).dtype)
@@ -373,7 +372,7 @@ class FakeSavingInstance(FakeInstance):
 
 
 def walls(side: int) -> NDArray[np.bool_]:
-    """Returns where walls stand, ``(maps, y, x)``: pillars apart, so every cell can be reached."""
+    """Returns the positions of walls, ``(maps, y, x)``: pillars, so all cells are reachable."""
     rng = np.random.default_rng(side)
     grid = np.zeros((MAPS, side, side), bool)
     grid[:, 1::2, 1::2] = rng.random((MAPS, side // 2, side // 2)) < 0.5

@@ -1,4 +1,4 @@
-"""Faults that a fake game commits on request, so that hosts can be tested against each of them."""
+"""Faults that a fake game commits on request, for tests of hosts."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from rollout.errors import GameCrashed, GameStartError
 Kind = Literal["fail", "crash", "hang", "exit"]
 GamePhase = Literal["start", "reset", "step", "close"]
 
-EXIT_STATUS = 3  # of a fake that ends its own process
+EXIT_STATUS = 3  # of a fake that exits on purpose
 LAST_WORDS = "the fake game ends its process on request"
 
 
 @dataclass
 class FaultPlan:
-    """Decides, call by call, whether a fake fails, and how.
+    """Decides for each call whether a fake fails, and how.
 
     Attributes:
-        when: amount by ``(kind, phase)``: 0 never, below 1 a probability per call, from 1 on the
-            number of the one call that fails.
-        seed: chooses the calls that fail when the amount is a probability.
-        name: of the instance, so that instances with one seed fail at different calls.
+        when: amount by ``(kind, phase)``: 0 is never; below 1, a probability per call; from 1 on,
+            the number of the one call that fails.
+        seed: selects the calls that fail if the amount is a probability.
+        name: name of the instance, so that instances with the same seed fail at different calls.
         once_file: marker; see ``FakeBridge.once_file``. Empty for no limit.
-        times: how many faults the marker allows, over all processes.
-        hang_s: seconds that "for ever" lasts.
+        times: number of faults that the marker allows, over all processes.
+        hang_s: duration in seconds of an endless hang.
     """
 
     when: dict[tuple[Kind, GamePhase], float]
@@ -43,7 +43,7 @@ class FaultPlan:
     calls: Counter[str] = field(default_factory=Counter)
 
     def strike(self, phase: GamePhase) -> None:
-        """Commits the faults that are due in this call of the phase.
+        """Commits the faults that are due in this call.
 
         Raises:
             GameStartError: a failing start is due.
@@ -61,7 +61,7 @@ class FaultPlan:
         return unit_hash(self.seed, self.name, kind, phase, call) < amount
 
     def _allowed(self) -> bool:
-        """Whether the marker leaves room; creating a file exclusively is atomic everywhere."""
+        """Whether the marker allows another fault; exclusive file creation is always atomic."""
         if not self.once_file:
             return True
         for number in range(self.times):
@@ -88,6 +88,6 @@ class FaultPlan:
 
 
 def unit_hash(*parts: object) -> float:
-    """Returns a number in [0, 1) that depends on nothing but ``parts``."""
+    """Returns a number in [0, 1) that depends only on ``parts``."""
     data = "\x1f".join(map(str, parts)).encode()
     return int.from_bytes(hashlib.blake2b(data, digest_size=7).digest(), "little") / 2**56

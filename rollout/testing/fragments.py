@@ -1,4 +1,4 @@
-"""Fragments of a real (fake) game, made without a host: for tests of whatever takes fragments."""
+"""Fragments of a fake game, made without a host, for tests of code that takes fragments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from rollout.testing.compare import copy_frame
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
-_EPOCH_S, _STEP_S = 1_700_000_000.0, 0.05  # wall time is made up, so that equal calls give equal
+_EPOCH_S, _STEP_S = 1_700_000_000.0, 0.05  # constant, so that equal calls give equal fragments
 _REASON = "made up"
 
 
@@ -57,15 +57,15 @@ def make_fragments(
 
     Args:
         count: number of fragments.
-        length: steps T of each.
-        width: slots B.
-        seed: of starts and policy.
-        instance: number that the fragments carry.
-        episodes: episodes after which slots fall idle; None for no end.
-        lost_after: fragments at whose end the instance is lost with all its episodes.
+        length: number of steps T of each.
+        width: number of slots B.
+        seed: seed of starts and policy.
+        instance: number of the instance in the fragments.
+        episodes: number of episodes after which slots become idle; None for no end.
+        lost_after: fragments after which the instance is lost with all its episodes.
         bridge: the game; by default a ``FakeBridge`` with short episodes.
-        policy: who plays; ``FakePolicy`` by default.
-        evaluator: who judges; ``FakeEvaluator`` by default.
+        policy: the policy; ``FakePolicy`` by default.
+        evaluator: the evaluator; ``FakeEvaluator`` by default.
     """
     bridge = bridge or FakeBridge(side=4, max_steps=20)
     spec = bridge.spec
@@ -102,7 +102,7 @@ class _Starts:
 
 @dataclass
 class _Episode:
-    """What a slot is playing."""
+    """The episode of a slot."""
 
     start: Start
     step: int = 0
@@ -111,7 +111,7 @@ class _Episode:
 
 @dataclass
 class _Tape:
-    """One fragment in the making: a list per column, an entry per step."""
+    """A fragment under construction: a list per column, an entry per step."""
 
     starts: list[Start] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -147,14 +147,14 @@ class _Play:
         self.details: list[Details | None] = [None] * width
 
     def begin(self, slots: Sequence[int], again: Sequence[Start | None] = ()) -> None:
-        """Starts an episode in each slot, one that was lost before a new one, while there are."""
+        """Starts an episode in each slot while there are any; lost ones before new ones."""
         for number, slot in enumerate(slots):
             start = (again[number] if again else None) or self.starts.next()
             fresh = not self.memory
             if start is None and not fresh:
                 self.playing[slot] = None
                 continue
-            # Reset even a slot that never plays: its rows must hold something, and this is it.
+            # Even a slot that never plays is reset: its rows need valid contents.
             at = start or Start(self.starts.bridge.spec.state_space.state(0), 0)
             if fresh:
                 self._fill(at)
@@ -237,7 +237,7 @@ class _Play:
     def _end(
         self, tape: _Tape, t: int, slot: int, row: dict[str, Any], frame: Frame
     ) -> Start | None:
-        """Notes the end of an episode; returns the start of the next attempt of a lost one."""
+        """Records the end of an episode; returns the start of the next attempt if it was lost."""
         episode = self.playing[slot]
         if episode is None:
             raise AssertionError(f"slot {slot} ended without playing")

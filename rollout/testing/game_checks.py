@@ -1,4 +1,4 @@
-"""Checks of one running game: its frames, its actions, its manners at start and end."""
+"""Checks of a running game: its frames, actions, start and end."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rollout.testing.report import Skipped, require
 from rollout.testing.trial import Trial, alive, children, corner_actions, open_files, refuses_width
 
 _IDLE_STEPS = 10
-_TRIES = 5  # trajectories played in the hope that an episode ends
+_TRIES = 5  # trajectories to play until an episode ends
 
 
 def launches(trial: Trial) -> str:
-    """The game comes up, with what an instance needs."""
+    """The game launches, and the instance has all required members."""
     instance = trial.shared
     missing = [m for m in ("reset", "step", "close") if not callable(getattr(instance, m, None))]
     require(not missing, f"{type(instance).__name__} has no {missing}")
@@ -25,15 +25,15 @@ def launches(trial: Trial) -> str:
 
 
 def refuses_widths(trial: Trial) -> str:
-    """An instance of no slots, or of more than the spec allows, is refused."""
-    most = trial.spec.max_width
-    for width in (0, most + 1):
+    """No slots, more slots than the spec allows, and an incomplete world are refused."""
+    widths = sorted({0, trial.spec.width_step - 1, trial.spec.max_width + 1})
+    for width in widths:
         refuses_width(trial, width)
-    return f"widths 0 and {most + 1} refused"
+    return f"widths {', '.join(map(str, widths))} refused"
 
 
 def step_before_reset(trial: Trial) -> str:
-    """An instance that was never reset cannot be stepped, and the refusal breaks nothing."""
+    """An instance that was never reset refuses to step, and still works afterwards."""
     with trial.fresh() as instance:
         actions = trial.actions(1, steps=1)[0]
         try:
@@ -46,12 +46,10 @@ def step_before_reset(trial: Trial) -> str:
 
 
 def never_reset(trial: Trial) -> str:
-    """Slots that were never reset show zeros and stay out of the way of the one that plays."""
-    if trial.width < 2:
-        raise Skipped("one slot is either reset or not; give a width of 2 or more")
-    idle, playing = np.arange(1, trial.width), np.arange(1)
+    """Slots that were never reset show zeros and do not affect the slot that plays."""
+    idle, playing, starts = trial.others, trial.first, trial.starts(0)
     with trial.fresh() as instance:
-        frames = [copy_frame(trial.reset(instance, [0], trial.starts(0)[:1]))]
+        frames = [copy_frame(trial.reset(instance, playing, starts[: len(playing)]))]
         for actions in trial.actions(0)[:_IDLE_STEPS]:
             frame = trial.step(instance, actions)
             frames.append(copy_frame(frame, playing))
@@ -59,24 +57,26 @@ def never_reset(trial: Trial) -> str:
                 for key, column in getattr(frame, what).items():
                     require(
                         not column[idle].astype(bool).any(),
-                        f"slots 1 to {trial.width - 1} were never reset, yet {what}/{key} "
+                        f"slots {idle[0]} to {idle[-1]} were never reset, yet {what}/{key} "
                         f"holds something in their rows; expected zeros",
                     )
-        check_frame(trial.spec, trial.reset(instance, [1], trial.starts(0)[:1]), 1)
+        next_world = idle[: len(playing)]
+        frame = trial.reset(instance, next_world, [starts[slot] for slot in next_world])
+        check_frame(trial.spec, frame, len(next_world))
     if trial.spec.reproducible:
         expected = [frame.take(playing) for frame in trial.reference[: len(frames)]]
-        check_same(expected, frames, "slot 0 beside slots that were never reset")
+        check_same(expected, frames, f"slots {playing} beside slots that were never reset")
     return f"{len(idle)} slots stayed empty for {len(frames) - 1} steps"
 
 
 def reset_frame(trial: Trial) -> str:
-    """A reset shows one row per slot asked for, in the order asked, all inside their spaces."""
+    """A reset returns one row per requested slot, in the given order, all inside their spaces."""
     width, starts = trial.width, trial.starts(2)
     frame = copy_frame(trial.reset(trial.shared, range(width), starts))
     check_frame(trial.spec, frame, width)
     over = frame.game_over | frame.game_truncated
     require(not over.any(), f"slots {np.flatnonzero(over).tolist()} are over on reset")
-    slots = [width - 1, 0] if width > 1 else [0]
+    slots = sorted({*trial.first, *range(width)[-len(trial.first) :]}, reverse=True)
     some = copy_frame(trial.reset(trial.shared, slots, [starts[s] for s in slots]))
     check_frame(trial.spec, some, len(slots))
     if trial.spec.reproducible:
@@ -86,7 +86,7 @@ def reset_frame(trial: Trial) -> str:
 
 
 def step_frame(trial: Trial) -> str:
-    """Frames of steps match the spec from the first to the last."""
+    """All frames of steps match the spec."""
     _, frames = trial.random_play(trial.shared, key=1000)
     for frame in frames:
         check_frame(trial.spec, frame, len(frame.game_over))
@@ -95,7 +95,7 @@ def step_frame(trial: Trial) -> str:
 
 
 def actions_untouched(trial: Trial) -> str:
-    """The instance does not write into the actions it is handed."""
+    """The instance does not modify the actions it receives."""
     trial.reset(trial.shared, range(trial.width), trial.starts(3))
     for actions in trial.actions(3, steps=min(5, trial.steps)):
         kept = {key: column.copy() for key, column in actions.items()}
@@ -107,7 +107,7 @@ def actions_untouched(trial: Trial) -> str:
 
 
 def every_action(trial: Trial) -> str:
-    """The ends of every action, and each value of the discrete ones, can be played."""
+    """The bounds of every action, and each value of the discrete ones, can be played."""
     corners = corner_actions(trial.spec.action_space, trial.width)
     over = np.ones(trial.width, bool)
     for number, actions in enumerate(corners):
@@ -121,7 +121,7 @@ def every_action(trial: Trial) -> str:
 
 
 def random_agent(trial: Trial) -> str:
-    """A random agent plays episode after episode and sees finite values."""
+    """A random agent plays several episodes and observes finite values."""
     events, frames = trial.random_play(trial.shared, key=3000)
     for frame in frames:
         check_finite(frame)
@@ -130,7 +130,7 @@ def random_agent(trial: Trial) -> str:
 
 
 def over_slots(trial: Trial) -> str:
-    """The row of a slot that is over repeats until it is reset, whatever is played."""
+    """The row of a slot that is over repeats until the reset, for any action."""
     for attempt in range(_TRIES):
         key = 4000 + attempt
         trial.reset(trial.shared, range(trial.width), trial.starts(key))
@@ -146,12 +146,12 @@ def _stays(trial: Trial, expected: Frame, over: Array) -> str:
     for actions in trial.actions(4999, steps=8):
         now = trial.step(trial.shared, actions).take(over)
         found = difference(expected, now)
-        require(not found, f"slots {over.tolist()} were over and went on: {found}")
+        require(not found, f"slots {over.tolist()} were over and still changed: {found}")
     return f"slots {over.tolist()} stayed as they were for 8 steps"
 
 
 def close(trial: Trial) -> str:
-    """Closing in the middle of an episode works, and closing again does nothing."""
+    """Closing in mid-episode works, and closing again does nothing."""
     instance = trial.shared
     trial.reset(instance, range(trial.width), trial.starts(5))
     trial.step(instance, trial.actions(5, steps=1)[0])

@@ -1,4 +1,4 @@
-"""A recorder that keeps fragments in memory and checks them, and a clock that is wound by hand."""
+"""A recorder that keeps fragments in memory and checks them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ import numpy as np
 
 from rollout.api import EpisodeResult, Fragment, Loss
 from rollout.errors import ContractError, DatasetError, OutOfTurnError
+from rollout.testing.compare import same
 
 Columns = dict[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
 
 
 class MemoryRecorder:
-    """Keeps fragments; refuses those that break the layout or do not continue their instance.
+    """Keeps fragments; refuses those with a wrong layout or a gap to their predecessor.
 
     Attributes:
-        fragments: in the order they came.
+        fragments: in the order of arrival.
         flushes: number of calls of ``flush``.
         closed: whether ``close`` was called.
     """
@@ -33,8 +34,8 @@ class MemoryRecorder:
         """Keeps a fragment; see ``rollout.api.Recorder``.
 
         Raises:
-            ContractError: the fragment breaks the layout, or a slot does not go on where the
-                last fragment of the instance left it.
+            ContractError: the layout is wrong, or a slot does not continue where the instance's
+                last fragment ended.
         """
         if self.closed:
             raise OutOfTurnError("the recorder was closed; open another one")
@@ -54,7 +55,7 @@ class MemoryRecorder:
         self.fragments.append(fragment)
 
     def _beginnings(self, fragment: Fragment) -> set[tuple[int, int, int]]:
-        """Instance, episode and attempt of whatever begins in a fragment; nothing begins twice."""
+        """Instance, episode and attempt of everything that begins here; nothing begins twice."""
         starts = [fragment.starts[i] for i in fragment.start_index[fragment.first]]
         begun = {(fragment.instance, start.episode, start.attempt) for start in starts}
         twice = sorted(begun & self._begun)
@@ -75,7 +76,7 @@ class MemoryRecorder:
 
     @property
     def results(self) -> list[EpisodeResult]:
-        """Every episode that ended, in the order they were reported."""
+        """Every episode that ended, in the order of the reports."""
         return list(itertools.chain.from_iterable(f.results for f in self.fragments))
 
     @property
@@ -85,7 +86,7 @@ class MemoryRecorder:
 
     @property
     def env_steps(self) -> int:
-        """Number of steps kept."""
+        """Number of recorded steps."""
         return sum(f.env_steps for f in self.fragments)
 
 
@@ -101,7 +102,7 @@ def check_continues(before: Fragment, after: Fragment) -> None:
     """Checks that ``after`` is the next fragment of the instance that played ``before``.
 
     Raises:
-        ContractError: names the slot that jumps, and how.
+        ContractError: the message names the slot and the discontinuity.
     """
     name = f"instance {after.instance}"
     if after.incarnation < before.incarnation:
@@ -134,30 +135,8 @@ def _check_slot(before: Fragment, after: Fragment, slot: int, name: str, *, goes
             f"got step {step} of episode {new.episode}"
         )
     for key, promised in before.next_observations.items():
-        if not _same(promised[slot], after.observations[key][0, slot]):
+        if not same(promised[slot], after.observations[key][0, slot]):
             raise ContractError(
                 f"{name}: the observation {key!r} is not the one the last fragment promised in "
                 f"next_observations; copy what an instance returns, its arrays are buffers"
             )
-
-
-def _same(a: object, b: object) -> bool:
-    left, right = np.asarray(a), np.asarray(b)
-    return np.array_equal(left, right, equal_nan=np.issubdtype(left.dtype, np.inexact))
-
-
-class FakeClock:
-    """Monotonic time that moves only when told to. Call it to read it, as ``time.monotonic``."""
-
-    def __init__(self, now_s: float = 0.0) -> None:
-        self._now_s = now_s
-
-    def __call__(self) -> float:
-        """Returns the time in seconds."""
-        return self._now_s
-
-    def advance(self, seconds: float) -> None:
-        """Lets time pass."""
-        if seconds < 0:
-            raise ValueError(f"time does not run backwards: expected seconds >= 0, got {seconds}")
-        self._now_s += seconds

@@ -1,4 +1,4 @@
-"""A deterministic policy and evaluator, for tests of whatever sits between them."""
+"""A deterministic policy and evaluator, for tests of the code between them."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _Words = NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class FakePolicy:
-    """Actions that are a hash of the observation, the memory and the seed: repeatable, arbitrary.
+    """Chooses actions by a hash of observation, memory and seed: deterministic and arbitrary.
 
-    Plays in any spaces of fixed shape. Its memory counts the steps of the episode, so whoever
-    loses or mixes up memory gets other actions.
+    Works in any spaces of fixed shape. Its memory counts the steps of the episode, so a host that
+    loses or mixes up memory gets different actions.
     """
 
     version: int = option(0, "Number of the weights it starts with.")
@@ -51,14 +51,14 @@ class FakePolicy:
 
 
 class FakePlayer:
-    """What ``FakePolicy`` builds."""
+    """The policy of ``FakePolicy``."""
 
     def __init__(self, action_space: spaces.Dict, seed: int, version: int) -> None:
         self._space, self._seed, self._version = action_space, seed, version
 
     @property
     def version(self) -> int:
-        """Number of the weights that act now."""
+        """Version of the current weights."""
         return self._version
 
     @property
@@ -70,7 +70,7 @@ class FakePlayer:
         }
 
     def load(self, weights: Mapping[str, object], version: int) -> None:
-        """Takes over the number of the weights; other weights give other actions."""
+        """Stores the version of the weights; another version gives other actions."""
         self._version = version
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
@@ -86,7 +86,7 @@ class FakePlayer:
         details: Sequence[Details] | None,
         explore: bool,
     ) -> Decision:
-        """Chooses an action for every row; exploring looks at the seed of the episode too."""
+        """Chooses an action for every row; with ``explore`` also by the episode's seed."""
         key = mix(memory["count"].astype(np.uint64))
         for name, column in observations.items():
             key = mix(key ^ _row_hash(name, column))
@@ -101,7 +101,9 @@ class FakePlayer:
 
 
 def _row_hash(name: str, column: Array) -> _Words:
-    """One word per row: a sum of its bytes weighted by odd numbers that only the name decides."""
+    """One word per row: a sum of its bytes, weighted by odd numbers that depend on the name."""
+    if column.dtype == object:
+        column = column.astype(str)
     rows = np.ascontiguousarray(column).reshape(len(column), -1).view(np.uint8)
     weights = mix(np.arange(rows.shape[1], dtype=np.uint64) + np.uint64(zlib.crc32(name.encode())))
     words: _Words = rows.astype(np.uint64) @ (weights | np.uint64(1))
@@ -109,7 +111,7 @@ def _row_hash(name: str, column: Array) -> _Words:
 
 
 def _uniform(key: _Words, n: int) -> NDArray[np.float64]:
-    """``(B, n)`` numbers in [0, 1), a function of the key alone."""
+    """``(B, n)`` numbers in [0, 1), a function of the key only."""
     words = mix(key[:, None] + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x632BE59BD9B4E019))
     return (words >> np.uint64(11)).astype(np.float64) / 2**53
 
@@ -155,12 +157,12 @@ class FakeEvaluator:
         return frozenset((self.reward, self.success, self.distance))
 
     def build(self, width: int) -> FakeJudge:
-        """Returns an evaluator for that many slots."""
+        """Returns an evaluator for ``width`` slots."""
         return FakeJudge(self, width)
 
 
 class FakeJudge:
-    """What ``FakeEvaluator`` builds."""
+    """The evaluator of ``FakeEvaluator``."""
 
     def __init__(self, recipe: FakeEvaluator, width: int) -> None:
         self._recipe = recipe
@@ -170,13 +172,13 @@ class FakeJudge:
         self._over = np.zeros(width, bool)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Forgets the past of some slots; remembers how far their targets are."""
+        """Resets some slots and stores the distances of their targets."""
         rows = np.asarray(slots, np.int64)
         self._from[rows] = np.maximum(frame.signals[self._recipe.distance], 1)
         self._progress[rows], self._outcome[rows], self._over[rows] = 0, Outcome.RUNNING, False
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
-        """Judges a step; slots that were over before it keep their verdict, with reward 0."""
+        """Judges a step; a slot that was over before it keeps its verdict, with reward 0."""
         live, signals = ~self._over, frame.signals
         reward = np.where(live, signals[self._recipe.reward], 0).astype(np.float32)
         share = np.clip(1 - signals[self._recipe.distance] / self._from, 0, 1)

@@ -34,7 +34,7 @@ _STEPS = 5
 
 @dataclass
 class _Case:
-    """One recipe under check, and made-up observations for it."""
+    """A recipe under test, with generated observations."""
 
     recipe: PolicyRecipe
     spec: BridgeSpec
@@ -62,7 +62,7 @@ class _Case:
         return sample(self.spec.observation_space, batch, rng)
 
     def play(self, policy: Policy, batch: int, *, explore: bool) -> list[Decision]:
-        """A few steps with the memory handed back, as a host does it."""
+        """Plays a few steps and passes the memory on, as a host does."""
         memory = policy.initial_memory(self.starts(batch))
         decisions = []
         for step in range(_STEPS):
@@ -76,14 +76,14 @@ class _Case:
 def check_policy(
     recipe: PolicyRecipe, spec: BridgeSpec, task: Task, *, seed: int = 0, timeout_s: float = 60.0
 ) -> Report:
-    """Returns whether the policy keeps its contract in these spaces; no game is started.
+    """Returns whether the policy keeps its contract in these spaces; no game is launched.
 
     Args:
-        recipe: what is checked.
-        spec: of the game it plays; observations are drawn from its space.
-        task: what it is asked to do.
-        seed: of the policy and of the observations.
-        timeout_s: seconds a check may take.
+        recipe: the policy recipe.
+        spec: spec of the game; observations are drawn from its space.
+        task: the task.
+        seed: seed of the policy and of the observations.
+        timeout_s: timeout of each check, in seconds.
     """
     suite = Suite(f"policy {type(recipe).__name__}", timeout_s)
     case = _Case(recipe, spec, task, seed)
@@ -192,12 +192,12 @@ def _difference(left: Decision, right: Decision, *, exact: bool) -> str:
 def _equal(left: Array, right: Array, *, exact: bool) -> bool:
     if exact or not np.issubdtype(left.dtype, np.inexact):
         return same(left, right)
-    # Another batch size sums in another order; that is rounding, not dependence.
+    # Another batch size changes the order of summation: that is rounding, not dependence.
     return bool(np.allclose(left, right, rtol=1e-3, atol=1e-4, equal_nan=True))
 
 
 def _rows_independent(case: _Case) -> str:
-    """Rows answer the same in another order and in other company, when acting for the best."""
+    """Without exploration, rows give the same actions in any order and any batch."""
     batch, policy = BATCHES[-1], case.build()
     observations = case.observations(batch, 0)
     memory = policy.initial_memory(case.starts(batch))

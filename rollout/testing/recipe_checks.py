@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import pickle  # a bridge travels to its actor this way; nothing is stored
+import pickle  # a bridge is pickled when it is sent to its actor; nothing is stored
 
 import numpy as np
+from gymnasium import spaces
 
-from rollout.api import BridgeSpec, is_fixed, leaf_dtype
+from rollout.api import BridgeSpec, is_fixed
 from rollout.errors import ContractError, StateError
 from rollout.testing.report import require
 from rollout.testing.trial import Trial, children
 
 
 def spec_known(trial: Trial) -> str:
-    """The spec is complete, its spaces are flat, and asking for it starts nothing."""
+    """The spec is complete, its spaces are flat, and reading it launches nothing."""
     before = children()
     spec = trial.bridge.spec
     started = children() - before
@@ -29,7 +30,11 @@ def spec_known(trial: Trial) -> str:
             np.dtype(column.dtype)
         except TypeError as error:
             raise ContractError(f"signal {name!r}: {error}") from error
-    require(spec.max_width >= 1, f"max_width: expected at least 1, got {spec.max_width}")
+    require(spec.width_step >= 1, f"width_step: expected at least 1, got {spec.width_step}")
+    require(
+        spec.max_width >= spec.width_step and not spec.max_width % spec.width_step,
+        f"max_width: expected a multiple of {spec.width_step}, got {spec.max_width}",
+    )
     require(spec.ports >= 0, f"ports: expected 0 or more, got {spec.ports}")
     require(
         spec.process in ("in_process", "subprocess"),
@@ -47,25 +52,21 @@ def _check_flat(spec: BridgeSpec, role: str) -> None:
     require(leaves, f"{role}: expected at least one column, got {space}")
     for key, leaf in leaves.items():
         require(key, f"{role} has a column with an empty name")
-        # Only actions may hold text: observations of no fixed shape travel in details.
-        if role == "action_space":
-            leaf_dtype(leaf)
-        else:
-            require(
-                is_fixed(leaf),
-                f"{role}[{key!r}]: expected a leaf of fixed shape, got {leaf}; use "
-                f"rollout.api.flatten_space, and put the rest into details",
-            )
+        require(
+            is_fixed(leaf) or isinstance(leaf, spaces.Text),
+            f"{role}[{key!r}]: expected a leaf of fixed shape or text, got {leaf}; use "
+            f"rollout.api.flatten_space, and put the rest into details",
+        )
 
 
 def pickles(trial: Trial) -> str:
-    """The bridge is a frozen dataclass that arrives elsewhere as it left."""
+    """The bridge is a frozen dataclass that is equal after pickling."""
     bridge = trial.bridge
     require(dataclasses.is_dataclass(bridge), f"{type(bridge).__name__} is not a dataclass")
     frozen = type(bridge).__dataclass_params__.frozen  # type: ignore[attr-defined]
     require(frozen, f"{type(bridge).__name__} is not frozen: write @dataclass(frozen=True)")
     data = pickle.dumps(bridge)
-    again = pickle.loads(data)  # noqa: S301 - made one line above
+    again = pickle.loads(data)  # noqa: S301 - pickled above
     require(again == bridge, f"a pickled copy differs: {bridge} became {again}")
     before, after = trial.spec, again.spec
     for role in ("observation_space", "action_space"):
@@ -75,7 +76,7 @@ def pickles(trial: Trial) -> str:
 
 
 def deadlines(trial: Trial) -> str:
-    """Every deadline is a positive, finite number of seconds."""
+    """Every timeout is a positive, finite number of seconds."""
     limits = dataclasses.asdict(trial.spec.deadlines)
     for name, seconds in limits.items():
         require(0 < seconds < np.inf, f"deadlines.{name}: expected more than 0, got {seconds}")
@@ -83,7 +84,7 @@ def deadlines(trial: Trial) -> str:
 
 
 def refuses_states(trial: Trial) -> str:
-    """States that do not exist are refused by the state space, before they reach the game."""
+    """The state space refuses states that do not exist, before they reach the game."""
     space = trial.spec.state_space
     for index in (-1, space.size):
         try:

@@ -18,14 +18,14 @@ from rollout.testing.fragments import make_fragments
 from rollout.testing.report import Report, Suite, require
 
 MakeRecorder: TypeAlias = Callable[[], Recorder]
-"""Returns a recorder that begins a recording of its own at each call."""
+"""Returns a recorder that begins a new recording at each call."""
 
 ReadBack: TypeAlias = Callable[[Recorder], Mapping[str, Array]]
-"""Returns every row that can be read of what a recorder was given, as equally long columns.
+"""Returns every readable row of a recording, as columns of equal length.
 
-Columns that are looked at: ``episode``, ``attempt``, ``step``, ``reward``, ``first``,
-``terminated``, ``truncated`` and ``lost``. Episodes may come in any order; the rows of one must
-come in the order of their steps.
+Columns that are checked: ``episode``, ``attempt``, ``step``, ``reward``, ``first``,
+``terminated``, ``truncated`` and ``lost``. Episodes may come in any order; the rows of an episode
+must come in the order of its steps.
 """
 
 _COLUMNS = ("episode", "attempt", "step", "reward", "first", "terminated", "truncated", "lost")
@@ -35,14 +35,14 @@ _Episodes: TypeAlias = dict[tuple[int, int], list[tuple[float, ...]]]
 def check_recorder(
     make_recorder: MakeRecorder, read_back: ReadBack, *, timeout_s: float = 60.0
 ) -> Report:
-    """Returns whether a recorder keeps what it is given.
+    """Returns whether a recorder stores what it receives.
 
     The fragments are those of a ``FakeBridge``; see ``make_fragments``.
 
     Args:
-        make_recorder: makes a recorder, each time with a recording of its own.
-        read_back: reads a recording; called while the recorder is open, and after it was closed.
-        timeout_s: seconds a check may take.
+        make_recorder: makes a recorder, with a new recording each time.
+        read_back: reads a recording; called while the recorder is open and after it is closed.
+        timeout_s: timeout of each check, in seconds.
     """
     suite = Suite("recorder", timeout_s)
     for name, check in (
@@ -67,12 +67,12 @@ def _made(count: int, options: tuple[tuple[str, Any], ...]) -> list[Fragment]:
 
 
 def _fragments(count: int, **options: Any) -> list[Fragment]:
-    """As ``make_fragments``, which is played once only; every recorder gets its own copy."""
+    """As ``make_fragments``, whose result is cached; every recorder gets its own copy."""
     return copy.deepcopy(_made(count, tuple(options.items())))
 
 
 def rows_of(fragments: Sequence[Fragment]) -> dict[str, Array]:
-    """Returns the rows of fragments as flat columns, idle rows left out, slot after slot."""
+    """Returns the rows of fragments as flat columns, slot by slot, without idle rows."""
     columns: dict[str, list[Array]] = defaultdict(list)
     for fragment in fragments:
         for slot in range(fragment.width):
@@ -142,7 +142,7 @@ def _several(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
 
 
 def _shift(fragment: Fragment, by: int) -> Fragment:
-    """Other episode numbers, as those of another instance of the same run are."""
+    """Changes episode numbers, to those of another instance of the same run."""
 
     def other(start: Start) -> Start:
         return dataclasses.replace(start, episode=start.episode + by)
@@ -213,7 +213,7 @@ def _refuses(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
         try:
             recorder.append(dataclasses.replace(second, **cast(dict[str, Any], columns)))
         except DatasetError:
-            recorder.append(second)  # the refusal broke nothing
+            recorder.append(second)  # still works after the refusal
             recorder.close()
             _check_kept(fragments, read_back(recorder))
             continue

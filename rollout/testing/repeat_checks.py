@@ -1,4 +1,4 @@
-"""Checks that a trajectory depends on its start, its seed and its actions, and on nothing else."""
+"""Checks that a trajectory depends only on its start, seed and actions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SAVED_AT = 8  # early, so that the slot is still playing
 
 
 def reproduces(trial: Trial) -> str:
-    """Two new instances show the same frames for the same starts, seeds and actions."""
+    """Two new instances give the same frames for the same starts, seeds and actions."""
     trial.require_reproducible()
     with trial.fresh() as instance:
         again = roll(trial.spec, instance, trial.starts(0), trial.actions(0))
@@ -26,7 +26,7 @@ def reproduces(trial: Trial) -> str:
 
 
 def seed(trial: Trial) -> str:
-    """Another seed shows; or does not, if the spec says that seeds are not used."""
+    """Another seed changes the frames, unless the spec says that seeds are not used."""
     trial.require_reproducible()
     starts = [dataclasses.replace(s, seed=s.seed ^ 0x5EED) for s in trial.starts(0)]
     frames = roll(trial.spec, trial.shared, starts, trial.actions(0))
@@ -44,7 +44,7 @@ def seed(trial: Trial) -> str:
 
 
 def history(trial: Trial) -> str:
-    """What was played in a slot before a reset does not change what comes after it."""
+    """What was played in a slot before a reset does not affect what follows it."""
     trial.require_reproducible()
     trial.random_play(trial.shared, key=5000)
     again = roll(trial.spec, trial.shared, trial.starts(0), trial.actions(0))
@@ -53,7 +53,7 @@ def history(trial: Trial) -> str:
 
 
 def replay(trial: Trial) -> str:
-    """A scripted agent that repeats the calls of a random one, resets included, sees the same."""
+    """Repeating the calls of a random agent, including resets, gives the same frames."""
     trial.require_reproducible()
     events, frames = trial.random_play(trial.shared, key=6000)
     check_same(frames, trial.replay(trial.shared, events), "replay of a random agent")
@@ -62,28 +62,26 @@ def replay(trial: Trial) -> str:
 
 
 def reset_alone(trial: Trial) -> str:
-    """Resetting one slot in the middle leaves the trajectories of the others as they were."""
+    """Resetting one slot in mid-episode does not change the trajectories of others."""
     trial.require_reproducible()
-    if trial.width < 2:
-        raise Skipped("one slot has no others; give a width of 2 or more")
-    middle, others = trial.steps // 2, np.arange(1, trial.width)
+    middle, first, others = trial.steps // 2, trial.first, trial.others
     frames = [copy_frame(trial.reset(trial.shared, range(trial.width), trial.starts(0)), others)]
     for number, actions in enumerate(trial.actions(0)):
         if number == middle:
-            trial.reset(trial.shared, [0], trial.starts(7)[:1])
+            trial.reset(trial.shared, first, trial.starts(7)[: len(first)])
         frames.append(copy_frame(trial.step(trial.shared, actions), others))
     expected = [frame.take(others) for frame in trial.reference]
-    check_same(expected, frames, f"slots 1 to {trial.width - 1} while slot 0 was reset")
-    return f"slot 0 reset at step {middle}, {len(others)} others as before"
+    check_same(expected, frames, f"slots {others} while slots {first} were reset")
+    return f"slots {first} reset at step {middle}, {len(others)} others as before"
 
 
 def width(trial: Trial) -> str:
-    """A slot shows the same in a narrow and in a wide instance."""
+    """A slot gives the same frames in a narrow and in a wide instance."""
     trial.require_reproducible()
-    most = trial.spec.max_width
-    widths = sorted({1, min(most, max(_WIDE, trial.width))} - {trial.width})
+    wide = trial.fitting(max(_WIDE, trial.width))
+    widths = sorted({trial.spec.width_step, wide} - {trial.width})
     if not widths:
-        raise Skipped("the game has one slot only")
+        raise Skipped(f"the game has no width but {trial.width}")
     for other in widths:
         common = np.arange(min(other, trial.width))
         with trial.fresh(other) as instance:
@@ -96,12 +94,12 @@ def width(trial: Trial) -> str:
 
 
 def _resize(actions: Sequence[Columns], to: int) -> list[Columns]:
-    """Repeats or drops rows, so that the first ones stay what they are."""
+    """Repeats or drops rows; the first ones stay unchanged."""
     return [{k: c[np.arange(to) % len(c)] for k, c in each.items()} for each in actions]
 
 
 def side_by_side(trial: Trial) -> str:
-    """Another instance that plays, and closes, in between changes nothing."""
+    """Another instance that plays and closes in between changes nothing."""
     trial.require_reproducible()
     everyone, closes = range(trial.width), trial.steps * 3 // 4
     with trial.fresh() as one, trial.fresh() as two:
@@ -119,7 +117,7 @@ def side_by_side(trial: Trial) -> str:
 
 
 def snapshots(trial: Trial) -> str:
-    """A slot that is restored shows what it showed, and goes on as it went on."""
+    """A restored slot has the same frame as before and continues in the same way."""
     instance = trial.shared
     if not isinstance(instance, Snapshots):
         raise Skipped(f"{type(instance).__name__} offers no snapshots")

@@ -1,4 +1,4 @@
-"""What a conformance suite found, and the runner that no hanging game can stall."""
+"""The report of a conformance suite, and a runner that a hanging game cannot block."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from rollout.errors import ContractError
 
 Result = Literal["passed", "failed", "skipped"]
 CheckFunction: TypeAlias = Callable[[], str]
-"""Runs one check and returns what it saw; raises ContractError, or ``Skipped``."""
+"""Runs one check and returns its observations; raises ContractError or ``Skipped``."""
 
 
 class Skipped(Exception):  # noqa: N818 - reads as what happened
-    """Raised within a check that cannot be made here; the message is the reason."""
+    """Raised in a check that is not applicable; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its name, how it went, and what was seen."""
+    """One check: its name, result and observations."""
 
     name: str
     result: Result
@@ -35,10 +35,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Report:
-    """Every check of a suite, in the order they were made.
+    """All checks of a suite, in the order they ran.
 
     Attributes:
-        subject: what was checked.
+        subject: the object that was checked.
         checks: the checks.
     """
 
@@ -57,14 +57,14 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """No check failed."""
+        """Whether no check failed."""
         return not self.names("failed")
 
     def raise_if_failed(self) -> None:
         """Raises unless every check passed or was skipped.
 
         Raises:
-            ContractError: lists every failed check with what was seen.
+            ContractError: the message lists every failed check with its observations.
         """
         failed = [c for c in self.checks if c.result == "failed"]
         if failed:
@@ -74,7 +74,7 @@ class Report:
             )
 
     def table(self) -> str:
-        """Returns the report as text: check, result, seen."""
+        """Returns the report as text: check, result, observations."""
         width = max([len("check"), *(len(check.name) for check in self.checks)])
         rows = [f"{'check':{width}}  {'result':7}  seen"]
         for check in self.checks:
@@ -97,14 +97,14 @@ class Report:
 
 
 class Hung(Exception):  # noqa: N818 - reads as what happened
-    """A call did not come back in time; the message says where it was."""
+    """A call did not return in time; the message says where it was."""
 
 
 class Worker:
-    """A thread that makes calls one after another, and is given up when one does not come back.
+    """A thread that makes calls one by one, and is abandoned when a call hangs.
 
-    One thread, not one per call, because some games may only be used from the thread that
-    started them.
+    It is one thread, not one per call, because some games may only be used from the thread that
+    launched them.
     """
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Worker:
         """Returns what the function returns, or raises what it raises.
 
         Raises:
-            Hung: it took longer than ``timeout_s``; it goes on in a thread nobody waits for.
+            Hung: it took longer than ``timeout_s``; the call continues in the abandoned thread.
         """
         thread = self._ready()
         answer: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
@@ -130,7 +130,7 @@ class Worker:
         try:
             result = answer.get(timeout=timeout_s)
         except queue.Empty:
-            self._calls.put(None)  # should it ever come back, the thread ends
+            self._calls.put(None)  # ends the thread if the call ever returns
             self._thread = None
             raise Hung(f"did not come back within {timeout_s:g} s; {_where(thread)}") from None
         if isinstance(result, BaseException):
@@ -138,7 +138,7 @@ class Worker:
         return result
 
     def stop(self) -> None:
-        """Lets the thread end once its calls are done."""
+        """Lets the thread end after its calls."""
         if self._thread is not None:
             self._calls.put(None)
             self._thread.join(1.0)
@@ -160,7 +160,7 @@ def _serve(calls: queue.SimpleQueue[Callable[[], None] | None]) -> None:
 
 
 def _where(thread: threading.Thread) -> str:
-    """Says which lines a thread is in: the last two that are not Python's own."""
+    """Returns the position of a thread: its last two lines outside Python's own code."""
     frame = sys._current_frames().get(thread.ident or 0)
     if frame is None:
         return "its thread is gone"
@@ -173,12 +173,12 @@ def _where(thread: threading.Thread) -> str:
 
 @dataclass
 class Suite:
-    """Collects checks.
+    """Runs and collects checks.
 
     Attributes:
-        subject: what is checked.
-        timeout_s: seconds a check may take.
-        most_hung: hung checks after which the others are not made; each costs ``timeout_s``.
+        subject: the object under test.
+        timeout_s: timeout of each check, in seconds.
+        most_hung: number of hung checks after which the rest is skipped; each costs ``timeout_s``.
     """
 
     subject: str
@@ -189,14 +189,14 @@ class Suite:
     _hung: int = 0
 
     def check(self, name: str, function: CheckFunction) -> Result:
-        """Makes one check and returns its result; whatever it raises is a failure."""
+        """Runs one check and returns its result; any exception is a failure."""
         began = time.monotonic()
         result, seen = self._make(function)
         self.checks.append(Check(name, result, seen, round(time.monotonic() - began, 3)))
         return result
 
     def skip(self, name: str, reason: str) -> None:
-        """Notes a check that is not made."""
+        """Records a check that is skipped."""
         self.checks.append(Check(name, "skipped", reason))
 
     def _make(self, function: CheckFunction) -> tuple[Result, str]:
@@ -211,12 +211,12 @@ class Suite:
             return "failed", str(error)
         except ContractError as error:
             return "failed", str(error)
-        except Exception as error:  # noqa: BLE001 - a check of foreign code reports all it raises
+        except Exception as error:  # noqa: BLE001 - reports everything that foreign code raises
             at = traceback.extract_tb(error.__traceback__)[-1]
             return "failed", f"{type(error).__name__}: {error} ({at.filename}:{at.lineno})"
 
     def report(self) -> Report:
-        """Returns what was found."""
+        """Returns the report."""
         self.worker.stop()
         return Report(self.subject, tuple(self.checks))
 
@@ -225,7 +225,7 @@ def require(condition: object, message: str) -> None:
     """Fails the check unless the condition holds.
 
     Raises:
-        ContractError: it does not.
+        ContractError: it does not hold.
     """
     if not condition:
         raise ContractError(message)

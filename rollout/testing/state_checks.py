@@ -1,4 +1,4 @@
-"""The conformance suites of state spaces and of their divisions into sets."""
+"""The conformance suites of state spaces and of their splits into parts."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SAMPLES = 200
 
 
 def check_state_space(space: StateSpace, *, seed: int = 0, timeout_s: float = 60.0) -> Report:
-    """Returns whether indices and states of the space stand for one another exactly.
+    """Returns whether indices and states of the space correspond one to one.
 
     Args:
-        space: what is checked.
-        seed: chooses the states that are looked at when there are many.
-        timeout_s: seconds a check may take.
+        space: the state space.
+        seed: seed of the sample of states, if there are many.
+        timeout_s: timeout of each check, in seconds.
     """
     suite = Suite(f"state space {space.digest} of {space.size} states", timeout_s)
     for name, check in (
@@ -41,12 +41,12 @@ def check_state_space(space: StateSpace, *, seed: int = 0, timeout_s: float = 60
 
 
 def check_splits(splits: Splits, *, seed: int = 0, timeout_s: float = 60.0) -> Report:
-    """Returns whether the parts do not overlap, nest, and answer for themselves.
+    """Returns whether parts do not overlap, sets nest, and ``part_of`` is consistent.
 
     Args:
-        splits: what is checked.
-        seed: chooses the states that are looked at when there are many.
-        timeout_s: seconds a check may take.
+        splits: the splits.
+        seed: seed of the sample of states, if there are many.
+        timeout_s: timeout of each check, in seconds.
     """
     suite = Suite(f"splits of {splits.space.size} states", timeout_s)
     for name, check in (
@@ -62,7 +62,7 @@ def check_splits(splits: Splits, *, seed: int = 0, timeout_s: float = 60.0) -> R
 
 
 def _some(size: int, seed: int, most: int = _SAMPLES) -> Iterator[int]:
-    """Numbers below ``size``: all of them if it is small, else the ends and some between."""
+    """Numbers below ``size``: all if it is small, otherwise the ends and a sample between."""
     if size <= SMALL:
         yield from range(size)
         return
@@ -127,12 +127,12 @@ def _describes(space: StateSpace) -> str:
 
 
 def _parts(splits: Splits) -> list[str]:
-    """The parts that must not overlap."""
+    """The parts, which must not overlap."""
     return [part for part in splits.names if part != ALL and splits.part_size(part)]
 
 
 def _owner(splits: Splits, part: str, index: int) -> bool:
-    """Whether ``part_of`` agrees; one held-out factor alone makes its part the whole."""
+    """Whether ``part_of`` is consistent; with one held-out factor its part is the whole."""
     named = splits.part_of(index)
     return named == part or (len(splits.hold_out) == 1 and {named, part} <= set(_held(splits)))
 
@@ -158,11 +158,11 @@ def _partition(splits: Splits, *, seed: int) -> str:
 
 
 def _enumerate(splits: Splits) -> None:
-    """On a small space: every state of a part once, and none in two parts."""
+    """On a small space: each part has every state once, and no state is in two parts."""
     of: dict[int, str] = {}
     for part in _parts(splits):
         if part == EXTRAPOLATION and len(splits.hold_out) == 1:
-            continue  # the same states as the part of its only factor
+            continue  # has the same states as the part of its only factor
         indices = [state.index for state in splits.take(part)]
         require(len(set(indices)) == len(indices), f"the {part} part holds a state twice")
         for index in indices:

@@ -1,4 +1,4 @@
-"""What the checks of one bridge share: instances, starts, actions, and the processes they leave."""
+"""Shared by the checks of a bridge: instances, starts, actions and remaining processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rollout.testing.report import Skipped
 
 
 class Event(NamedTuple):
-    """One call of an instance: a reset if there are slots, else a step."""
+    """One call of an instance: a reset if it has slots, otherwise a step."""
 
     slots: Sequence[int]
     starts: Sequence[Start]
@@ -32,7 +32,7 @@ class Event(NamedTuple):
 
 
 class Copy(NamedTuple):
-    """One running instance, its folder and the processes that came with it."""
+    """A running instance, its folder and its processes."""
 
     instance: Instance
     workdir: Path
@@ -40,7 +40,7 @@ class Copy(NamedTuple):
 
 
 def children() -> set[psutil.Process]:
-    """Returns every descendant of this process, and every game that it has under a guard."""
+    """Returns all descendants of this process, including games under a guard."""
     found = set(psutil.Process().children(recursive=True))
     mark = owner_mark()
     for each in marked_processes():
@@ -51,20 +51,20 @@ def children() -> set[psutil.Process]:
 
 
 def alive(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
-    """Returns the processes that still exist; a zombie nobody waited for exists."""
+    """Returns the processes that still exist, including zombies."""
     return [process for process in processes if process.is_running()]
 
 
 @dataclass
 class Trial:
-    """One bridge under check.
+    """One bridge under test.
 
     Attributes:
-        bridge: what is checked.
+        bridge: the bridge.
         steps: length of the trajectories.
         width: slots of an instance.
-        seed: of the starts and the actions.
-        root: folder that holds every workdir.
+        seed: seed of the starts and the actions.
+        root: folder of all workdirs.
     """
 
     bridge: Bridge
@@ -78,11 +78,33 @@ class Trial:
 
     @cached_property
     def spec(self) -> BridgeSpec:
-        """The bridge's spec."""
+        """The spec of the bridge."""
         return self.bridge.spec
 
+    @property
+    def first(self) -> list[int]:
+        """The slots of the first world, which are launched together; one in most games."""
+        return list(range(self.spec.width_step))
+
+    def fitting(self, width: int) -> int:
+        """Returns the nearest width that the spec allows; two worlds if possible."""
+        step, most = self.spec.width_step, self.spec.max_width
+        return max(step, min(max(width, 2 * step), most) // step * step)
+
+    @property
+    def others(self) -> list[int]:
+        """The slots of all other worlds.
+
+        Raises:
+            Skipped: there are none.
+        """
+        together = self.spec.width_step
+        if self.width == together:
+            raise Skipped(f"slots 0 to {together - 1} have no others; give a larger width")
+        return list(range(together, self.width))
+
     def rng(self, *key: int) -> np.random.Generator:
-        """Returns a generator that depends on the seed and the key only."""
+        """Returns a generator that depends only on the seed and the key."""
         return np.random.default_rng([self.seed, *key])
 
     def starts(self, key: int, width: int | None = None) -> list[Start]:
@@ -103,10 +125,10 @@ class Trial:
         return [sample(self.spec.action_space, self.width, rng) for _ in range(count)]
 
     def launch(self, width: int | None = None) -> Copy:
-        """Starts an instance of the width of the trial, or of another.
+        """Launches an instance with the width of the trial, or another.
 
         Raises:
-            ContractError: it failed with anything but GameStartError or an InputError.
+            ContractError: it failed with an error other than GameStartError or InputError.
         """
         self._launched += 1
         workdir = self.root / f"instance-{self._launched}"
@@ -132,7 +154,7 @@ class Trial:
 
     @contextmanager
     def fresh(self, width: int | None = None) -> Iterator[Instance]:
-        """A new instance for the length of a ``with`` block."""
+        """A new instance for the duration of a ``with`` block."""
         copy = self.launch(width)
         try:
             yield copy.instance
@@ -141,13 +163,13 @@ class Trial:
 
     @property
     def shared(self) -> Instance:
-        """The instance that checks share; it has a past by the time most of them see it."""
+        """The instance that checks share; most checks see it after earlier episodes."""
         if self._shared is None:
             self._shared = self.launch()
         return self._shared.instance
 
     def drop_shared(self) -> str:
-        """Closes the shared instance, if there is one; the next use starts another."""
+        """Closes the shared instance, if there is one; the next use launches another."""
         shared, self._shared = self._shared, None
         if shared is None:
             return "there was none"
@@ -155,25 +177,25 @@ class Trial:
         return "closed"
 
     def forget_shared(self) -> None:
-        """Leaves a shared instance that hangs to the end of the suite, which ends its processes."""
+        """Drops a shared instance that hangs; its processes are ended at the end of the suite."""
         self._shared = None
 
     def reset(self, instance: Instance, slots: Sequence[int], starts: Sequence[Start]) -> Frame:
-        """Resets slots within the deadline of the spec."""
+        """Resets slots within the timeout of the spec."""
         return instance.reset(slots, starts, timeout_s=self.spec.deadlines.reset_s)
 
     def step(self, instance: Instance, actions: Columns) -> Frame:
-        """Plays a step within the deadline of the spec."""
+        """Plays a step within the timeout of the spec."""
         return instance.step(actions, timeout_s=self.spec.deadlines.step_s)
 
     @cached_property
     def reference(self) -> list[Frame]:
-        """The trajectory of start 0 and actions 0 on an instance that knows nothing else."""
+        """The trajectory of start 0 and actions 0 on a new instance."""
         with self.fresh() as instance:
             return roll(self.spec, instance, self.starts(0), self.actions(0))
 
     def random_play(self, instance: Instance, key: int) -> tuple[list[Event], list[Frame]]:
-        """Plays random actions, resetting slots as they end; returns calls and copied frames."""
+        """Plays random actions and resets slots as they end; returns calls and copied frames."""
         everyone = list(range(self.width))
         events = [Event(everyone, self.starts(key), None)]
         frames = [copy_frame(self.reset(instance, everyone, events[0].starts))]
@@ -189,7 +211,7 @@ class Trial:
         return events, frames
 
     def replay(self, instance: Instance, events: Sequence[Event]) -> list[Frame]:
-        """Makes the same calls again; returns copied frames."""
+        """Repeats the calls; returns copied frames."""
         return [
             copy_frame(
                 self.reset(instance, event.slots, event.starts)
@@ -200,33 +222,33 @@ class Trial:
         ]
 
     def require_reproducible(self) -> None:
-        """Skips the check for a game that says it does not reproduce."""
+        """Skips the check for a game that is not reproducible by its spec."""
         if not self.spec.reproducible:
             raise Skipped("the spec says reproducible=False")
 
     def watch(self, processes: Sequence[psutil.Process]) -> None:
-        """Remembers processes that must not outlive the suite."""
+        """Records processes that must not outlive the suite."""
         self._processes += processes
 
     def end(self) -> None:
-        """Ends every process that is left and removes every folder."""
+        """Ends every remaining process and removes every folder."""
         for process in alive(self._processes):
             try:
                 process.kill()
                 process.wait(5)
             except psutil.Error:
-                continue  # ended by itself in between
+                continue  # it has ended meanwhile
         shutil.rmtree(self.root, ignore_errors=True)
 
 
 def open_files(folder: Path) -> list[str]:
-    """Returns the files below a folder that this process holds open."""
+    """Returns the files below a folder that this process has open."""
     paths = [file.path for file in psutil.Process().open_files()]
     return [path for path in paths if Path(path).is_relative_to(folder)]
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns that many network ports that were free a moment ago."""
+    """Returns ``count`` network ports that were free at the time of the call."""
     held = [socket.socket() for _ in range(count)]
     try:
         for each in held:
@@ -238,7 +260,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def corner_actions(space: spaces.Dict, width: int, *, most: int = 64) -> list[Columns]:
-    """Returns the ends of every action and each value of the discrete ones, ``(width, ...)``."""
+    """Returns the bounds of every action and each value of discrete ones, ``(width, ...)``."""
     rng = np.random.default_rng(0)
     out = []
     for key, leaf in space.spaces.items():
@@ -263,7 +285,7 @@ def _corners(leaf: spaces.Space[Any]) -> list[Any]:
 
 
 def refuses_width(trial: Trial, width: int) -> None:
-    """Fails unless launching with an impossible width is refused."""
+    """Fails unless launching with an invalid width is refused."""
     try:
         copy = trial.launch(width)
     except (GameStartError, InputError):

@@ -1,1 +1,1 @@
-"""Training: PPO on columns. The mathematics is plain torch; RLlib is named under ``rllib`` only."""
+"""Training on columns. Algorithms are plain torch; RLlib is named under ``rllib`` only."""

@@ -1,78 +1,141 @@
-"""Checkpoints: folders that say what is in them, and that open on any machine.
+"""Checkpoints: self-describing folders that can be opened on any machine.
 
 ::
 
-    checkpoint.json   policy, game, task, spaces, counters, schedules; names and digests the rest
-    weights.pt        the network's, a mapping of tensors
-    optimizer.pt      what resuming needs besides
+    checkpoint.json   policy, game, task, spaces, counters, schedules; digests of all three files
+        weights.pt        tensors of the network, by name
+        optimizer.pt      further state that resuming needs
 
-A checkpoint is written beside its place and renamed into it, so there is never half of one. Files
-of tensors are read without running any code they might hold.
+A checkpoint is written to a temporary folder and renamed, so an incomplete one never has its final
+name. All its files are checked when it is opened. Tensors are loaded without executing any code
+that a file may contain.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import logging
 import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Required
 
 from gymnasium import spaces
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import from_json
+from typing_extensions import TypedDict
 
 from rollout.api import BridgeSpec
+from rollout.configuration.problems import wrong_in
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import ConfigError, InputError
+from rollout.files import set_aside, write_atomically
 
 FORMAT = 1
 _ABOUT, _WEIGHTS, _OPTIMIZER = "checkpoint.json", "weights.pt", "optimizer.pt"
-_NEEDED = {"update", "env_steps", "policy", "observation_space", "action_space", "sha256"}
-_DIGITS = 8  # of the update in a folder's name, so that names sort
+_DIGITS = 8  # digits of the update in a folder's name, so that names sort
+
+_log = logging.getLogger(__name__)
+
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class Position(TypedDict):
+    """Position of a runner's schedule; see ``rollout.host.schedule.Schedule.state``."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+
+    state_set: str
+    seed: _Count
+    stride: _Count
+    offset: _Count
+    cursor: _Count
+    again: list[tuple[_Count, _Count]]
+    playing: list[tuple[_Count, _Count]]
+
+
+class VisitsState(TypedDict):
+    """Visits per state; see ``rollout.host.schedule.Visits.state``."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+
+    state_set: str
+    episodes: _Count
+    counts: str
+
+
+class PolicyAbout(TypedDict):
+    """Name and options of a policy."""
+
+    __pydantic_config__ = _STRICT  # type: ignore[misc]
+
+    name: str
+    options: dict[str, Any]
+
+
+class About(TypedDict, total=False):
+    """Contents of ``checkpoint.json``; other keys are for human readers."""
+
+    __pydantic_config__ = ConfigDict(**_STRICT, extra="allow")  # type: ignore[misc]
+
+    format: Required[int]
+    update: Required[_Count]
+    env_steps: Required[_Count]
+    policy: Required[PolicyAbout]
+    observation_space: Required[dict[str, dict[str, Any]]]
+    action_space: Required[dict[str, dict[str, Any]]]
+    sha256: Required[dict[str, str]]
+    episodes: _Count
+    seconds: Annotated[float, Field(ge=0)]
+    positions: dict[str, Position]
+    visits: VisitsState
+    lost: dict[str, _Count]
+    abandoned: list[_Count]
+    dropped_steps: _Count
+
+
+_SCHEMA: TypeAdapter[About] = TypeAdapter(About)
 
 
 class CheckpointError(InputError):
-    """There is no such checkpoint, it is damaged, or it is of something else."""
+    """The checkpoint does not exist, is damaged, or does not fit."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that was found; weights are read when they are asked for.
+    """A checkpoint that is complete; weights are read on request.
 
     Attributes:
         path: its folder.
-        about: what ``checkpoint.json`` says.
+        about: contents of ``checkpoint.json``.
+        observation_space: the observation columns that the network reads.
+        action_space: the action space of the policy.
     """
 
     path: Path
-    about: Mapping[str, Any]
+    about: About
+    observation_space: spaces.Dict
+    action_space: spaces.Dict
 
     @property
     def update(self) -> int:
-        """Number of updates that were made."""
-        return int(self.about["update"])
+        """Number of updates so far."""
+        return self.about["update"]
 
     @property
     def env_steps(self) -> int:
-        """Steps that were trained on."""
-        return int(self.about["env_steps"])
+        """Number of training steps so far."""
+        return self.about["env_steps"]
 
     @property
     def policy(self) -> tuple[str, dict[str, Any]]:
         """Name and options of the policy."""
-        return str(self.about["policy"]["name"]), dict(self.about["policy"]["options"])
-
-    @property
-    def observation_space(self) -> spaces.Dict:
-        """The observation columns that the network reads."""
-        return _spaces(self.about["observation_space"])
-
-    @property
-    def action_space(self) -> spaces.Dict:
-        """The actions it chooses."""
-        return _spaces(self.about["action_space"])
+        return self.about["policy"]["name"], dict(self.about["policy"]["options"])
 
     def weights(self) -> dict[str, Any]:
         """Returns the network's tensors by name.
@@ -93,31 +156,22 @@ class Checkpoint:
     def _tensors(self, name: str) -> dict[str, Any]:
         import torch  # noqa: PLC0415 - slow to import
 
-        file = self.path / name
+        data = _checked_bytes(self.path / name, self.about["sha256"].get(name))
         try:
-            digest = hashlib.sha256(file.read_bytes()).hexdigest()
-            if digest != self.about["sha256"][name]:
-                raise CheckpointError(
-                    f"{file} is damaged: its digest is {digest[:12]}, expected "
-                    f"{self.about['sha256'][name][:12]}; use another checkpoint"
-                )
-        except OSError as error:
-            raise CheckpointError(f"{file} cannot be read: {error.strerror or error}") from error
-        try:
-            return dict(torch.load(file, map_location="cpu", weights_only=True))
-        except Exception as error:  # whatever torch says of a file that it does not trust
+            return dict(torch.load(io.BytesIO(data), map_location="cpu", weights_only=True))
+        except Exception as error:  # torch raises many kinds of errors for a damaged file
             raise CheckpointError(
-                f"{file} is no file of tensors, or holds more than tensors, and was not opened; "
-                f"use another checkpoint"
+                f"{self.path / name} is no file of tensors, or holds more than tensors, and was "
+                f"not opened; use another checkpoint"
             ) from error
 
     def require_spaces(self, spec: BridgeSpec) -> None:
-        """Checks that the network fits a game: it reads what is there, and chooses what is asked.
+        """Checks that the network fits a game: its observations and actions are those of the spec.
 
-        Columns that the network does not read may be added to the game's observations.
+        The game may have further observations, which the network does not read.
 
         Raises:
-            ConfigError: it does not fit; both sides are named.
+            ConfigError: it does not fit; the message names both sides.
         """
         pairs = [("action", self.action_space, spec.action_space)]
         pairs += [("observation", self.observation_space, spec.observation_space)]
@@ -152,18 +206,18 @@ def write_checkpoint(
     spec: BridgeSpec,
     reads: tuple[str, ...],
 ) -> Path:
-    """Writes a checkpoint into ``folder`` and returns where it lies.
+    """Writes a checkpoint into ``folder`` and returns its path.
 
     Args:
-        folder: of all checkpoints of the run.
+        folder: folder of all checkpoints of the run.
         about: JSON-able; ``update`` names the checkpoint.
         weights: tensors of the network.
-        optimizer: its state.
-        spec: of the game.
+        optimizer: state of the optimizer.
+        spec: spec of the game.
         reads: the observation columns that the network reads.
 
     Raises:
-        OSError: the disk refuses; nothing of it stays.
+        OSError: writing failed; nothing of the checkpoint remains.
     """
     import torch  # noqa: PLC0415 - slow to import
 
@@ -180,19 +234,20 @@ def write_checkpoint(
                 os.fsync(file.fileno())
             digests[name] = hashlib.sha256((beside / name).read_bytes()).hexdigest()
         read = spaces.Dict({key: spec.observation_space[key] for key in reads})
-        whole = {
-            "format": FORMAT,
-            **about,
-            "observation_space": {k: space_to_json(s) for k, s in read.spaces.items()},
-            "action_space": {k: space_to_json(s) for k, s in spec.action_space.spaces.items()},
-            "sha256": digests,
-        }
-        with (beside / _ABOUT).open("w") as text:
-            text.write(json.dumps(whole, indent=1) + "\n")
-            text.flush()
-            os.fsync(text.fileno())
-        if place.exists():  # written by a session that was killed before it could say so
-            shutil.rmtree(place)
+        text = json.dumps(
+            {
+                "format": FORMAT,
+                **about,
+                "observation_space": {k: space_to_json(s) for k, s in read.spaces.items()},
+                "action_space": {k: space_to_json(s) for k, s in spec.action_space.spaces.items()},
+                "sha256": digests,
+            }
+        )
+        whole = from_json(text)  # parsed as readers do: the digest must not depend on the writer
+        whole["sha256"][_ABOUT] = _digest_of(whole)
+        write_atomically(beside / _ABOUT, json.dumps(whole, indent=1) + "\n")
+        if place.exists():
+            set_aside(place)
         beside.rename(place)
     except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
@@ -201,65 +256,137 @@ def write_checkpoint(
 
 
 def prune(folder: Path, keep: int) -> None:
-    """Removes all but the newest ``keep`` checkpoints, and what killed sessions left half of.
+    """Removes all but the newest ``keep`` checkpoints, and incomplete ones of killed sessions.
 
-    Only the one session that writes to the folder may call it.
+    Only the session that writes to the folder may call it.
     """
-    kept = _inside(folder)[-keep:]
-    rest = [p for p in folder.iterdir() if p.name.isdigit() and p not in kept]
-    for path in (*rest, *folder.glob(".*.tmp")):
+    for path in (*_places(folder)[:-keep], *folder.glob(".*.tmp")):
         shutil.rmtree(path, ignore_errors=True)
 
 
 def find_checkpoint(path: Path | str) -> Checkpoint:
-    """Returns a checkpoint: the folder itself, or the newest in a run or its checkpoints folder.
+    """Returns a checkpoint by its path, or the newest of a run or of a folder of checkpoints.
 
     Raises:
-        CheckpointError: there is none, or it cannot be read.
+        CheckpointError: there is none, or it is damaged; the message names older intact ones.
     """
     path = Path(path).expanduser()
+    if any((path / name).exists() for name in (_ABOUT, _WEIGHTS, _OPTIMIZER)):
+        return _open(path)
     for folder in (path, path / "checkpoints"):
-        if (folder / _ABOUT).exists():
-            return _read(folder)
-        found = _inside(folder)
-        if found:
-            return _read(found[-1])
+        found = newest_checkpoint(folder)
+        if found is not None:
+            return found
     raise CheckpointError(
         f"there is no checkpoint in {path}; expected a folder with {_ABOUT}, or a run directory "
         f"with one in checkpoints/"
     )
 
 
-def newest_checkpoint(folder: Path) -> Checkpoint | None:
-    """Returns the newest checkpoint in a folder of them, or None."""
-    found = _inside(folder)
-    return _read(found[-1]) if found else None
+def newest_checkpoint(folder: Path, *, fallback: bool = False) -> Checkpoint | None:
+    """Returns the newest checkpoint in a folder of checkpoints, or None.
+
+    Args:
+        folder: folder of all checkpoints of a run.
+        fallback: whether to return the newest intact checkpoint if newer ones are damaged. Damaged
+            ones are renamed and no longer considered. Only for the session that writes to the
+            folder.
+
+    Raises:
+        CheckpointError: the newest is damaged and ``fallback`` is false, or all are damaged.
+    """
+    places = _places(folder)
+    for place in reversed(places):
+        try:
+            found = _open(place)
+        except CheckpointError as error:
+            if _places(folder) != places:  # the writer has removed it meanwhile
+                return newest_checkpoint(folder, fallback=fallback)
+            if not fallback or place == places[0]:
+                raise CheckpointError(f"{error}. {_older(places, place)}") from error
+            _log.warning("%s: it is now %s", error, set_aside(place).name)
+        else:
+            return found
+    return None
 
 
-def _inside(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        return []
-    return sorted(p for p in folder.iterdir() if p.name.isdigit() and (p / _ABOUT).exists())
+def _older(places: list[Path], damaged: Path) -> str:
+    """Which other checkpoints can be opened, and how."""
+    whole = []
+    for place in reversed(places[: places.index(damaged)]):
+        try:
+            whole.append(_open(place).path)
+        except CheckpointError:
+            continue
+    if not whole:
+        return "No older checkpoint is intact: restore the file from a copy, or start again"
+    return (
+        f"Intact, older: {', '.join(p.name for p in whole)}. To continue from {whole[0].name}, add "
+        f"--set checkpoint.fallback=true to --resume (train.checkpoint.fallback=true in a sweep or "
+        f"search); to play it, name {whole[0]}"
+    )
 
 
-def _read(path: Path) -> Checkpoint:
-    file = path / _ABOUT
+def _places(folder: Path) -> list[Path]:
+    """Paths of the checkpoints, oldest first."""
     try:
-        about = json.loads(file.read_text())
-        known = about["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{file} is damaged ({error}); use another checkpoint") from error
-    if known != FORMAT:
+        found = [p for p in folder.iterdir() if p.name.isdecimal()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
         raise CheckpointError(
-            f"{file} has format {known}, and this version of gamut reads format {FORMAT}; open it "
-            f"with the version it names, {about.get('versions', {}).get('gamut')}"
-        )
-    missing = sorted(_NEEDED - about.keys())
-    if missing:
+            f"{folder}: expected a folder of checkpoints, got: {error.strerror}; restore it"
+        ) from error
+    return sorted(found, key=lambda p: int(p.name))
+
+
+def _open(path: Path) -> Checkpoint:
+    """Opens and checks a checkpoint."""
+    file = path / _ABOUT
+    data = _checked_bytes(file, None)
+    try:
+        known = from_json(data)
+        if known["format"] != FORMAT:
+            version = known.get("versions", {}).get("gamut")
+            raise CheckpointError(
+                f"{file} has format {known['format']}, and this version of gamut reads format "
+                f"{FORMAT}; open it with the version it names, {version}"
+            )
+        about = _SCHEMA.validate_json(data)
+        read, chosen = (_spaces(about[key]) for key in ("observation_space", "action_space"))
+    except ValidationError as error:
+        raise CheckpointError(f"{file} is damaged: {wrong_in(error)}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, CheckpointError):
+            raise
+        raise CheckpointError(f"{file} is damaged: {error!r}") from error
+    # Checkpoints of version 0.1 have no digest of the description itself.
+    if about["sha256"].get(_ABOUT, own := _digest_of(known)) != own:
+        raise CheckpointError(f"{file} is damaged: its text is not what was written")
+    for name in (_WEIGHTS, _OPTIMIZER):
+        _checked_bytes(path / name, about["sha256"].get(name, ""))
+    return Checkpoint(path, about, read, chosen)
+
+
+def _checked_bytes(file: Path, digest: str | None) -> bytes:
+    """Returns the contents of a file, and checks their digest if one is given."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{file} cannot be read: {error.strerror or error}") from error
+    own = hashlib.sha256(data).hexdigest()
+    if digest not in (None, own):
         raise CheckpointError(
-            f"{file} is damaged: it does not say {', '.join(missing)}; use another checkpoint"
+            f"{file} is damaged: its digest is {own[:12]}, expected {digest[:12] or 'one'}"
         )
-    return Checkpoint(path, about)
+    return data
+
+
+def _digest_of(about: Mapping[str, Any]) -> str:
+    """The digest of a description without its own digest."""
+    files = {name: digest for name, digest in about["sha256"].items() if name != _ABOUT}
+    text = json.dumps({**about, "sha256": files}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _spaces(data: Mapping[str, Any]) -> spaces.Dict:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -13,6 +14,7 @@ from rollout.config import (
     FragmentConfig,
     HostConfig,
     LogConfig,
+    PluginConfig,
     PolicyConfig,
     RayConfig,
     RunConfig,
@@ -21,74 +23,32 @@ from rollout.config import (
     WandbConfig,
     key,
 )
+from rollout.errors import InputError
+from rollout.registry import Group
 
 
-class ReferenceConfig(Section):
-    """A frozen policy that the trained one is kept near to."""
+class AlgorithmConfig(PluginConfig):
+    """The learning algorithm and its options."""
 
-    checkpoint: str | None = key(None, "Folder of its checkpoint; null for no reference.")
-    coef: float = key(0.3, "Weight of KL(policy || reference) in the first update.", ge=0)
-    decay: float = key(0.995, "Factor on that weight from one update to the next.", gt=0, le=1)
+    group: ClassVar[Group] = "algorithms"
 
-
-class PpoConfig(Section):
-    """How PPO learns. The loss is L_clip + value_coef * half the mean square error - entropy."""
-
-    batch: int = key(8192, "Steps that are played for each update.", unit="steps", gt=0)
-    minibatch: int = key(1024, "Steps of a minibatch.", unit="steps", gt=0)
-    epochs: int = key(4, "Passes over each batch.", unit="epochs", gt=0)
-    accumulate: int = key(1, "Minibatches whose gradients are added for one step.", gt=0)
-    lr: float = key(5e-4, "Learning rate at the start.", gt=0)
-    schedule: Literal["linear", "constant"] = key(
-        "linear", "The learning rate falls to 0 over the budget, or stays."
-    )
-    gamma: float = key(0.99, "Discount of a step.", ge=0, le=1)
-    gae_lambda: float = key(0.95, "Lambda of generalised advantage estimation.", ge=0, le=1)
-    clip: float = key(0.2, "Most that a probability ratio may gain, as a fraction.", gt=0)
-    value_coef: float = key(0.5, "Weight of the value loss.", ge=0)
-    value_clip: float | None = key(
-        None, "Most that a value may move in an update; null for any.", unit="reward", gt=0
-    )
-    entropy: float = key(0.01, "Weight of the entropy bonus at the start.", ge=0)
-    entropy_schedule: Literal["linear", "constant"] = key(
-        "constant", "That weight stays, or falls to 0 over the budget."
-    )
-    max_grad_norm: float | None = key(0.5, "Largest norm of a gradient; null for any.", gt=0)
-    normalize_advantages: bool = key(True, "Whether advantages of a batch get mean 0, std 1.")
-    adam_eps: float = key(1e-5, "Epsilon of Adam.", gt=0)
-    weight_decay: float = key(0.0, "Decoupled weight decay, as of AdamW.", ge=0)
-    log_ratio_cap: float = key(20.0, "Largest logarithm of a probability ratio.", unit="nats", gt=0)
-    logp_floor: float | None = key(
-        None, "Where an action was bad, its log-probability is not pushed below this.", unit="nats"
-    )
-    bptt: int = key(64, "Steps through which gradients of a memory flow.", unit="steps", gt=0)
-    precision: Literal["float32", "bfloat16"] = key(
-        "float32", "Of the network while it learns; bfloat16 pays for large pictures."
-    )
-    reward_scale: float = key(1.0, "Factor on rewards before they are learned from.", gt=0)
-    reward_clip: float | None = key(
-        None, "Largest size of a reward that is learned from; null for any.", gt=0
-    )
-    max_staleness: int = key(
-        1, "Updates that weights may be behind when what they played is learned from.", ge=0
-    )
-    reference: ReferenceConfig = key(ReferenceConfig, "A policy to stay near to.")
+    name: str = key("ppo", "Name of an installed plug-in.")
 
 
 class LearnersConfig(Section):
     """Where the network learns."""
 
-    count: int = key(0, "Processes that share each update; 0 learns in the trainer's own.", ge=0)
-    gpus: float = key(0.0, "GPUs of each; 0 learns on processors.", ge=0)
+    count: int = key(0, "Learner processes; 0 learns in the trainer's process.", ge=0)
+    gpus: float = key(0.0, "GPUs of each learner; 0 learns on the CPU.", ge=0)
     resources: dict[str, Annotated[float, Field(gt=0)]] = key(
         dict,
-        "What each process needs of its machine beside, by the names of Ray's resources: "
-        "{gamut_learner: 1} places it on a machine that was started with any.",
+        "Other resources of each learner, by the names of Ray's resources: "
+        "{gamut_learner: 1} places it on a machine that has this resource.",
     )
     threads: int = key(
         1,
-        "Threads of torch in each; 0 for all. More than one pays for convolutions on an otherwise "
-        "idle machine, and costs dearly elsewhere.",
+        "Torch threads of each learner; 0 for all. More than one helps for CNNs on an otherwise "
+        "idle machine, and is much slower otherwise.",
         ge=0,
     )
 
@@ -96,67 +56,79 @@ class LearnersConfig(Section):
     def _placed(self) -> LearnersConfig:
         if self.resources and not self.count:
             raise ValueError(
-                "resources: with count=0 the trainer's own process learns, wherever that is; set "
+                "resources: with count=0 the trainer's process learns, wherever it runs; set "
                 "count to 1 or more"
             )
         return self
 
     @property
     def needs(self) -> Resources:
-        """What each process needs that no other can share."""
+        """Resources of each learner that cannot be shared."""
         return Resources(cpus=0.0, memory_mb=0, gpus=self.gpus, custom=dict(self.resources))
 
 
 class CheckpointConfig(Section):
-    """When the state of the training is written down."""
+    """When checkpoints are written."""
 
-    every: int = key(100, "Updates between checkpoints; there is one at the end.", gt=0)
-    keep: int = key(2, "Newest checkpoints that are kept; the last one always is.", gt=0)
+    every: int = key(100, "Updates between checkpoints; one is always written at the end.", gt=0)
+    keep: int = key(2, "Number of newest checkpoints to keep; the last one always is.", gt=0)
+    fallback: bool = key(
+        False, "Whether --resume uses an older checkpoint if the newest are damaged."
+    )
 
 
 class EpisodesConfig(Section):
-    """What is written down of every episode that ended."""
+    """What is recorded for every episode that ended."""
 
-    write: bool = key(True, "Whether episodes.jsonl gets a line for each.")
+    write: bool = key(True, "Whether to write a line of episodes.jsonl for each.")
     signals: tuple[str, ...] = key(
         (),
-        "Signals whose last values stand in it: names, or patterns such as achievement/*.",
+        "Signals whose last values it contains: names, or patterns such as achievement/*.",
         strict=False,
     )
 
 
 class TrainConfig(RunConfig):
-    """Trains a policy by PPO."""
+    """Trains a policy."""
 
     may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "checkpoint", "episodes")
     may_grow: ClassVar[tuple[str, ...]] = ()
+    renamed: ClassVar[Mapping[str, str]] = {
+        "ppo": "algorithm, with the same keys but algorithm.reference, algorithm.reference_coef "
+        "and algorithm.reference_decay for ppo.reference.*"
+    }
 
     output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if that is set, else to where you are."
+        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
     )
     bridge: BridgeConfig = key(..., "The game.")
     policy: PolicyConfig = key(
-        lambda: PolicyConfig(name="actor_critic"), "What is trained; actor_critic and its options."
+        lambda: PolicyConfig(name="actor_critic"),
+        "The policy to train; actor_critic and its options.",
     )
-    task: str = key("", "Task of the bridge, or path of a .yaml; empty for the game's own reward.")
+    task: str = key(
+        "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."
+    )
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
-    seed: int = key(0, "Seed of everything random in the run.", ge=0)
+    seed: int = key(0, "Seed of all random numbers of the run.", ge=0)
     env_steps: int = key(..., "Steps to train for.", unit="steps of single slots", gt=0)
-    runners: int = key(0, "Processes that play; 0 plays in the trainer's own.", unit="actors", ge=0)
-    instances: int = key(1, "Running games in each runner.", unit="instances", gt=0)
-    width: int = key(1, "Slots in each game that step together.", unit="slots", gt=0)
-    fragment: FragmentConfig = key(FragmentConfig, "How long the pieces are that runners hand on.")
-    ppo: PpoConfig = key(PpoConfig, "How it learns.")
+    runners: int = key(
+        0, "Actors that play; 0 plays in the trainer's process.", unit="actors", ge=0
+    )
+    instances: int = key(1, "Instances in each runner.", unit="instances", gt=0)
+    width: int = key(1, "Slots of each instance, which step together.", unit="slots", gt=0)
+    fragment: FragmentConfig = key(FragmentConfig, "Length of the fragments that runners send.")
+    algorithm: AlgorithmConfig = key(lambda: AlgorithmConfig(name="ppo"), "How it learns.")
     learners: LearnersConfig = key(LearnersConfig, "Where it learns.")
     initialize_from: str | None = key(
-        None, "Checkpoint whose weights training begins with; null for new ones."
+        None, "Checkpoint with the initial weights; null for new ones."
     )
-    checkpoint: CheckpointConfig = key(CheckpointConfig, "When its state is written down.")
-    episodes: EpisodesConfig = key(EpisodesConfig, "What is written down of its episodes.")
-    host: HostConfig = key(HostConfig, "How games are kept alive.")
+    checkpoint: CheckpointConfig = key(CheckpointConfig, "When checkpoints are written.")
+    episodes: EpisodesConfig = key(EpisodesConfig, "What is recorded for every episode.")
+    host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
     ray: RayConfig = key(RayConfig, "Which cluster.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
-    log: LogConfig = key(LogConfig, "What is said meanwhile.")
+    log: LogConfig = key(LogConfig, "Log output.")
 
     @field_validator("state_set")
     @classmethod
@@ -164,61 +136,24 @@ class TrainConfig(RunConfig):
         if states.states is None and states.split != "train":
             raise ValueError(
                 f"split: expected train, got {states.split}; states of other parts are for "
-                f"evaluation and must not be trained on"
+                f"evaluation and must not be used for training"
             )
         return states
 
+    @field_validator("host")
+    @classmethod
+    def _one_fragment_at_a_time(cls, host: HostConfig) -> HostConfig:
+        if host.max_in_flight is not None:
+            raise ValueError(
+                "max_in_flight: runners are asked for one fragment at a time; leave it out, and "
+                "use algorithm.max_staleness to let them play during updates"
+            )
+        return host
+
     @model_validator(mode="after")
     def _fits(self) -> TrainConfig:
-        ppo, steps = self.ppo, self.fragment.steps
-        if ppo.minibatch > ppo.batch:
-            raise ValueError(
-                f"ppo.minibatch={ppo.minibatch} is larger than ppo.batch={ppo.batch}; make it at "
-                f"most as large"
-            )
-        taken = ppo.epochs * self.minibatches
-        if taken % ppo.accumulate:
-            raise ValueError(
-                f"ppo.accumulate={ppo.accumulate} does not divide the {taken} minibatches of an "
-                f"update ({self.minibatches} in each of {ppo.epochs} epochs); choose one that does"
-            )
-        if steps % min(ppo.bptt, steps):
-            raise ValueError(
-                f"fragment.steps={steps} is no multiple of ppo.bptt={ppo.bptt}; choose one that is"
-            )
+        try:
+            self.algorithm.build().check(self.fragment.steps)
+        except InputError as error:
+            raise ValueError(str(error)) from error
         return self
-
-    @property
-    def minibatches(self) -> int:
-        """Number of minibatches of an epoch."""
-        return max(1, round(self.ppo.batch / self.ppo.minibatch))
-
-
-def progress(config: TrainConfig, env_steps: int) -> float:
-    """Returns the share of the budget that is used up, 0 to 1."""
-    return min(1.0, env_steps / config.env_steps)
-
-
-def learning_rate(config: TrainConfig, env_steps: int) -> float:
-    """Returns the learning rate after so many steps."""
-    if config.ppo.schedule == "constant":
-        return config.ppo.lr
-    return config.ppo.lr * (1.0 - progress(config, env_steps))
-
-
-def entropy_coef(config: TrainConfig, env_steps: int) -> float:
-    """Returns the weight of the entropy bonus after so many steps."""
-    if config.ppo.entropy_schedule == "constant":
-        return config.ppo.entropy
-    return config.ppo.entropy * (1.0 - progress(config, env_steps))
-
-
-def reference_coef(config: TrainConfig, update: int) -> float:
-    """Returns the weight of the KL to the reference in update number ``update``."""
-    reference = config.ppo.reference
-    return reference.coef * reference.decay**update if reference.checkpoint else 0.0
-
-
-def plain(config: TrainConfig) -> dict[str, Any]:
-    """Returns the configuration as JSON-able data."""
-    return config.model_dump(mode="json")

@@ -1,25 +1,27 @@
-"""A line for every episode that was trained on: ``episodes.jsonl``."""
+"""The episodes of a training run, one line each: ``episodes.jsonl``."""
 
 from __future__ import annotations
 
 import fnmatch
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from rollout.api import EpisodeResult, Fragment
-from rollout.errors import UnknownNameError
+from rollout.errors import DatasetError, UnknownNameError
+from rollout.files import parse_json
 
 Signals = dict[str, float]
 
 
 def chosen_signals(patterns: Sequence[str], known: Collection[str]) -> tuple[str, ...]:
-    """Returns the names that one of the patterns matches, in the order in which they are known.
+    """Returns the names that match one of the patterns, in the order of ``known``.
 
     Raises:
-        UnknownNameError: a pattern matches nothing; names the nearest.
+        UnknownNameError: a pattern matches nothing; the message names the nearest.
     """
     chosen = set()
     for pattern in patterns:
@@ -33,12 +35,12 @@ def chosen_signals(patterns: Sequence[str], known: Collection[str]) -> tuple[str
 def last_signals(
     fragment: Fragment, results: Iterable[EpisodeResult], names: Sequence[str]
 ) -> list[Signals]:
-    """Returns what the signals said at the end of episodes that ended in a fragment.
+    """Returns the last signals of the episodes that ended in a fragment.
 
     Args:
-        fragment: what was played.
-        results: of it, without episodes that were lost.
-        names: of the signals.
+        fragment: the fragment.
+        results: its results, without lost episodes.
+        names: names of the signals.
     """
     if not names:
         return [{} for _ in results]
@@ -52,16 +54,17 @@ def last_signals(
 
 
 class EpisodeLog:
-    """Appends the episodes of a run, an update at a time.
+    """Appends the episodes of a run, one update at a time.
 
-    What came after the checkpoint that a run goes on from is played again, so opening forgets it:
-    no episode is written twice.
+    Everything after the checkpoint from which a run continues is played again. So opening the file
+    removes those lines, and no episode is written twice.
 
     Args:
-        path: the file; made if there is none.
-        update: number of the last update that counts; what is of a later one is cut off.
+        path: the file; created if missing.
+        update: number of the last update to keep; lines of later updates are removed.
 
     Raises:
+        DatasetError: a line is damaged.
         OSError: the file cannot be opened or written.
     """
 
@@ -76,13 +79,13 @@ class EpisodeLog:
         """Appends the episodes that ended in an update.
 
         Args:
-            update: its number, from 1.
-            env_steps: steps played when it was made, its own included.
+            update: number of the update, from 1.
+            env_steps: steps played so far, including this update.
             results: the episodes.
-            signals: last signals of each.
+            signals: last signals of each episode.
 
         Raises:
-            OSError: the disk refuses; whoever goes on opens the file anew.
+            OSError: writing failed; a resumed run repairs the file.
         """
         lines = [
             json.dumps(_line(update, env_steps, result, own), allow_nan=False)
@@ -128,17 +131,39 @@ def _number(value: float) -> float | None:
 
 
 def read_episodes(path: Path) -> list[dict[str, Any]]:
-    """Returns the lines of ``episodes.jsonl``; an unfinished last one is left out."""
+    """Returns the lines of ``episodes.jsonl``; an incomplete last line is left out.
+
+    Raises:
+        DatasetError: a line is damaged; the message gives its number.
+    """
+    return [line for _, line in _lines(path)]
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields every line with the file offset of its end."""
+    end = 0
     with path.open("rb") as file:
-        return [json.loads(line) for line in file if line.endswith(b"\n")]
+        for number, raw in enumerate(file, start=1):
+            if raw.startswith(b"{") and not raw.endswith(b"\n"):
+                return
+            end += len(raw)
+            try:
+                line = parse_json(raw)
+                if type(line["update"]) is not int:
+                    raise TypeError("update is no whole number")
+            except (ValueError, LookupError, TypeError) as error:
+                raise DatasetError(
+                    f"{path}:{number}: expected an episode that was trained on, got "
+                    f"{raw[:40]!r} ({error!r}); remove the line"
+                ) from error
+            yield end, line
 
 
 def _forget_after(path: Path, update: int) -> None:
-    """Cuts a file before the first line of a later update, or before one that was not finished."""
+    """Truncates a file before the first line of a later update, or before an incomplete line."""
     keep = 0
-    with path.open("r+b") as file:
-        for line in file:
-            if not line.endswith(b"\n") or json.loads(line)["update"] > update:
-                break
-            keep += len(line)
-        file.truncate(keep)
+    for end, line in _lines(path):
+        if line["update"] > update:
+            break
+        keep = end
+    os.truncate(path, keep)

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 
 RUNNING, TERMINATED, CUT = 0, 1, 2
-"""What follows a row: the next row, nothing, or something that is known by its value only.
+"""What follows a row: the next row, nothing, or an observation of which only the value is known.
 
-``CUT`` stands at time limits, at lost episodes and at the end of a fragment: what would have come
-is estimated by the value of the true next observation, so that a limit, a crash and a border of our
-making are never taken for an end of the game.
+``CUT`` marks time limits, lost episodes and the end of a fragment: the rest of the return is
+estimated by the value of the true next observation. So a limit, a crash or the border of a fragment
+is never treated as the end of the game.
 """
 
 
@@ -28,20 +28,20 @@ def advantages(
     """Returns advantages and value targets, ``(N, T)`` each.
 
     Args:
-        reward: after each step, ``(N, T)``.
-        value: of the observation before each step.
-        next_value: of the observation after it; read where ``end`` is ``CUT`` only.
+        reward: reward after each step, ``(N, T)``.
+        value: value of the observation before each step.
+        next_value: value of the observation after it; read only where ``end`` is ``CUT``.
         end: ``RUNNING``, ``TERMINATED`` or ``CUT``; the last row of a sequence is never
-            ``RUNNING``. Rows that hold no step are ``TERMINATED``, with zeros in all else.
-        gamma: discount.
-        lambda_: 0 trusts the values, 1 trusts the rewards.
+            ``RUNNING``. Rows without a step are ``TERMINATED``, with zeros in all other columns.
+        gamma: discount factor.
+        lambda_: trade-off between bias (0: one-step values) and variance (1: full returns).
     """
     following = np.zeros_like(value)
     following[:, :-1] = value[:, 1:]
     following = np.where(end == RUNNING, following, np.where(end == CUT, next_value, 0.0))
     delta = reward + np.float32(gamma) * following - value
     carry = np.where(end == RUNNING, np.float32(gamma * lambda_), np.float32(0.0))
-    # Time goes first here, so that each step of the scan reads memory in a row.
+    # Time comes first, so that each step of the scan reads contiguous memory.
     delta_t, carry_t = np.ascontiguousarray(delta.T), np.ascontiguousarray(carry.T)
     out = np.empty_like(delta_t)
     running = np.zeros_like(delta_t[0])

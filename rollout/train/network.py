@@ -1,6 +1,6 @@
-"""What PPO asks of a policy: a recipe that makes networks, and networks that can be trained.
+"""What algorithms require of a policy: a recipe that builds networks that can be trained.
 
-``policies.actor_critic`` is one; any policy plug-in that offers this can be trained.
+``policies.actor_critic`` is an example; any policy plug-in that implements this can be trained.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from gymnasium import spaces
-from torch import Tensor, nn
-
-from rollout.api import Columns, PolicyRecipe
+from torch import Tensor
 
 
 class Distribution(Protocol):
@@ -34,12 +32,12 @@ class Layout(Protocol):
     """How actions are encoded for a distribution."""
 
     def encode(self, actions: Mapping[str, Any]) -> Tensor:
-        """Returns action columns ``(..., *shape)`` encoded, ``(..., choices)``."""
+        """Returns the encoding ``(..., choices)`` of action columns ``(..., *shape)``."""
         ...
 
 
 class Network(Protocol):
-    """A torch module that gives logits and values; see ``policies.actor_critic``."""
+    """A torch module that returns logits and values; see ``policies.actor_critic``."""
 
     layout: Layout
     memory_keys: Sequence[str]
@@ -54,17 +52,21 @@ class Network(Protocol):
     def unroll(
         self, observations: Mapping[str, Tensor], memory: Mapping[str, Tensor], first: Tensor
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """Returns the same for ``T`` steps of ``N`` slots, blank where an episode begins."""
+        """Returns the same for ``T`` steps of ``N`` slots; memory is zero at each ``first``."""
         ...
 
     def distribution(self, logits: Tensor) -> Any:
-        """Returns the distribution over actions that logits stand for."""
+        """Returns the distribution over actions for some logits."""
         ...
 
 
 @runtime_checkable
 class TrainableRecipe(Protocol):
-    """Offered by the recipe of a policy that PPO can train."""
+    """Offered by the recipe of a policy that can be trained.
+
+    The policy that it builds acts with such a network, ``policy.network``, and takes new weights,
+    see ``rollout.api.Trainable``.
+    """
 
     def network(
         self, observation_space: spaces.Dict, action_space: spaces.Dict, *, seed: int
@@ -75,26 +77,3 @@ class TrainableRecipe(Protocol):
     def reads(self, observation_space: spaces.Dict) -> Sequence[str]:
         """Returns the observation columns that the network reads."""
         ...
-
-
-class NetworkPlayer(Protocol):
-    """The policy that such a recipe builds: it records ``logp`` and ``value``."""
-
-    network: Any
-    version: int
-
-    def load(self, weights: Mapping[str, object], version: int) -> None:
-        """Replaces the weights."""
-        ...
-
-
-__all__ = [
-    "Columns",
-    "Distribution",
-    "Layout",
-    "Network",
-    "NetworkPlayer",
-    "PolicyRecipe",
-    "TrainableRecipe",
-    "nn",
-]

@@ -1,41 +1,43 @@
-"""A training configuration, built and checked; what runners and learners are made from."""
+"""A training configuration, built and checked; runners and learners are built from it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from rollout.api import Bridge, PolicyRecipe, Resources, StateSet, Task
+from rollout.api import Algorithm, Bridge, PolicyRecipe, Resources, StateSet, Task
 from rollout.errors import ConfigError
 from rollout.host import PlayOptions
-from rollout.host.hosting import HostPlan, pool_options
+from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.tasks import bridge_and_task
+from rollout.train.checkpoint import find_checkpoint
 from rollout.train.config import TrainConfig
 from rollout.train.episodes import chosen_signals
 from rollout.train.network import TrainableRecipe
-from rollout.train.ppo import PpoSettings
 from rollout.train.sampler import Sampler
 
 
 @dataclass(frozen=True)
 class TrainPlan:
-    """Everything a run needs; travels to wherever its parts are built.
+    """Everything that a run needs; picklable, so that its parts can be built elsewhere.
 
     Attributes:
         config: the configuration.
         bridge: the game.
-        task: what is trained on.
-        states: the states that episodes start from.
-        recipe: of the policy; it offers ``TrainableRecipe`` too.
+        task: the task.
+        states: the states from which episodes start.
+        algorithm: the algorithm.
+        recipe: recipe of the policy, which is also a ``TrainableRecipe``.
         reads: the observation columns that its networks read.
-        signals: those whose last values are written down with each episode.
+        signals: the signals whose last values are recorded with each episode.
     """
 
     config: TrainConfig
     bridge: Bridge
     task: Task
     states: StateSet
+    algorithm: Algorithm
     recipe: Any
     reads: tuple[str, ...]
     signals: tuple[str, ...] = ()
@@ -45,7 +47,7 @@ class TrainPlan:
         """Returns the plan of a configuration; launches nothing.
 
         Raises:
-            InputError: something in it does not exist or does not fit.
+            InputError: something in the configuration does not exist or does not fit.
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         config = config.model_copy(update={"bridge": bridge_config})
@@ -59,35 +61,57 @@ class TrainPlan:
                 f"policy {config.policy.name} has no network that could be trained; use "
                 f"actor_critic, or a policy that offers network() and reads()"
             )
-        # Built once here, so that a network that does not fit is told before anything is launched.
-        recipe.network(spec.observation_space, spec.action_space, seed=config.seed)
+        # Built once here, so that a network that does not fit is refused before anything is
+        # launched.
+        policy = recipe.build(spec, task, seed=config.seed)
+        algorithm: Algorithm = config.algorithm.build()
+        missing = sorted(algorithm.extras - set(policy.extras))
+        if missing:
+            raise ConfigError(
+                f"algorithm {config.algorithm.name} learns from {', '.join(missing)}, and policy "
+                f"{config.policy.name} records {', '.join(policy.extras) or 'nothing'} beside its "
+                f"actions; use actor_critic, or a policy that records it"
+            )
         reads = tuple(recipe.reads(spec.observation_space))
         signals = chosen_signals(config.episodes.signals, list(spec.signals))
-        return cls(config, bridge, task, states, recipe, reads, signals)
+        return cls(config, bridge, task, states, algorithm, recipe, reads, signals)
 
     @property
     def needs(self) -> Resources:
-        """What one game needs of the machine it runs on."""
+        """Resources that one instance needs."""
         return self.config.host.needs(self.bridge.spec.resources)
 
     def network(self) -> Any:
-        """Returns the network as training begins with it, a ``torch.nn.Module``."""
+        """Returns a new network with its initial weights, a ``torch.nn.Module``."""
         spec = self.bridge.spec
         return self.recipe.network(spec.observation_space, spec.action_space, seed=self.config.seed)
 
-    def sampler(self, number: int, incarnation: int = 0) -> Sampler:
-        """Returns a player with its games, and its share of the episodes."""
+    def references(self, device: Any) -> dict[str, Any]:
+        """Returns the frozen networks that the algorithm needs, on a device, by option."""
+        networks = {}
+        for name, path in self.algorithm.references().items():
+            network = self.network()
+            network.load_state_dict(find_checkpoint(path).weights())
+            networks[name] = network.requires_grad_(False).eval().to(device)
+        return networks
+
+    def hosting(self) -> HostPlan:
+        """Returns how each runner plays episodes."""
         c = self.config
-        hosting = HostPlan(
+        return HostPlan(
             self.bridge,
             self.task,
             self.recipe,
             seed=c.seed,
             instances=c.instances,
             width=c.width,
-            pool=pool_options(c.host, self.bridge.spec),
+            host=c.host,
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, True, c.host.retries, False),
         )
+
+    def sampler(self, number: int) -> Sampler:
+        """Returns the sampler of a runner, which plays its share of the episodes."""
+        c = self.config
         schedule = Schedule(
             self.states,
             seed=c.seed,
@@ -96,40 +120,10 @@ class TrainPlan:
             offset=number,
         )
         return Sampler(
-            hosting,
+            self.hosting(),
             schedule,
+            self.algorithm,
             self.reads,
             number=number,
-            incarnation=incarnation,
-            reward_scale=c.ppo.reward_scale,
-            reward_clip=c.ppo.reward_clip,
             signals=self.signals,
         )
-
-    def settings(self) -> PpoSettings:
-        """Returns how an update is made."""
-        p = self.config.ppo
-        return PpoSettings(
-            minibatches=self.config.minibatches,
-            epochs=p.epochs,
-            gamma=p.gamma,
-            gae_lambda=p.gae_lambda,
-            clip=p.clip,
-            value_coef=p.value_coef,
-            value_clip=p.value_clip,
-            entropy=p.entropy,
-            max_grad_norm=p.max_grad_norm,
-            normalize_advantages=p.normalize_advantages,
-            accumulate=p.accumulate,
-            log_ratio_cap=p.log_ratio_cap,
-            logp_floor=p.logp_floor,
-            bptt=p.bptt,
-            bfloat16=p.precision == "bfloat16",
-        )
-
-    def stall_s(self) -> float:
-        """Returns how long a runner may take for a fragment before it counts as hung."""
-        c = self.config
-        d = c.host.deadlines(self.bridge.spec.deadlines)
-        steps = c.fragment.steps * d.step_s
-        return d.start_s + d.reset_s + min(steps, (c.fragment.seconds or steps) + d.step_s) + 60.0

@@ -1,4 +1,4 @@
-"""The policy plug-in ``checkpoint``: plays what was trained."""
+"""The policy plug-in ``checkpoint``: plays a trained policy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rollout.train.checkpoint import find_checkpoint
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
-    """Plays a checkpoint of ``scripts/train.py``, in any run: collecting, evaluating, playing."""
+    """Plays a checkpoint of ``scripts/train.py`` in any script that takes a policy."""
 
     path: str = option("", "folder of the checkpoint, or a run directory for its newest")
 
@@ -26,14 +26,14 @@ class CheckpointPolicy:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
 
         Raises:
-            CheckpointError: there is none, or it is damaged.
+            CheckpointError: there is no checkpoint, or it is damaged.
             ConfigError: it was trained for other spaces.
         """
         checkpoint = find_checkpoint(self.path)
         checkpoint.require_spaces(spec)
         name, options = checkpoint.policy
         recipe: PolicyRecipe = build_plugin("policies", name, options)
-        # Columns that were added to the game since, e.g. a picture to film, are not read.
+        # Observations that were added to the game since, e.g. an image for videos, are not read.
         seen = dataclasses.replace(spec, observation_space=checkpoint.observation_space)
         policy: Any = recipe.build(seen, task, seed=seed)
         policy.load(checkpoint.weights(), checkpoint.update)

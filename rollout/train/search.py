@@ -1,4 +1,4 @@
-"""A search over keys of a training run: trials of Ray Tune, each a run that goes on by itself."""
+"""A search over configuration keys of training: trials of Ray Tune, each with a run directory."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from rollout.cli import Session, Stop
+from rollout.cli import Session
 from rollout.cluster.resources import require_bundles
-from rollout.configuration.files import write_atomically
 from rollout.errors import RunDirectoryError, UnknownNameError
-from rollout.host.session import ray_session, require_session
-from rollout.observe.exporter import RayExporter
-from rollout.observe.logs import about, set_up_logging
+from rollout.files import write_atomically
+from rollout.job import Job, open_job
 from rollout.observe.metrics import Metrics, read_metrics
-from rollout.observe.progress import Progress, share, show_progress
+from rollout.observe.progress import Progress, share
 from rollout.observe.run_files import SUMMARY, read_about, read_json
-from rollout.run_directory import RunDirectory, versions
+from rollout.signals import Stop
 from rollout.train.plan import TrainPlan
 from rollout.train.search_config import SearchConfig, ends_of
 from rollout.train.train import train
@@ -30,55 +28,77 @@ log = logging.getLogger(__name__)
 SCORE, STEPS = "score", "env_steps"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.=,+-]+")
 _NAME_LENGTH = 80
-_LOCK_S = 60.0  # that a trial whose search was killed may take to notice and go
+_LOCK_S = 60.0  # time for a trial whose search was killed to notice it and exit
 
 
 def search(config: SearchConfig, session: Session) -> str | None:
-    """Trains what the configuration says, as often as it says.
+    """Runs the trials that the configuration describes.
 
-    A trial is a run directory under ``trials/`` which goes on from its own newest checkpoint. The
-    draws depend on the seed alone, so whoever resumes meets the same trials: those that are done
-    only tell again what they measured.
+    A trial is a run directory under ``trials/`` which continues from its own newest checkpoint. The
+    samples depend on the seed alone, so a resumed search has the same trials; finished trials only
+    report their results again.
 
     Args:
-        config: what to train, and what to vary.
+        config: what to train, and the keys to vary.
         session: how the script was called.
 
     Returns:
-        None when all trials ended; else a sentence that says what is missing.
+        None if all trials ended; otherwise a sentence that says what is missing.
 
     Raises:
-        InputError: the configuration is wrong; nothing was launched.
-        KeyboardInterrupt: it was told to stop; trials go on from their checkpoints.
+        InputError: the configuration is invalid; nothing was launched.
+        KeyboardInterrupt: it was told to stop; trials continue from their checkpoints on resume.
     """
     first = {name: ends_of(values)[0] for name, values in config.space.items()}
     plan = TrainPlan.make(config.trial(first, config.output))
-    require_session(config.ray.address)
-    with contextlib.ExitStack() as stack:
-        opened = RunDirectory.opened(config.output, config, resume=session.resume)
-        run = stack.enter_context(opened)
-        set_up_logging(config.log.level, run.log)
-        stack.enter_context(about(run=run.run_id))
-        metrics = stack.enter_context(
-            Metrics(run.metrics, constants={"resume_count": run.resume_count})
+    with open_job("search", config, session) as job:
+        job.report()
+        whole = _Search(config.model_copy(update={"output": job.run.path}), job)
+        with job.ray():
+            bundles = _bundles(plan)
+            require_bundles(bundles, what="trial, with its runners and learners,")
+            return job.finish(lambda: whole.play(bundles), whole.conclude)
+
+
+class _Search:
+    """One session of a search."""
+
+    def __init__(self, config: SearchConfig, job: Job) -> None:
+        self._config, self._job = config, job
+        self._trials: list[dict[str, Any]] = []
+
+    def play(self, bundles: list[dict[str, float]]) -> str | None:
+        """Runs all trials."""
+        self._trials = _fit(self._config, bundles, self._job.metrics, self._job.progress)
+        failed = [trial for trial in self._trials if trial["status"] == "failed"]
+        if not failed:
+            return None
+        return f"{len(failed)} of {len(self._trials)} trials failed: {failed[0]['error']}"
+
+    def conclude(self, status: str) -> str:
+        """Writes ``summary.json``; returns a sentence on the best trial."""
+        c, trials = self._config, self._trials
+        best = next((trial for trial in trials if trial[SCORE] is not None), None)
+        self._job.write_summary(
+            status,
+            protocol={
+                "metric": c.metric,
+                "mode": c.mode,
+                "space": c.space,
+                "samples": c.samples,
+                "asha": None if c.asha is None else c.asha.model_dump(),
+                "env_steps": c.train.env_steps,
+            },
+            results={"best": best, "trials": trials} if trials else {},
         )
-        progress = stack.enter_context(show_progress("search", every_s=config.log.every_s))
-        stack.enter_context(ray_session(config.ray.address))
-        bundles = _bundles(plan)
-        require_bundles(bundles, what="trial, with its runners and learners,")
-        metrics.listen(stack.enter_context(RayExporter(run.run_id, "search")))
-        session.stop.install()  # ray.init has put its own handler of SIGTERM in place
-        config_here = config.model_copy(update={"output": run.path})
-        try:
-            trials = _fit(config_here, bundles, metrics, progress)
-        except KeyboardInterrupt:
-            _write_summary(config, run, "interrupted", {})
-            raise
-    return _conclude(config, run, trials)
+        if best is None:
+            return f"{len(trials)} trials"
+        found = f"best: {_name(best['point'])} with {c.metric} {best[SCORE]:.4g}"
+        return f"{len(trials)} trials, {found},"
 
 
 def _bundles(plan: TrainPlan) -> list[dict[str, float]]:
-    """Returns what a trial asks for: for itself, for each of its runners, for each learner."""
+    """Returns the resources of a trial: of itself, each of its runners and each learner."""
     c, needs = plan.config, plan.needs
     games = {name: amount * c.instances for name, amount in needs.custom.items()}
     runner = {"CPU": 1.0, "GPU": needs.gpus * c.instances, **games}
@@ -93,14 +113,14 @@ def _fit(
     metrics: Metrics,
     progress: Progress,
 ) -> list[dict[str, Any]]:
-    """Runs all trials; returns what became of each, the best first."""
-    # Tune's own files, tables and boards would say again what run directories say.
+    """Runs all trials; returns their results, the best first."""
+    # Tune's own files, tables and boards would duplicate what run directories contain.
     os.environ.setdefault("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS", "1")
-    # A trial that fails before its first score is that trial's failure, not the search's.
+    # A trial that fails before its first score must not fail the whole search.
     os.environ.setdefault("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1")
-    # Tune's own handler swallows Ctrl-C, and a search that was broken off would count as done.
+    # Tune's own handler swallows Ctrl-C, and an interrupted search would count as done.
     os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")
-    from ray import tune  # noqa: PLC0415 - takes a second, and only a search needs it
+    from ray import tune  # noqa: PLC0415 - slow to import, and only a search needs it
     from ray.tune.schedulers import ASHAScheduler  # noqa: PLC0415
     from ray.tune.search.basic_variant import BasicVariantGenerator  # noqa: PLC0415
 
@@ -110,7 +130,7 @@ def _fit(
             time_attr=STEPS,
             metric=SCORE,
             mode=config.mode,
-            # Beyond the budget: a trial that reaches it ends by itself, with its summary.
+            # Above the budget: a trial that reaches its budget ends by itself, with its summary.
             max_t=10 * config.train.env_steps,
             grace_period=config.asha.grace_steps,
             reduction_factor=config.asha.reduction,
@@ -147,17 +167,17 @@ def _fit(
 
 
 def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report: Any) -> None:
-    """Trains one trial, or goes on with it.
+    """Trains one trial, or continues its training.
 
     Args:
-        config: of the search.
-        point: values of the keys that it varies.
-        name: of the trial's folder.
-        report: told ``{"score": ..., "env_steps": ...}`` of every update that has a score.
+        config: configuration of the search.
+        point: values of the keys that vary.
+        name: name of the trial's folder.
+        report: called with ``{"score": ..., "env_steps": ...}`` for every update with a score.
 
     Raises:
-        RuntimeError: it ended short; the next try goes on from its checkpoint.
-        UnknownNameError: it never measured the metric.
+        RuntimeError: it ended early; the next attempt continues from its checkpoint.
+        UnknownNameError: the metric was never measured.
     """
     folder = config.output / "trials" / name
     metric, told = config.metric, False
@@ -171,7 +191,7 @@ def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report:
             told = True
             report({SCORE: float(value), STEPS: env_steps})
 
-    # Whoever ends bad trials early judges the whole history, also that of earlier sessions.
+    # Early stopping considers the whole history, including earlier sessions.
     if (folder / "metrics.jsonl").exists():
         for line in read_metrics(folder / "metrics.jsonl"):
             tell(int(line[STEPS] or 0), line)
@@ -207,7 +227,7 @@ def _folder(trial_id: str, point: Mapping[str, Any]) -> str:
 
 
 def _row(config: SearchConfig, result: Any) -> dict[str, Any]:
-    """What became of a trial."""
+    """The summary of a trial."""
     said = result.metrics or {}
     steps = int(said.get(STEPS, 0))
     status = "done" if steps >= config.train.env_steps else "ended early"
@@ -222,7 +242,7 @@ def _row(config: SearchConfig, result: Any) -> dict[str, Any]:
 
 
 class _Watching:
-    """Tells what trials say, while they run; ``_fit`` makes a callback of Tune's of it."""
+    """Reports the progress of trials; ``_fit`` makes a Tune callback of it."""
 
     def __init__(self, config: SearchConfig, metrics: Metrics, progress: Progress) -> None:
         self._config, self._metrics, self._progress = config, metrics, progress
@@ -230,7 +250,7 @@ class _Watching:
         self._ended = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Nothing: Tune stores its callbacks, and this one has open files and no memory."""
+        """Returns nothing: Tune stores its callbacks, and this one has open files and no state."""
         return {}
 
     def on_trial_result(
@@ -241,7 +261,7 @@ class _Watching:
         self._show(trials)
 
     def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **_: Any) -> None:
-        """Writes a line for a trial that ended."""
+        """Writes a metrics line for a trial that ended."""
         self._ended += 1
         said = trial.last_result or {}
         values = {"search/trial": trial.trial_id, "search/score": said.get(SCORE)}
@@ -253,9 +273,9 @@ class _Watching:
         self._show(trials)
 
     def _tell_early(self, trial: Any) -> None:
-        """Writes the summary of a trial that was ended early, which it had no time to write."""
+        """Writes the summary of a trial that was stopped early and could not write it."""
         place = self._config.output / "trials" / _folder(trial.trial_id, trial.config)
-        with contextlib.suppress(RunDirectoryError):  # it was ended before it began
+        with contextlib.suppress(RunDirectoryError):  # it was stopped before it started
             session = len(read_about(place)["sessions"]) - 1
             if read_json(place / SUMMARY).get("resume_count") != session:
                 summary = {"status": "ended early", "resume_count": session}
@@ -270,38 +290,3 @@ class _Watching:
 
 def _scalar(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) else str(value)
-
-
-def _conclude(config: SearchConfig, run: RunDirectory, trials: list[dict[str, Any]]) -> str | None:
-    """Writes ``summary.json``; returns what is missing."""
-    failed = [trial for trial in trials if trial["status"] == "failed"]
-    best = next((trial for trial in trials if trial[SCORE] is not None), None)
-    status = "done" if not failed else "ended short"
-    _write_summary(config, run, status, {"best": best, "trials": trials})
-    if best is not None:
-        log.info("best: %s with %s %.4g", _name(best["point"]), config.metric, best[SCORE])
-    if failed:
-        return f"{len(failed)} of {len(trials)} trials failed: {failed[0]['error']}"
-    return None
-
-
-def _write_summary(
-    config: SearchConfig, run: RunDirectory, status: str, results: Mapping[str, Any]
-) -> None:
-    run.write_summary(
-        {
-            "status": status,
-            "run_id": run.run_id,
-            "resume_count": run.resume_count,
-            "protocol": {
-                "metric": config.metric,
-                "mode": config.mode,
-                "space": config.space,
-                "samples": config.samples,
-                "asha": None if config.asha is None else config.asha.model_dump(),
-                "env_steps": config.train.env_steps,
-            },
-            "results": dict(results),
-            "versions": versions(),
-        }
-    )

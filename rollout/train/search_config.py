@@ -26,17 +26,17 @@ from rollout.train.config import TrainConfig
 _OWN = ("output", "ray", "wandb", "log")
 
 RANGES = {
-    "grid": "every one of the values, in each sample",
+    "grid": "every value, in each sample",
     "choice": "one of the values",
     "uniform": "a number of [low, high)",
-    "loguniform": "a number of [low, high), by its logarithm",
+    "loguniform": "a number of [low, high), log-uniform",
     "randint": "an integer of [low, high)",
 }
-"""How values of a key are drawn, by name."""
+"""Distributions of values, by name."""
 
 
 class SearchedConfig(TrainConfig):
-    """What all trials of a search share."""
+    """The configuration shared by all trials of a search."""
 
     output: Directory = key(Directory, "Set by the search; leave it out.", exclude=True)
     ray: RayConfig = key(RayConfig, "That of the search; leave it out.", exclude=True)
@@ -48,51 +48,58 @@ class SearchedConfig(TrainConfig):
         given = [name for name in _OWN if name in self.model_fields_set]
         if given:
             raise ValueError(
-                f"{', '.join(given)}: set by the search for each trial; give it beside train"
+                f"{', '.join(given)}: set by the search for each trial; move it out of train"
             )
         return self
 
 
 class AshaConfig(Section):
-    """Asynchronous successive halving (Li et al., 2018): bad trials end early."""
+    """Asynchronous successive halving (Li et al., 2018): stops bad trials early."""
 
     grace_steps: int = key(
-        ..., "Steps that every trial may make before it is judged.", unit="steps", gt=0
+        ..., "Steps of every trial before it may be stopped.", unit="steps", gt=0
     )
-    reduction: float = key(3.0, "One in so many goes on at each rung.", gt=1)
+    reduction: float = key(
+        3.0, "Reduction factor: one trial in this many continues at each rung.", gt=1
+    )
 
 
 class SearchConfig(RunConfig):
-    """Trains with many settings and tells the best."""
+    """Trains with many settings and reports the best."""
 
-    may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "parallel", "retries")
+    may_change: ClassVar[tuple[str, ...]] = (
+        *RunConfig.may_change,
+        "parallel",
+        "retries",
+        "train.checkpoint",
+    )
     may_grow: ClassVar[tuple[str, ...]] = ("samples",)
 
     output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if that is set, else to where you are."
+        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
     )
-    train: SearchedConfig = key(..., "What is trained: keys of scripts/train.py.")
+    train: SearchedConfig = key(..., "The training: keys of scripts/train.py.")
     space: dict[str, Any] = key(
         ...,
-        "Keys of train, dotted, each with a list of values, all of which are tried, or one of "
+        "Keys of train, dotted, each with a list of values that are all tried, or one of "
         f"{{{', '.join(f'{name}: [...]' for name in RANGES)}}}.",
     )
-    samples: int = key(1, "Times that each combination of lists is drawn.", gt=0)
-    metric: str = key("episode/return", "Name in metrics.jsonl that says how good it is.")
-    mode: Literal["max", "min"] = key("max", "Whether more of it is better, or less.")
-    asha: AshaConfig | None = key(None, "Ends bad trials early; null lets all run to their end.")
-    seed: int = key(0, "Seed of the draws.", ge=0)
-    parallel: int | None = key(None, "Trials at once; null for as many as fit.", gt=0)
-    retries: int = key(2, "Times that a trial which failed goes on.", unit="attempts", ge=0)
+    samples: int = key(1, "Random samples for each combination of lists.", gt=0)
+    metric: str = key("episode/return", "Metric to optimize, a name in metrics.jsonl.")
+    mode: Literal["max", "min"] = key("max", "Whether the metric is maximized or minimized.")
+    asha: AshaConfig | None = key(None, "Early stopping of bad trials; null runs all to their end.")
+    seed: int = key(0, "Seed of the random samples.", ge=0)
+    parallel: int | None = key(None, "Concurrent trials; null for as many as fit.", gt=0)
+    retries: int = key(2, "Retries of a failed trial.", unit="attempts", ge=0)
     ray: RayConfig = key(RayConfig, "Which cluster.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of the trials, in one group.")
-    log: LogConfig = key(LogConfig, "What is said meanwhile.")
+    log: LogConfig = key(LogConfig, "Log output.")
 
     @field_validator("space")
     @classmethod
     def _drawn(cls, space: dict[str, Any]) -> dict[str, Any]:
         if not space:
-            raise ValueError("is empty; give keys of train to vary, e.g. {ppo.lr: [1e-3, 3e-4]}")
+            raise ValueError("is empty; give keys of train to vary, e.g. {algorithm.lr: [1e-3]}")
         for name, values in space.items():
             _check_range(name, values)
         return space
@@ -114,14 +121,14 @@ class SearchConfig(RunConfig):
         return self
 
     def trial(self, point: Mapping[str, Any], folder: Any) -> TrainConfig:
-        """Returns the configuration of a trial.
+        """Returns the training configuration of a trial.
 
         Args:
-            point: values of keys, dotted.
-            folder: its run directory.
+            point: values by dotted key.
+            folder: run directory of the trial.
 
         Raises:
-            ConfigError: there is no such key, or it cannot have that value.
+            ConfigError: a key does not exist, or has an invalid value.
         """
         data = Document(resolved(self.train)).override(point.items()).data
         wandb = {**resolved(self.wandb), "group": self.wandb.group or self.output.name}
@@ -130,7 +137,7 @@ class SearchConfig(RunConfig):
 
 
 def _check_range(name: str, values: Any) -> None:
-    """Raises ValueError unless values can be drawn like that."""
+    """Raises ValueError unless values can be drawn from this distribution."""
     kind, given = "grid", values
     if isinstance(values, dict) and len(values) == 1:
         kind, given = next(iter(values.items()))
@@ -153,7 +160,7 @@ def _check_range(name: str, values: Any) -> None:
 
 
 def ends_of(values: Any) -> list[Any]:
-    """Returns the values whose being possible shows that all are: each listed one, or both ends."""
+    """Returns the values to check: each listed one, or both ends of a range."""
     if isinstance(values, list):
         return values
     ((kind, given),) = values.items()

@@ -1,9 +1,7 @@
-"""Training: plays, learns, writes down. The loop to read is ``_Job.work``."""
+"""Training: plays, learns and records. The main loop is ``_Training.train``."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import logging
 import math
 import time
@@ -13,17 +11,14 @@ from typing import Any
 
 from rollout.cli import Session
 from rollout.cluster.resources import require_resources
-from rollout.config import resolved
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.host.schedule import Visits
-from rollout.host.session import ray_session, require_session
+from rollout.job import Job, open_job
 from rollout.observe.aggregates import Aggregates
-from rollout.observe.exporter import RayExporter
-from rollout.observe.logs import about, log_losses, log_notices, set_up_logging
-from rollout.observe.metrics import Metrics
-from rollout.observe.progress import Progress, share, show_progress
-from rollout.observe.wandb_mirror import WandbMirror, mirror_settings
-from rollout.run_directory import RunDirectory, versions
+from rollout.observe.logs import log_losses, log_notices
+from rollout.observe.progress import share
+from rollout.observe.run_files import read_json
+from rollout.run_directory import versions
 from rollout.train.checkpoint import (
     Checkpoint,
     find_checkpoint,
@@ -39,61 +34,52 @@ log = logging.getLogger(__name__)
 
 
 Watch = Callable[[int, Mapping[str, Any]], None]
-"""Told of every update: env steps so far, and what ``metrics.jsonl`` says of it."""
+"""Called with every update: env steps so far, and the values of its metrics line."""
 
 
 def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> str | None:
-    """Trains what the configuration says, in a run directory of its own.
+    """Runs the training that the configuration describes, in its own run directory.
 
     Args:
-        config: what to train, on what, for how long.
+        config: the configuration.
         session: how the script was called.
-        watch: told of every update; what it raises ends the training.
+        watch: called with every update; an exception in it ends the training.
 
     Returns:
-        None when all was done; else a sentence that says what is missing.
+        None if everything was done; otherwise a sentence that says what is missing.
 
     Raises:
-        InputError: the configuration is wrong; nothing was launched.
+        InputError: the configuration is invalid; nothing was launched.
         KeyboardInterrupt: it was told to stop; a checkpoint was written first.
     """
     plan = TrainPlan.make(config)
     _check_others(plan)
-    with contextlib.ExitStack() as stack:
-        require_session(config.ray.address)
-        opened = RunDirectory.opened(
-            config.output, plan.config, resume=session.resume, wait_s=session.wait_s
-        )
-        run = stack.enter_context(opened)
-        set_up_logging(config.log.level, run.log)
-        stack.enter_context(about(run=run.run_id))
-        job = _Job(plan, run, newest_checkpoint(run.checkpoints), watch)
-        if job.done:
-            log.info("nothing is left to do: %d steps", job.env_steps)
-            said = _said(run)
+    with open_job("train", plan.config, session) as job:
+        run = job.run
+        saved = newest_checkpoint(run.checkpoints, fallback=config.checkpoint.fallback)
+        training = _Training(plan, job, saved, watch)
+        if training.done:
+            log.info("nothing is left to do: %d steps", training.env_steps)
+            said = read_json(run.summary_file)
             if said.get("status") == "done":  # it still is, as who looks at this session is told
                 run.write_summary({**said, "resume_count": run.resume_count})
-            else:  # it was killed between its last checkpoint and its summary
-                job.conclude("done")
+            else:  # killed between its last checkpoint and its summary
+                training.conclude("done")
             return None
-        metrics = stack.enter_context(
-            Metrics(run.metrics, constants={"resume_count": run.resume_count})
-        )
         if config.episodes.write:
-            job.episodes = stack.enter_context(EpisodeLog(run.path / "episodes.jsonl", job.update))
-        _mirror(plan, run, stack)
-        progress = stack.enter_context(show_progress("train", every_s=config.log.every_s))
-        stack.enter_context(ray_session(config.ray.address))
-        metrics.listen(stack.enter_context(RayExporter(run.run_id, "train")))
-        require_room(plan)
-        algorithm = _algorithm(plan)
-        stack.callback(algorithm.stop)
-        session.stop.install()  # ray.init has put its own handler of SIGTERM in place
-        return job.work(algorithm, session, metrics, progress)
+            path = run.path / "episodes.jsonl"
+            training.episodes = job.stack.enter_context(EpisodeLog(path, training.update))
+        job.report(mirrored={"state_set_digest": plan.states.digest})
+        with job.ray() as stack:
+            require_room(plan)
+            algorithm = _algorithm(plan)
+            stack.callback(algorithm.stop)
+            training.begin(algorithm)
+            return job.finish(training.train, training.conclude)
 
 
 def require_room(plan: TrainPlan) -> None:
-    """Checks that the cluster that was joined has machines for the games and the learners.
+    """Checks that the joined cluster has machines for the games and the learners.
 
     Raises:
         ConfigError: it has not; nothing was launched.
@@ -105,16 +91,16 @@ def require_room(plan: TrainPlan) -> None:
 
 
 def _check_others(plan: TrainPlan) -> None:
-    """Opens the checkpoints that training begins with or stays near to, and checks that they fit.
+    """Opens the initial and the reference checkpoints, and checks that they fit.
 
     Raises:
-        CheckpointError: there is none, or it is damaged.
-        ConfigError: it is of other spaces, or of another architecture; both sides are named.
+        CheckpointError: a checkpoint does not exist, or is damaged.
+        ConfigError: it has other spaces or another architecture; the message names both sides.
     """
     c = plan.config
     for key, path in (
         ("initialize_from", c.initialize_from),
-        ("ppo.reference.checkpoint", c.ppo.reference.checkpoint),
+        *((f"algorithm.{key}", path) for key, path in plan.algorithm.references().items()),
     ):
         if path is None:
             continue
@@ -143,21 +129,18 @@ def _algorithm(plan: TrainPlan) -> Any:
     return build(plan)
 
 
-class _Job:
-    """One session of a training run: the loop, and what it writes down."""
+class _Training:
+    """One session of a training run: its loop and its results."""
 
     def __init__(
-        self,
-        plan: TrainPlan,
-        run: RunDirectory,
-        saved: Checkpoint | None,
-        watch: Watch | None = None,
+        self, plan: TrainPlan, job: Job, saved: Checkpoint | None, watch: Watch | None
     ) -> None:
-        self._plan, self._run, self._saved, self._watch = plan, run, saved, watch
-        about_ = saved.about if saved is not None else {}
+        self._plan, self._job, self._saved, self._watch = plan, job, saved, watch
+        about_: Mapping[str, Any] = saved.about if saved is not None else {}
         self.env_steps = int(about_.get("env_steps", 0))
         self.update = int(about_.get("update", 0))
         self.episodes: EpisodeLog | None = None
+        self._algorithm: Any = None
         self._visits = Visits(plan.states)
         if "visits" in about_:
             self._visits.merge(about_["visits"])
@@ -168,50 +151,45 @@ class _Job:
         self._dropped = int(about_.get("dropped_steps", 0))
         self._figures = Aggregates(env_steps=self.env_steps, episodes=episodes)
         self._began, self._steps_before = time.monotonic(), self.env_steps
-        self._written = -1  # the update of the newest checkpoint
+        self._written = -1  # update of the newest checkpoint
 
     @property
     def done(self) -> bool:
         """Whether the budget is used up."""
         return self.env_steps >= self._plan.config.env_steps
 
-    def work(
-        self, algorithm: Any, session: Session, metrics: Metrics, progress: Progress
-    ) -> str | None:
-        """Trains until the budget is used up, a signal comes, or no game is left."""
-        self._begin(algorithm)
-        missing: str | None = None
-        try:
-            with session.stop.deferred():
-                while not self.done and not session.stop.requested:
-                    algorithm.train()
-                    self._note(algorithm.last, metrics, progress)
-                    if self.update % self._plan.config.checkpoint.every == 0:
-                        self._save(algorithm)
-                self._save(algorithm)
-        except KeyboardInterrupt:
-            self.conclude("interrupted")
-            raise
-        except BudgetExhausted as error:
-            self._note_losses(algorithm.last)
-            self._save(algorithm)
-            missing = f"{error}. Saved: update {self.update}, {self.env_steps} steps"
-        self.conclude("done" if missing is None else "ended short")
-        return missing
-
-    def _begin(self, algorithm: Any) -> None:
-        # From here on: what came before, launching the games, is no part of any rate.
+    def begin(self, algorithm: Any) -> None:
+        """Takes an algorithm whose games are launched, and restores the state of the run."""
+        self._algorithm = algorithm
+        # Rates are measured from here on, without the time for launching the games.
         self._figures = Aggregates(env_steps=self.env_steps, episodes=self._figures.episodes)
         saved, first = self._saved, self._plan.config.initialize_from
         if saved is not None:
             algorithm.remember(saved.weights(), saved.optimizer())
             algorithm.go_to(saved.update, saved.env_steps, saved.about["positions"])
             self._written = saved.update
-            log.info("goes on after update %d, %d steps", saved.update, saved.env_steps)
+            log.info("continues from update %d, %d steps", saved.update, saved.env_steps)
         elif first is not None:
             algorithm.remember(find_checkpoint(first).weights())
 
-    def _note(self, now: Any, metrics: Metrics, progress: Progress) -> None:
+    def train(self) -> str | None:
+        """Trains until the budget is used up, a signal arrives or no game is left."""
+        stop, algorithm = self._job.stop, self._algorithm
+        try:
+            with stop.deferred():
+                while not self.done and not stop.requested:
+                    algorithm.train()
+                    self._note(algorithm.last)
+                    if self.update % self._plan.config.checkpoint.every == 0:
+                        self._save()
+                self._save()
+        except BudgetExhausted:
+            self._note_losses(algorithm.last)
+            self._save()
+            raise
+        return None
+
+    def _note(self, now: Any) -> None:
         self.update, self.env_steps = now.update, now.env_steps
         self._figures.add_steps(now.fresh_steps)
         self._figures.add_episodes(now.results)
@@ -224,10 +202,8 @@ class _Job:
         trained = {f"train/{k}": v for k, v in now.figures.items() if not math.isnan(v)}
         own = {
             "train/update": now.update,
-            "train/learning_rate": now.lr,
             "train/staleness": now.staleness,
             "train/dropped_steps": self._dropped,
-            "train/reference_coef": now.reference_coef,
             "seconds/sample": now.sample_s,
             "seconds/update": now.update_s,
         }
@@ -236,14 +212,14 @@ class _Job:
         lost = {f"lost/{phase}": count for phase, count in self._lost.items()}
         line = {**values, **trained, **own, "done": done, "lost": self._lost.total(), **lost}
         line |= now.hosts
-        metrics.write(now.env_steps, line)
+        self._job.metrics.write(now.env_steps, line)
         if self._watch is not None:
             self._watch(now.env_steps, line)
         shown: dict[str, object] = {"update": now.update, "steps": now.env_steps}
         for name, key in (("steps/s", "rate/steps_per_s"), ("return", "episode/return")):
             if key in values:
                 shown[name] = round(values[key], 2)
-        progress.update(done, shown)
+        self._job.progress.update(done, shown)
 
     def _note_losses(self, now: Any) -> None:
         for loss in now.losses:
@@ -251,13 +227,13 @@ class _Job:
         log_losses(log, now.losses)
         self._abandoned += [start.episode for start in now.abandoned]
 
-    def _save(self, algorithm: Any) -> None:
-        """Writes a checkpoint of the newest update, once."""
+    def _save(self) -> None:
+        """Writes a checkpoint of the newest update, unless it is written already."""
         if self._written == self.update or not self.update:
             return
-        c = self._plan.config
+        c, algorithm = self._plan.config, self._algorithm
         write_checkpoint(
-            self._run.checkpoints,
+            self._job.run.checkpoints,
             {
                 "update": self.update,
                 "env_steps": self.env_steps,
@@ -276,7 +252,7 @@ class _Job:
                 },
                 "task": self._plan.task.name,
                 "state_set": self._plan.states.describe(),
-                "run_id": self._run.run_id,
+                "run_id": self._job.run.run_id,
                 "versions": versions(),
             },
             weights=algorithm.weights(),
@@ -284,69 +260,43 @@ class _Job:
             spec=self._plan.bridge.spec,
             reads=self._plan.reads,
         )
-        prune(self._run.checkpoints, c.checkpoint.keep)
+        prune(self._job.run.checkpoints, c.checkpoint.keep)
         self._written = self.update
 
-    def conclude(self, status: str) -> None:
-        """Writes ``summary.json``."""
+    def conclude(self, status: str) -> str:
+        """Writes ``summary.json``; returns a status sentence."""
         seconds = time.monotonic() - self._began
         steps = self.env_steps - self._steps_before
-        self._run.write_summary(
-            {
-                "status": status,
-                "run_id": self._run.run_id,
-                "resume_count": self._run.resume_count,
-                "protocol": _protocol(self._plan),
-                "results": {
-                    "env_steps": self.env_steps,
-                    "episodes": self._figures.episodes,
-                    "updates": self.update,
-                    "seconds": round(self._seconds + seconds, 2),
-                    "visits": self._visits.summary(),
-                    "lost": dict(self._lost),
-                    "episodes_given_up": self._abandoned,
-                    "dropped_steps": self._dropped,
-                    "last": {
-                        k: v for k, v in self._figures.values().items() if k.startswith("episode/")
-                    },
-                },
-                "session": {
-                    "env_steps": steps,
-                    "seconds": round(seconds, 2),
-                    "env_steps_per_second": round(steps / max(seconds, 1e-9), 1),
-                },
-                "versions": versions(),
-            }
+        figures = self._figures.values()
+        self._job.write_summary(
+            status,
+            protocol=_protocol(self._plan),
+            results={
+                "env_steps": self.env_steps,
+                "episodes": self._figures.episodes,
+                "updates": self.update,
+                "seconds": round(self._seconds + seconds, 2),
+                "visits": self._visits.summary(),
+                "lost": dict(self._lost),
+                "episodes_given_up": self._abandoned,
+                "dropped_steps": self._dropped,
+                "last": {k: v for k, v in figures.items() if k.startswith("episode/")},
+            },
+            session={
+                "env_steps": steps,
+                "seconds": round(seconds, 2),
+                "env_steps_per_second": round(steps / max(seconds, 1e-9), 1),
+            },
         )
-        log.info("%s: %d steps in %s", status, self.env_steps, self._run.path)
-
-
-def _said(run: RunDirectory) -> dict[str, Any]:
-    """What the summary of a session before this one says; nothing if there is none."""
-    try:
-        return dict(json.loads(run.summary_file.read_text()))
-    except (OSError, ValueError, TypeError):
-        return {}
-
-
-def _mirror(plan: TrainPlan, run: RunDirectory, stack: contextlib.ExitStack) -> None:
-    settings = mirror_settings(
-        plan.config.wandb,
-        run.path,
-        run.run_id,
-        job_type="train",
-        config={**resolved(plan.config), "state_set_digest": plan.states.digest},
-        resume_count=run.resume_count,
-    )
-    if settings is not None:
-        stack.callback(WandbMirror(run.metrics, settings).finish)
+        return f"update {self.update}, {self.env_steps} steps"
 
 
 def _protocol(plan: TrainPlan) -> dict[str, Any]:
-    """What a reader must know to repeat the numbers."""
+    """Everything needed to reproduce the figures."""
     c = plan.config
     return {
-        "algorithm": "PPO",
+        "algorithm": c.algorithm.name,
+        "algorithm_options": c.algorithm.options,
         "bridge": c.bridge.name,
         "bridge_version": plan.bridge.spec.version,
         "bridge_options": c.bridge.options,
@@ -354,7 +304,6 @@ def _protocol(plan: TrainPlan) -> dict[str, Any]:
         "limit_steps": plan.task.limits.steps,
         "policy": c.policy.name,
         "policy_options": c.policy.options,
-        "ppo": c.ppo.model_dump(mode="json"),
         "seed": c.seed,
         "state_set": plan.states.describe(),
         "episode_seed": "numpy SeedSequence(seed, spawn_key=(episode,))",

@@ -71,6 +71,44 @@ def test_a_game_that_does_not_reproduce_may_say_so():
     assert len(report.names("skipped")) == 7
 
 
+@dataclass(frozen=True)
+class Pairs(FakeBridge):
+    """Worlds of two slots, which disturb one another; a launch may be asked for half a world."""
+
+    max_width: int = 6
+    half_worlds: bool = False
+
+    @cached_property
+    def spec(self):
+        return dataclasses.replace(super().spec, width_step=2)
+
+    def launch(self, workdir, ports, *, width, timeout_s):
+        if not self.half_worlds or width > self.max_width or width < 1:
+            self.spec.require_width(width)
+        return PairsInstance(self, workdir, width, timeout_s)
+
+
+class PairsInstance(FakeSavingInstance):
+    def reset(self, slots, starts, *, timeout_s):
+        frame = super().reset(slots, starts, timeout_s=timeout_s)
+        self._salt[list(slots)] = 0
+        for slot in slots:
+            if slot ^ 1 not in slots:
+                self._salt[slot ^ 1] += np.uint64(1)
+        return frame
+
+
+@pytest.mark.parametrize("width", [None, 2, 6])
+def test_slots_that_come_together_are_checked_as_one_world(width):
+    report = check_bridge(Pairs(), steps=30, width=width)
+    report.raise_if_failed()
+    alone = {"slots never reset are left alone", "reset leaves other slots alone"}
+    skipped = set(report.names("skipped")) - {"over slots are left alone"}
+    assert skipped == (alone if width == 2 else set())
+    with pytest.raises(InputError, match=r"has 2 to 6 slots, 2 at a time"):
+        check_bridge(Pairs(), width=3)
+
+
 class Lenient(StateSpace):
     def state(self, index):
         return State(index, {f.name: f.values[0] for f in self})
@@ -81,8 +119,10 @@ def _spec_changes(spec):
     return {
         "honest": {"reproducible": False},
         "no version": {"version": ""},
-        "text observed": {
-            "observation_space": spaces.Dict({**observation, "chat": spaces.Text(9)})
+        "list observed": {
+            "observation_space": spaces.Dict(
+                {**observation, "chat": spaces.Sequence(spaces.Discrete(9))}
+            )
         },
         "nested": {"action_space": spaces.Dict({"a": spaces.Dict({"move": spaces.Discrete(5)})})},
         "no width": {"max_width": 0},
@@ -234,9 +274,9 @@ class Changeling(FakeBridge):
 
 FAILURES = [
     ("spec before launch", Flawed(flaw="no version"), "expected name and version"),
-    ("spec before launch", Flawed(flaw="text observed"), "'chat'.*expected a leaf"),
-    ("spec before launch", Flawed(flaw="nested"), "expected a space of fixed shape"),
-    ("spec before launch", Flawed(flaw="no width"), "max_width: expected at least 1"),
+    ("spec before launch", Flawed(flaw="list observed"), "'chat'.*expected a leaf"),
+    ("spec before launch", Flawed(flaw="nested"), "'a'.*expected a leaf"),
+    ("spec before launch", Flawed(flaw="no width"), "max_width: expected a multiple of 1, got 0"),
     ("spec before launch", Flawed(flaw="signal dtype"), "signal 'x'"),
     ("spec before launch", Flawed(flaw="spec starts the game"), "asking for the spec started"),
     ("pickles", Thawed(), "is not frozen"),
@@ -248,6 +288,7 @@ FAILURES = [
     ("launch", FakeBridge(fail_on_start=1), "GameStartError: the fake game refuses"),
     ("launch", FakeBridge(once_file="/nowhere/file", fail_on_start=1), "expected GameStartError"),
     ("impossible widths are refused", Flawed(flaw="any width"), "width=4097 was accepted"),
+    ("impossible widths are refused", Pairs(half_worlds=True), "width=1 was accepted"),
     ("impossible widths are refused", Flawed(flaw="start error"), "ValueError: too wide"),
     ("step before reset is refused", Flawed(flaw="step before reset"), "was accepted"),
     (
@@ -272,12 +313,16 @@ FAILURES = [
     ("actions are left as they are", Flawed(flaw="actions changed"), "'move' was changed"),
     ("every action is accepted", Flawed(flaw="last action"), "RuntimeError: no such move"),
     ("random agent plays", Flawed(flaw="NaN"), "signal 'reward' holds NaN"),
-    ("over slots are left alone", FakeBridge(moves_when_over=True), "were over and went on"),
+    ("over slots are left alone", FakeBridge(moves_when_over=True), "were over and still changed"),
     ("same start, same frames", FakeBridge(unseeded=True), "a second instance"),
     ("seed", Flawed(flaw="seed denied"), "uses_seed=False, yet"),
     ("history does not matter", FakeBridge(leak_history=True), "after other episodes"),
     ("replay gives the same", Flawed(flaw="partial resets leak"), "replay of a random agent"),
-    ("reset leaves other slots alone", FakeBridge(leak_slots=True), "while slot 0 was reset"),
+    (
+        "reset leaves other slots alone",
+        FakeBridge(leak_slots=True),
+        r"slots \[0\] were reset",
+    ),
     ("width does not matter", Flawed(flaw="width leaks"), "width 1 instead of 4"),
     ("instances do not disturb", FakeBridge(leak_instances=True), "an instance beside another"),
     ("snapshots are exact", Flawed(flaw="snapshot not bytes"), "expected bytes, got dict"),
@@ -341,9 +386,16 @@ def test_processes_that_a_game_leaves_are_ended_by_the_suite():
     assert set(psutil.Process().children(recursive=True)) == before
 
 
-@pytest.mark.parametrize("options", [{"width": 0}, {"width": 5000}, {"steps": 1}])
-def test_impossible_requests_are_refused(options):
-    with pytest.raises(InputError, match="expected steps >= 2 and a width of 1 to 4096"):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"width": 0}, "width=0: an instance of fake has 1 to 4096 slots"),
+        ({"width": 5000}, "width=5000: an instance of fake has 1 to 4096 slots"),
+        ({"steps": 1}, "expected steps >= 2, got 1"),
+    ],
+)
+def test_impossible_requests_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
         check_bridge(FakeBridge(), **options)
 
 
@@ -446,7 +498,7 @@ def test_the_script_fails_a_broken_game_in_json(script, capsys):
         (["fake", "--set", "side"], "expected KEY=VALUE"),
         (["fake", "--set", "a.b=1"], "is no option of a bridge"),
         (["fake", "--set", "side=4", "--set", "bridge.side=8"], "given twice"),
-        (["fake", "--width", "0"], "a width of 1 to 4096"),
+        (["fake", "--width", "0"], "an instance of fake has 1 to 4096 slots"),
     ],
 )
 def test_the_script_says_what_is_wrong_in_one_line(script, capsys, arguments, message):

@@ -105,7 +105,7 @@ def test_every_target_can_be_reached():
         grid = walls(side)
         free = ~grid
         assert free[:, ::2].all()
-        assert free[:, :, ::2].all()  # pillars stand alone, so the rest hangs together
+        assert free[:, :, ::2].all()  # pillars are isolated, so the rest is connected
         assert grid.any()
 
 

@@ -13,7 +13,6 @@ from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.errors import ContractError, DatasetError, OutOfTurnError
 from rollout.testing import (
     FakeBridge,
-    FakeClock,
     FakeEvaluator,
     FakePolicy,
     MemoryRecorder,
@@ -208,12 +207,3 @@ def test_the_memory_recorder_counts():
     assert len(recorder.results) == sum(int(f.done.sum()) for f in FRAGMENTS)
     assert len(recorder.losses) == 4
     assert {loss.reason for loss in recorder.losses} == {"made up"}
-
-
-def test_the_clock_moves_when_it_is_told_to():
-    clock = FakeClock(5.0)
-    assert clock() == 5.0
-    clock.advance(2.5)
-    assert clock() == 7.5
-    with pytest.raises(ValueError, match="does not run backwards"):
-        clock.advance(-1)

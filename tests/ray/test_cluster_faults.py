@@ -17,7 +17,7 @@ from rollout.errors import DatasetError
 from rollout.host.processes import marked_processes
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMIT_S = 10.0  # a promise, not patience: nothing of ours is left after that
+LIMIT_S = 10.0  # promised: nothing of ours is left after that
 EPISODES = 160
 CUT_S = 8.0
 
@@ -136,17 +136,18 @@ def test_a_network_that_is_cut_for_a_while(cluster, nodes, tmp_path):
 
 
 # A driver that holds fragments back until the node that they lie on has died. There is room for one
-# actor on each node, so that nobody can take the place of the one that dies with it.
+# actor on each node, so that no actor can replace the one that dies with it.
 HOLDING = """
 import json, sys
 from collections import Counter
 from pathlib import Path
 from bridges.chaos import ChaosBridge
-from rollout.api import Resources, Splits, Task
+from rollout.api import Splits, Task
 from rollout.config import build_plugin
 from rollout.evaluators import GameReward
-from rollout.host import PlayOptions, PoolOptions, fleet as hosts
-from rollout.host.fleet import FleetOptions, RayFleet
+from rollout.config import HostConfig
+from rollout.host import PlayOptions, fleet as hosts
+from rollout.host.fleet import RayFleet
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.host.session import ray_session
@@ -158,15 +159,15 @@ with ray_session(sys.argv[1]):
     policy = build_plugin("policies", "random", {})
     # More than 100 KB each, so that Ray leaves them in the memory of the node that made them.
     play = PlayOptions(steps=128, retries=5)
-    pool = PoolOptions(needs=Resources(cpus=0.01, memory_mb=10, custom={"gamut_game": 1}))
-    plan = HostPlan(bridge, task, policy, width=64, pool=pool, play=play)
-    fleet = RayFleet(plan, FleetOptions(actors=2))
+    host = HostConfig(resources={"cpus": 0.01, "memory_mb": 10, "gamut_game": 1})
+    plan = HostPlan(bridge, task, policy, width=64, host=host, play=play)
+    fleet = RayFleet(plan, 2)
     states = Splits(task.state_space).take("train", 400)
     ended, later = Counter(), Counter()
     for number, fragment in enumerate(fleet.play(Schedule(states, seed=1, episodes=600))):
         ended.update(r.start.episode for r in fragment.results if r.end != "lost")
         if number == 3:
-            waiting = [ref for member in fleet._members for ref in member.pending]
+            waiting = [ref for actor in fleet.supervisor.actors for ref in actor.requests]
             ray.wait(waiting, num_returns=len(waiting), timeout=600, fetch_local=False)
             Path(sys.argv[2]).touch()
             sys.stdin.readline()
@@ -219,22 +220,23 @@ def test_a_node_dies_while_games_play_on_both(cluster, tmp_path):
     assert run.end() == 0, run.said.read_text()
     run.assert_whole()
     log = (run.output / "run.log").read_text()
-    assert "died: " in log
+    assert " failed: " in log
     assert "episode lost in actor" in log
 
 
-# Games that do not come up on the machine on which the first of them was tried.
+# Games that cannot be launched on the machine of the first attempt.
 PICKY = """
 import json, sys
 from dataclasses import dataclass
 from pathlib import Path
 from bridges.chaos import ChaosBridge
-from rollout.api import Resources, Splits, Task
+from rollout.api import Splits, Task
 from rollout.config import build_plugin
 from rollout.errors import GameStartError
 from rollout.evaluators import GameReward
-from rollout.host import PlayOptions, PoolOptions, Supervision
-from rollout.host.fleet import FleetOptions, RayFleet
+from rollout.config import HostConfig
+from rollout.host import PlayOptions
+from rollout.host.fleet import RayFleet
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.host.session import ray_session
@@ -259,10 +261,10 @@ with ray_session(sys.argv[1]):
     bridge = Picky(zero_cost=True, told=sys.argv[2])
     task = Task("walk", "", bridge.spec.state_space, GameReward())
     policy = build_plugin("policies", "random", {})
-    rules = Supervision(restarts=1, backoff_s=0.0, quarantine_s=None)
-    pool = PoolOptions(supervision=rules, needs=Resources(cpus=0.01, memory_mb=10))
-    plan = HostPlan(bridge, task, policy, width=4, pool=pool, play=PlayOptions(steps=64))
-    fleet = RayFleet(plan, FleetOptions(actors=2))
+    needs = {"cpus": 0.01, "memory_mb": 10}
+    host = HostConfig(restarts=1, backoff_s=0.0, quarantine_s=None, resources=needs)
+    plan = HostPlan(bridge, task, policy, width=4, host=host, play=PlayOptions(steps=64))
+    fleet = RayFleet(plan, 2)
     states = Splits(task.state_space).take("train", 40)
     ended = [r.start.episode for f in fleet.play(Schedule(states, seed=1, episodes=40))
              for r in f.results if r.end != "lost"]
@@ -283,7 +285,7 @@ def test_a_machine_on_which_no_game_comes_up_rests_and_others_play(cluster, tmp_
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == list(range(40))
-    assert "gets no more games for a while" in done.stderr
+    assert "gets no new actors for a while" in done.stderr
 
 
 def test_all_at_once(cluster, tmp_path):

@@ -78,7 +78,7 @@ def test_a_run_on_ray_and_what_it_leaves(tmp_path):
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert lines[-1]["episodes"] == 24
     resolved = yaml.safe_load((folder / "config.yaml").read_text())
-    assert resolved["bridge"]["side"] == 8  # defaults are spelled out
+    assert resolved["bridge"]["side"] == 8  # defaults are written out
     with Dataset(folder / "dataset") as dataset:
         assert dataset.counts.steps == summary["results"]["env_steps"]
     assert list((folder / "wandb").glob("offline-run-*"))

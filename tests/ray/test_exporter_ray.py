@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 LIMIT_S = 600.0
-FORGOTTEN_S = 30.0  # beyond the twenty seconds after which Ray drops a gauge that nobody sets
+FORGOTTEN_S = 30.0  # more than the twenty seconds after which Ray drops an unset gauge
 
 LINE = {
     "episodes": 40,
@@ -65,7 +65,7 @@ def wait_for(run, true):
         try:
             found = scrape(run)
         except OSError:
-            found = {}  # the agent of a node that has just come up, on a busy machine
+            found = {}  # the agent of a new node, on a busy machine
         if true(found):
             return found
         assert time.monotonic() < end, sorted(found)

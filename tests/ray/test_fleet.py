@@ -10,9 +10,10 @@ import pytest
 import ray
 
 from rollout.api import Limits, Splits, Task
+from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted
-from rollout.host import PlayOptions, PoolOptions, Supervision
-from rollout.host.fleet import FleetOptions, RayFleet
+from rollout.host import PlayOptions
+from rollout.host.fleet import RayFleet
 from rollout.host.hosting import HostPlan, LocalFleet
 from rollout.host.schedule import Schedule
 from rollout.testing.fakes import FakeBridge
@@ -34,7 +35,7 @@ def make_plan(*, instances=1, width=2, retries=3, restarts=5, **options) -> Host
         seed=1,
         instances=instances,
         width=width,
-        pool=PoolOptions(restarts=restarts),
+        host=HostConfig(restarts=restarts, actor_restarts=min(restarts, 5)),
         play=PlayOptions(steps=8, retries=retries),
     )
 
@@ -45,7 +46,7 @@ def make_schedule(plan: HostPlan, episodes: int) -> Schedule:
 
 
 def pid_of(fleet: RayFleet, number: int) -> int:
-    handle = fleet._members[number].handle
+    handle = fleet.supervisor.actors[number].handle
     return ray.get(handle.__ray_call__.remote(lambda _: os.getpid()), timeout=600)
 
 
@@ -55,7 +56,7 @@ def ended(fragments):
 
 def test_every_episode_is_played_once():
     plan = make_plan()
-    fleet = RayFleet(plan, FleetOptions(actors=3))
+    fleet = RayFleet(plan, 3)
     fragments = list(fleet.play(make_schedule(plan, 30)))
     fleet.close()
     for f in fragments:
@@ -70,7 +71,7 @@ def test_one_process_and_many_give_the_same_results():
     local = LocalFleet(plan)
     here = [r for f in local.play(make_schedule(plan, 12)) for r in f.results]
     local.close()
-    fleet = RayFleet(plan, FleetOptions(actors=1))
+    fleet = RayFleet(plan, 1)
     there = [r for f in fleet.play(make_schedule(plan, 12)) for r in f.results]
     fleet.close()
 
@@ -82,7 +83,7 @@ def test_one_process_and_many_give_the_same_results():
 
 def test_a_killed_actor_is_replaced_and_its_episodes_are_played_again():
     plan = make_plan(step_s=0.005)
-    fleet = RayFleet(plan, FleetOptions(actors=2))
+    fleet = RayFleet(plan, 2)
     fragments = []
     for number, fragment in enumerate(fleet.play(make_schedule(plan, 24))):
         fragments.append(fragment)
@@ -100,21 +101,18 @@ def test_a_killed_actor_is_replaced_and_its_episodes_are_played_again():
     assert all(attempts[e] >= 1 for e in again)
 
 
-def test_a_hung_actor_is_found_and_replaced(tmp_path):
-    """A game that hangs in the actor's own process: only the fleet can notice."""
-    plan = make_plan(
-        hang_on_step=20.0,
-        once_file=str(tmp_path / "once"),
-        start_deadline_s=1.0,
-        reset_deadline_s=1.0,
-        step_deadline_s=1.0,
-    )
-    fleet = RayFleet(plan, FleetOptions(actors=2))
-    fleet._stall_s = 6.0  # instead of the deadline and a generous margin
-    fragments = list(fleet.play(make_schedule(plan, 16)))
+def test_a_hung_actor_is_found_and_replaced():
+    """SIGSTOP: nothing in the actor answers, and nobody is told."""
+    plan = make_plan(step_s=0.005, start_deadline_s=1.0, reset_deadline_s=1.0, step_deadline_s=1.0)
+    fleet = RayFleet(plan, 2)
+    fleet.supervisor.stall_s = 4.0  # instead of the longest deadline and a margin
+    fragments = []
+    for number, fragment in enumerate(fleet.play(make_schedule(plan, 24))):
+        fragments.append(fragment)
+        if number == 4:
+            os.kill(pid_of(fleet, 0), signal.SIGSTOP)
     fleet.close()
-    assert (tmp_path / "once").exists()
-    assert ended(fragments) == Counter(range(16))
+    assert ended(fragments) == Counter(range(24))
     assert any("nothing moved" in loss.reason for loss in fleet.news.losses)
 
 
@@ -136,8 +134,8 @@ def test_a_policy_that_never_decides_is_replaced_with_its_actor(tmp_path):
             return policy
 
     plan = make_plan()
-    plan = replace(plan, policy=Sleepy(), pool=PoolOptions(supervision=Supervision(policy_s=4.0)))
-    fleet = RayFleet(plan, FleetOptions(actors=2))
+    plan = replace(plan, policy=Sleepy(), host=HostConfig(policy_s=4.0))
+    fleet = RayFleet(plan, 2)
     fragments = list(fleet.play(make_schedule(plan, 12)))
     fleet.close()
     assert ended(fragments) == Counter(range(12))
@@ -148,7 +146,7 @@ def test_a_policy_that_never_decides_is_replaced_with_its_actor(tmp_path):
 
 def test_crashing_games_cost_attempts_not_episodes():
     plan = make_plan(crash_on_step=0.01, retries=50, restarts=500)
-    fleet = RayFleet(plan, FleetOptions(actors=2))
+    fleet = RayFleet(plan, 2)
     fragments = list(fleet.play(make_schedule(plan, 20)))
     fleet.close()
     assert ended(fragments) == Counter(range(20))
@@ -157,8 +155,8 @@ def test_crashing_games_cost_attempts_not_episodes():
 
 def test_games_that_never_come_up_end_the_run():
     plan = make_plan(fail_on_start=1.0, restarts=1)
-    fleet = RayFleet(plan, FleetOptions(actors=2, restarts=1))
-    with pytest.raises(BudgetExhausted, match="all 2 actors"):
+    fleet = RayFleet(plan, 2)
+    with pytest.raises(BudgetExhausted, match="all 2 hosts"):
         list(fleet.play(make_schedule(plan, 4)))
     fleet.close()
 
@@ -166,30 +164,16 @@ def test_games_that_never_come_up_end_the_run():
 def test_a_slow_consumer_slows_the_games():
     """Back-pressure: no more fragments exist than were taken plus those in flight."""
     plan = make_plan(width=1)
-    fleet = RayFleet(plan, FleetOptions(actors=2, max_in_flight=2))
+    fleet = RayFleet(plan, 2)
     schedule = make_schedule(plan, 500)
     stream = fleet.play(schedule)
     taken = [next(stream) for _ in range(3)]
-    asked = sum(len(m.pending) for m in fleet._members)
+    asked = sum(len(a.requests) for a in fleet.supervisor.actors)
     assert asked <= 4
-    held = sum(len(m.ledger.held) for m in fleet._members)
+    held = sum(len(h.ledger.held) for h in fleet._hosts)
     assert held < 40, "episodes are hoarded"
     assert taken
     fleet.close()
-
-
-def test_a_consumer_that_was_away_finds_the_actors_alive():
-    """What stands still because nobody took its fragments has not hung."""
-    plan = make_plan(width=1)
-    fleet = RayFleet(plan, FleetOptions(actors=2))
-    fleet._stall_s = 5.0
-    stream = fleet.play(make_schedule(plan, 30))
-    fragments = [next(stream)]
-    time.sleep(7.0)
-    fragments += list(stream)
-    fleet.close()
-    assert ended(fragments) == Counter(range(30))
-    assert fleet.news.replaced == 0
 
 
 def test_a_broken_policy_is_told_with_its_own_error():
@@ -205,17 +189,16 @@ def test_a_broken_policy_is_told_with_its_own_error():
 
     plan = make_plan()
     plan = HostPlan(plan.bridge, plan.task, Broken(), play=plan.play)
-    fleet = RayFleet(plan, FleetOptions(actors=1))
+    fleet = RayFleet(plan, 1)
     with pytest.raises(ZeroDivisionError, match="divides by zero"):
         list(fleet.play(make_schedule(plan, 4)))
     fleet.close()
 
 
-def test_an_actor_whose_games_all_rest_comes_back_while_others_play(tmp_path):
-    """Its only game used up its budget: a rest, as that of one game of many, and no farewell."""
+def test_an_actor_whose_games_are_exhausted_comes_back_while_others_play(tmp_path):
+    """Its only game used up its restarts: a quarantine, as that of one game of many."""
     plan = make_plan(width=1, crash_on_step=0.05, once_file=str(tmp_path / "crashed"))
-    rules = Supervision(restarts=0, quarantine_s=0.5)
-    fleet = RayFleet(replace(plan, pool=PoolOptions(supervision=rules)), FleetOptions(actors=2))
+    fleet = RayFleet(replace(plan, host=HostConfig(restarts=0, quarantine_s=0.5)), 2)
     states = Splits(plan.task.state_space).take("train", 40)
     end, failed, back = time.monotonic() + 600, None, False
     for fragment in fleet.play(Schedule(states, seed=1, episodes=None)):

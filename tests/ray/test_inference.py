@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -16,13 +15,13 @@ import yaml
 
 from rollout.api import Limits, Splits, Task
 from rollout.cluster.resources import Node
+from rollout.config import InferenceConfig
 from rollout.data import Dataset
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.host import PlayOptions
-from rollout.host.fleet import FleetOptions, RayFleet
 from rollout.host.hosting import HostPlan, LocalFleet
-from rollout.host.inference import InferenceOptions, open_inference
 from rollout.host.inference_actors import require_room
+from rollout.host.opening import open_fleet
 from rollout.host.schedule import Schedule
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
@@ -59,7 +58,7 @@ def decided_here(plan, episodes):
 
 
 def options(actors=2, **given):
-    return InferenceOptions(**{"actors": actors, "wait_s": 0.002, "cpus": 0.5, **given})
+    return InferenceConfig(**{"actors": actors, "wait_ms": 2.0, "cpus": 0.5, **given})
 
 
 @pytest.fixture
@@ -67,23 +66,19 @@ def play():
     """Plays with three hosts, and tells a function after every fragment."""
 
     def run(plan, chosen, episodes=24, told=lambda actors, number: None, hosts=3):
-        with open_inference(plan, chosen, hosts=hosts) as actors:
-            fleet = RayFleet(actors.plan, FleetOptions(actors=hosts))
+        with open_fleet(plan, actors=hosts, inference=chosen) as (fleet, actors):
             fragments = []
-            try:
-                for number, fragment in enumerate(fleet.play(make_schedule(plan, episodes))):
-                    fragments.append(fragment)
-                    told(actors, number)
-                summary = actors.summary()
-            finally:
-                fleet.close()
+            for number, fragment in enumerate(fleet.play(make_schedule(plan, episodes))):
+                fragments.append(fragment)
+                told(actors, number)
+            summary = actors.summary()
         return fragments, summary, fleet.news
 
     return run
 
 
 def pids(actors):
-    return [member.pulse.pid for member in actors._members]
+    return [actor.pulse.pid for actor in actors.supervisor.actors]
 
 
 @on_ray
@@ -207,8 +202,8 @@ def test_a_policy_that_cannot_be_built_there_ends_it_before_any_game(error, told
         def build(self, spec, task, *, seed):
             raise error("no checkpoint at /nowhere")
 
-    expected = pytest.raises(told, match=r"inference actor 0.*no checkpoint at /nowhere")
-    with expected, open_inference(make_plan(Missing()), options(1), hosts=1):
+    expected = pytest.raises(told, match=r"inference actor.*no checkpoint at /nowhere")
+    with expected, open_fleet(make_plan(Missing()), actors=1, inference=options(1)):
         pytest.fail("it came up")
 
 
@@ -216,16 +211,16 @@ def test_what_actors_need_is_compared_with_what_machines_have():
     def nodes(*gpus, group=""):
         return [Node(f"n{k}", {"CPU": 8.0, "GPU": g}, group) for k, g in enumerate(gpus)]
 
-    need = InferenceOptions(actors=4, gpus=0.5)
+    need = InferenceConfig(actors=4, gpus=0.5)
     require_room(need, 0, nodes(1, 1))
     with pytest.raises(ConfigError, match=r"need 2 GPUs beside the 1 of the games, .* has 2"):
         require_room(need, 1, nodes(1, 1))
     require_room(need, 1, nodes(1, 1, group="workers"))
     with pytest.raises(ConfigError, match=r"inference\.gpus=2: the biggest machine .* has 1 GPUs"):
-        require_room(replace(need, gpus=2), 0, nodes(1, 1))
+        require_room(need.model_copy(update={"gpus": 2.0}), 0, nodes(1, 1))
     with pytest.raises(ConfigError, match=r"inference\.cpus=16: the biggest machine .* has 8 CPUs"):
-        require_room(replace(need, cpus=16), 0, nodes(1))
-    require_room(replace(need, gpus=0), 2, nodes(0))
+        require_room(need.model_copy(update={"cpus": 16.0}), 0, nodes(1))
+    require_room(need.model_copy(update={"gpus": 0.0}), 2, nodes(0))
 
 
 AGENT = """

@@ -211,7 +211,7 @@ def test_a_training_that_is_stopped_has_saved_and_ends_with_143(cluster, tmp_pat
             process.kill()
     assert process.returncode == 143, err
     assert "training ended with 143" in out
-    assert "stopped by SIGTERM; go on with --resume" in out
+    assert "stopped by SIGTERM; continue with --resume" in out
     assert err.splitlines()[-1] == f"job {name} stopped, status 143"
     summary = json.loads((run / "summary.json").read_text())
     assert summary["status"] == "interrupted"

@@ -19,8 +19,8 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
-LIMIT_S = 10.0  # a promise, not patience: nothing of ours is left after that
-# A game that will not hear of TERM, a child of it, and a grandchild that has left the session.
+LIMIT_S = 10.0  # promised: nothing of ours is left after that
+# A game that ignores TERM, its child, and a grandchild that has left the session.
 FAMILY = "trap '' TERM; sleep 600 & setsid sh -c 'sleep 600 & exec sleep 600' & exec sleep 600"
 SIZE = 4
 

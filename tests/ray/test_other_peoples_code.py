@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rollout.api import Limits, Splits, Task
+from rollout.config import HostConfig
 from rollout.evaluators import GameReward
-from rollout.host import PoolOptions
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator
 from rollout.vector_env import RemoteVectorEnv
@@ -42,8 +42,8 @@ def test_stable_baselines3_learns_on_it():
 
     from rollout.sb3 import StableBaselinesVecEnv
 
-    options = PoolOptions(isolation="subprocess")
-    env = StableBaselinesVecEnv(cart_pole(4, autoreset="same_step", options=options))
+    options = HostConfig(isolation="subprocess")
+    env = StableBaselinesVecEnv(cart_pole(4, autoreset="same_step", host=options))
     model = PPO(
         "MlpPolicy",
         env,
@@ -75,7 +75,7 @@ def test_stable_baselines3_gets_terminal_observations():
         for slot in np.flatnonzero(dones):
             ends += 1
             angle = abs(infos[slot]["terminal_observation"][2])
-            assert angle > 0.2  # it fell over: this is the end, not the next beginning
+            assert angle > 0.2  # it fell over: the final observation, not the next first one
             assert abs(observations[slot][2]) < 0.06
             assert infos[slot]["TimeLimit.truncated"] is False
     assert ends >= 4

@@ -34,7 +34,7 @@ def write(folder, **changes):
     settings = {
         "output": str(folder / "run"),
         "train": merged(SMALL, {"env_steps": 64 * 12, "checkpoint": {"every": 3}}),
-        "space": {"ppo.lr": [1e-3, 1e-4], "ppo.gamma": {"uniform": [0.9, 0.99]}},
+        "space": {"algorithm.lr": [1e-3, 1e-4], "algorithm.gamma": {"uniform": [0.9, 0.99]}},
         "wandb": {"mode": "disabled"},
     }
     (folder / "search.yaml").write_text(yaml.safe_dump(merged(settings, changes)))
@@ -43,16 +43,16 @@ def write(folder, **changes):
 @pytest.mark.parametrize("rates", [[1e-3], pytest.param([1e-3, 1e-4], marks=pytest.mark.long)])
 def test_a_search_tells_the_best_and_goes_on(tmp_path, rates):
     """Twice as many samples with --resume: what is done is told again and not trained again."""
-    write(tmp_path, space={"ppo.lr": rates})
+    write(tmp_path, space={"algorithm.lr": rates})
     assert call(tmp_path) == 0
     first = summary(tmp_path)["results"]["trials"]
     assert len(first) == len(rates)
     assert {t["status"] for t in first} == {"done"}
     assert first[0]["score"] == max(t["score"] for t in first)
-    assert {t["point"]["ppo.lr"] for t in first} == set(rates)
-    assert all(0.9 <= t["point"]["ppo.gamma"] < 0.99 for t in first)
+    assert {t["point"]["algorithm.lr"] for t in first} == set(rates)
+    assert all(0.9 <= t["point"]["algorithm.gamma"] < 0.99 for t in first)
     trials = sorted((tmp_path / "run" / "trials").iterdir())
-    written = {p: (p / "run.log").read_text().count("goes on") for p in trials}
+    written = {p: (p / "run.log").read_text().count("continues") for p in trials}
 
     assert call(tmp_path, "--resume", "--set", "samples=2") == 0
     second = summary(tmp_path)["results"]["trials"]
@@ -63,15 +63,15 @@ def test_a_search_tells_the_best_and_goes_on(tmp_path, rates):
     assert {json.dumps(t["point"]): t["score"] for t in first}.items() <= {
         json.dumps(t["point"]): t["score"] for t in second
     }.items()
-    assert {p: (p / "run.log").read_text().count("goes on") for p in trials} == written
+    assert {p: (p / "run.log").read_text().count("continues") for p in trials} == written
     later = look_at(tmp_path / "run", now=time.time() + 10**6)
     assert {t.state for t in later.trials} == {"done"}
 
 
 def test_a_metric_that_nobody_writes_is_named_with_the_nearest(tmp_path):
-    write(tmp_path, metric="episode/retrun", retries=0, space={"ppo.lr": [1e-3]})
+    write(tmp_path, metric="episode/retrun", retries=0, space={"algorithm.lr": [1e-3]})
     config = yaml.safe_load((tmp_path / "search.yaml").read_text())
-    del config["space"]["ppo.gamma"]
+    del config["space"]["algorithm.gamma"]
     (tmp_path / "search.yaml").write_text(yaml.safe_dump(config))
     assert call(tmp_path) == 3
     (trial,) = summary(tmp_path)["results"]["trials"]
@@ -96,7 +96,7 @@ def test_a_trial_that_has_no_room_is_refused(tmp_path, capsys, train, said):
 @pytest.mark.long
 @pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_search_that_is_stopped_is_not_done(tmp_path, signum, status):
-    write(tmp_path, train={"env_steps": 10**9}, space={"ppo.lr": [1e-3]})
+    write(tmp_path, train={"env_steps": 10**9}, space={"algorithm.lr": [1e-3]})
     script = [sys.executable, str(ROOT / "scripts" / "tune.py")]
     with subprocess.Popen(
         [*script, "--config", str(tmp_path / "search.yaml")], stderr=subprocess.PIPE, text=True
@@ -109,5 +109,5 @@ def test_a_search_that_is_stopped_is_not_done(tmp_path, signum, status):
         finally:
             process.kill()
     assert process.returncode == status
-    assert err.splitlines()[-1] == f"stopped by {signum.name}; go on with --resume"
+    assert err.splitlines()[-1] == f"stopped by {signum.name}; continue with --resume"
     assert summary(tmp_path)["status"] == "interrupted"

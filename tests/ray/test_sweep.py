@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from rollout.data.tables import read_table
-from rollout.evaluate.experiment_pool import _last_sign, _Running, _stalled
+from rollout.sweep.pool import _last_sign, _Running, _stalled
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,8 +24,8 @@ import sys
 from functools import partial
 
 from rollout.cli import main
-from rollout.evaluate.experiment import sweep
-from rollout.evaluate.sweep_config import SweepConfig
+from rollout.sweep.sweep import sweep
+from rollout.sweep.config import SweepConfig
 from sweep_trainer import TRAINER
 
 if __name__ == "__main__":
@@ -40,7 +40,7 @@ CONFIG = {
         "width": 8,
         "state_set": {"test": 30, "validation": 0},
         "fragment": {"steps": 8},
-        "ppo": {"bptt": 8},
+        "algorithm": {"name": "ppo", "bptt": 8},
     },
     "sizes": [2, 6],
     "seeds": [0, 1],
@@ -54,7 +54,7 @@ RUNS = {f"random-n{n}-s{s}" for n in (2, 6) for s in (0, 1)}
 @pytest.fixture
 def folder(tmp_path):
     """A folder with a sweep whose trainer learns nothing."""
-    source = (ROOT / "tests" / "unit" / "evaluate" / "sweep_trainer.py").read_text()
+    source = (ROOT / "tests" / "unit" / "sweep" / "sweep_trainer.py").read_text()
     (tmp_path / "sweep_trainer.py").write_text(source)
     (tmp_path / "sweep_agents.py").write_text("from sweep_trainer import by_place\n")
     (tmp_path / "script.py").write_text(SCRIPT)
@@ -195,8 +195,13 @@ def test_ppo_in_a_sweep(folder):
     changes = [
         *("train.env_steps=20000", "train.policy.name=actor_critic", "train.width=32"),
         *("train.policy.columns=[position]", "train.policy.hidden=[32]", "train.bridge.side=4"),
-        *("train.fragment.steps=16", "train.ppo.bptt=16", "train.ppo.lr=3e-3"),
-        *("train.ppo.batch=512", "train.ppo.minibatch=128", "sizes=[1,200]", "seeds=[0]"),
+        *("train.fragment.steps=16", "train.algorithm.bptt=16", "train.algorithm.lr=3e-3"),
+        *(
+            "train.algorithm.batch=512",
+            "train.algorithm.minibatch=128",
+            "sizes=[1,200]",
+            "seeds=[0]",
+        ),
         *("evaluate.test_states=30", "evaluate.episodes_per_state=5", "baselines={chance: random}"),
     ]
     finish(folder, "--set", *changes, script=ROOT / "scripts" / "sweep.py", timeout=600)

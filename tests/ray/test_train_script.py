@@ -5,9 +5,14 @@ import re
 import signal
 import subprocess
 
+import numpy as np
 import pytest
+import yaml
 
 from rollout.cli import main
+from rollout.collect import collect
+from rollout.config import CollectConfig
+from rollout.data import Dataset
 from rollout.train.checkpoint import find_checkpoint, write_checkpoint
 from rollout.train.config import TrainConfig
 from rollout.train.episodes import read_episodes
@@ -54,7 +59,11 @@ def settings_of(reference):
             "bridge": {"step_s": 0.01},
             "env_steps": 64 * UPDATES,
             "checkpoint": {"every": 4, "keep": 3},
-            "ppo": {"reference": {"checkpoint": str(reference), "coef": 1.0, "decay": 0.9}},
+            "algorithm": {
+                "reference": str(reference),
+                "reference_coef": 1.0,
+                "reference_decay": 0.9,
+            },
         },
     )
 
@@ -122,6 +131,15 @@ def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, referen
     after = summary(broken)
     assert (after["status"], after["results"]) == (before["status"], before["results"])
 
+    # The newest checkpoint is damaged: an older one is used on request, and the result is the same.
+    damaged = other.path / "optimizer.pt"
+    damaged.write_bytes(damaged.read_bytes()[:-1])
+    assert call(broken, "--resume") == 2
+    assert call(broken, "--resume", "--set", "checkpoint.fallback=true") == 0
+    assert same_weights(one.weights(), find_checkpoint(broken / "run").weights())
+    assert episodes_of(whole) == episodes_of(broken)
+    assert (other.path.with_name(f"{other.path.name}.damaged") / "optimizer.pt").exists()
+
 
 def test_it_ends_short_when_no_runner_is_left_and_can_go_on(tmp_path):
     """Every copy of the game crashes at its 40th step; each runner may be given one more."""
@@ -140,7 +158,7 @@ def test_it_ends_short_when_no_runner_is_left_and_can_go_on(tmp_path):
     assert call(tmp_path, "--resume") in {0, 3}
     second = summary(tmp_path)
     assert second["results"]["updates"] > first["results"]["updates"]
-    # The states come in turn, and each as often as the others: none was skipped at the seam.
+    # The states come in turn, and each as often as the others: none was skipped at the resume.
     visits = second["results"]["visits"]
     assert visits["max"] - visits["min"] <= 1
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
@@ -162,8 +180,47 @@ def test_a_normal_run_says_nothing_but_what_we_say(tmp_path):
     done = run(tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.splitlines() if line.strip()]
-    # RLlib gives its actors their settings by reference, which Ray finds worth a remark: they could
-    # not start anew if the object were gone. The trainer holds it as long as it lives.
+    # RLlib passes settings to its actors by reference. Ray warns that they could
+    # not restart if the object were lost. The trainer holds it as long as it lives.
     lines = [line for line in lines if "has constructor arguments in the object store" not in line]
     assert all(re.match(r"\d\d:\d\d:\d\d INFO ", line) for line in lines), done.stderr
     assert done.stdout == ""
+
+
+def test_a_game_with_continuous_actions_is_trained_and_recorded(tmp_path):
+    """Pendulum: from the configuration to a dataset that the trained policy played."""
+    settings = {
+        "bridge": {"name": "gymnasium", "id": "Pendulum-v1"},
+        "policy": {"name": "actor_critic", "hidden": [16], "continuous": "squashed"},
+        "width": 4,
+        "fragment": {"steps": 16},
+        "env_steps": 256,
+        "learners": {"threads": 1},
+        "algorithm": {"batch": 128, "minibatch": 64, "bptt": 16},
+    }
+    write_config(tmp_path, settings)
+    assert call(tmp_path) == 0
+    policy = {"name": "checkpoint", "path": str(tmp_path / "run")}
+    played = {"bridge": settings["bridge"], "policy": policy, "actors": 0, "env_steps": 300}
+    collected = tmp_path / "collected"
+    (tmp_path / "collect.yaml").write_text(yaml.safe_dump({"output": str(collected), **played}))
+    assert main(collect, CollectConfig, "Plays.", ["--config", str(tmp_path / "collect.yaml")]) == 0
+    with Dataset(collected / "dataset") as dataset:
+        torque = np.concatenate(
+            [e.columns["action"] for e in map(dataset.read, dataset.episodes())]
+        )
+    assert torque.dtype == np.float32
+    assert torque.shape[1:] == (1,)
+    assert (np.abs(torque) <= 2).all()
+    assert len(np.unique(torque)) > 0.9 * len(torque)
+
+
+@pytest.mark.long
+def test_pendulum_learns_to_swing_up(tmp_path):
+    """At random an episode returns about -1,200; balancing from most starts, more than -300."""
+    config = yaml.safe_load((ROOT / "configs" / "train_pendulum.yaml").read_text())
+    del config["output"]  # the test has its own
+    write_config(tmp_path, config, env_steps=180_000)
+    assert call(tmp_path) == 0
+    lines = [json.loads(x) for x in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [x["episode/return"] for x in lines if "episode/return" in x][-1] > -300

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 import ray
+from ray import cloudpickle
 
 from rollout.errors import ConfigError
+from tests.ray import stock_ppo
+from tests.ray.stock_ppo import stock_config_of
 from tests.ray.training import SMALL, merged, plan_of
 
 pytestmark = [
@@ -22,7 +25,7 @@ CARTPOLE = {
     "fragment": {"steps": 64},
     "env_steps": BUDGET,
     "learners": {"threads": 1},
-    "ppo": {
+    "algorithm": {
         "batch": 1024,
         "minibatch": 256,
         "epochs": 6,
@@ -36,6 +39,7 @@ CARTPOLE = {
 
 def make_task():
     """Returns the Ray task that trains; made here, so that it travels by value: see below."""
+    cloudpickle.register_pickle_by_value(stock_ppo)
 
     @ray.remote(num_cpus=2)
     def late_return(plan, stock, budget):
@@ -47,7 +51,6 @@ def make_task():
         import torch
 
         from rollout.train.rllib.build import build
-        from rollout.train.rllib.stock import stock_config_of
 
         torch.set_num_threads(1)
         algorithm = stock_config_of(plan).build_algo() if stock else build(plan)
@@ -80,16 +83,14 @@ def test_both_reach_the_same_return_on_the_same_budget():
 
 
 def test_settings_mean_the_same():
-    from rollout.train.rllib.stock import stock_config_of
-
-    plan = plan_of(CARTPOLE, seed=4, ppo={"value_coef": 0.6, "max_grad_norm": None})
+    plan = plan_of(CARTPOLE, seed=4, algorithm={"value_coef": 0.6, "max_grad_norm": None})
     config = stock_config_of(plan)
     assert config.total_train_batch_size == 1024
     assert (config.minibatch_size, config.num_epochs, config.lr) == (256, 6, 1e-3)
     assert config.vf_loss_coeff == pytest.approx(0.3)  # ours is half the mean square error
     assert config.grad_clip is None
     assert config.num_envs_per_env_runner == 16
-    falling = stock_config_of(plan_of(CARTPOLE, ppo={"schedule": "linear"}))
+    falling = stock_config_of(plan_of(CARTPOLE, algorithm={"schedule": "linear"}))
     assert falling.lr == [[0, 1e-3], [BUDGET, 0.0]]
 
 
@@ -97,11 +98,9 @@ def test_settings_mean_the_same():
     ("settings", "said"),
     [
         ({"policy": {"memory": "gru"}}, "memory"),
-        ({"ppo": {"reference": {"checkpoint": "/some/place"}}}, "reference"),
+        ({"algorithm": {"reference": "/some/place"}}, "reference"),
     ],
 )
 def test_what_stock_cannot_do_is_refused(settings, said):
-    from rollout.train.rllib.stock import stock_config_of
-
     with pytest.raises(ConfigError, match=said):
         stock_config_of(plan_of(merged(SMALL, settings)))

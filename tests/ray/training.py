@@ -29,7 +29,14 @@ SMALL: dict[str, Any] = {
     "fragment": {"steps": STEPS},
     "env_steps": 10**6,
     "learners": {"threads": 1},
-    "ppo": {"batch": 64, "minibatch": 32, "epochs": 2, "bptt": STEPS, "lr": 3e-3},
+    "algorithm": {
+        "name": "ppo",
+        "batch": 64,
+        "minibatch": 32,
+        "epochs": 2,
+        "bptt": STEPS,
+        "lr": 3e-3,
+    },
 }
 """Two fragments of 4 slots to an update."""
 

@@ -1,9 +1,11 @@
 """Worlds made by hand for the tests of blockworld: flat, empty, and nobody there but the player."""
 
+from pathlib import Path
+
 import numba
 import numpy as np
-from numba.core import config
 
+from bridges import compilation
 from bridges.blockworld import blocks
 from bridges.blockworld.compiled import cache_folder
 from bridges.blockworld.items import NUMBER
@@ -16,11 +18,10 @@ MIDDLE = SIZE // 2 + 0.5
 
 def compiled(function):
     """Compiles a function of a test, once for this version of the sources that it may call."""
-    before, config.CACHE_DIR = config.CACHE_DIR, str(cache_folder() / "tests")
-    try:
-        return numba.njit(cache=True, error_model="numpy")(function)
-    finally:
-        config.CACHE_DIR = before
+    test = Path(function.__code__.co_filename)
+    made = numba.njit(error_model="numpy")(function)
+    compilation.keep_code(made, cache_folder() / f"tests-{compilation.digest([test])}")
+    return made
 
 
 def flat_world(ground=12, seed=1):

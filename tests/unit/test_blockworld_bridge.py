@@ -12,8 +12,8 @@ import yaml
 
 from bridges.blockworld import BlockworldBridge
 from bridges.blockworld.actions import COMPACT
-from bridges.blockworld.bridge import OBSERVATIONS, TASKS
 from bridges.blockworld.layouts import layout_of
+from bridges.blockworld.options import OBSERVATIONS, TASKS
 from bridges.blockworld.world import CONTROLS, WORLD
 from rollout.api import Splits, Start, sample
 from rollout.cli import main
@@ -145,7 +145,7 @@ def test_some_of_the_compact_actions():
         BlockworldBridge(actions="compact", compact_actions=("forwards",))
     with pytest.raises(ConfigError, match="different names"):
         BlockworldBridge(actions="compact", compact_actions=("forward", "forward"))
-    with pytest.raises(ConfigError, match="oracle needs every action"):
+    with pytest.raises(ConfigError, match="oracle needs all actions"):
         BlockworldBridge(actions="compact", compact_actions=names, oracle="hunt_sheep")
     layout, whole = layout_of("compact", names), layout_of("compact")
     worlds, some, all_ = np.zeros(2, WORLD), np.zeros(2, CONTROLS), np.zeros(2, CONTROLS)

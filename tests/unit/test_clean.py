@@ -17,14 +17,12 @@ from rollout.host.processes import (
     OWNER,
     OWNER_FILE,
     RUN_ID,
-    SHARED_MEMORY,
     kill_marked,
     marked_processes,
     owned_workdir,
     owner_lives,
     owner_mark,
     remove_workdir,
-    segment_name,
     start_time,
     sweep_orphans,
 )
@@ -34,20 +32,18 @@ pytestmark = pytest.mark.process
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 60.0
 
-# An owner that dies and leaves everything: a game without a guard, a folder, shared memory.
+# An owner that dies and leaves everything: a game without a guard, a folder.
 OWNER_THAT_DIES = """
 import os, subprocess, sys
 from pathlib import Path
-from rollout.host.processes import game_marks, owned_workdir, segment_name
+from rollout.host.processes import game_marks, owned_workdir
 game = subprocess.Popen(["sh", "-c", "setsid sleep 600 & exec sleep 600"],
     env={**os.environ, **game_marks()}, start_new_session=True,
     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 folder = owned_workdir("gamut-host-0-", Path(sys.argv[1]))
 (folder / "instance-0000-000").mkdir()
 (folder / "instance-0000-000" / "game.log").write_text("hello")
-segment = Path(sys.argv[2]) / segment_name("frames")
-segment.write_bytes(b"0" * 100)
-print(game.pid, folder, segment, flush=True)
+print(game.pid, folder, flush=True)
 os._exit(0)
 """
 
@@ -55,9 +51,9 @@ os._exit(0)
 class Orphans:
     """What one dead owner has left."""
 
-    def __init__(self, temporary, shared, run):
+    def __init__(self, temporary, run):
         output = subprocess.run(
-            [sys.executable, "-c", OWNER_THAT_DIES, str(temporary), str(shared)],
+            [sys.executable, "-c", OWNER_THAT_DIES, str(temporary)],
             cwd=ROOT,
             env={**os.environ, RUN_ID: run},
             capture_output=True,
@@ -66,7 +62,7 @@ class Orphans:
             check=True,
         ).stdout.split()
         self.run, self.pid = run, int(output[0])
-        self.folder, self.segment = Path(output[1]), Path(output[2])
+        self.folder = Path(output[1])
 
     @property
     def processes(self):
@@ -75,14 +71,11 @@ class Orphans:
     def remove(self):
         for each in self.processes:
             os.kill(each.pid, signal.SIGKILL)
-        self.segment.unlink(missing_ok=True)
 
 
 @pytest.fixture
 def orphans(tmp_path):
-    shared = tmp_path / "shm"
-    shared.mkdir()
-    orphans = Orphans(tmp_path, shared, f"test-clean-{os.getpid()}-{time.monotonic_ns()}")
+    orphans = Orphans(tmp_path, f"test-clean-{os.getpid()}-{time.monotonic_ns()}")
     end = time.monotonic() + LIMIT_S
     while len(orphans.processes) < 2 and time.monotonic() < end:
         time.sleep(0.01)
@@ -91,44 +84,39 @@ def orphans(tmp_path):
 
 
 def test_a_dry_run_only_says_what_there_is(orphans, tmp_path):
-    swept = sweep_orphans(dry_run=True, temporary=tmp_path, shared=tmp_path / "shm")
+    swept = sweep_orphans(dry_run=True, temporary=tmp_path)
     mine = [each for each in swept.processes if each.run == orphans.run]
     assert {each.pid for each in mine} >= {orphans.pid}
     assert len(mine) == 2
     assert swept.folders == (orphans.folder,)
-    assert swept.segments == (orphans.segment,)
     assert len(orphans.processes) == 2
     assert orphans.folder.exists()
-    assert orphans.segment.exists()
     said = "\n".join(swept.lines())
     for part in (f"process {orphans.pid} of run {orphans.run}", "sleep 600", str(orphans.folder)):
         assert part in said
 
 
 def test_a_sweep_ends_and_removes_it(orphans, tmp_path):
-    swept = sweep_orphans(temporary=tmp_path, shared=tmp_path / "shm")
+    swept = sweep_orphans(temporary=tmp_path)
     assert len([each for each in swept.processes if each.run == orphans.run]) == 2
     assert not orphans.processes
     assert not orphans.folder.exists()
-    assert not orphans.segment.exists()
     assert not swept.left
-    again = sweep_orphans(temporary=tmp_path, shared=tmp_path / "shm")
-    assert not again.folders + again.segments
+    again = sweep_orphans(temporary=tmp_path)
+    assert not again.folders
     assert not [each for each in again.processes if each.run == orphans.run]
 
 
 def test_what_the_living_own_is_left_alone(tmp_path):
     folder = owned_workdir("gamut-host-1-", tmp_path)
-    segment = tmp_path / segment_name("frames")
-    segment.touch()
     with (tmp_path / "game.log").open("ab") as log:
         game = Guarded(["sleep", "600"], log)
     try:
         end = time.monotonic() + LIMIT_S
         while game.pid is None and time.monotonic() < end:
             time.sleep(0.01)
-        swept = sweep_orphans(temporary=tmp_path, shared=tmp_path)
-        assert not swept.folders + swept.segments
+        swept = sweep_orphans(temporary=tmp_path)
+        assert not swept.folders
         assert game.mark not in [each.game for each in swept.processes]
         assert start_time(game.pid) is not None
     finally:
@@ -144,9 +132,8 @@ def test_strange_folders_are_left_alone(tmp_path):
     (other / OWNER_FILE).write_text("1:1:1")
     (tmp_path / "gamut-link").symlink_to(other)
     (tmp_path / "gamut-file").write_text("")
-    (tmp_path / f"gamut-{'x' * 20}").write_text("shared memory that is not of our making")
-    assert not sweep_orphans(temporary=tmp_path, shared=tmp_path).folders
-    assert len(list(tmp_path.iterdir())) == 5
+    assert not sweep_orphans(temporary=tmp_path).folders
+    assert len(list(tmp_path.iterdir())) == 4
     assert other.exists()
 
 
@@ -201,23 +188,20 @@ def script(*arguments, temporary):
 
 
 def test_the_script_says_what_it_finds_and_cleans_up(tmp_path):
-    orphans = Orphans(tmp_path, SHARED_MEMORY, f"test-clean-{os.getpid()}-script")
+    orphans = Orphans(tmp_path, f"test-clean-{os.getpid()}-script")
     try:
         dry = script("--dry-run", temporary=tmp_path)
         assert dry.returncode == 0, dry.stderr
         assert f"process {orphans.pid} of run {orphans.run}, owner " in dry.stdout
         assert f"folder {orphans.folder}, its owner is dead" in dry.stdout
-        assert f"shared memory {orphans.segment}, its owner is dead" in dry.stdout
         assert "would end and remove" in dry.stdout
         assert orphans.processes
         assert orphans.folder.exists()
-        assert orphans.segment.exists()
         wet = script(temporary=tmp_path)
         assert wet.returncode == 0, wet.stderr
         assert "\nended and removed " in wet.stdout
         assert not orphans.processes
         assert not orphans.folder.exists()
-        assert not orphans.segment.exists()
     finally:
         orphans.remove()
 
@@ -228,6 +212,5 @@ def test_the_script_says_when_there_is_nothing(monkeypatch, capsys):
     spec.loader.exec_module(clean)
     monkeypatch.setattr("rollout.host.processes.marked_processes", list)
     monkeypatch.setattr("rollout.host.processes._sweep_folders", lambda *_, **__: [])
-    monkeypatch.setattr("rollout.host.processes._sweep_segments", lambda *_, **__: [])
     assert clean.main([]) == 0
     assert capsys.readouterr().out == "nothing is left of dead runs\n"

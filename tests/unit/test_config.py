@@ -3,12 +3,12 @@ import itertools
 import math
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import pytest
 from hypothesis import example, given, settings
@@ -19,6 +19,7 @@ from rollout import registry
 from rollout.api import Deadlines, Factor, StateSpace, option
 from rollout.config import (
     CollectConfig,
+    Section,
     StateSetConfig,
     build_plugin,
     help_text,
@@ -390,7 +391,7 @@ def test_a_wrong_key_or_value_is_said(text: str, message: str) -> None:
     "key",
     [
         "episodes", "env_steps", "instances", "width", "fragment.steps",
-        "fragment.seconds", "host.restarts", "host.start_s", "host.reset_s", "host.step_s",
+        "fragment.seconds", "host.restart_window_s", "host.start_s", "host.reset_s", "host.step_s",
         "host.close_s", "host.max_in_flight", "recording.shard_mb", "log.every_s",
         "state_set.size",
     ],
@@ -401,14 +402,15 @@ def test_budgets_and_deadlines_of_zero_or_less_are_refused(key: str, value: str)
         base(f"{key}={value}")
 
 
-def test_no_actors_is_a_run_without_ray_and_fewer_are_refused() -> None:
-    assert base("actors=0").actors == 0
-    with pytest.raises(ConfigError, match="actors: expected a number greater than or equal to 0"):
-        base("actors=-1")
+@pytest.mark.parametrize("key", ["actors", "host.restarts", "host.actor_restarts"])
+def test_counts_may_be_zero_and_not_less(key: str) -> None:
+    base(f"{key}=0")
+    with pytest.raises(ConfigError, match=f"{key}: expected a number greater than or equal to 0"):
+        base(f"{key}=-1")
 
 
 def test_a_run_needs_a_bound() -> None:
-    with pytest.raises(ConfigError, match="would never end; give episodes, env_steps, or both"):
+    with pytest.raises(ConfigError, match="would never end; set episodes, env_steps, or both"):
         base("episodes=null")
     assert base("episodes=null", "env_steps=10").episodes is None
 
@@ -445,6 +447,27 @@ def test_every_message_has_file_line_and_key(tmp_path: Path) -> None:
 def test_a_file_that_is_not_a_configuration_is_refused(tmp_path, text, message) -> None:
     with pytest.raises(ConfigError, match=message):
         load_config(CollectConfig, write(tmp_path / "c.yaml", text))
+
+
+class Rooms(Section):
+    renamed: ClassVar[Mapping[str, str]] = {"beds": "rooms.places"}
+    places: int = 2
+
+
+class House(Section):
+    renamed: ClassVar[Mapping[str, str]] = {"flat": "rooms"}
+    rooms: Rooms = Rooms()
+
+
+def test_a_renamed_key_gives_its_new_name_in_files_and_in_set(tmp_path: Path) -> None:
+    file = tmp_path / "house.yaml"
+    file.write_text("rooms:\n  beds: 3\n")
+    with pytest.raises(ConfigError, match=r"house.yaml:2: rooms.beds: was renamed to rooms.places"):
+        load_config(House, file)
+    with pytest.raises(ConfigError, match=r"rooms.beds: was renamed to rooms.places"):
+        load_config(House, None, [("rooms.beds", 3)])
+    with pytest.raises(ConfigError, match=r"flat: was renamed to rooms"):
+        load_config(House, None, [("flat.places", 3)])
 
 
 def test_a_missing_file_has_the_nearest(tmp_path: Path) -> None:
@@ -593,8 +616,8 @@ def test_a_state_set_may_be_a_prefix_of_what_is_left_of_the_factors() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"subset": "prefix", "size": 5, "split": "test"}, "draws training states, and split=test"),
-        ({"subset": "prefix", "states": [1]}, r"and state_set\.states is given"),
+        ({"subset": "prefix", "size": 5, "split": "test"}, "training states, but split=test"),
+        ({"subset": "prefix", "states": [1]}, r"but state_set\.states is given"),
         ({"subset": "prefix"}, r"needs state_set\.size"),
         ({"prefix": {"seed": 5}}, r"state_set\.subset is random; set state_set\.subset=prefix"),
         ({"subset": "prefix", "size": 5, "prefix": {"seed": 101}}, "expected 1 to 100"),
@@ -611,7 +634,7 @@ def test_a_prefix_that_makes_no_sense_is_refused(data: dict[str, Any], message: 
 
 def test_help_has_every_key_with_type_default_unit_and_meaning() -> None:
     text = help_text(CollectConfig)
-    assert "  seed  (int, default 0)\n      Seed of everything" in text
+    assert "  seed  (int, default 0)\n      Seed of all random numbers" in text
     assert "  output  (path, required)" in text
     assert "  host.step_s  (float | null, default null, unit: s)" in text
     assert "  wandb.tags  (list of text, default [])" in text

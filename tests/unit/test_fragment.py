@@ -186,8 +186,8 @@ BREAKS = {
     "memory/.*: expected": lambda f: setattr(f, "memory", {"h": np.zeros((99, 2))}),
     "details: expected": lambda f: setattr(f, "details", [[None] * 4]),
     "truncated: expected bool": lambda f: setattr(f, "truncated", f.truncated.astype(np.int8)),
-    "results must tell of every end": lambda f: setattr(f, "results", f.results[1:]),
-    "losses must tell": lambda f: setattr(f, "losses", ()),
+    "results must list every end": lambda f: setattr(f, "results", f.results[1:]),
+    "losses must list": lambda f: setattr(f, "losses", ()),
 }
 
 

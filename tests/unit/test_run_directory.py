@@ -87,7 +87,7 @@ def test_the_paths_lie_in_the_directory(tmp_path: Path) -> None:
 
 def test_another_run_in_the_way_is_refused() -> None:
     run = create("run")
-    with pytest.raises(RunDirectoryError, match=f"already holds the run {run.run_id}.*--resume"):
+    with pytest.raises(RunDirectoryError, match=f"already contains the run {run.run_id}.*--resume"):
         create("run")
 
 

@@ -124,12 +124,13 @@ def test_a_token_file_that_is_named_must_be_there(tmp_path, monkeypatch):
         find_token()
 
 
-def test_a_token_of_our_own_is_for_this_user_only():
-    path = write_own_token()
-    assert len(path.read_text()) == 64
+def test_a_token_of_our_own_is_for_this_user_only(tmp_path):
+    path = write_own_token(tmp_path)
+    token = path.read_text()
+    assert len(token) == 64
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert path.read_text() != write_own_token().read_text()
+    path.unlink()
+    assert token != write_own_token(tmp_path).read_text()
 
 
 def test_what_we_set_is_no_wish_of_the_user(tmp_path, monkeypatch):
@@ -151,11 +152,14 @@ def test_what_we_set_is_no_wish_of_the_user(tmp_path, monkeypatch):
 def test_ray_hears_of_the_mode_even_when_it_was_imported_before(tmp_path):
     code = """
 import sys
+import tempfile
+from pathlib import Path
 import ray
 from ray._raylet import AuthenticationTokenLoader, get_authentication_mode
 from rollout.cluster.tokens import set_mode, write_own_token
 modes = [int(get_authentication_mode())]
-for path in (write_own_token(), write_own_token()):
+for folder in (tempfile.mkdtemp(), tempfile.mkdtemp()):
+    path = write_own_token(Path(folder))
     set_mode("token", path)
     header = AuthenticationTokenLoader.instance().get_token_for_http_header()
     assert path.read_text() in str(header)

@@ -470,7 +470,7 @@ def test_a_cluster_that_does_not_answer_for_a_while_is_asked_again():
 def test_a_cluster_that_is_gone_is_lost_from_sight(monkeypatch):
     monkeypatch.setattr(jobs, "_LOST_S", 0.05)
     parts = [[]] * 1000
-    with pytest.raises(LostSight, match=r"has not answered .*no route.*may well go on"):
+    with pytest.raises(LostSight, match=r"has not answered .*no route.*may still be running"):
         followed(FakeClient(parts, statuses=[ConnectionError("no route")]))
 
 
@@ -538,7 +538,7 @@ def test_who_no_longer_wants_to_follow_is_told_how_to_stop_it(cluster, folder, c
     assert call(folder) == 130
     err = capsys.readouterr().err
     name = cluster.client.sent["submission_id"]
-    assert "the job goes on" in err
+    assert "the job continues" in err
     assert f"RAY_AUTH_MODE=token ray job stop --address {HERE} {name}" in err
 
 
@@ -549,7 +549,7 @@ def test_a_signal_ends_the_following(cluster, folder, capsys):
 
     cluster.client.tail_job_logs = tail
     assert call(folder) == 143
-    assert "the job goes on" in capsys.readouterr().err
+    assert "the job continues" in capsys.readouterr().err
 
 
 def test_a_job_that_is_lost_from_sight_ends_short(cluster, folder, capsys, monkeypatch):

@@ -76,7 +76,7 @@ def test_a_name_makes_a_task_with_the_options_it_needs():
 
 
 def test_a_configuration_that_contradicts_it_is_refused():
-    with pytest.raises(ConfigError, match=r"bridge.side: .* says 4.*task walk_1 needs 16"):
+    with pytest.raises(ConfigError, match=r"bridge.side: .* has 4.*task walk_1 needs 16"):
         bridge_and_task(BridgeConfig(name="walks", side=4), "walk_1")
 
 

@@ -260,7 +260,7 @@ def test_options_that_a_task_needs_take_the_place_of_defaults(tmp_path: Path) ->
 def test_a_configuration_that_contradicts_its_task_is_refused(tmp_path: Path) -> None:
     (tmp_path / "big.yaml").write_text("options: {size: 256}\n")
     config = BridgeConfig(name="farm", folder=str(tmp_path), size=128)
-    with pytest.raises(ConfigError, match=r"bridge.size: the configuration says 128.*needs 256"):
+    with pytest.raises(ConfigError, match=r"bridge.size: the configuration has 128.*needs 256"):
         bridge_and_task(config, "big")
 
 

@@ -6,8 +6,8 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from rollout.api import Limits, Splits, Task
+from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError, SpaceError
-from rollout.host import PoolOptions, Supervision
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator
 from rollout.vector_env import RemoteVectorEnv
@@ -16,8 +16,8 @@ from rollout.vector_env import RemoteVectorEnv
 def make(bridge=None, *, num_envs=4, limit=12, restarts=50, isolation="auto", **options):
     bridge = bridge or FakeBridge()
     task = Task("t", "", bridge.spec.state_space, FakeEvaluator(), Limits(steps=limit))
-    pool = PoolOptions(isolation, supervision=Supervision(restarts, backoff_s=0))
-    return RemoteVectorEnv(bridge, task, num_envs=num_envs, options=pool, **options)
+    host = HostConfig(isolation=isolation, restarts=restarts, backoff_s=0)
+    return RemoteVectorEnv(bridge, task, num_envs=num_envs, host=host, **options)
 
 
 def play(env, steps, seed=0):

@@ -21,17 +21,17 @@ from rollout.api import Columns
 from rollout.errors import UnknownNameError
 
 PREFIX = "privileged_oracle/"
-"""Beginning of the names of the observations that hold the expert's action."""
+"""Prefix of the names of the observations that contain the expert's action."""
 
 
 def skill(name: str) -> Skill:
     """Returns a skill: one by its name, or several joined by ``then``, ``and``, ``or``.
 
-    All of them play the first part that is not done and for which there is something to work at;
-    ``a or b`` is done with the first of its parts. ``or`` binds strongest, ``then`` weakest.
+    It plays the first part that is not done and for which there is a target; ``a or b`` is done
+    with the first of its parts. ``or`` binds strongest, ``then`` weakest.
 
     Raises:
-        UnknownNameError: there is no such skill; the message lists those there are.
+        UnknownNameError: there is no such skill; the message lists the valid ones.
     """
     for joint, enough in (("then", all), ("and", all), ("or", any)):
         parts = re.split(rf"\s+{joint}\s+", name.strip())
@@ -51,14 +51,14 @@ def _joined(parts: list[Skill], enough: Callable[[Iterable[bool]], bool]) -> Ski
 
 
 class Oracle:
-    """Fills the observations that say what the expert would do now.
+    """Fills the observations with the expert's action.
 
-    What it says depends on nothing but the record of the world; worlds that are over, and those
-    whose task is done, are told to do nothing.
+    The action depends on nothing but the record of the world; worlds that are over, and those whose
+    task is done, get the no-op.
 
     Args:
         name: of the skill, see ``skill``.
-        layout: how actions are written.
+        layout: action layout.
         buffers: observations of all worlds, those of the expert among them.
     """
 
@@ -85,7 +85,7 @@ class Oracle:
             column[lo:hi] = chosen[key]
 
     def _compile(self) -> None:
-        """Compiles or loads what the skills call, on a world in which there is nothing."""
+        """Compiles or loads the functions that skills call, on an empty world."""
         worlds = np.zeros(1, WORLD)
         worlds["x"] = worlds["z"] = worlds["y"] = 8.0
         desk = self._desk

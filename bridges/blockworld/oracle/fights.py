@@ -1,4 +1,4 @@
-"""Hunting and fighting: whom to go for, how to come near, when to strike."""
+"""Hunting and fighting: choice of the target, approach, and timing of blows."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from bridges.blockworld.species import HOSTILE, NOBODY, SKELETON, TALL, WIDTH
 from bridges.blockworld.world import ATTACK, BACK, FORWARD, JUMP, SPRINT
 
 NEAR = 3.4
-"""Blocks from the eyes to a body within which one turns to it and strikes."""
+"""Distance in blocks from the eyes to a body at which the expert turns to it and strikes."""
 _DANGER, _TOO_NEAR = 3.5, 1.5
-"""Blocks within which hostile creatures come before what is hunted, and those that take long."""
+"""Blocks within which hostile creatures come before prey; the second if a kill takes long."""
 _SLOW = 2
-"""Ticks before a blow in which one does not run."""
+"""Ticks before a blow in which the expert does not run."""
 _LEAP = (4, 7)
-"""Ticks before a blow at which one jumps for it."""
+"""Ticks before a blow at which it jumps for it."""
 _LONG = 80.0
 """Ticks of a fight that is better avoided."""
 _WEAKER = 0.4
-"""Blocks that one goes farther for half a heart less."""
+"""Blocks of detour that half a heart less of health is worth."""
 _KEEP_OFF = 2.1
-"""Blocks that one keeps from hostile creatures until the next blow is ready."""
+"""Distance in blocks from hostile creatures until the next blow is ready."""
 
 
 class Creature(NamedTuple):
-    """One creature, as the fights see it."""
+    """One creature as the fights use it."""
 
     n: int
     kind: int
@@ -47,7 +47,7 @@ class Creature(NamedTuple):
 
 
 def creatures(v: View, wanted: Callable[[int], bool]) -> list[Creature]:
-    """Returns the living creatures of the kinds that are wanted."""
+    """Returns the living creatures of the given kinds."""
     w = v.w
     found = []
     for n, kind in enumerate(w["c_kind"].tolist()):
@@ -63,7 +63,7 @@ def creatures(v: View, wanted: Callable[[int], bool]) -> list[Creature]:
 
 
 def hunt(v: View, kind: int) -> Move:
-    """Returns the move that kills every creature of a kind; hostile ones that are near go first."""
+    """Returns the move that kills every creature of a kind; hostile ones nearby come first."""
     prey = creatures(v, lambda k: k == kind)
     if not prey:
         return HOPELESS
@@ -76,7 +76,7 @@ def hunt(v: View, kind: int) -> Move:
 
 
 def _danger(v: View, c: Creature) -> float:
-    """From how near on a hostile creature comes before what is hunted."""
+    """Distance from which a hostile creature comes before the prey."""
     item = v.items[best_weapon(v.items, v.selected, c.health)]
     return _DANGER if kill_ticks(item, c.health) < _LONG else _TOO_NEAR
 
@@ -100,12 +100,12 @@ def fight(v: View, foes: list[Creature]) -> Move:
 
 
 def _one_by_one(foes: list[Creature]) -> list[Creature]:
-    """Leaves the one to finish first: the nearest, or one a little farther that is weaker."""
+    """Chooses the creature to finish first: the nearest, or a weaker one a little farther away."""
     return [min(foes, key=lambda c: (c.gap + _WEAKER * c.health, c.n))]
 
 
 def _aim_height(v: View, c: Creature) -> float:
-    """The height of a body at which to look: as level as can be."""
+    """The height of a body to look at: as level as possible."""
     tall = float(TALL[c.kind])
     return min(max(v.eye, c.y + 0.3 * tall), c.y + 0.8 * tall)
 
@@ -116,7 +116,7 @@ def _hidden_by(v: View, c: Creature) -> int:
 
 
 def _open(v: View, c: Creature) -> bool:
-    """Whether nothing but a plant, which a blow breaks, is before a creature."""
+    """Whether nothing but a plant, which a blow breaks, is in front of a creature."""
     at = _hidden_by(v, c)
     return at < 0 or FORM[v.blocks[at]] == PLANT
 
@@ -136,7 +136,7 @@ def _strike(v: View, c: Creature, pause: float, item: int) -> Move:
 
 
 def _footwork(v: View, target: Creature, close: list[Creature], pause: float) -> int:
-    """Keys that keep the distance: after prey, away from what bites until one can strike."""
+    """Keys that keep the distance: towards prey, away from attackers until a blow is ready."""
     biting = [c for c in close if HOSTILE[c.kind] and c.kind != SKELETON]
     if biting and min(c.gap for c in biting) < _KEEP_OFF and pause > 1.0:
         return BACK if _level(v, 180.0) else 0
@@ -144,7 +144,7 @@ def _footwork(v: View, target: Creature, close: list[Creature], pause: float) ->
     if target.gap <= wanted:
         return 0
     if v.w["sprinting"] and target.gap < STRIKE_REACH and max(target.wait, pause) < _SLOW:
-        return 0  # a blow at a run knocks the target twice as far: slow down first
+        return 0  # a sprinting blow has twice the knockback: slow down first
     _, yaw = v.turn_to(target.x, v.eye, target.z)
     keys = legs(yaw)
     if keys & FORWARD and target.gap > wanted + 0.4 and max(target.wait, pause) >= _SLOW:
@@ -155,12 +155,12 @@ def _footwork(v: View, target: Creature, close: list[Creature], pause: float) ->
 
 
 def _leaps(v: View, target: Creature) -> bool:
-    """Whether to jump now, so that the next blow of a bare hand falls on the target from above."""
+    """Whether to jump now, so that the next blow of a bare hand hits the target from above."""
     return v.items[v.selected] == NOTHING and _LEAP[0] <= target.wait <= _LEAP[1] and v.on_ground
 
 
 def _level(v: View, turn: float) -> bool:
-    """Whether one can step that way without a look: level ground for two blocks."""
+    """Whether a step in that direction is safe without a search: level ground for two blocks."""
     turned = radians(v.yaw + turn)
     x, z = v.x - 2.0 * sin(turned), v.z + 2.0 * cos(turned)
     return bool(straight(v.worlds, v.row, x, z, int(v.y + 0.01)))

@@ -31,23 +31,23 @@ from bridges.blockworld.world import (
 )
 
 ARM = 4.3
-"""Blocks within which things are dug and used; a little less than the hand reaches."""
+"""Reach in blocks for digging and using; a little less than the hand's."""
 _LEVEL = 25.0
-"""Degrees up or down to which one looks at most while one walks."""
+"""Maximum degrees of a look up or down while walking."""
 _HELD = 0.02
-"""Blocks per tick: one who wants to walk and is slower is held up."""
+"""Blocks per tick: a walking player that is slower is blocked."""
 _TAKE_OFF = 4.0
-"""Ticks before a step, as fast as the legs still carry, at which one jumps."""
+"""Ticks before a step, at the current speed, at which to jump."""
 _SETTLED = 8.0
-"""Degrees off within which a look counts as there."""
+"""Tolerance of a look in degrees."""
 _NEAR_ENOUGH = 2.2
-"""Blocks from the eyes within which one does not go nearer."""
+"""Distance in blocks from the eyes within which the expert does not approach further."""
 _CLICK = 0.3
-"""Cells from the middle of a cell within which the cursor is there."""
+"""Tolerance of the cursor in cells from the middle of a cell."""
 
 
 def goals(count: int) -> Any:
-    """Returns room for some goals."""
+    """Returns an array for some goals."""
     return np.zeros(count, GOAL)
 
 
@@ -64,12 +64,12 @@ def beside(x0: float, z0: float, x1: float, z1: float, reach: float) -> tuple[An
 
 
 def higher(y: float) -> tuple[Any, ...]:
-    """Returns the goal to stand at ``y`` or higher, wherever that is."""
+    """Returns the goal to stand at ``y`` or higher, anywhere."""
     return (BOX, 0.0, float(SIZE), 0.0, float(SIZE), y, float(HEIGHT), 0.0, 0)
 
 
 def before_block(at: int, *, below: float = 3.0, above: float = 2.0) -> tuple[Any, ...]:
-    """Returns the goal to stand where one can reach a block."""
+    """Returns the goal to stand where a block is within reach."""
     x, y, z = middle(at)
     return (BLOCK, x, x, z, z, y - below - 0.5, y + above, ARM - 0.3, at)
 
@@ -79,12 +79,12 @@ OPEN_GROUND = (OPEN, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0)
 
 
 def any_of(*each: tuple[Any, ...]) -> Any:
-    """Returns goals as the search takes them."""
+    """Returns goals in the form that the search takes."""
     return np.array(list(each), GOAL)
 
 
 def find_blocks(v: View, wanted: Any, *, sky: bool = False) -> list[int]:
-    """Returns where the nearest blocks lie that a table of uint8 by block marks.
+    """Returns the indices of the nearest blocks that are set in a table of uint8 by block.
 
     With ``sky`` those that are open to the sky, unless there are none.
     """
@@ -96,9 +96,9 @@ def find_blocks(v: View, wanted: Any, *, sky: bool = False) -> list[int]:
 
 
 def way(v: View, where: Any) -> tuple[list[int], bool]:
-    """Returns the first cells of the way to the cheapest of some goals, and whether it gets there.
+    """Returns the first cells of the way to the cheapest of some goals, and whether it is complete.
 
-    Leaves are dug away wherever it is quicker; the rest only if there is no other way.
+    Leaves are dug away wherever that is faster; other blocks only if there is no other way.
     """
     path = v.desk.path
     count = find_way(v.worlds, v.row, where, LEAVES_ONLY, v.desk.work, path)
@@ -109,9 +109,9 @@ def way(v: View, where: Any) -> tuple[list[int], bool]:
 
 
 def walk(v: View, where: Any) -> Move | None:
-    """Returns the move towards the cheapest of some goals; None in the cell that is one.
+    """Returns the move towards the cheapest of some goals; None in a cell that fulfils one.
 
-    Where there is no way it goes as near as it can.
+    If there is no way, it goes as near as possible.
     """
     cells, found = way(v, where)
     if len(cells) > 1:
@@ -149,7 +149,7 @@ def _in_the_way(here: int, ahead: int, rise: int) -> tuple[int, ...]:
 
 
 def _gap(v: View, cell: int) -> float:
-    """How far the player's body is from a column."""
+    """Distance from the player's body to a column."""
     x, _, z = middle(cell)
     return max(abs(x - v.x), abs(z - v.z)) - 0.8
 
@@ -170,14 +170,14 @@ def steer(v: View, x: float, z: float, *, jump: bool = False, run: bool = True) 
 
 
 def legs(yaw: float) -> int:
-    """Returns the keys that walk along a direction so many degrees to the right of the look."""
+    """Returns the keys for walking in a direction so many degrees to the right of the look."""
     side = RIGHT if yaw > 0.0 else LEFT
     octant = int((abs(yaw) + 22.5) // 45.0)
     return (FORWARD, FORWARD | side, side, BACK | side, BACK)[octant]
 
 
 def stuck(v: View) -> bool:
-    """Whether something on the ground keeps the player from where it walks."""
+    """Whether something on the ground blocks the player in its direction."""
     if not v.before & FORWARD or not v.on_ground:
         return False
     return hypot(float(v.w["vx"]), float(v.w["vz"])) < _HELD
@@ -192,7 +192,7 @@ def centre(v: View) -> Move:
 
 
 def dig(v: View, at: int) -> Move:
-    """Returns the move that digs at a block in reach, or at what is in front of it."""
+    """Returns the move that digs a block in reach, or what is in front of it."""
     keys = v.slot_key(best_tool(v.items, v.selected, int(v.blocks[at])))
     x, y, z, away = visible_point(v.worlds, v.row, at, ARM)
     if away < 0.0:
@@ -207,23 +207,23 @@ def dig(v: View, at: int) -> Move:
 
 
 def _nearer(pitch: float, yaw: float, away: float) -> int:
-    """The key that goes towards what one all but looks at: it looks larger from nearby.
+    """The key that walks towards a point almost looked at: it looks larger from nearby.
 
-    A layout with coarse turns may not come closer to it by turning.
+    A layout with coarse turns may not be able to aim at it more closely by turning.
     """
     settled = abs(pitch) < _SETTLED and abs(yaw) < _SETTLED
     return FORWARD if settled and away > _NEAR_ENOUGH else 0
 
 
 def _brush(v: View, aimed: int) -> int:
-    """The key that strikes plants and leaves away, where the player looks at some."""
+    """The key that removes the plants and leaves that the player looks at, if any."""
     if aimed >= 0 and (FORM[v.blocks[aimed]] == PLANT or v.blocks[aimed] in LEAVES):
         return ATTACK
     return 0
 
 
 def in_sight(v: View, at: int) -> bool:
-    """Whether a block can be reached from where the player is."""
+    """Whether a block is within reach from the player's position."""
     return bool(visible_point(v.worlds, v.row, at, ARM)[3] >= 0.0)
 
 
@@ -258,7 +258,7 @@ def close(v: View) -> Move:
 
 
 def click(v: View, column: int, row: int, key: int = ATTACK, *, shift: bool = False) -> Move:
-    """Returns the move that clicks on a cell of the screen, or brings the cursor there."""
+    """Returns the move that clicks on a cell of the screen, or moves the cursor there."""
     dx = column + 0.5 - float(v.w["cursor_x"])
     dy = row + 0.5 - float(v.w["cursor_y"])
     if abs(dx) > _CLICK or abs(dy) > _CLICK:
@@ -267,7 +267,7 @@ def click(v: View, column: int, row: int, key: int = ATTACK, *, shift: bool = Fa
 
 
 def cell_of(slot: int) -> tuple[int, int]:
-    """Returns column and row of a slot of the bags on a screen."""
+    """Returns column and row of an inventory slot on a screen."""
     if slot < HOTBAR:
         return slot, 6
     return (slot - HOTBAR) % HOTBAR, 3 + (slot - HOTBAR) // HOTBAR

@@ -1,8 +1,8 @@
-"""The search for a way: A* over the cells one can stand in, through compiled code.
+"""The search for a way: A* over the cells in which one can stand, compiled.
 
-A node is the cell of the feet, by its place in ``blocks``. Steps lead to the eight columns around:
-level, one block up (a jump), up to three down, through water, and, at a price for each kind of
-block, through what can be dug away. Costs are in tenths of a step.
+A node is the cell of the feet, by its index in ``blocks``. Steps lead to the eight neighbouring
+columns: level, one block up (a jump), up to three down, through water, and, at a cost for each kind
+of block, through blocks that can be dug away. Costs are in tenths of a step.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from bridges.blockworld.oracle.sights import block_point
 from bridges.blockworld.world import BLOCKS, HEIGHT, SIZE
 
 STEP, DIAGONAL, RISE, FALL, SWIM, HARM = 10, 14, 8, 2, 20, 60
-"""Costs: of a step, one across a corner, a block up or down, a cell of water, one near harm."""
+"""Costs: of a step, a diagonal step, a block up or down, a cell of water, a cell near danger."""
 MOST_DOWN = 3
-"""Blocks that a step leads down at most: a deeper fall hurts."""
+"""Maximum blocks of a step down: a deeper fall causes damage."""
 MOST_CELLS = 4000
-"""Cells the search looks at before it gives up."""
+"""Cells that the search visits before it stops."""
 PATH = 24
-"""Cells of a way that are told, the first ones."""
+"""Cells of a way that are returned, the first ones."""
 
 BOX, BLOCK, OPEN = range(3)
-"""Kinds of goals: a cell within reach of a box, one that a block can be seen from, one under the
+"""Kinds of goals: a cell within reach of a box, one from which a block is visible, one under the
 open sky where nothing grows."""
 GOAL = np.dtype(
     [
@@ -47,7 +47,7 @@ _QUEUE = 1 << 15
 _NODE_BITS = 17
 WORK = np.dtype(
     [
-        ("number", "i8"),  # of the search; marks what it has seen
+        ("number", "i8"),  # of the search; marks visited cells
         ("size", "i8"),
         ("seen", "i4", (BLOCKS,)),
         ("done", "i4", (BLOCKS,)),
@@ -101,7 +101,7 @@ def _pop(work: Work) -> int:
 
 @inner
 def _toll(w: World, tolls: Any, at: int) -> int:
-    """Returns what it costs that a cell is not empty; negative if one cannot be there."""
+    """Returns the cost of a cell that is not empty; negative if one cannot be there."""
     block = int(w.blocks[at])
     if block == LAVA:
         return -1
@@ -110,20 +110,20 @@ def _toll(w: World, tolls: Any, at: int) -> int:
 
 @inner
 def carries(w: World, at: int) -> bool:
-    """Whether one can stand on a block unharmed."""
+    """Whether one can stand on a block without damage."""
     block = int(w.blocks[at])
     return SOLID[block] != 0 and block != CACTUS
 
 
 @inner
 def _arrive(w: World, tolls: Any, at: int, beside: int) -> tuple[int, int]:
-    """Returns the cell that a step leads to, and the toll; -1 for none.
+    """Returns the cell that a step leads to, and the cost; -1 for none.
 
     Args:
         w: the world.
-        tolls: by block, what it costs to dig it away; negative for never.
-        at: cell one comes from.
-        beside: cell of the same height in the column one goes to.
+        tolls: by block, the cost of digging it away; negative for never.
+        at: cell where the step begins.
+        beside: cell of the same height in the column of its end.
     """
     y = at % HEIGHT
     best, least = -1, 1 << 30
@@ -162,7 +162,7 @@ def near_harm(w: World, at: int) -> bool:
 
 @inner
 def start_cell(w: World) -> int:
-    """Returns the cell the player stands in, or falls into, or swims up to."""
+    """Returns the cell in which the player stands, or into which it falls or swims up."""
     x, z = w.x, w.z
     y = min(max(int(np.floor(w.y + 0.01)), 1), HEIGHT - 4)
     best, away = (int(x) * SIZE + int(z)) * HEIGHT + y, 1e9
@@ -183,7 +183,7 @@ def start_cell(w: World) -> int:
 
 @inner
 def _estimate(goals: Any, at: int) -> int:
-    """Returns a lower bound of what it costs from a cell to the nearest goal."""
+    """Returns a lower bound of the cost from a cell to the nearest goal."""
     column, y = at // HEIGHT, at % HEIGHT
     x, z = column // SIZE + 0.5, column % SIZE + 0.5
     least = 1 << 20
@@ -230,7 +230,7 @@ def _reached(w: World, goals: Any, at: int) -> bool:
 
 @inner
 def _consider(w: World, work: Work, goals: Any, come: int, at: int, cost: int) -> None:
-    """Enters a cell into the queue if there was no cheaper way to it."""
+    """Adds a cell to the queue if there was no cheaper way to it."""
     if near_harm(w, at):
         cost += HARM
     if work.seen[at] == work.number and work.cost[at] <= cost:
@@ -266,9 +266,9 @@ def _expand(w: World, work: Work, goals: Any, tolls: Any, at: int) -> None:
 
 @inner
 def search(w: World, work: Work, goals: Any, tolls: Any) -> tuple[int, bool]:
-    """Returns the goal that is cheapest to get to, and True; else the cell nearest to one.
+    """Returns the goal that is cheapest to reach, and True; else the cell nearest to one.
 
-    Afterwards ``came`` leads back to the start, which leads to itself.
+    Afterwards ``came`` leads back to the start, whose entry is itself.
     """
     work.number += 1
     work.size = 0
@@ -300,13 +300,13 @@ def find_way(worlds: Any, k: int, goals: Any, tolls: Any, works: Any, path: Any)
     Args:
         worlds: the worlds, of type ``WORLD``.
         k: which of them.
-        goals: where to go, of type ``GOAL``; none finds nothing.
-        tolls: by block, int32, what it costs to dig it away; negative for never.
+        goals: the goals, of type ``GOAL``; without goals nothing is found.
+        tolls: by block, int32, the cost of digging it away; negative for never.
         works: work space, one record of type ``WORK``.
-        path: where to write, int32; the cell of the player comes first.
+        path: output, int32; the cell of the player comes first.
 
     Returns:
-        The number of cells of the whole way; negative if it only leads as near as one can get; 0
+        The number of cells of the whole way; negative if it only leads as near as possible; 0
         without goals.
     """
     if len(goals) == 0:
@@ -327,7 +327,7 @@ def find_way(worlds: Any, k: int, goals: Any, tolls: Any, works: Any, path: Any)
 
 @inner
 def _free(w: World, at: int) -> bool:
-    """Whether one can walk over a cell without a thought."""
+    """Whether one can walk over a cell without a search."""
     feet, head = int(w.blocks[at]), int(w.blocks[at + 1])
     if SOLID[feet] or SOLID[head] or feet in (WATER, LAVA) or head == LAVA:
         return False

@@ -1,4 +1,4 @@
-"""What the player could see and hit, and where the nearest blocks of a kind are; compiled."""
+"""What the player could see and hit, and the nearest blocks of a kind; compiled."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from bridges.blockworld.compiled import World, inner, kernel
 from bridges.blockworld.world import HEIGHT, SIZE, eye_height
 
 _SPREAD = 0.3
-"""Points of a face that are tried lie so far from its middle."""
+"""Distance of the tested points of a face from its middle."""
 _BESIDE = np.array([1, SIZE * HEIGHT, -SIZE * HEIGHT, HEIGHT, -HEIGHT])
 _DEEPER = 2
-"""Blocks below the feet that are looked at in the player's own column."""
+"""Blocks below the feet that are searched in the player's own column."""
 
 
 @inner
@@ -38,20 +38,20 @@ def _face_point(face: int, number: int) -> tuple[float, float, float]:
 def block_point(
     w: World, x: float, y: float, z: float, at: int, reach: float
 ) -> tuple[float, float, float, float]:
-    """Returns a point of a block that is in sight from another point, and how far it is.
+    """Returns a point of a block that is visible from another point, and its distance.
 
-    The middle of each face that looks to the eyes is tried first, then four points around it.
+    The middle of each face towards the eyes is tested first, then four points around it.
 
     Args:
         w: the world.
         x: where the eyes are, with ``y`` and ``z``.
         y: see ``x``.
         z: see ``x``.
-        at: where the block lies.
-        reach: how far it may be, in blocks.
+        at: index of the block.
+        reach: maximum distance, in blocks.
 
     Returns:
-        The point and the distance to it; a negative distance if none is in sight.
+        The point and the distance to it; a negative distance if none is visible.
     """
     column = at // HEIGHT
     i, j, k = float(column // SIZE), float(at % HEIGHT), float(column % SIZE)
@@ -88,9 +88,9 @@ def visible_point(worlds: Any, k: int, at: int, reach: float) -> tuple[float, fl
 
 @kernel
 def crosshair(worlds: Any, k: int) -> tuple[int, int]:
-    """Returns the creature in reach of a blow and the block in reach that the player looks at.
+    """Returns the creature and the block within reach that the player looks at.
 
-    Either is -1 for none; a creature only counts if no block is nearer.
+    Each is -1 for none; a creature counts only if no block is nearer.
     """
     w = worlds[k]
     n, _ = aim_creature(w, STRIKE_REACH)
@@ -100,14 +100,14 @@ def crosshair(worlds: Any, k: int) -> tuple[int, int]:
 
 @kernel
 def nearest_blocks(worlds: Any, k: int, wanted: Any, sky: bool, found: Any) -> int:
-    """Writes where the nearest blocks of some kinds lie, by rings of columns around the player.
+    """Writes the indices of the nearest blocks of some kinds, by rings around the player.
 
     Args:
         worlds: the worlds, of type ``WORLD``.
         k: which of them.
         wanted: by block, uint8, whether it counts.
-        sky: whether only those count that lie open to the sky.
-        found: where to write, int32; the search ends when it is full.
+        sky: whether only blocks that are open to the sky count.
+        found: output, int32; the search ends when it is full.
 
     Returns:
         How many were found. Only those count that touch air, and that one could walk to on a slope
@@ -135,7 +135,7 @@ def nearest_blocks(worlds: Any, k: int, wanted: Any, sky: bool, found: Any) -> i
 
 @inner
 def _bare(w: World, at: int, sky: bool) -> bool:
-    """Whether a block has air beside it, or above; air under the open sky, if that is asked for."""
+    """Whether a block has air beside it, or above; with ``sky``, air under the open sky."""
     for side in range(5):
         beside = at + _BESIDE[side]
         open_sky = beside % HEIGHT >= int(w.heights[beside // HEIGHT])

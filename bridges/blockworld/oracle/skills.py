@@ -1,7 +1,7 @@
-"""The skills: an expert for each task, as a function of the world as it is.
+"""The skills: an expert for each task, as a function of the current world.
 
-None remembers anything between two calls, so that what it says is right wherever a world comes
-from: off its own way, after a restored snapshot, at any width.
+None has a memory between two calls, so that its action is right whatever led to the world:
+an action of another policy, a restored snapshot, any width.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ from bridges.blockworld.world import (
 )
 
 CLIMB = 8.0
-"""Blocks above its start that the climber wants to be."""
+"""Blocks above its start that the climber has to reach."""
 PILLAR = 5
-"""Blocks that the pillar is to have."""
+"""Height of the pillar in blocks."""
 _PLANKS_FOR_TABLE = 4
 _CLEAR = 0.999
-"""Blocks above the ground from which on a block fits below the feet."""
+"""Height above the ground in blocks at which a block fits below the feet."""
 
 
 @dataclass(frozen=True)
 class Skill:
-    """One thing the expert can do.
+    """One skill of the expert.
 
     Attributes:
-        play: what to do now; ``HOPELESS`` itself if there is nothing to do it to.
+        play: returns the next move; ``HOPELESS`` itself if there is no target.
         done: whether there is nothing left to do.
     """
 
@@ -92,7 +92,7 @@ _IS_FURNACE, _IS_BED = _table(FURNACE, LIT_FURNACE), _table(BED)
 
 
 def _hands_free(play: Callable[[View], Move]) -> Callable[[View], Move]:
-    """Closes any screen before a skill that has no use for it."""
+    """Closes any open screen before a skill that does not use it."""
 
     def wrapped(v: View) -> Move:
         return close(v) if v.screen != NO_SCREEN else play(v)
@@ -117,7 +117,7 @@ def _hunter(kind: int) -> Skill:
 
 
 def _drops(v: View, wanted: tuple[int, ...]) -> list[tuple[float, float, float]]:
-    """Where the items lie that are wanted."""
+    """Positions of the wanted items on the ground."""
     w = v.w
     return [
         (float(w["d_x"][n]), float(w["d_y"][n]), float(w["d_z"][n]))
@@ -143,7 +143,7 @@ def _mine(v: View, wanted: Any, *, below: float = 3.0, sky: bool = False) -> Mov
 
 
 def _miner(wanted: Any, item: int) -> Skill:
-    """Mines blocks of a kind with a tool that yields something, and picks it up."""
+    """Mines blocks of a kind with a tool that yields their drop, and picks it up."""
 
     def play(v: View) -> Move:
         drops = _drops(v, (item,))
@@ -341,4 +341,4 @@ SKILLS: Mapping[str, Skill] = {
     "smelt_beef": Skill(_smelt_beef, _made(ITEM["cooked_beef"])),
     "sleep_in_bed": Skill(_hands_free(_sleep), _slept),
 }
-"""Every skill by its name, that of the task it is for."""
+"""Every skill by its name, which is that of its task."""

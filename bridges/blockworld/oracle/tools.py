@@ -1,4 +1,4 @@
-"""Which of the things at hand does it best: how long digging takes, how many blows a kill."""
+"""Which item to use: duration of digging, number of blows of a kill."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from bridges.blockworld.oracle.paths import STEP
 from bridges.blockworld.world import HOTBAR
 
 _TICKS_PER_STEP = 4.6
-"""Ticks in which one walks one block."""
+"""Ticks to walk one block."""
 _PRICE = 2.0
-"""Digging is held for so many times as dear as walking for the same time."""
+"""Digging costs this many times as much as walking for the same time."""
 _KEEP = (BED, CHEST, CRAFTING_TABLE, FURNACE, LIT_FURNACE)
-"""Nobody digs through furniture."""
+"""Furniture is never dug through."""
 
 
 def yields(block: int, item: int) -> bool:
-    """Whether a block gives what it holds to an item."""
+    """Whether a block yields its drop with an item."""
     tier = int(LEAST_TIER[block])
     return tier == 0 or (int(TOOL[item]) == int(BEST_TOOL[block]) and int(TIER[item]) >= tier)
 
 
 @lru_cache(8192)
 def dig_ticks(block: int, item: int) -> float:
-    """Returns the ticks it takes to dig a block with an item; infinite if it cannot be dug."""
+    """Returns the ticks to dig a block with an item; infinite if it cannot be dug."""
     hardness = float(HARDNESS[block])
     if hardness <= 0.0:
         return 1.0 if hardness == 0.0 else float("inf")
@@ -56,7 +56,7 @@ def dig_ticks(block: int, item: int) -> float:
 
 
 def best_tool(items: Sequence[int], selected: int, block: int) -> int:
-    """Returns the hotbar slot to dig a block with: one that yields, then the quickest."""
+    """Returns the hotbar slot to dig a block with: one that yields the drop, then the fastest."""
 
     def cost(slot: int) -> tuple[bool, float, bool]:
         item = items[slot]
@@ -67,7 +67,7 @@ def best_tool(items: Sequence[int], selected: int, block: int) -> int:
 
 @lru_cache(512)
 def tolls(items: tuple[int, ...]) -> NDArray[np.int32]:
-    """Returns what the search is to pay for digging each block, with these items at hand."""
+    """Returns the search's cost of digging each block, with these items."""
     table = np.full(MAX_BLOCKS, -1, np.int32)
     for block in range(len(table)):
         ticks = min(dig_ticks(block, item) for item in items)
@@ -83,12 +83,12 @@ def _leaves_only() -> NDArray[np.int32]:
 
 
 LEAVES_ONLY: Any = _leaves_only()
-"""What the search pays as long as nothing but leaves may be dug away."""
+"""The search's costs as long as nothing but leaves may be dug away."""
 
 
 @lru_cache(4096)
 def kill_ticks(item: int, health: float) -> float:
-    """Returns the ticks it takes to kill with an item, blow after blow at full strength."""
+    """Returns the ticks to kill with an item, by blows at full strength."""
     blows = ceil(health / float(DAMAGE[item]) - 1e-6)
     return (blows - 1) * max(ceil(float(BLOW_TICKS[item])), SAFE_TICKS) + (item == 0) * 0.5
 

@@ -1,7 +1,7 @@
-"""What a skill sees: a thin view of one record, and what it answers: one move.
+"""What a skill reads, a view of one record, and what it returns, one move.
 
-An expert may know everything, so a view hides nothing; it only makes the fields that every skill
-reads plain Python numbers.
+An expert may know everything, so a view hides nothing; it only converts the fields that every skill
+reads to plain Python numbers.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from bridges.blockworld.world import EYES, EYES_SNEAKING, HEIGHT, HOTBAR, HOTBAR
 
 
 class Move(NamedTuple):
-    """What to do in one step: keys to hold, degrees to turn down and to the right.
+    """The controls of one step: keys to hold, degrees to turn down and to the right.
 
-    The turn is the whole angle that is missing; a layout takes of it what it can.
+    The turn is the whole remaining angle; a layout turns as far as it can.
     """
 
     keys: int = 0
@@ -31,12 +31,12 @@ class Move(NamedTuple):
 STAY = Move()
 """Waits."""
 HOPELESS = Move()
-"""Does nothing, as there is nothing the skill could work at: told from ``STAY`` by identity."""
+"""Does nothing, as there is no target for the skill; distinguished from ``STAY`` by identity."""
 
 
 @dataclass
 class Desk:
-    """Work space of the searches; what is in it has no meaning between two calls."""
+    """Workspace of the searches; its contents have no meaning between two calls."""
 
     work: Any = field(default_factory=lambda: np.zeros(1, WORK))
     path: Any = field(default_factory=lambda: np.zeros(PATH, np.int32))
@@ -44,16 +44,16 @@ class Desk:
 
 
 class View:
-    """One world as it is now.
+    """One world in its current state.
 
     Attributes:
         worlds: all worlds, for compiled functions; the view is of number ``row``.
         w: its record.
-        x: of the feet, as ``y`` and ``z``, in blocks.
+        x: of the feet, like ``y`` and ``z``, in blocks.
         eye: height of the eyes, absolute.
-        yaw: degrees, as ``pitch``.
+        yaw: degrees, like ``pitch``.
         before: keys that were held in the tick before.
-        items: what is in the 36 slots.
+        items: contents of the 36 slots.
     """
 
     def __init__(self, worlds: Any, row: int, desk: Desk) -> None:
@@ -75,7 +75,7 @@ class View:
         return self.w["blocks"]
 
     def turn_to(self, x: float, y: float, z: float) -> tuple[float, float]:
-        """Returns the degrees of pitch and yaw that are missing to look at a point."""
+        """Returns the degrees of pitch and yaw that remain to look at a point."""
         dx, dy, dz = x - self.x, y - self.eye, z - self.z
         yaw = (degrees(atan2(-dx, dz)) - self.yaw + 180.0) % 360.0 - 180.0
         return -degrees(atan2(dy, hypot(dx, dz))) - self.pitch, yaw
@@ -91,7 +91,7 @@ class View:
         return 0 if slot == self.selected else HOTBAR_1 << slot
 
     def press(self, key: int) -> int:
-        """Returns a key to press anew; 0 while it has to be let go of first."""
+        """Returns a key to press again; 0 while it has to be released first."""
         return 0 if self.before & key else key
 
 

@@ -1,9 +1,9 @@
 'use strict';
 /**
- * One agent of a world: its bot, its senses, what is counted of it, how it acts.
+ * One agent of a world: its bot, its senses, its counters, its actions.
  *
- * Actions and generated programs get this object; of it they use `bot`, `senses`, `tick()`, `name`
- * and `world`. Everything else is for the frame.
+ * Actions and generated programs get this object; they use `bot`, `senses`, `tick()`, `name` and
+ * `world`. Everything else is for the frame.
  */
 const { Senses } = require('./observe/senses');
 const { Events } = require('./observe/events');
@@ -12,7 +12,7 @@ const { zero, walked } = require('./observe/signals');
 const { tablesOf } = require('./observe/tables');
 const { makeActor } = require('./actions');
 
-/** Below this height nothing stops a fall, and the void has killed whoever can die. */
+/** Below this height there is no ground, and the void has killed every mortal being. */
 const LOST_BELOW = -128;
 const IDLE_CODE = { running: false, ticks: 0, error: 0, info: null };
 
@@ -57,7 +57,7 @@ class Agent {
     return this.world.tick() - this.firstTick;
   }
 
-  /** Game ticks, as programs count them. */
+  /** Game ticks as programs count them. */
   now() {
     return this.tick();
   }
@@ -67,7 +67,7 @@ class Agent {
     return this.world.day();
   }
 
-  /** Time of the day, 0 to 23999: the server's where it is ours, else what it last told. */
+  /** Time of the day, 0 to 23999: that of our server, else what the remote server sent last. */
   timeOfDay() {
     const time = this.embedded ? this.world.serv.time : this.bot.time.timeOfDay;
     return (time ?? 0) % 24000;
@@ -78,14 +78,14 @@ class Agent {
     if (!this.embedded) this.counts.deaths++;
   }
 
-  /** Ends the episode from outside the game's rules, with an event that says why. */
+  /** Ends the episode from outside the game's rules, with an event that gives the reason. */
   end(type, message) {
     if (this.over || this.stopped) return;
     this.over = true;
     this.events.ended(type, message);
   }
 
-  /** Looks after what changes every tick: the way walked, a fall out of the world. */
+  /** Updates what changes every tick: the distance walked, a fall out of the world. */
   afterTick() {
     const { position } = this.bot.entity;
     this.counts.distance += walked(this.lastPlace, position);
@@ -96,7 +96,7 @@ class Agent {
     this.actor.tick?.();
   }
 
-  /** Returns what the agent's program is doing. */
+  /** Returns the state of the agent's program. */
   codeState() {
     return this.actor.codeState?.() ?? { ...IDLE_CODE, info: this.codeInfo() };
   }
@@ -118,7 +118,7 @@ class Agent {
       && this.world.serv.entities[target.id] === target).length;
   }
 
-  /** Returns the blocks that agents placed in this world and that stand; none on a real server. */
+  /** Returns the blocks that agents placed in this world and that still stand; none on a real server. */
   built() {
     return this.embedded ? this.world.built.list() : [];
   }
@@ -128,8 +128,8 @@ class Agent {
   }
 
   /**
-   * Applies one action; an agent whose episode is over does nothing. Returns what the action does:
-   * a promise where it goes on, undefined where it is done. Throws ActionError.
+   * Applies one action; an agent whose episode is over does nothing. Returns a promise if the
+   * action continues, undefined if it is complete. Throws ActionError.
    */
   act(row) {
     return this.over ? undefined : this.actor.apply(row);
@@ -140,7 +140,7 @@ class Agent {
     return this.observer.look();
   }
 
-  /** Cuts every tie: what the bot does from now on reaches nobody. */
+  /** Removes all listeners: later events of the bot have no effect. */
   leave() {
     this.stopped = true;
     this.actor.close?.();

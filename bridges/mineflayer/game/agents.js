@@ -9,14 +9,14 @@ const AStar = require('mineflayer-pathfinder/lib/astar');
 const { MemoryClient } = require('./transport');
 const { currentContext } = require('./context');
 
-/** Milliseconds one node of a path search counts on the world's clock: 2,000 nodes per tick. */
+/** Milliseconds that one node of a path search takes on the world's clock: 2,000 nodes per tick. */
 const SEARCH_NODE_MS = 0.02;
 
 const search = AStar.prototype.compute;
 AStar.prototype.compute = function compute() {
   const context = currentContext();
   if (context === null) return search.call(this);
-  return context.metering(SEARCH_NODE_MS / 2, () => search.call(this)); // it reads it twice a node
+  return context.metering(SEARCH_NODE_MS / 2, () => search.call(this)); // read twice per node
 };
 
 /**
@@ -43,7 +43,7 @@ function joinBot(world, username) {
       world.serv._server.accept(connected);
     }
   });
-  // mineflayer's plugins listen from now on; packets before would be lost.
+  // mineflayer's plugins listen from now on; earlier packets would be lost.
   bot.once('inject_allowed', () => connected.tell('connect'));
   mend(bot);
   bot.on('error', (error) => world.fail(error));
@@ -51,13 +51,13 @@ function joinBot(world, username) {
   return bot;
 }
 
-/** Ticks at the end of a path after which another one is looked for. */
+/** Ticks after the end of a path until a new search. */
 const LINGER = 5;
 
 /**
- * Looks for another path where one has ended beside its goal. A cell above which something is dug is
- * gone to by its corner, which one may be near enough to from the next cell; there the library waits
- * for ever (tests/contract/test_mineflayer_contract.py, the grass below a tree in the snow).
+ * Searches a new path where one has ended beside its goal. If a cell is dug from below, the path
+ * leads to its corner, which may already be near enough from the next cell; the library would wait
+ * there forever (tests/contract/test_mineflayer_contract.py, the grass below a tree in the snow).
  */
 function goOn(bot) {
   let isWhole = false;
@@ -69,17 +69,17 @@ function goOn(bot) {
     const isBusy = bot.pathfinder.isMoving() || bot.pathfinder.isMining() || bot.pathfinder.isBuilding();
     const isBeside = isWhole && !isBusy && goal && !goal.isEnd(bot.entity.position.floored());
     idle = isBeside ? idle + 1 : 0;
-    if (idle === LINGER) bot.pathfinder.setMovements(movements); // which forgets the path
+    if (idle === LINGER) bot.pathfinder.setMovements(movements); // which discards the path
   });
 }
 
-/** Gives any bot of ours, here or on a real server, what mineflayer leaves out. */
+/** Adds to any bot, on our or a real server, what mineflayer lacks. */
 function mend(bot) {
   bot.setMaxListeners(0);
   bot.loadPlugin(pathfinder);
   bot.once('inject_allowed', () => goOn(bot));
   bot.once('inject_allowed', () => {
-    // mineflayer reads a number where minecraft-data now says the name.
+    // mineflayer expects a number where minecraft-data now has the name.
     bot._client.on('difficulty', ({ difficulty }) => {
       if (typeof difficulty === 'string') bot.game.difficulty = difficulty;
     });

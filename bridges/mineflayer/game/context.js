@@ -1,20 +1,20 @@
 'use strict';
 /**
- * A world's own clock and chance.
+ * The clock and random numbers of a world.
  *
  * Requiring this file replaces Date, performance.now, setTimeout, setInterval, setImmediate, their
- * clear functions and Math.random by versions that ask the *current* context, or the real ones when
+ * clear functions and Math.random by versions that use the *current* context, or the real ones when
  * no context is current. It must be required before any library that keeps a reference to them
- * (mineflayer keeps `performance`), so every file of ours that requires such a library requires this
+ * (mineflayer keeps `performance`), so every file here that requires such a library requires this
  * one first.
  *
- * Worlds are stepped in turn, never at once, so "current" is one variable. What a context's
- * callbacks do depends on its seed and on what was asked of it, and on nothing else.
+ * Worlds are stepped in turn, never concurrently, so "current" is one variable. The behaviour of a
+ * context's callbacks depends only on its seed and the calls to it.
  */
 const { performance: realPerformance } = require('node:perf_hooks');
 const { promisify } = require('node:util');
 
-/** What was there before: for waits that must take real time (the wire, remote mode, benchmarks). */
+/** The original functions: for waits in real time (the wire, remote mode, benchmarks). */
 const real = {
   Date: globalThis.Date,
   setTimeout: globalThis.setTimeout,
@@ -27,7 +27,7 @@ const real = {
   now: realPerformance.now.bind(realPerformance)
 };
 
-/** Milliseconds since 1970 at which every virtual clock starts: 2020-01-01, a date like any other. */
+/** Milliseconds since 1970 at which every virtual clock starts: 2020-01-01, an arbitrary date. */
 const EPOCH = 1577836800000;
 
 let current = null;
@@ -48,7 +48,7 @@ function seedWords(seed) {
   return words;
 }
 
-/** A timer of a context; libraries call ref, unref and the like on it as on Node's. */
+/** A timer of a context; libraries call ref, unref and other methods of Node's timers on it. */
 class Timer {
   constructor(context, time, order, callback, args, every) {
     Object.assign(this, { context, time, order, callback, args, every, dead: false });
@@ -76,13 +76,13 @@ class Timer {
 /** Whether timer `a` fires before timer `b`. */
 const before = (a, b) => a.time < b.time || (a.time === b.time && a.order < b.order);
 
-/** One clock, one stream of chance and the timers that hang on them. */
+/** One clock, one random stream and their timers. */
 class Context {
   /** @param {number|bigint|string} seed of the chance */
   constructor(seed) {
     /** Milliseconds since this world began. */
     this.now = 0;
-    /** Errors thrown by callbacks; whoever steps the world looks at them. */
+    /** Errors thrown by callbacks; the stepper checks them. */
     this.errors = [];
     this.words = Uint32Array.from(seedWords(seed));
     this.heap = [];
@@ -93,7 +93,7 @@ class Context {
     this.closed = false;
   }
 
-  /** Makes this context current while `fn` runs; when `fn` is async, until its promise settles. */
+  /** Makes this context current while `fn` runs; if `fn` is async, until its promise settles. */
   run(fn) {
     const outer = current;
     current = this;
@@ -123,8 +123,8 @@ class Context {
   }
 
   /**
-   * Calls `fn` with a clock that moves by `ms` whenever it is read: a search that stops itself by
-   * the time (pathfinder's A*) then stops after the same number of nodes on every machine.
+   * Calls `fn` with a clock that advances by `ms` whenever it is read: a search limited by time
+   * (pathfinder's A*) then stops after the same number of nodes on every machine.
    */
   metering(ms, fn) {
     this.perCall = ms;
@@ -153,7 +153,7 @@ class Context {
   }
 
   _again(timer) {
-    // An entry of the heap cannot be moved: the old one stays and is skipped by its order.
+    // A heap entry cannot be moved: the old one stays and is skipped by its order.
     timer.time = this.now + timer.wait;
     timer.order = this.order++;
     if (!this.closed) this._push(timer);
@@ -192,7 +192,7 @@ class Context {
     return top;
   }
 
-  /** Runs what is due up to a time, in order of time, then of asking; returns how many ran. */
+  /** Runs callbacks due up to a time, in order of time, then of registration; returns their number. */
   runUntil(time) {
     let ran = 0;
     while (this.heap.length > 0 && this.heap[0].time <= time) {
@@ -208,7 +208,7 @@ class Context {
     return ran;
   }
 
-  /** Runs what setImmediate was asked; returns how many ran. */
+  /** Runs the callbacks of setImmediate; returns how many ran. */
   runImmediates() {
     const batch = this.immediates;
     if (batch.length === 0) return 0;
@@ -217,7 +217,7 @@ class Context {
     return batch.length;
   }
 
-  /** Calls a function; what it throws is kept in `errors`. */
+  /** Calls a function; an error that it throws is added to `errors`. */
   guarded(fn, args) {
     try {
       fn(...args);
@@ -226,7 +226,7 @@ class Context {
     }
   }
 
-  /** Forgets every timer: nothing of this world runs again. */
+  /** Removes every timer: nothing of this world runs again. */
   close() {
     this.closed = true;
     this.heap = [];
@@ -277,7 +277,7 @@ function install() {
 
 install();
 
-/** Runs a function in no world: for what is made once per process, on whoever's behalf. */
+/** Runs a function outside of all worlds: for objects that are created once per process. */
 function outside(fn) {
   const inner = current;
   current = null;

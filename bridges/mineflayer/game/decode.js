@@ -1,7 +1,7 @@
 'use strict';
-/** Reads the columns of actions as they came over the wire. */
+/** Reads the columns of actions in their wire format. */
 
-/** An action that is none. */
+/** An invalid action. */
 class ActionError extends Error {}
 
 const READERS = {

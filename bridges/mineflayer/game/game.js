@@ -1,6 +1,7 @@
 'use strict';
 /**
- * The slots of one instance: worlds of `agents` agents each, reset, stepped and shown as frames.
+ * The slots of one instance: worlds of `agents` agents each, which are reset, stepped and returned
+ * as frames.
  */
 const { makeGameWorld } = require('./gameworld');
 const { Columns } = require('./observe/columns');
@@ -17,15 +18,15 @@ class Game {
     this.agents = config.agents;
     this.worlds = new Array(config.width / config.agents).fill(null);
     this.layout = columnsOf(config.actions);
-    /** Per slot its last row, for slots that are over or were never reset. */
+    /** The last row of each slot, for slots that are over or were never reset. */
     this.last = new Columns(config.width);
     this.details = Array.from({ length: config.width }, () => ({}));
     this.idle = new Array(config.width).fill(true);
   }
 
   /**
-   * Plays a moment in a world that nobody sees: what libraries make once per process is made then,
-   * and the first episode begins as fast as the others.
+   * Plays a moment in a temporary world: libraries then make what they make once per process, and
+   * the first episode begins as fast as the others.
    */
   async warm() {
     const start = { seed: 0, state: { site: 'flat' } };
@@ -51,7 +52,7 @@ class Game {
   async resetWorld(number, begins) {
     const first = number * this.agents;
     const begun = new Set(begins.map(({ slot }) => slot));
-    // Until it has begun anew: a start that is refused leaves nothing that plays.
+    // Until it has begun again: after a refused start nothing plays.
     for (const slot of begun) this.idle[slot] = true;
     const others = Array.from({ length: this.agents }, (_, i) => first + i)
       .filter((slot) => !begun.has(slot) && !this.idle[slot]);
@@ -81,7 +82,7 @@ class Game {
     return this.frame(Array.from({ length: this.config.width }, (_, i) => i));
   }
 
-  /** Reads what a slot shows now into its row. */
+  /** Stores the current observation of a slot in its row. */
   show(slot) {
     const world = this.worlds[Math.floor(slot / this.agents)];
     const agent = world.agents[slot % this.agents];
@@ -100,14 +101,14 @@ class Game {
     return { columns: columns.buffer, details: slots.map((slot) => this.details[slot]) };
   }
 
-  /** Returns the snapshot of a slot's world: what it takes to get there again. */
+  /** Returns the snapshot of a slot's world, from which it can be restored. */
   snapshot(slot) {
     const world = this.worlds[Math.floor(slot / this.agents)];
     if (world === null) throw new StateError(`slot ${slot} was never reset`);
     return world.snapshot();
   }
 
-  /** Puts a slot's world back to a snapshot; returns the slot's frame. */
+  /** Restores a slot's world from a snapshot; returns the slot's frame. */
   async restore(slot, bytes) {
     const number = Math.floor(slot / this.agents);
     const world = await replay(this.config, bytes);

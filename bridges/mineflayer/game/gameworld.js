@@ -1,7 +1,7 @@
 'use strict';
 /**
- * One world that is played: made from a start, stepped with actions, and never used again after it.
- * A reset makes a new server, new bots and a new clock, so nothing of an episode can outlive it.
+ * One world: made from a start, stepped with actions, and never used again. A reset makes a new
+ * server, new bots and a new clock, so nothing of an episode can affect a later one.
  */
 const { real } = require('./context');
 const { World, openWorld } = require('./harness');
@@ -15,9 +15,9 @@ const { makeGenerator } = require('./generator');
 const { sceneOf } = require('./scenes');
 
 const ACTION_MS = 15000; // real time that an action may take before the tick
-const DAY_BACK = 12000; // a time of day that falls by more has passed midnight
+const DAY_BACK = 12000; // a larger decrease of the time of day means midnight
 
-/** Returns the text that a world's chance comes from: its seed and its state, nothing else. */
+/** Returns the text that seeds a world's random numbers: its seed and its state, nothing else. */
 function chanceOf(start) {
   const state = Object.keys(start.state).sort().map((key) => `${key}=${start.state[key]}`);
   return `${start.seed};${state.join(';')}`;
@@ -47,7 +47,7 @@ class GameWorld extends World {
     return this.ticks;
   }
 
-  /** Midnights that have passed since the world began, slept through or not. */
+  /** Midnights since the world began, whether the agents slept or not. */
   day() {
     return this.days;
   }
@@ -84,7 +84,7 @@ class GameWorld extends World {
     for (const verify of this.afterCommands.splice(0)) verify();
   }
 
-  /** Lets agents in with their items. */
+  /** Adds agents with their items. */
   async enter(begins) {
     const bots = await this.joinAll(begins.map(({ index }) => this.names[index]));
     await this.run(async () => {
@@ -97,7 +97,7 @@ class GameWorld extends World {
     });
   }
 
-  /** Lets agents in again while others play on. */
+  /** Adds agents again while others continue to play. */
   async rejoin(begins) {
     this.journal.reset(begins);
     await this.run(async () => {
@@ -131,9 +131,9 @@ class GameWorld extends World {
   }
 
   /**
-   * Waits until an action has come to where the tick may come; throws what it threw. One after the
-   * other: what an action waits for may take real time (a sandbox is made), and agents must act in
-   * the same order every time.
+   * Waits until the tick may come; throws what the action threw. One after the
+   * other: an action may wait in real time (while a sandbox is made), and agents must act in the
+   * same order every time.
    */
   async begun(action) {
     if (!(action instanceof Promise)) return;
@@ -155,7 +155,7 @@ class GameWorld extends World {
     this.lastTime = time;
   }
 
-  /** Adds what the ray-caster needs to an agent's details, where pictures are wanted. */
+  /** Adds the ray-caster's data to an agent's details, if pictures are observed. */
   withScene(agent, details) {
     if (!this.config.rgb) return details;
     return { ...details, scene: this.run(() => sceneOf(agent)) };

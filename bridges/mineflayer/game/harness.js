@@ -1,6 +1,6 @@
 'use strict';
 /**
- * A world for tests: a server and its bots, stepped by hand.
+ * A world for tests: a server and its bots, stepped by the test.
  *
  *     const w = await makeWorld({ agents: 2, seed: 1, generator: 'flat' });
  *     w.console('/give a0 stone 3');
@@ -29,7 +29,7 @@ class World {
     this.ticks = 0;
   }
 
-  /** Keeps an error for the next step to throw. */
+  /** Keeps an error that the next step throws. */
   fail(error) {
     this.context.errors.push(error instanceof Error ? error : new Error(String(error)));
   }
@@ -39,12 +39,12 @@ class World {
     return this.bots.map((bot) => this.serv.uuidToPlayer[bot._client.uuid]);
   }
 
-  /** Runs a function in this world's time and chance. */
+  /** Runs a function with this world's clock and random numbers. */
   run(fn) {
     return this.context.run(fn);
   }
 
-  /** Runs a console command (with or without its slash) and delivers what it sends. */
+  /** Runs a console command (with or without its slash) and delivers its packets. */
   async console(line) {
     await this.run(async () => {
       this.serv.handleCommand(line.replace(/^\//, ''));
@@ -53,7 +53,7 @@ class World {
     });
   }
 
-  /** Moves the world by some ticks of 50 ms. */
+  /** Advances the world by some ticks of 50 ms. */
   async step(ticks = 1) {
     await this.run(async () => {
       for (let i = 0; i < ticks; i++) {
@@ -64,9 +64,9 @@ class World {
   }
 
   /**
-   * Steps until a promise settles, and returns what it gave; throws what it threw, or an error when
-   * it has not settled within `limit` ticks. For what mineflayer does over time:
-   * `await w.until(() => bot.dig(block))`.
+   * Steps until a promise settles, and returns its value; throws its error, or an error if it has
+   * not settled within `limit` ticks. For mineflayer's longer actions: `await w.until(() =>
+   * bot.dig(block))`.
    */
   async until(start, limit = 1200) {
     let state = null;
@@ -82,13 +82,13 @@ class World {
     return state.value;
   }
 
-  /** Lets one more bot in, and returns it once it has spawned. */
+  /** Adds one more bot, and returns it once it has spawned. */
   async join(name) {
     const [bot] = await this.joinAll([name]);
     return bot;
   }
 
-  /** Lets bots in, in their order, and returns them once all have spawned; takes no game time. */
+  /** Adds bots, in order, and returns them once all have spawned; takes no game time. */
   async joinAll(names) {
     return this.run(async () => {
       const missing = new Set(names);
@@ -107,7 +107,7 @@ class World {
     });
   }
 
-  /** Ends the world: its timers are dropped, its bots are cut off. */
+  /** Ends the world: its timers are removed, its bots are disconnected. */
   close() {
     this.context.close();
     this.link.queue = [];
@@ -119,7 +119,7 @@ class World {
   }
 }
 
-/** Makes the server of a world; `options` as in makeServer, beside what the world itself knows. */
+/** Makes the server of a world; `options` as in makeServer, except those that the world sets itself. */
 async function openWorld(world, options) {
   await world.run(async () => {
     world.serv = makeServer({
@@ -142,7 +142,7 @@ async function openWorld(world, options) {
 }
 
 /**
- * Returns a world at rest, all its agents joined, at tick 0.
+ * Returns a world at rest, with all agents joined, at tick 0.
  *
  * @param {object} options agents (1), names (a0, a1, ...), seed (1), generator ('flat'), survival
  *   (true), difficulty ('normal'), viewDistance (4 chunks), interest (48 blocks), gameMode (0),

@@ -3,12 +3,12 @@
  * One registry, and one set of classes made from it, for all servers and bots of a version.
  *
  * mineflayer and flying-squid make their own tables of blocks, items and chunks for each bot and
- * each server, some 30 ms and several megabytes each. Here they are handed the same ones, so a bot
+ * each server, about 30 ms and several megabytes each. Here they share the same ones, so a bot
  * costs little. That is safe because nothing changes them: dimensions and biomes are those of
- * minecraft-data, whatever a server of ours says. Versions that were not shared are left alone
+ * minecraft-data, whatever one of our servers says. Versions that were not shared are not affected
  * (remote mode: a real server says what its dimensions are).
  *
- * To be required before any library that requires one of these.
+ * Must be required before any library that requires one of these.
  */
 const { outside } = require('./context');
 
@@ -18,7 +18,7 @@ const MADE_FROM_REGISTRY = ['prismarine-block', 'prismarine-chunk', 'prismarine-
 
 const shared = new Map();
 
-// Physics asks for the tables of its version every tick; finding them took a quarter of a tick.
+// Physics needs the tables of its version every tick; finding them took a quarter of a tick.
 const found = new Map();
 replaceExports('minecraft-data', (plain) => (version, preNetty) => {
   if (preNetty || typeof version !== 'string') return plain(version, preNetty);
@@ -27,7 +27,7 @@ replaceExports('minecraft-data', (plain) => (version, preNetty) => {
 });
 const registryOf = require('prismarine-registry');
 
-/** Returns the shared registry that an argument stands for: itself, its version, or none. */
+/** Returns the shared registry of an argument: itself, its version, or none. */
 function sharedRegistry(given) {
   if (typeof given === 'string') return shared.get(given);
   for (const registry of shared.values()) {
@@ -54,7 +54,7 @@ for (const name of MADE_FROM_REGISTRY) {
   });
 }
 
-/** Mobs of 1.16 of which minecraft-data 3.117 does not say what they are (Minecraft Wiki, Mob). */
+/** Mobs of 1.16 without a category in minecraft-data 3.117 (Minecraft Wiki, Mob). */
 const MOBS_OF_1_16 = {
   fox: 'Passive mobs', bee: 'Passive mobs', strider: 'Passive mobs',
   hoglin: 'Hostile mobs', zoglin: 'Hostile mobs',

@@ -1,7 +1,8 @@
 'use strict';
 /**
  * The game process of one Gamut instance: requests come over file descriptor 3, a socket, one at a
- * time, and each is answered; the process ends when the socket does. Messages are those of wire.js.
+ * time, and each is answered; the process ends when the socket is closed. Messages are those of
+ * wire.js.
  *
  *   request {id, op, ...}             answer {id, ok: true, ...}
  *   hello    config                   node, packages, layout, and sceneTable's where rgb is wanted
@@ -11,9 +12,9 @@
  *   restore  slot, snapshot           columns, details: a frame of one row
  *   close                             nothing; then the process ends
  *
- * What fails is answered by {id, ok: false, error: {kind, message}}: `state` (cannot start from
- * that, or no snapshot), `action` (no action), `refused` (a server does not let an agent in), `bug`
- * (anything else; its stack is in the log).
+ * A failure is answered by {id, ok: false, error: {kind, message}}: `state` (cannot start from
+ * that, or not a snapshot), `action` (invalid action), `refused` (a server does not admit an
+ * agent), `bug` (anything else; its stack is in the log).
  */
 require('./libraries');
 const net = require('node:net');
@@ -28,7 +29,7 @@ const { sceneTable } = require('./observe/scene');
 const { LAYOUT } = require('./observe/columns');
 
 const SOCKET = 3;
-/** Error kinds of the protocol by the errors that stand for them; any other is a bug. */
+/** Error kinds of the protocol by error class; any other is a bug. */
 const KINDS = [[StateError, 'state'], [SnapshotError, 'state'], [ActionError, 'action'],
   [KickedError, 'kicked'], [EndedError, 'ended'], [RefusedError, 'refused']];
 const PACKAGES = ['flying-squid', 'minecraft-data', 'minecraft-protocol', 'mineflayer',
@@ -95,14 +96,14 @@ Session.OPS = Object.fromEntries(['hello', 'reset', 'step', 'snapshot', 'restore
 
 function versions() {
   return Object.fromEntries(PACKAGES.map((name) => {
-    // Not every package lets its package.json be required.
+    // Some packages do not allow requiring their package.json.
     const path = require.resolve.paths(name).map((folder) => `${folder}/${name}/package.json`)
       .find((file) => require('node:fs').existsSync(file));
     return [name, path === undefined ? 'missing' : require(path).version];
   }));
 }
 
-/** Serves a socket until it ends. */
+/** Serves a socket until it is closed. */
 function serve(socket, leave) {
   const session = new Session();
   const reader = new Reader();
@@ -126,7 +127,8 @@ function serve(socket, leave) {
 
 if (require.main === module) {
   process.on('unhandledRejection', (error) => {
-    // Libraries start things whose end nobody awaits; what matters reaches a caller by other ways.
+    // Libraries start promises that are never awaited; relevant errors reach a caller in other
+    // ways.
     console.error('unhandled rejection:', error?.stack ?? error);
   });
   serve(new net.Socket({ fd: SOCKET, readable: true, writable: true }), (code) => process.exit(code));

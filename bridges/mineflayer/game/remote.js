@@ -1,12 +1,12 @@
 'use strict';
 /**
- * Agents on a real server at host:port, in real time. Its world is what it is: a start gives no
- * items and spawns nothing, nothing repeats, and a step lasts as long as its ticks do.
+ * Agents on a real server at host:port, in real time. Its world is used as it is: a start gives no
+ * items and spawns nothing, nothing is reproducible, and a step lasts as long as its ticks.
  *
- * An agent whom the server lets go (a kick, a lost connection, silence) has an event `kicked` with
- * the server's words, and its episode is over. The reset that follows fails with the same words:
- * they belong into the log of the run, and a server that throws agents out again and again must end
- * a run and not fill it with episodes of one step.
+ * If an agent loses its connection (a kick, a lost connection, no messages), it gets an event
+ * `kicked` with the server's reason, and its episode is over. The following reset fails with the
+ * same reason: it belongs in the log of the run, and a server that repeatedly removes agents must
+ * end a run and not fill it with episodes of one step.
  */
 const { shareVersion } = require('./libraries');
 const { real } = require('./context');
@@ -21,15 +21,15 @@ const { Connection, RefusedError, KickedError, EndedError, sleep } = require('./
 
 const TICK_MS = 50;
 const DAY = 24000;
-const JOIN_MS = 30000; // for one agent to come in
+const JOIN_MS = 30000; // for one agent to join
 const RESET_MS = 50000; // for all of a reset; the bridge waits a minute for it
-const AT_ONCE = 4; // agents that come in at the same time
-const THROTTLED_MS = 4500; // Bukkit's servers let an address in once in four seconds
+const AT_ONCE = 4; // agents that join concurrently
+const THROTTLED_MS = 4500; // Bukkit servers admit an address once in four seconds
 /** Tables of a version that a server fills when an agent joins: its dimensions, biomes, chat. */
 const TOLD = ['dimensionsById', 'dimensionsByName', 'dimensionsArray', 'biomes', 'biomesByName',
   'biomesArray', 'chatFormattingById', 'chatFormattingByName'];
 
-/** Returns the time that a server told, in ticks of its world; null before it did. */
+/** Returns the time sent by a server, in ticks of its world; null before the first. */
 const timeOf = (bot) => bot?.time?.time ?? null;
 
 /** Slots that are players of one real server; the same methods as Game. */
@@ -53,11 +53,11 @@ class RemoteGame {
     this.idle = new Array(config.width).fill(true);
   }
 
-  /** Joins with the first agent, so that a server that refuses is known at the start. */
+  /** Joins with the first agent, so that a server that refuses is detected at the start. */
   async warm() {
     await this.enter(0, real.now() + this.joinMs);
-    // All agents share the tables of a version from now on (main.js, for the renderer), which are
-    // deaf to what servers tell: what this one told the first agent has to be in them.
+    // All agents share the tables of a version from now on (main.js, for the renderer), which
+    // ignore what servers send: what this one sent to the first agent has to be in them.
     const told = this.connections[0].bot.registry;
     const registry = shareVersion(this.config.version);
     for (const key of TOLD) if (told[key] !== undefined) registry[key] = told[key];
@@ -67,7 +67,7 @@ class RemoteGame {
     return this.ticks;
   }
 
-  /** Begins episodes: the agents go on where they are, or come in. */
+  /** Begins episodes: the agents continue from their current state, or join. */
   async reset(slots) {
     const until = real.now() + RESET_MS;
     for (const slot of slots) {
@@ -90,7 +90,7 @@ class RemoteGame {
     return this.frame(slots);
   }
 
-  /** Gives a slot a bot that plays: the same one if it still does, else a new connection. */
+  /** Gives a slot a bot that plays: the same one if it is still connected, else a new connection. */
   async enter(slot, until) {
     const old = this.connections[slot];
     if (old !== null && !old.gone && await old.refresh()) return;
@@ -122,7 +122,7 @@ class RemoteGame {
     this.show(slot);
   }
 
-  /** Returns this world as an episode sees it that begins now: days count from here. */
+  /** Returns this world for an episode that begins now: days count from here. */
   episode(bot) {
     const view = Object.create(this);
     let first = timeOf(bot);
@@ -135,8 +135,8 @@ class RemoteGame {
   }
 
   /**
-   * Plays one action in every slot that is not over, in as much time as the ticks of a step take.
-   * What was late is not made good: the next step begins when it is asked for.
+   * Plays one action in every slot that is not over, in the real time of the ticks of a step.
+   * Delays are not made up for: the next step begins when it is requested.
    */
   async step(columns) {
     const rows = decodeActions(this.layout, columns, this.config.width);
@@ -181,7 +181,7 @@ class RemoteGame {
     return this.snapshot();
   }
 
-  /** Takes every agent off the server. */
+  /** Disconnects every agent. */
   close() {
     for (const agent of this.agents) agent?.leave();
     for (const connection of this.connections) connection?.leave('bye');

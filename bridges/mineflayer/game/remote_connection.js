@@ -1,7 +1,7 @@
 'use strict';
 /**
- * One agent's connection to a real server: coming in, what the server says when it does not let one
- * in or lets one go, and whether it still speaks.
+ * One agent's connection to a real server: joining, the server's reason when it refuses or removes
+ * an agent, and whether it still sends.
  */
 require('./libraries');
 const mineflayer = require('mineflayer');
@@ -14,14 +14,14 @@ const { plain } = require('./observe/events');
 
 const TICK_MS = 50;
 const GROUND_MS = 5000; // for the ground under a new agent to arrive
-const PING_MS = 3000; // for a server to say what it is
+const PING_MS = 3000; // for a server to report its version
 const RISE_MS = 10000; // for a dead agent to respawn
 const MOST_SAID = 500; // characters of a server's reason
-const BLAME_MS = 1000; // an error so shortly before the end of a connection is its reason
-/** A server tells the time every second; a client gives it up after thirty (Minecraft Wiki, Server). */
+const BLAME_MS = 1000; // an error so shortly before the end of a connection is taken as its reason
+/** A server sends the time every second; a client disconnects after thirty without (Minecraft Wiki, Server). */
 const SILENCE_MS = 30000;
 
-/** What it takes, by what was said. */
+/** Advice by error message. */
 const ADVICE = [
   [/ECONNREFUSED/, 'nobody listens there; start the server, or set bridge.host and bridge.port'],
   [/ENOTFOUND|EAI_AGAIN/, 'no host of that name is known; set bridge.host'],
@@ -38,7 +38,7 @@ const ADVICE = [
   [/socketClosed|ECONNRESET|EPIPE/, 'the server, or the way to it, closed the connection']
 ];
 
-/** The server did not let an agent in, or let it go; the message has its reason. */
+/** The server refused or removed an agent; the message has the reason. */
 class RefusedError extends Error {}
 
 /** The server kicked an agent. */
@@ -49,22 +49,22 @@ class EndedError extends RefusedError {}
 
 const sleep = (ms) => new Promise((resolve) => { real.setTimeout(resolve, ms); });
 
-/** Returns a text with what it takes, where that is known. */
+/** Returns a text with advice, if there is any for it. */
 function advised(text) {
   const found = ADVICE.find(([pattern]) => pattern.test(text));
   return found === undefined ? text : `${text} (${found[1]})`;
 }
 
-/** Returns the words of an error; Node's for several addresses of a host has none of its own. */
+/** Returns the message of an error; Node's error for several addresses of a host has none of its own. */
 function wordsOf(error) {
   const all = error?.errors?.map(({ message }) => message) ?? [error?.message ?? String(error)];
   return all.filter(Boolean).join(', ') || String(error?.code ?? error);
 }
 
-/** Returns a text of a server's as a line for a terminal: no colours, no control characters, not long. */
+/** Returns a server's text as a short line for a terminal: no colours, no control characters. */
 const plainly = (text) => text.replace(/§./g, '').replace(/[\p{Cc}\s]+/gu, ' ').trim().slice(0, MOST_SAID);
 
-/** Returns a server's reason in English: a phrase's key stands for the phrase of the version. */
+/** Returns a server's reason in English: a translation key is replaced by the phrase of the version. */
 function reasonOf(reason, data) {
   const text = plain(reason);
   const [, key, rest] = /^([a-z]+(?:\.\w+)+) ?(.*)$/s.exec(text) ?? [];
@@ -77,7 +77,7 @@ const READS = ['getBlockStateId', 'getBlockType', 'getBlockData', 'getBlockLight
   'getBiome'];
 const mended = new WeakSet();
 
-/** Lets the columns of a world be asked with any {x, y, z}: those of 1.8 take nothing but a Vec3. */
+/** Makes the columns of a world accept any {x, y, z}: those of 1.8 accept only a Vec3. */
 function mendColumns(bot) {
   bot.on('chunkColumnLoad', (corner) => {
     const column = bot.world.getColumnAt(corner);
@@ -93,7 +93,10 @@ function mendColumns(bot) {
   });
 }
 
-/** Lets anyone ask what a dropped item is before its server has told; mineflayer's own throws. */
+/**
+ * Makes the item of a dropped entity readable before its server has sent it; mineflayer's own
+ * throws.
+ */
 function mendItems(bot) {
   bot.on('entitySpawn', (entity) => {
     const methods = Object.getPrototypeOf(entity);
@@ -103,17 +106,17 @@ function mendItems(bot) {
     methods.getDroppedItem = function droppedItem() {
       try {
         return read.call(this);
-      } catch { // its data are not there, or in a form that this version's tables do not know
+      } catch { // its data are missing, or in a form that this version's tables do not have
         return null;
       }
     };
   });
 }
 
-/** Resolves with what a server says of its version, for the end of a message; empty if nothing. */
+/** Resolves with what a server says about its version, for the end of a message; empty if nothing. */
 async function versionSaid({ host, port, version }) {
   const asked = ping({ host, port, version, closeTimeout: PING_MS, noPongTimeout: PING_MS })
-    .catch(() => null); // it is only asked to say more of a failure
+    .catch(() => null); // it only adds information to a failure
   const said = (await Promise.race([asked, sleep(PING_MS)]))?.version;
   if (said?.name === undefined || said.protocol === minecraftData(version).version.version) return '';
   return `; it says that it is ${said.name}, protocol ${said.protocol}: set bridge.version to that`;
@@ -164,12 +167,13 @@ class Connection {
     bot.on('health', () => { // some servers leave it out
       if (!(bot.foodSaturation >= 0)) bot.foodSaturation = 0;
     });
-    // All of a connection, so that no error of it ever ends the process; its end comes as `end`.
+    // For the whole connection, so that none of its errors ends the process; its end comes as
+    // `end`.
     bot.on('error', (error) => { this.trouble = { text: wordsOf(error), at: real.now() }; });
-    // Of the client: the bot's own event is not there yet while its plug-ins are being put in.
+    // On the client: the bot's own event does not exist yet while its plug-ins are being added.
     const kicked = ({ reason }) => {
       this.lose(KickedError, reasonOf(reason, minecraftData(this.config.version)));
-      real.setImmediate(() => client.socket?.destroy()); // some servers wait for us to go
+      real.setImmediate(() => client.socket?.destroy()); // some servers wait for us to leave
     };
     for (const packet of ['disconnect', 'kick_disconnect']) client.on(packet, kicked);
     bot.once('end', (reason) => {
@@ -178,7 +182,7 @@ class Connection {
     });
   }
 
-  /** Notes why the connection is no more, the first time; unless we left ourselves. */
+  /** Records why the connection ended, the first time; unless we left ourselves. */
   lose(type, said) {
     if (this.lost !== null || this.leaving) return;
     const account = this.stage === 'asked for an account' ? ', after it asked to verify an account' : '';
@@ -192,10 +196,10 @@ class Connection {
     return this.leaving || this.lost !== null || this.bot._client.ended;
   }
 
-  /** Resolves once the bot has spawned, on its feet; throws RefusedError with what was said. */
+  /** Resolves once the bot has spawned and lives; throws RefusedError with the reason. */
   async join(ms) {
     const { bot } = this;
-    // Who died before comes back dead, and a server waits for the key.
+    // An agent that died before comes back dead, and a server waits for the respawn key.
     const rise = () => bot.respawn();
     bot.on('death', rise);
     const spawned = await this.waitFor('spawn', ms);
@@ -221,7 +225,7 @@ class Connection {
     return `it took the connection and let nobody in ${within}; is that a server of Minecraft ${version}?`;
   }
 
-  /** Resolves with whether an event of the bot came in time; false too when the connection ends. */
+  /** Resolves with whether an event of the bot came in time; also false when the connection ends. */
   waitFor(event, ms) {
     return new Promise((resolve) => {
       const done = (came) => {
@@ -237,14 +241,14 @@ class Connection {
     });
   }
 
-  /** Ends a connection whose server has said nothing for too long. */
+  /** Ends a connection whose server has sent nothing for too long. */
   watch() {
     if (this.gone || real.now() - this.heard < this.silenceMs) return;
     this.lose(EndedError, `the server has said nothing for ${this.silenceMs / 1000} s`);
     this.bot._client.socket?.destroy();
   }
 
-  /** Makes the body ready for a new episode; returns whether it is. */
+  /** Prepares the body for a new episode; returns whether that succeeded. */
   async refresh() {
     const { bot } = this;
     if (!(bot.health > 0)) {
@@ -256,7 +260,7 @@ class Connection {
     bot.stopDigging();
     bot.pathfinder.setGoal(null);
     if (bot.currentWindow) bot.closeWindow(bot.currentWindow);
-    if (bot.isSleeping) await bot.wake().catch(() => {}); // somebody else may have woken it
+    if (bot.isSleeping) await bot.wake().catch(() => {}); // another player may have woken it
     return true;
   }
 

@@ -11,11 +11,11 @@ const { MemoryServer } = require('./transport');
 const { fork, asGenerator } = require('./world');
 const { currentContext } = require('./context');
 
-/** Blocks within which a moving entity is told to others, unless a caller says otherwise. */
+/** Distance in blocks within which moving entities are sent, unless a caller says otherwise. */
 const INTEREST = 48;
 const DIFFICULTIES = { peaceful: 0, easy: 1, normal: 2, hard: 3 };
 
-// Identities of entities come from the chance of their world.
+// Ids of entities come from the random numbers of their world.
 const randomUuid = UUID.v4;
 UUID.v4 = (...args) => {
   if (currentContext() === null) return randomUuid(...args);

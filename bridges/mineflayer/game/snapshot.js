@@ -1,11 +1,10 @@
 'use strict';
 /**
- * Snapshots of a world: its start and every action since, to be played again.
+ * Snapshots of a world: its start and every action since, which are replayed.
  *
- * A world is a function of its start and the actions in it, bit for bit, so playing them again leads
- * to the same world with all that is hidden in it: timers that run, paths that are walked, bites
- * that are half eaten. Restoring costs as much as the steps took to play; nothing a world holds can
- * be forgotten.
+ * A world is a function of its start and its actions, bit for bit, so replaying them leads to the
+ * same world with all its hidden state: running timers, paths in progress, half-eaten food.
+ * Restoring costs as much as playing the steps; no state can be forgotten.
  */
 const { encode, decode } = require('@msgpack/msgpack');
 const { beginStep } = require('./sandbox/patience');
@@ -30,10 +29,10 @@ class Journal {
   }
 }
 
-/** What is no snapshot. */
+/** Data that is not a snapshot. */
 class SnapshotError extends Error {}
 
-/** Returns a new world that was led to where a snapshot was taken. */
+/** Returns a new world in the state of a snapshot. */
 async function replay(config, bytes) {
   const { makeGameWorld } = require('./gameworld');
   let saved;
@@ -48,8 +47,8 @@ async function replay(config, bytes) {
   const [first, ...rest] = saved.entries;
   const world = await makeGameWorld(config, first.begins);
   for (const entry of rest) {
-    // What the frame before would have shown is looked at and thrown away: looking empties the
-    // events. The last frame is left to the caller, who shows it.
+    // Reading the previous frame empties the event queue; the result is discarded. The last frame
+    // is left to the caller, who returns it.
     for (const agent of world.agents) if (agent !== null) world.run(() => agent.look());
     beginStep();
     if (entry.begins) await world.rejoin(entry.begins);

@@ -1,22 +1,22 @@
 'use strict';
 /**
- * Puts a new world into the state of a start, before its first tick.
+ * Sets a new world to the state of a start, before its first tick.
  */
 const { Vec3 } = require('vec3');
 
-/** Ticks of the day that the factor `time` stands for. */
+/** Ticks of the day for each value of the factor `time`. */
 const TIMES = { day: 1000, noon: 6000, dusk: 12000, night: 14000, midnight: 18000 };
 const WEATHERS = { clear: 0, rain: 1, thunder: 2 };
 /** Window slots that an item of a start can be put into. */
 const SLOTS = { head: 5, torso: 6, legs: 7, feet: 8, 'off-hand': 45 };
 const FIRST_FREE = [36, 37, 38, 39, 40, 41, 42, 43, 44,
   ...Array.from({ length: 27 }, (_, i) => 9 + i)];
-const SEARCH = 6; // blocks up and down for the ground under a target
+const SEARCH = 6; // blocks up and down in which the ground for a target is searched
 
-/** What cannot be started from: the caller's mistake, not the game's. */
+/** An invalid start: the caller's mistake, not the game's. */
 class StateError extends Error {}
 
-/** Returns the value of a table, or throws a StateError that lists what there is. */
+/** Returns the value of a table, or throws a StateError that lists the valid names. */
 function pick(table, key, what) {
   if (!(key in table)) {
     throw new StateError(`${what}: expected one of ${Object.keys(table).join(', ')}, got ${key}`);
@@ -48,7 +48,7 @@ function setTime(serv, time) {
   else serv.time = time;
 }
 
-/** Runs a console command; what it complains about is an error of the start. */
+/** Runs a console command; its complaint is an error of the start. */
 function command(world, line) {
   const before = world.lines.length;
   world.serv.handleCommand(line.replace(/^\//, ''));
@@ -59,7 +59,7 @@ function command(world, line) {
   });
 }
 
-/** Puts the generator's animals and the contents of its chests into each column as it comes. */
+/** Adds the generator's animals and the contents of its chests to each column when it is loaded. */
 function inhabit(world) {
   const { serv } = world;
   const { generator } = serv.gamut;
@@ -104,7 +104,7 @@ function spawnTargets(world, start) {
   }
 }
 
-/** Returns the y of the ground at x and z that is nearest to a height; the height if none is near. */
+/** Returns the y of the ground at x and z nearest to a height; the height if none is near. */
 function ground(serv, x, y, z) {
   const [bx, by, bz] = [x, y, z].map(Math.floor);
   const column = serv.columnAt(serv.overworld, bx >> 4, bz >> 4);
@@ -118,7 +118,7 @@ function ground(serv, x, y, z) {
   return y;
 }
 
-/** Gives an agent the items of its start; what cannot be worn any more goes into the inventory. */
+/** Gives an agent the items of its start; what cannot be worn goes into the inventory. */
 function equip(agent, start) {
   const { player } = agent;
   const { registry } = agent.bot;

@@ -1,10 +1,11 @@
 'use strict';
 /**
- * Moves one world by exactly one tick.
+ * Advances one world by exactly one tick.
  *
- * A tick: the clock goes on by 50 ms, on which the server's tick and then each bot's physics fire;
- * packets are delivered and promises settle until nothing waits; then the server tells what moved,
- * and that is delivered too. So after a tick every bot has seen all that happened in it.
+ * A tick: the clock advances by 50 ms, which triggers the server's tick and then each bot's
+ * physics; packets are delivered and promises settle until nothing is pending; then the server
+ * sends what moved, and that is delivered too. So after a tick every bot knows all that happened in
+ * it.
  */
 const { real } = require('./context');
 
@@ -15,7 +16,7 @@ const RESTLESS = 10000; // rounds after which a world that never comes to rest i
 /** Resolves when every promise and nextTick that can settle now has. */
 const settle = () => new Promise((resolve) => { real.setImmediate(resolve); });
 
-/** Delivers and settles until nothing of this world can go on without its clock. */
+/** Delivers and settles until nothing in this world can continue without its clock. */
 async function drain(world) {
   const { link, context } = world;
   for (let round = 0; round < RESTLESS; round++) {
@@ -27,14 +28,14 @@ async function drain(world) {
   throw new Error(`the world did not come to rest within ${RESTLESS} rounds of messages`);
 }
 
-/** Throws the first error that a callback of the world threw since the last look. */
+/** Throws the first error that a callback of the world threw since the last call. */
 function check(world) {
   if (world.context.errors.length === 0) return;
   const [error] = world.context.errors.splice(0);
   throw error;
 }
 
-/** Moves a world by one tick; what its callbacks throw is thrown here. */
+/** Advances a world by one tick; errors of its callbacks are thrown here. */
 async function tick(world) {
   const { context, serv } = world;
   context.runUntil(context.now + TICK_MS);

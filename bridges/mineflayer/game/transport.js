@@ -1,11 +1,11 @@
 'use strict';
 /**
- * The way between the server and the bots of one world: packets in memory.
+ * The connection between the server and the bots of one world: packets in memory.
  *
  * A packet is written as the protocol's bytes (minecraft-protocol's own compiled serialisers) and
- * read back from them, so neither side can hand the other an object of its own. What is left out
- * is what only a network needs: framing, compression, encryption, and Node's streams. Packets wait
- * in one queue per world and are delivered in the order they were written, by whoever steps it.
+ * read back from them, so neither side can pass an object of its own to the other. Only what a
+ * network needs is omitted: framing, compression, encryption, and Node's streams. Packets wait in
+ * one queue per world and are delivered in the order they were written, when the world is stepped.
  */
 require('./libraries');
 const { outside } = require('./context');
@@ -13,7 +13,7 @@ const { EventEmitter } = require('node:events');
 const { createSerializer, createDeserializer, states } = require('minecraft-protocol');
 const minecraftData = require('minecraft-data');
 
-/** Packets whose contents no reader of ours changes or keeps: decoded once for all receivers. */
+/** Packets whose contents none of our readers changes or keeps: decoded once for all receivers. */
 const SHARED = new Set(['rel_entity_move', 'entity_look', 'entity_move_look', 'entity_teleport',
   'entity_head_rotation', 'entity_velocity', 'entity_status', 'entity_destroy', 'animation',
   'update_time', 'block_change', 'multi_block_change', 'block_break_animation',
@@ -26,13 +26,13 @@ function protocol(version, state, isServer, reads) {
   const key = `${version}/${state}/${isServer}/${reads}`;
   if (!protocols.has(key)) {
     const make = reads ? createDeserializer : createSerializer;
-    // Compiling draws names by chance: that of no world.
+    // Compiling draws random names: not from a world's random numbers.
     protocols.set(key, outside(() => make({ state, isServer, version }).proto));
   }
   return protocols.get(key);
 }
 
-/** A packet on its way: its bytes, and what they say once somebody has read them. */
+/** A packet in the queue: its bytes, and its contents once a reader has decoded them. */
 class Packet {
   constructor(buffer, shared) {
     this.buffer = buffer;
@@ -58,7 +58,7 @@ class Link {
     this.delivered = 0;
   }
 
-  /** Delivers what waits, and what that makes others write; returns how many. */
+  /** Delivers waiting packets, and those written in response; returns how many. */
   deliver() {
     let done = 0;
     while (done < this.queue.length) {
@@ -74,7 +74,7 @@ class Link {
     return done;
   }
 
-  /** Joins a bot's end to a new end for the server, and returns the latter. */
+  /** Connects a bot's end to a new end for the server, and returns the latter. */
   connect(bot, version) {
     const end = new MemoryClient(true, version);
     end.attach(this, bot);
@@ -84,8 +84,8 @@ class Link {
 }
 
 /**
- * One end of a connection, in place of minecraft-protocol's Client: the same events and methods as
- * far as flying-squid and mineflayer use them.
+ * One end of a connection, which replaces minecraft-protocol's Client: the events and methods that
+ * flying-squid and mineflayer use.
  */
 class MemoryClient extends EventEmitter {
   constructor(isServer, version) {
@@ -112,7 +112,7 @@ class MemoryClient extends EventEmitter {
     this.emit('state', value, old);
   }
 
-  /** Makes this end write to another one through a link. */
+  /** Connects this end to another one through a link, for writing. */
   attach(link, peer) {
     this.link = link;
     this.peer = peer;
@@ -123,7 +123,7 @@ class MemoryClient extends EventEmitter {
     this.link.queue.push({ target: this.peer, deliver });
   }
 
-  /** Returns the bytes of a packet; null when it cannot be written, and then the world says so. */
+  /** Returns the bytes of a packet; null when it cannot be written, which the world reports. */
   encode(name, params) {
     try {
       const buffer = this.writer.createPacketBuffer('packet', { name, params });
@@ -154,7 +154,7 @@ class MemoryClient extends EventEmitter {
     this.writePacket(new Packet(buffer, false));
   }
 
-  /** Tells the other end something that is no packet, in its turn among the packets. */
+  /** Sends the other end a notification that is not a packet, in order with the packets. */
   tell(event, value) {
     if (!this.ended) this._send((peer) => { if (!peer.ended) peer.emit(event, value); });
   }
@@ -187,7 +187,7 @@ class MemoryClient extends EventEmitter {
   }
 }
 
-/** In place of minecraft-protocol's Server: nothing listens, bots are let in by `accept`. */
+/** Replaces minecraft-protocol's Server: nothing listens, bots are added by `accept`. */
 class MemoryServer extends EventEmitter {
   constructor(version) {
     super();
@@ -201,7 +201,7 @@ class MemoryServer extends EventEmitter {
     queueMicrotask(() => this.emit('listening'));
   }
 
-  /** Lets a bot in: `end` is the server's end of its connection. */
+  /** Adds a bot: `end` is the server's end of its connection. */
   accept(end) {
     end.id = this.nextId++;
     this.clients[end.id] = end;

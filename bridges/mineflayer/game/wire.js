@@ -1,20 +1,20 @@
 'use strict';
 /**
- * Messages over a stream: a little-endian uint32, the length, and as many bytes of msgpack, a map.
+ * Messages over a stream: a length, a little-endian uint32, and that many bytes of msgpack, a map.
  */
 const { encode, decode } = require('@msgpack/msgpack');
 
 const HEAD = 4;
-const MOST = 1 << 30; // bytes of a message; a length beyond is garbage
+const MOST = 1 << 30; // bytes of a message; a larger length is invalid
 
-/** Cuts a stream of bytes into messages. */
+/** Splits a stream of bytes into messages. */
 class Reader {
   constructor() {
     this.chunks = [];
     this.size = 0;
   }
 
-  /** Takes bytes; returns the messages that are complete with them. Throws on garbage. */
+  /** Takes bytes; returns the messages that they complete. Throws on invalid data. */
   push(chunk) {
     this.chunks.push(chunk);
     this.size += chunk.length;
@@ -29,7 +29,7 @@ class Reader {
     }
   }
 
-  /** Returns the length of the next message; null while its head has not come. */
+  /** Returns the length of the next message; null until its head is complete. */
   peek() {
     if (this.size < HEAD) return null;
     if (this.chunks[0].length < HEAD) this.chunks = [Buffer.concat(this.chunks)];

@@ -2,10 +2,10 @@
 /**
  * Chunk columns that several holders share until one of them writes.
  *
- * The generator's cache, the server's world and every bot's world hold columns of the same terrain.
- * `fork` makes a column that shares the sections of another; whoever writes to a section first
- * makes its own copy of that section. So a reset copies no terrain, and 64 bots in one place keep
- * one copy of it. Written for the columns of prismarine-chunk 1.16.
+ * The generator's cache, the server's world and every bot's world contain columns of the same
+ * terrain. `fork` makes a column that shares the sections of another; the first writer of a section
+ * makes its own copy of it. So a reset copies no terrain, and 64 bots in one place share one copy
+ * of it. Written for the columns of prismarine-chunk 1.16.
  */
 const { shareVersion } = require('./libraries');
 const chunkOf = require('prismarine-chunk');
@@ -67,7 +67,7 @@ function guard(Column) {
 
 const allShared = () => ({ blocks: ALL_BLOCKS, sky: ALL_LIGHTS, lamp: ALL_LIGHTS, biomes: true });
 
-/** Returns a column that shows what `column` shows; from now on either may be written to alone. */
+/** Returns a copy of `column`; from now on either may be written to alone. */
 function fork(column) {
   guard(column.constructor);
   const copy = Object.assign(Object.create(Object.getPrototypeOf(column)), column);
@@ -111,9 +111,9 @@ function flatGenerator(version) {
 }
 
 /**
- * Returns a generator from what a caller gave: the word 'flat', a function (chunkX, chunkZ) ->
- * column (the spawn is then the highest solid block at 8, 8), or an object {generate, spawn, ...}
- * as the seeded generator makes it.
+ * Returns a generator from a caller's value: the word 'flat', a function (chunkX, chunkZ) -> column
+ * (the spawn is then the highest solid block at 8, 8), or an object {generate, spawn, ...} like
+ * that of the seeded generator.
  */
 function asGenerator(given, version) {
   if (given === undefined || given === 'flat') return flatGenerator(version);
@@ -123,7 +123,7 @@ function asGenerator(given, version) {
     + `with generate and spawn; got ${typeof given}`);
 }
 
-/** Returns the y above the highest block that is no air in a column, at x and z within it. */
+/** Returns the y above the highest block that is not air in a column, at x and z within it. */
 function surface(column, x, z) {
   for (let y = 255; y >= 0; y--) {
     if (column.getBlockStateId({ x, y, z }) !== 0) return y + 1;

@@ -1,4 +1,4 @@
-// Fights the targets one after the other until none comes into sight any more.
+// Fights the targets one after the other until no more come into sight.
 for (let poor = 0; poor < 20; poor++) {
   const found = await explore(() => bot.nearestEntity({ name: TARGET }), 2);
   if (found && await tried(() => killMob(TARGET, 60))) poor = 0;

@@ -1,4 +1,4 @@
-// What fails for once may not the next time: animals walk, and another way leads elsewhere.
+// A failure may not repeat: animals walk, and another path leads elsewhere.
 while (have(TARGET) < COUNT) {
   await tried(() => obtain(TARGET, COUNT));
   await bot.waitForTicks(5);

@@ -1,9 +1,9 @@
-// What programs of the oracles share: getting things, whatever it takes. Before it stand the
-// constants of a task; after it the program of its family.
+// Shared by the programs of the oracles: getting items by any means. It is preceded by the
+// constants of a task and followed by the program of its family.
 const WOODS = ['oak', 'spruce', 'birch', 'jungle', 'acacia', 'dark_oak'];
 const PICKS = ['wooden', 'stone', 'iron', 'diamond'];
 const COLOURS = ['poppy', 'dandelion', 'allium', 'cornflower', 'azure_bluet', 'lily_of_the_valley'];
-// Blocks that drop an item, and the pickaxe that it takes: 0 none, 1 wooden, 2 stone, 3 iron.
+// Blocks that drop an item, and the pickaxe that they need: 0 none, 1 wooden, 2 stone, 3 iron.
 const MINE = {
   cobblestone: [['stone', 'cobblestone'], 1], coal: [['coal_ore'], 1], iron_ore: [['iron_ore'], 2],
   gold_ore: [['gold_ore'], 3], diamond: [['diamond_ore'], 3], redstone: [['redstone_ore'], 3],
@@ -38,7 +38,7 @@ async function needPick(level) {
   await obtain(`${PICKS[level - 1]}_pickaxe`, have(`${PICKS[level - 1]}_pickaxe`) + 1);
 }
 
-/** Makes a way under the ground towards a height, then along it, until a block comes into sight. */
+/** Digs a way under the ground to a height, then along it, until a block comes into sight. */
 async function tunnel(names, height) {
   if (feet().y > 55 && pickLevel() < 3) await wood(6); // for handles, tables and fuel: none grows down there
   for (let poor = 0; feet().y > height + 1 && poor < 6;) {
@@ -89,13 +89,13 @@ async function mine(name, count) {
     } else if (DEPTH[name]) await tunnel(blocks, DEPTH[name]);
     else if (level > 0) await tunnel(blocks, Math.max(50, feet().y - 8));
     else await explore(() => sees(blocks), 4);
-    // Leaves, grass and gravel seldom give what is wanted: a try that mined is none in vain.
+    // Leaves, grass and gravel rarely drop the item: a try that mined some is not a failure.
     poor = have(name) > had ? 0 : poor + (block && /leaves|grass|gravel/.test(block.name) ? 0.2 : 1);
   }
   if (have(name) < count) throw new ActionError(`found no more ${name}`);
 }
 
-/** Runs after a creature and strikes it until it is dead, then picks up what it leaves. */
+/** Pursues a creature and strikes it until it is dead, then picks up its drops. */
 async function chase(prey) {
   const sword = bot.inventory.items().find(({ name }) => /_sword$|_axe$/.test(name));
   if (sword) await bot.equip(sword, 'hand');
@@ -123,12 +123,12 @@ async function hunt(name, count) {
 const felled = new Set();
 const shaft = ({ x, z }) => `${x} ${z}`;
 
-/** Fells what it reaches of a trunk, and picks that up; fails where it got nothing. */
+/** Fells the reachable part of a trunk, and picks up the logs; fails if it got nothing. */
 async function fell(cell, kinds, search) {
   const isLog = (at) => kinds.includes(bot.blockAt(at)?.name);
   await approach(() => cell.offset(0.5, 0, 0.5), 1.6, 240);
   let foot = cell;
-  // Leaves may have hidden the foot.
+  // Leaves may have hidden the lowest log.
   for (let at = cell, dy = 0; dy < 8; dy++, at = at.offset(0, -1, 0)) if (isLog(at)) foot = at;
   if (search) await near(foot);
   let dug = 0;
@@ -150,12 +150,12 @@ async function chop(kinds, enough) {
     const cell = await explore(tree, 6);
     if (!cell) continue;
     if (await tried(() => fell(cell, kinds, poor % 4 === 3))) poor = -1;
-    // What is left of it is out of reach.
+    // The rest of it is out of reach.
     felled.add(shaft(cell));
   }
 }
 
-/** Gets logs of any wood, whichever is nearest; what planks there are counts a quarter each. */
+/** Gets logs of any wood, the nearest first; available planks count a quarter each. */
 async function wood(logs) {
   const held = () => WOODS.reduce((sum, kind) => sum + have(`${kind}_log`) + have(`${kind}_planks`) / 4, 0);
   await chop(WOODS.map((kind) => `${kind}_log`), () => held() >= logs);
@@ -201,7 +201,7 @@ async function smelt(name, count) {
   const from = SMELT[name];
   for (let tries = 0; have(name) < count && tries < 8; tries++) {
     const left = Math.min(32, count - have(name));
-    // Before what is smelted: a furnace is made of the same stones.
+    // Before smelting: a furnace is made of the same stones.
     if (!sees(['furnace'], 12)) await obtain('furnace', 1);
     const burn = await fuel(left);
     await obtain(from, left);
@@ -211,7 +211,7 @@ async function smelt(name, count) {
   if (have(name) < count) throw new ActionError(`could not smelt ${name}`);
 }
 
-/** How hard what a recipe lacks is to get. */
+/** The difficulty of getting what a recipe lacks. */
 function lack({ delta }) {
   return delta.filter(({ count }) => count < 0).reduce((sum, { id, count }) => {
     const { name } = mcData.items[id];
@@ -255,12 +255,12 @@ async function craftOnce(name) {
       .sort(([a], [b]) => Boolean(MINE[a]) - Boolean(MINE[b]) || /_planks$/.test(a) - /_planks$/.test(b));
     for (const [part, needed] of parts) await obtain(part, needed);
   }
-  // Getting the parts may have led far from the table.
+  // Getting the ingredients may have led far from the table.
   if (table && !sees(['crafting_table'], 24)) await station('crafting_table');
   await tried(() => craftItem(name, 1));
 }
 
-/** Sees to it that there are `count` of an item in the inventory. */
+/** Makes sure that there are `count` of an item in the inventory. */
 async function obtain(name, count) {
   if (have(name) >= count) return;
   log(`${count} ${name}`);

@@ -1,4 +1,4 @@
-// Fights what is near where there is a sword, digs in, closes the hole above the head, and waits.
+// Fights nearby mobs if it has a sword, digs in, closes the hole above its head, and waits.
 const eat = async () => {
   const food = bot.inventory.items().find(({ name }) => mcData.foods[name]);
   if (food && bot.food < 18) await tried(async () => { await bot.equip(food, 'hand'); await bot.consume(); });
@@ -7,7 +7,7 @@ const foe = (maxDistance) => bot.nearestEntity({ kind: 'Hostile mobs', maxDistan
 const armed = bot.inventory.items().some(({ name }) => name.endsWith('_sword'));
 const COVER = /^(dirt|cobblestone|.*_planks|.*stone)$/;
 
-/** Runs away from what is hostile: it is slower, and forgets whom it does not see. */
+/** Runs away from hostile mobs: they are slower, and forget a player they do not see. */
 async function flee() {
   for (let legs = 0; legs < 12 && foe(28); legs++) {
     const away = bot.entity.position.minus(foe(48).position);
@@ -24,7 +24,7 @@ async function flee() {
 async function digIn() {
   if (/water|lava|sand$|gravel/.test(bot.blockAt(feet().offset(0, -1, 0))?.name ?? 'water')) return;
   const { x, y, z } = feet();
-  await walkTo(new GoalBlock(x, y, z), 20); // comes to the middle of the block
+  await walkTo(new GoalBlock(x, y, z), 20); // moves to the middle of the block
   for (let tries = 0; tries < 4 && feet().y > y - 3; tries++) {
     await clear(feet().offset(0, -1, 0));
     await bot.waitForTicks(6);

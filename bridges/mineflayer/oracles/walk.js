@@ -1,15 +1,15 @@
-// What programs of the oracles share: walking. A search for a way is dear, a straight line is not:
-// where a line is enough, nothing is searched for.
-// Ways may be dug, and built of dirt: what was mined for something is not to be built with.
+// Shared by the programs of the oracles: walking. A path search is expensive, a straight line is
+// not: no path is searched where a line is enough. Paths may be dug, and built of dirt: mined
+// material that is needed must not be used for building.
 const FREELY = { scafoldingBlocks: ['dirt'] };
 bot.pathfinder.setMovements(FREELY);
-// Ticks after which nothing more is looked for: what is not found by then is not near.
+// Ticks after which a search ends: what is not found by then is not near.
 const GIVE_UP = 5000;
 const have = (name) => bot.inventory.count(name);
 const log = (text) => console.log(text);
 const feet = () => bot.entity.position.floored();
 
-/** Runs something that may fail in the game; returns whether it did not. */
+/** Runs an action that may fail in the game; returns whether it succeeded. */
 async function tried(work) {
   try {
     await work();
@@ -29,7 +29,7 @@ const ROCKS = ['dirt', 'cobblestone', 'andesite', 'diorite', 'granite'];
 const builds = () => ROCKS.some((name) => have(name) > 0);
 const walkTo = (goal, ticks) => tried(() => bot.pathfinder.goto(goal, ticks));
 
-/** Whether rock is above the head: leaves are none. */
+/** Whether rock is above the head: leaves do not count. */
 function roofed() {
   for (let dy = 2; dy < 40; dy++) {
     const block = bot.blockAt(feet().offset(0, dy, 0));
@@ -38,7 +38,7 @@ function roofed() {
   return false;
 }
 
-/** Comes up from below the ground. A search for a way costs little where it is one block long. */
+/** Climbs up from below the ground. A path search costs little if it is one block long. */
 async function surface() {
   if (!roofed()) return;
   bot.pathfinder.setMovements({ scafoldingBlocks: ROCKS });
@@ -56,18 +56,18 @@ async function surface() {
 
 const solid = (block) => block?.boundingBox === 'block';
 
-/** Whether the ground ends two blocks on: a fall of more than four blocks, or lava. */
+/** Whether the ground ends two blocks ahead: a fall of more than four blocks, or lava. */
 function cliff(x, z) {
   for (let dy = 1; dy >= -4; dy--) {
     const block = bot.blockAt(feet().offset(2 * x, dy, 2 * z));
-    // What is hidden by the ground is seen a step later.
+    // What is hidden by the ground becomes visible a step later.
     if (!block || solid(block) || block.name === 'water') return false;
     if (block.name === 'lava') return true;
   }
   return true;
 }
 
-/** Digs a block with what is best for it; whether there was one in reach. */
+/** Digs a block with the best tool; returns whether there was one within reach. */
 async function clear(cell) {
   const block = bot.blockAt(cell);
   if (!solid(block) || /table|furnace|chest|bedrock/.test(block.name) || !bot.canDigBlock(block)) return false;
@@ -78,7 +78,7 @@ async function clear(cell) {
   });
 }
 
-/** Makes room for a step up or on; whether something was dug. */
+/** Makes room for a step up or ahead; returns whether something was dug. */
 async function room(x, z) {
   let dug = false;
   for (const [dx, dy, dz] of [[x, 1, z], [0, 2, 0], [x, 2, z]]) dug = await clear(feet().offset(dx, dy, dz)) || dug;
@@ -125,7 +125,7 @@ async function approach(goal, range, ticks, test = () => null) {
       const yaw = Math.atan2(-dx, -dz);
       if (Math.cos(yaw - bot.entity.yaw) < 0.995) await bot.look(yaw, 0);
       press(x, z);
-      // Every call that is awaited wakes the program: far away it may sleep.
+      // Every awaited call wakes the program: far away it may sleep.
       wait = far > 5 ? 5 : 2;
       await bot.waitForTicks(wait);
     }
@@ -135,13 +135,13 @@ async function approach(goal, range, ticks, test = () => null) {
   return null;
 }
 
-/** Walks straight on along a way of `turns`. */
+/** Walks straight ahead along a path of `turns`. */
 function march(test, ticks) {
   const [x, z] = turns[way % 8];
   return approach(() => bot.entity.position.offset(16 * x, 0, 16 * z), 1, ticks, test);
 }
 
-/** Walks over what lies about a place. */
+/** Walks over the items around a position. */
 async function gather(place, radius = 5) {
   await bot.waitForTicks(12);
   const passed = new Set();
@@ -155,7 +155,7 @@ async function gather(place, radius = 5) {
   }
 }
 
-/** Digs one block nearer to a place: along, or down, or up by a step. */
+/** Digs one block nearer to a position: horizontally, or down, or up by a step. */
 async function bore(cell) {
   const { x, y, z } = feet();
   const [dx, dz] = [cell.x - x, cell.z - z];
@@ -173,10 +173,10 @@ async function bore(cell) {
   return approach(() => to, 0.3, 30);
 }
 
-/** Digs away what is under the feet, and comes down by it; whether it did. */
+/** Digs the block under the feet, and falls down; returns whether it did. */
 async function sink() {
   const { x, y, z } = feet();
-  await walkTo(new GoalBlock(x, y, z), 20); // comes to the middle of the block
+  await walkTo(new GoalBlock(x, y, z), 20); // moves to the middle of the block
   await clear(feet().offset(0, -1, 0));
   await bot.waitForTicks(8);
   return feet().y < y;
@@ -194,7 +194,7 @@ async function near(cell, range = 2.2) {
   if (!within()) throw new ActionError(`no way to ${cell}`);
 }
 
-/** Walks about until something is found: what `test` gives, or null after some legs. */
+/** Walks around until something is found: the result of `test`, or null after some legs. */
 async function explore(test, legs = 12) {
   const seen = test();
   if (seen) return seen;
@@ -211,7 +211,7 @@ async function explore(test, legs = 12) {
     turn();
     short += 1;
     if (short % 6 < 5) { leg -= 0.8; continue; }
-    // Shut in by walls or cliffs: a way is searched for.
+    // Shut in by walls or cliffs: a path is searched.
     const [x, z] = turns[way % 8];
     const to = bot.entity.position.offset(x * 8, 0, z * 8);
     await walkTo(new GoalNearXZ(to.x, to.z, 2), 200);

@@ -1,11 +1,11 @@
 'use strict';
 /**
- * Blocks by appearance, as prismarine-viewer's mesher wants them.
+ * Blocks by appearance, in the form that prismarine-viewer's mesher needs.
  *
- * Scenes speak of appearances (game/observe/scene.js), in which block states that our ray-caster
- * draws alike share a number. Each is shown here as that one of its states that is nearest to the
- * block's default. So which way a dispenser or a repeater faces, the bends of rails, and whether a
- * fence stands in water are lost; the shapes of stairs, slabs, fences and doors are not.
+ * Scenes use appearances (game/observe/scene.js), in which block states that our ray-caster draws
+ * alike share a number. Each is shown here as the one of its states that is nearest to the block's
+ * default. So the facing of dispensers and repeaters, the bends of rails, and whether a fence
+ * stands in water are lost; the shapes of stairs, slabs, fences and doors are not.
  */
 const minecraftData = require('minecraft-data');
 const blockClass = require('prismarine-block');
@@ -61,7 +61,7 @@ function standIn(name, boxes, state) {
   return [{ model: { textures: { particle: texture }, elements, ao: true } }];
 }
 
-/** Returns the states of a block, the most usual first: those most like the default one. */
+/** Returns the states of a block, the most usual first: those most similar to the default one. */
 function statesOf(registry, block, emission) {
   const [first, last] = rangeOf(block);
   const usual = propertiesOf(block, block.defaultState ?? first);

@@ -1,18 +1,18 @@
 'use strict';
-/** Creatures, players and things on the ground, in prismarine-viewer's models. */
+/** Creatures, players and items on the ground, with prismarine-viewer's models. */
 const THREE = require('three');
 
 globalThis.THREE = THREE; // the models' code expects it there
 const utils = require('prismarine-viewer/viewer/lib/utils');
 const { imageOf, stack, textureOf } = require('./textures');
 
-// Entity.js takes this function at its loading. The package's own needs another native library, and
-// gives textures some time later, so that a picture would depend on when it is drawn.
+// Entity.js takes this function when it is loaded. The package's own needs another native library,
+// and loads textures asynchronously, so that a picture would depend on when it is drawn.
 utils.loadTexture = (name, use) => {
   const texture = textureOf(name);
   if (texture === undefined) return;
   use(texture);
-  // It asks for repetition, which sizes that are no powers of two do not have, and nothing needs.
+  // It requests repetition, which needs sizes that are powers of two and is not used here.
   texture.wrapS = THREE.ClampToEdgeWrapping;
   texture.wrapT = THREE.ClampToEdgeWrapping;
 };
@@ -23,7 +23,7 @@ const ROW = 8;
 const YOUNG = 2;
 const SHORN = 16;
 const ITEM_SIZE = 0.35;
-/** The only version of which the package has models of creatures. */
+/** The only version for which the package has models of creatures. */
 const VERSION = '1.16.4';
 /** Colours of wool by number, from the Minecraft Wiki (Dye). */
 const WOOL = [0xf9fffe, 0xf9801d, 0xc74ebd, 0x3ab3da, 0xfed83d, 0x80c71f, 0xf38baa, 0x474f52, 0x9d9d97, 0x169c9c,
@@ -32,7 +32,7 @@ const PLAIN = 0x9a9a9a;
 
 const fileOf = (texture) => `${texture.replace('textures', `textures/${VERSION}`)}.png`;
 
-/** Mends the models once: they are Bedrock's, the pictures are Java's, of other sizes and names. */
+/** Fixes the models once: they are Bedrock's, the pictures are Java's, with other sizes and names. */
 function mend() {
   const sheep = 'textures/entity/sheep';
   stack(fileOf(`${sheep}/both`), fileOf(`${sheep}/sheep`), fileOf(`${sheep}/sheep_fur`));
@@ -68,7 +68,7 @@ class Bodies {
     this.lent = [];
   }
 
-  /** Puts bodies into a scene: rows of kind, x, y, z from the eye, yaw, head's yaw, variant, flags. */
+  /** Adds bodies to a scene: rows of kind, x, y, z from the eye, yaw, head's yaw, variant, flags. */
   show(rows, eye, scene) {
     for (let at = 0; at + ROW <= rows.length; at += ROW) {
       const [kind, x, y, z, yaw, , variant, flags] = rows.subarray(at, at + ROW);
@@ -82,7 +82,7 @@ class Bodies {
     }
   }
 
-  /** Takes back what was lent. */
+  /** Removes the bodies from the scene. */
   clear(scene) {
     for (const { key, body } of this.lent) {
       scene.remove(body);
@@ -117,11 +117,11 @@ function creatureOf(name, variant) {
     wool.material.color.set(WOOL[variant % SHORN]);
     if (variant >= SHORN) mesh.remove(wool);
   }
-  mesh.traverse((part) => { part.frustumCulled = false; }); // skinned meshes know no bounds
+  mesh.traverse((part) => { part.frustumCulled = false; }); // skinned meshes have no bounds
   return mesh.children.length > 0 ? mesh : null;
 }
 
-/** A thing on the ground: its picture, always turned to who looks. */
+/** An item on the ground: its picture, always facing the viewer. */
 function itemOf(name) {
   const map = ['items', 'blocks'].map((folder) => textureOf(`textures/${VERSION}/${folder}/${name}.png`)).find(Boolean);
   if (map === undefined) return boxOf(['item', ITEM_SIZE, ITEM_SIZE]);

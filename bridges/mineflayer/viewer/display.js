@@ -1,20 +1,20 @@
 'use strict';
 /**
- * An X server without a screen: headless-gl draws through GLX, and GLX wants a server.
+ * An X server without a screen: headless-gl draws through GLX, which needs a server.
  *
- * It is a child of this process and in its group, so whoever ends the group ends it; and it ends by
- * itself with the last connection, so it does not outlive a process that was killed.
+ * It is a child of this process and in its group, so it ends with the group; and it ends with its
+ * last connection, so it does not outlive a process that was killed.
  */
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 
 const FD = 3;
 const START_MS = 20_000;
-/** The default framebuffer is drawn into, whatever the size of the screen. */
+/** Drawing uses the default framebuffer, whatever the size of the screen. */
 const OPTIONS = ['-displayfd', String(FD), '-screen', '0', '16x16x24', '-nolisten', 'tcp', '-terminate'];
 
 /**
- * Starts the server and waits until it takes connections.
+ * Starts the server and waits until it accepts connections.
  *
  * @param {string} program path of Xvfb
  * @returns {Promise<{name: string, stop: () => Promise<void>}>} its name, as in DISPLAY, and its end

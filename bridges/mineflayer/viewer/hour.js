@@ -1,12 +1,15 @@
 'use strict';
-/** Sky, haze and light of the hour and the weather; the curves of our ray-caster, bridges/mineflayer/rgb.py. */
+/**
+ * Sky, haze and light by time of day and weather; the curves of our ray-caster,
+ * bridges/mineflayer/rgb.py.
+ */
 const DAY = 24_000;
 const HAZE = { night: [10, 13, 26], day: [188, 212, 250], dusk: [232, 150, 98] };
 const TOP = { night: [3, 4, 12], day: [112, 162, 250], dusk: [88, 92, 160] };
 const SHADE = { night: [0.19, 0.22, 0.36], day: [1, 1, 1] };
 const DEEP = [18, 46, 128];
 const STORM_DIMS = 0.35;
-/** How much of the sky's one colour is that of the horizon; terrain fades into it. */
+/** Share of the horizon's colour in the uniform sky colour; terrain fades into it. */
 const HORIZON = 0.45;
 
 const mix = (one, other, share) => one.map((value, n) => value + (other[n] - value) * share);

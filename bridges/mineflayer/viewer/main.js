@@ -1,15 +1,16 @@
 'use strict';
 /**
- * The process that draws what the agents of one Gamut instance see; the wire is that of the game
- * (game/wire.js): requests come over file descriptor 3, a socket, and the process ends with it.
+ * The process that draws the views of the agents of one Gamut instance; the wire format is that of
+ * the game (game/wire.js): requests come over file descriptor 3, a socket, and the process ends
+ * when it is closed.
  *
  *   request {id, op, ...}                          answer {id, ok: true, ...}
  *   hello  xvfb, version, width, height, table     opengl
  *   draw   scene, updates, forget                  picture: height x width x 3 bytes
  *   close                                          nothing; then the process ends
  *
- * `forget` lists scenes that nobody will ask for again. What fails is answered by
- * {id, ok: false, error: {kind: 'bug', message}}.
+ * `forget` lists scenes that are no longer needed. A failure is answered by {id, ok: false, error:
+ * {kind: 'bug', message}}.
  */
 const net = require('node:net');
 const { Reader, pack } = require('../game/wire');

@@ -27,7 +27,7 @@ class Screen {
     this.height = height;
   }
 
-  /** Returns what a camera sees: a Buffer of height x width x 3 bytes, the first row on top. */
+  /** Returns the view of a camera: a Buffer of height x width x 3 bytes, the top row first. */
   draw(scene, camera) {
     const { gl, width, height, read } = this;
     this.renderer.render(scene, camera);
@@ -44,7 +44,7 @@ class Screen {
     return picture;
   }
 
-  /** Returns a line that says which OpenGL draws. */
+  /** Returns a line that says which OpenGL is used. */
   describe() {
     const { gl } = this;
     return [gl.VENDOR, gl.RENDERER, gl.VERSION].map((name) => gl.getParameter(name)).join(', ');
@@ -52,8 +52,8 @@ class Screen {
 }
 
 /**
- * The order to draw in: by distance, then by place, so that it does not depend on what was drawn
- * before; three.js would take the order in which objects were made.
+ * The drawing order: by distance, then by position, so that it does not depend on earlier pictures;
+ * three.js would use the order in which objects were made.
  */
 function farFirst(one, other) {
   if (one.z !== other.z) return other.z - one.z;

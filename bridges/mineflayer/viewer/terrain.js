@@ -1,9 +1,9 @@
 'use strict';
 /**
- * The blocks about an agent, as meshes of 16 x 16 x 16 that prismarine-viewer's mesher makes.
+ * The blocks around an agent, as meshes of 16 x 16 x 16 that prismarine-viewer's mesher makes.
  *
- * A mesh is made from what lies in its section and one block beyond, and nothing else; so it is known
- * by a hash of that, and kept: worlds, episodes and agents that see the same blocks share it.
+ * A mesh depends only on its section and one block beyond; so it is cached by a hash of these:
+ * worlds, episodes and agents with the same blocks share it.
  */
 const { createHash } = require('node:crypto');
 const THREE = require('three');
@@ -12,19 +12,19 @@ const { getSectionGeometry } = require('prismarine-viewer/viewer/lib/models');
 
 const SIDE = 16;
 const EDGE = SIDE + 2;
-/** Stands for what lies outside the box. */
+/** Represents positions outside the box. */
 const NOTHING = 0xffff;
 /** The same for the mesher: it draws nothing there, and no faces towards it. */
 const OUTSIDE = { name: 'outside', type: -1, isCube: true, transparent: false, variant: [], biome: { name: 'plains' },
   position: new Vec3(0, 0, 0), getProperties: () => ({}) };
 /** The mesher drops faces at the bottom of old worlds, y = 0; newer ones go deeper. A multiple of 16. */
 const LIFT = 4096;
-/** How far a block's model can stand out of its section, in blocks. */
+/** Maximum distance by which a block's model can extend beyond its section, in blocks. */
 const OVER = 1;
 const KEPT_MB = 128;
 const MB = 2 ** 20;
 
-/** Meshes by what they show; those not in use are dropped, oldest first, beyond some megabytes. */
+/** Meshes by their contents; those not in use are discarded, oldest first, beyond some megabytes. */
 class Meshes {
   /**
    * @param {Array} blocks by appearance, see blocks.js
@@ -93,7 +93,7 @@ class Terrain {
     this.around = new Uint16Array(EDGE ** 3 + SIDE ** 2);
   }
 
-  /** Takes a box of blocks in, see game/observe/scene.js. */
+  /** Applies a box of blocks, see game/observe/scene.js. */
   fill({ origin, size, blocks, biomes }) {
     [this.ox, this.oy, this.oz] = origin;
     [this.wide, this.tall, this.deep] = size;
@@ -124,7 +124,7 @@ class Terrain {
   }
 
   /**
-   * Brings the meshes up to date that a camera can see; the others wait until one does.
+   * Updates the meshes that a camera can see; the others wait until one does.
    *
    * @param {{intersectsBox: function(THREE.Box3): boolean}} seen its THREE.Frustum
    */
@@ -169,7 +169,7 @@ class Terrain {
     for (const name of [...this.sections.keys()]) this.remove(name);
   }
 
-  /** Returns what a section's mesh is known by; null where nothing is to be seen. */
+  /** Returns the cache key of a section's mesh; null where nothing is visible. */
   read(x0, y0, z0) {
     const { around, cells, meshes } = this;
     around.fill(NOTHING, 0, EDGE ** 3).fill(0, EDGE ** 3);
@@ -200,16 +200,16 @@ class Terrain {
     return place < 0 ? 0 : this.biomes[place / this.tall];
   }
 
-  /** Returns where a block is in `cells`; -1 outside. */
+  /** Returns the index of a block in `cells`; -1 outside. */
   placeOf(x, y, z) {
     const [column, row, level] = [x - this.ox, z - this.oz, y - this.oy];
     const inside = column >= 0 && column < this.wide && row >= 0 && row < this.deep && level >= 0 && level < this.tall;
     return inside ? (column * this.deep + row) * this.tall + level : -1;
   }
 
-  /** Answers the mesher: the block at a place, the same object for all blocks of an appearance. */
+  /** Answers the mesher: the block at a position, the same object for all blocks of an appearance. */
   getBlock(at) {
-    // What it asks for is turned by matrices of sines: whole numbers but for the last bits.
+    // The mesher's coordinates are rotated by matrices of sines: integers except for the last bits.
     const [x, y, z] = [Math.round(at.x), Math.round(at.y), Math.round(at.z)];
     const place = this.placeOf(x, y - LIFT, z);
     if (place < 0) return OUTSIDE;

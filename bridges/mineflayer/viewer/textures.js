@@ -1,7 +1,7 @@
 'use strict';
 /**
- * Pictures that come with prismarine-viewer, as textures. They are Mojang's: the package's licence
- * is for its code. None is in this repository.
+ * Pictures that are part of prismarine-viewer, as textures. They are Mojang's: the package's
+ * licence is for its code. None is in this repository.
  */
 const fs = require('node:fs');
 const path = require('node:path');
@@ -14,7 +14,7 @@ const images = new Map();
 const textures = new Map();
 
 /**
- * Returns {width, height, data} of a picture, RGBA; undefined where the package has none.
+ * Returns {width, height, data} of a picture, RGBA; undefined if the package has none.
  *
  * @param {string} name path below the package's folder of public files, with .png
  */
@@ -26,7 +26,7 @@ function imageOf(name) {
   return images.get(name);
 }
 
-/** Makes a picture of two, one below the other, known by a name of its own. */
+/** Combines two pictures, one below the other, under a name of its own. */
 function stack(name, upper, lower) {
   const [one, other] = [imageOf(upper), imageOf(lower)];
   images.set(name, {

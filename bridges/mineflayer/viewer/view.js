@@ -1,5 +1,5 @@
 'use strict';
-/** What agents see: a scene for each, one camera and one screen for all of them. */
+/** The views of agents: a scene for each, one camera and one screen for all of them. */
 const THREE = require('three');
 const { blocksOf } = require('./blocks');
 const { Bodies } = require('./bodies');
@@ -9,14 +9,17 @@ const { Meshes, Terrain } = require('./terrain');
 const { textureOf } = require('./textures');
 const { getVersion } = require('prismarine-viewer/viewer/lib/version');
 
-/** Degrees from the upper to the lower edge, as the ray-caster's. */
+/** Vertical field of view in degrees, the same as the ray-caster's. */
 const FIELD_OF_VIEW = 70;
 const NEAR = 0.05;
 /** prismarine-viewer's lights by day. */
 const AMBIENT = 0.8;
 const DIRECTIONAL = 0.5;
 const SUN = [1, 1, 0.5];
-/** Blocks until all is haze: the eye is never nearer to the sides of the box; see game/observe/scene.js. */
+/**
+ * Distance in blocks at which all is haze: the eye is never closer to the sides of the box; see
+ * game/observe/scene.js.
+ */
 const SEEN = 34.5;
 const SEEN_IN_WATER = 16;
 const WATER = /^water$|seagrass|kelp|bubble_column/;
@@ -55,7 +58,7 @@ class View {
   }
 
   /**
-   * Takes in what has changed around an agent, and returns its picture; see Screen.draw.
+   * Applies the changes around an agent, and returns its picture; see Screen.draw.
    *
    * @param {number} number of its scene; a new one begins with a box of blocks
    * @param {Array<object>} updates of `SceneFeed.update`, one at least, the newest last
@@ -105,14 +108,14 @@ class View {
     this.sun.color.setRGB(...shade).multiplyScalar(DIRECTIONAL);
   }
 
-  /** Lets go of a scene that nobody will ask for again. */
+  /** Discards a scene that is no longer needed. */
   forget(number) {
     this.terrains.get(number)?.close();
     this.terrains.delete(number);
   }
 }
 
-/** Returns numbers from the bytes of a message, which lie anywhere in it. */
+/** Returns numbers from the bytes of a message, at any alignment. */
 function numbers(Kind, bytes) {
   return new Kind(Uint8Array.from(bytes).buffer);
 }

@@ -7,29 +7,21 @@ for a single training run. ``docs/statistics.md`` has the formulas and how often
 
 from rollout.evaluate.statistics.arrange import arrange
 from rollout.evaluate.statistics.components import STATES
-from rollout.evaluate.statistics.estimate import METHODS, Estimate
+from rollout.evaluate.statistics.estimate import METHODS, UNBOUNDED, Estimate, Intervals
 from rollout.evaluate.statistics.hierarchy import difference, gap, hierarchical, one_player
 from rollout.evaluate.statistics.proportions import geometric_mean_score, wilson
-from rollout.evaluate.statistics.tasks import (
-    Profile,
-    iqm,
-    performance_profile,
-    probability_of_improvement,
-)
 
 __all__ = [
     "METHODS",
     "STATES",
+    "UNBOUNDED",
     "Estimate",
-    "Profile",
+    "Intervals",
     "arrange",
     "difference",
     "gap",
     "geometric_mean_score",
     "hierarchical",
-    "iqm",
     "one_player",
-    "performance_profile",
-    "probability_of_improvement",
     "wilson",
 ]

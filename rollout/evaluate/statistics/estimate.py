@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import stdtrit
+from dataclasses import dataclass, field, replace
 
 from rollout.errors import ConfigError, UnknownNameError
 
 METHODS = ("t", "percentile")
 """How :func:`hierarchical`, :func:`gap` and :func:`difference` find their intervals."""
 
-_ONE_SEED = (
-    "one training seed; the training seed is the replicate, so nothing shows how another run "
-    "would differ: train with at least 2 seeds, better 5"
-)
+UNBOUNDED = (-math.inf, math.inf)
+"""The bounds of a score that may have any value."""
 
 
 @dataclass(frozen=True)
@@ -64,16 +59,6 @@ def refuse(
     return Estimate(point, None, None, confidence, method, counts, reason)
 
 
-def refuse_seeds(
-    point: float, seeds: int, *, confidence: float, method: str, counts: Mapping[str, int]
-) -> Estimate | None:
-    """Returns the refusal for fewer than two training seeds; ``None`` if there are enough."""
-    if seeds >= 2:
-        return None
-    reason = _ONE_SEED if seeds == 1 else "no episode has a result"
-    return refuse(point, reason, confidence=confidence, method=method, counts=counts)
-
-
 def check_confidence(confidence: float) -> float:
     """Returns ``confidence``.
 
@@ -87,17 +72,6 @@ def check_confidence(confidence: float) -> float:
     return confidence
 
 
-def check_resamples(resamples: int) -> int:
-    """Returns ``resamples``.
-
-    Raises:
-        ConfigError: too few for the ends of an interval to mean something.
-    """
-    if resamples < 100:
-        raise ConfigError(f"expected at least 100 resamples, better 2000 or more, got {resamples}")
-    return resamples
-
-
 def check_choice(kind: str, name: str, valid: tuple[str, ...]) -> str:
     """Returns ``name``.
 
@@ -109,13 +83,47 @@ def check_choice(kind: str, name: str, valid: tuple[str, ...]) -> str:
     return name
 
 
-def percentiles(
-    values: NDArray[np.float64], confidence: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the two ends of the central ``confidence`` of ``values`` along their first axis."""
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(values, [tail, 1 - tail], axis=0)
-    return np.asarray(low), np.asarray(high)
+@dataclass(frozen=True)
+class Intervals:
+    """How confidence intervals are computed.
+
+    Attributes:
+        confidence: confidence level.
+        resamples: draws of the bootstrap; only for ``percentile``.
+        seed: of the bootstrap; only for ``percentile``.
+        method: ``t`` (random effects, best coverage) or ``percentile`` (hierarchical bootstrap,
+            too narrow for few seeds: ``docs/statistics.md`` says how much).
+        bounds: the least and the largest value that a score can have; the interval is cut off
+            there. The true mean lies within them, so this excludes no true value.
+
+    Raises:
+        ConfigError: a confidence outside 0 to 1, or too few resamples.
+        UnknownNameError: an unknown ``method``.
+    """
+
+    confidence: float = 0.95
+    resamples: int = 2000
+    seed: int = 0
+    method: str = "t"
+    bounds: tuple[float, float] = UNBOUNDED
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+        if self.resamples < 100:
+            raise ConfigError(
+                f"expected at least 100 resamples, better 2000 or more, got {self.resamples}"
+            )
+        check_choice("method", self.method, METHODS)
+
+    @property
+    def of_differences(self) -> Intervals:
+        """Intervals of the difference of two scores that have these bounds."""
+        low, high = self.bounds
+        return replace(self, bounds=(low - high, high - low))
+
+
+DEFAULT_INTERVALS = Intervals()
+"""The default: t intervals of 95 %, without bounds."""
 
 
 def t_quantile(confidence: float, degrees: float) -> float:
@@ -123,6 +131,8 @@ def t_quantile(confidence: float, degrees: float) -> float:
 
     ``degrees`` of freedom are positive, whole or not; infinity gives the normal quantile.
     """
+    from scipy.special import stdtrit  # noqa: PLC0415 - a fifth of a script's start
+
     return float(stdtrit(degrees, (1 + confidence) / 2))
 
 

@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike
 from rollout.errors import ConfigError
 from rollout.evaluate.statistics.components import Part, half_width, mean, part, resampled
 from rollout.evaluate.statistics.estimate import (
-    METHODS,
+    DEFAULT_INTERVALS,
     Estimate,
-    check_choice,
-    check_confidence,
-    check_resamples,
-    percentiles,
+    Intervals,
     refuse,
-    refuse_seeds,
     t_quantile,
 )
 
 NO_SPREAD = " (all results alike: the spread was not measured, it is not 0)"
 """Added to the method of an interval without width; :func:`wilson` has one even then."""
 
+_ONE_SEED = (
+    "one training seed; the training seed is the replicate, so nothing shows how another run "
+    "would differ: train with at least 2 seeds, better 5"
+)
 _NAMES = {
     "t": "t over training seeds and states",
     "percentile": "bootstrap of training seeds, states and episodes, percentile",
@@ -32,13 +32,7 @@ _NAMES = {
 
 
 def hierarchical(
-    scores: ArrayLike,
-    *,
-    states: str = "crossed",
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
-    method: str = "t",
+    scores: ArrayLike, intervals: Intervals = DEFAULT_INTERVALS, *, states: str = "crossed"
 ) -> Estimate:
     """Returns the mean score, with an interval for other training runs and other states.
 
@@ -47,32 +41,25 @@ def hierarchical(
 
     Args:
         scores: (training seeds, states, episodes), NaN where an episode is lost.
+        intervals: how the interval is computed.
         states: ``crossed`` if all seeds share a sample of states, as a held-out set; ``nested``
             if every seed has its own, as training sets; ``fixed`` if they are all there are.
-        confidence: of the interval.
-        resamples: draws of the bootstrap; only for ``percentile``.
-        seed: of the bootstrap; only for ``percentile``.
-        method: ``t`` (random effects, covers best) or ``percentile`` (hierarchical bootstrap,
-            too narrow for few seeds: ``docs/statistics.md`` says how much).
 
     Raises:
-        ConfigError: scores of another shape or infinite; a confidence outside 0 to 1.
-        UnknownNameError: an unknown ``states`` or ``method``.
+        ConfigError: scores of another shape or infinite.
+        UnknownNameError: an unknown kind of states.
     """
     parts = [part("scores", scores, 1, states)]
-    return _estimate(parts, ("",), confidence, resamples, seed, method)
+    return _estimate(parts, ("",), intervals)
 
 
 def gap(
     train: ArrayLike,
     test: ArrayLike,
+    intervals: Intervals = DEFAULT_INTERVALS,
     *,
     train_states: str = "nested",
     test_states: str = "crossed",
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
-    method: str = "t",
 ) -> Estimate:
     """Returns the generalization gap, train minus test, paired by training seed.
 
@@ -82,17 +69,14 @@ def gap(
     Args:
         train: (training seeds, states, episodes) on the run's own training states.
         test: (training seeds, states, episodes), seeds in the same order.
+        intervals: how the interval is computed; ``bounds`` are those of a score.
         train_states: as in :func:`hierarchical`; ``crossed`` where all seeds were trained on the
             same states, as with prefixes.
         test_states: as in :func:`hierarchical`.
-        confidence: of the interval.
-        resamples: draws of the bootstrap; only for ``percentile``.
-        seed: of the bootstrap; only for ``percentile``.
-        method: as in :func:`hierarchical`.
 
     Raises:
         ConfigError: scores of another shape, infinite, or of different numbers of seeds.
-        UnknownNameError: an unknown kind of states or ``method``.
+        UnknownNameError: an unknown kind of states.
     """
     parts = [
         part("train scores", train, 1, train_states),
@@ -104,18 +88,11 @@ def gap(
             f"expected the same training seeds in train and test, got {ours} and {theirs}; "
             "evaluate every run on both sets"
         )
-    return _estimate(parts, ("train_", "test_"), confidence, resamples, seed, method)
+    return _estimate(parts, ("train_", "test_"), intervals.of_differences)
 
 
 def difference(
-    a: ArrayLike,
-    b: ArrayLike,
-    *,
-    states: str = "crossed",
-    confidence: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
-    method: str = "t",
+    a: ArrayLike, b: ArrayLike, intervals: Intervals = DEFAULT_INTERVALS, *, states: str = "crossed"
 ) -> Estimate:
     """Returns the mean of ``a`` minus ``b``, paired by training seed, state and episode.
 
@@ -126,15 +103,12 @@ def difference(
         a: (training seeds, states, episodes).
         b: the same seeds, states and episode seeds in the same order; or one row, a player that
             was not trained or is fixed, against which every seed of ``a`` is held.
+        intervals: how the interval is computed; ``bounds`` are those of a score.
         states: as in :func:`hierarchical`; one row needs states that are shared.
-        confidence: of the interval.
-        resamples: draws of the bootstrap; only for ``percentile``.
-        seed: of the bootstrap; only for ``percentile``.
-        method: as in :func:`hierarchical`.
 
     Raises:
         ConfigError: scores of another shape, infinite, or not the same episodes on both sides.
-        UnknownNameError: an unknown kind of states or ``method``.
+        UnknownNameError: an unknown kind of states.
     """
     ours, theirs = part("a", a, 1, states).scores, part("b", b, 1, states).scores
     seeds = len(ours), len(theirs)
@@ -146,10 +120,10 @@ def difference(
             "states"
         )
     parts = [Part(ours - theirs, 1, states)]
-    return _estimate(parts, ("",), confidence, resamples, seed, method)
+    return _estimate(parts, ("",), intervals.of_differences)
 
 
-def one_player(scores: ArrayLike, *, confidence: float = 0.95) -> Estimate:
+def one_player(scores: ArrayLike, intervals: Intervals = DEFAULT_INTERVALS) -> Estimate:
     """Returns the mean score of one fixed player, with an interval for other states only.
 
     For players that are not trained, and for one checkpoint as it is. It does not say what
@@ -157,12 +131,12 @@ def one_player(scores: ArrayLike, *, confidence: float = 0.95) -> Estimate:
 
     Args:
         scores: (states, episodes), NaN where an episode is lost.
-        confidence: of the interval, a t interval of the state means.
+        intervals: how the interval is computed: always a t interval of the state means.
 
     Raises:
-        ConfigError: scores of another shape or infinite; a confidence outside 0 to 1.
+        ConfigError: scores of another shape or infinite.
     """
-    check_confidence(confidence)
+    confidence, bounds = intervals.confidence, intervals.bounds
     array = np.asarray(scores, np.float64)
     if array.ndim != 2:
         raise ConfigError(f"expected scores of (states, episodes), got shape {array.shape}")
@@ -178,20 +152,12 @@ def one_player(scores: ArrayLike, *, confidence: float = 0.95) -> Estimate:
     error = math.sqrt(float(means.var(ddof=1)) / len(means))
     half = t_quantile(confidence, len(means) - 1) * error
     method += "" if error else NO_SPREAD
-    return Estimate(point, point - half, point + half, confidence, method, counts)
+    low, high = max(point - half, bounds[0]), min(point + half, bounds[1])
+    return Estimate(point, low, high, confidence, method, counts)
 
 
-def _estimate(
-    parts: Sequence[Part],
-    prefixes: Sequence[str],
-    confidence: float,
-    resamples: int,
-    seed: int,
-    method: str,
-) -> Estimate:
-    check_confidence(confidence)
-    check_resamples(resamples)
-    name = _NAMES[check_choice("method", method, METHODS)]
+def _estimate(parts: Sequence[Part], prefixes: Sequence[str], intervals: Intervals) -> Estimate:
+    confidence, bounds, name = intervals.confidence, intervals.bounds, _NAMES[intervals.method]
     usable = np.all([np.isfinite(p.seed_means) for p in parts], axis=0)
     kept = [p.of(usable) for p in parts]
     counts = _counts(parts, kept, prefixes)
@@ -199,28 +165,28 @@ def _estimate(
         reason = "no episode has a result"
         return refuse(math.nan, reason, confidence=confidence, method=name, counts=counts)
     point = float(np.sum([p.sign * p.seed_means for p in kept], axis=0).mean())
-    seeds = counts["seeds"]
-    refusal = refuse_seeds(point, seeds, confidence=confidence, method=name, counts=counts)
-    if refusal is not None:
-        return refusal
+    if counts["seeds"] == 1:
+        return refuse(point, _ONE_SEED, confidence=confidence, method=name, counts=counts)
     if any(p.states == "crossed" and p.scores.shape[1] == 1 for p in kept):
         reason = (
             "one state, so nothing shows how another would differ: evaluate on more, or say that "
             "the states are fixed"
         )
         return refuse(point, reason, confidence=confidence, method=name, counts=counts)
-    if method == "percentile":
-        ends = percentiles(resampled(kept, resamples, seed), confidence)
+    if intervals.method == "percentile":
+        tail = (1 - confidence) / 2
+        ends = np.quantile(resampled(kept, intervals.resamples, intervals.seed), [tail, 1 - tail])
         low, high = (float(end) for end in ends)
     else:
         half = half_width(kept, confidence)
         low, high = point - half, point + half
     name += NO_SPREAD if low == high else ""
+    low, high = max(low, bounds[0]), min(high, bounds[1])
     return Estimate(point, low, high, confidence, name, counts)
 
 
 def _counts(parts: Sequence[Part], kept: Sequence[Part], prefixes: Sequence[str]) -> dict[str, int]:
-    """Returns what the figure rests on; nested states count once for every seed."""
+    """Returns the numbers behind the figure; nested states count once for every seed."""
     states = [
         int(np.isfinite(p.cells).sum()) if p.states == "nested" else p.scores.shape[1] for p in kept
     ]

@@ -1,1 +1,1 @@
-"""Everything that names RLlib: module, runner, learner, algorithm. Facts are of Ray 2.60."""
+"""Everything that depends on RLlib: module, runner, learner, algorithm. Verified with Ray 2.60."""

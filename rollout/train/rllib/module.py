@@ -1,4 +1,4 @@
-"""A network of ours as an RLModule: for our own path, and for RLlib's stock one beside it."""
+"""A network as an RLModule, for our algorithm and for RLlib's stock PPO."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from rollout.errors import ConfigError
 class NetworkModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc] # RLlib is untyped
     """Wraps the network of a ``TrainableRecipe``.
 
-    ``model_config`` names it: ``{"policy": name, "options": {...}, "seed": int}``. Under RLlib's
-    stock PPO it plays games whose action is one ``Discrete`` or ``MultiDiscrete``, and it must not
-    remember anything; our own runner and learner have no such bounds.
+    ``model_config`` names it: ``{"policy": name, "options": {...}, "seed": int}``. With RLlib's
+    stock PPO it plays only games whose action is one ``Discrete`` or ``MultiDiscrete``, and must
+    not be recurrent; our own runner and learner have no such limits.
     """
 
     network: Any
@@ -31,7 +31,7 @@ class NetworkModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc] # RL
         """Builds the network for the module's spaces.
 
         Raises:
-            ConfigError: it does not fit the spaces.
+            ConfigError: the network does not fit the spaces.
         """
         recipe = build_plugin("policies", self.model_config["policy"], self.model_config["options"])
         observed = _columns(self.observation_space, OBSERVATION)

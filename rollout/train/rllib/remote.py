@@ -1,238 +1,194 @@
-"""Runners in Ray actors: whichever fragment is ready first is taken first.
-
-Ray restarts an actor that died, and while it does so any call may fail, more than once. A runner
-that died is therefore asked for a sign of life until it gives one, and only then for a fragment, so
-that one death counts once.
-"""
+"""Runners in Ray actors; fragments are taken in the order in which they are ready."""
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ray
-from ray.exceptions import (
-    ActorUnavailableError,
-    GetTimeoutError,
-    ObjectLostError,
-    RayActorError,
-    RayTaskError,
-)
+import torch
 
 from rollout.api import Loss
-from rollout.errors import BudgetExhausted, GamutError
+from rollout.api.fragment import Phase
+from rollout.host.actors import Actor, Pulse, Supervisor
+from rollout.host.ray_actors import RayLauncher, Watched, close_hosts
 from rollout.host.schedule import Schedule
 from rollout.observe.hosts import HostTable
 from rollout.train.plan import TrainPlan
 from rollout.train.sampler import Sample
 
-log = logging.getLogger(__name__)
 
-_POLL_S = 2.0  # how often runners that are silent are looked after
-_FETCH_S = 120.0  # most time to fetch a fragment that is ready
-_ARRIVAL_S = 900.0  # most time for a runner to appear: a cluster may have to start a machine first
+class TrainingRunner(Watched):
+    """Plays one ``Sampler`` in an actor.
+
+    Args:
+        plan: plan of the run.
+        number: number of the runner, which selects its share of the episodes.
+    """
+
+    def __init__(self, plan: TrainPlan, number: int) -> None:
+        torch.set_num_threads(1)  # many runners with many threads each slow one another down
+        self._plan, self._number = plan, number
+        self._sampler = plan.sampler(number)
+
+    def fragment(
+        self, weights: Mapping[str, Any], version: int, position: Mapping[str, Any] | None
+    ) -> tuple[Sample, dict[str, Any]]:
+        """Plays a fragment with the given weights.
+
+        Args:
+            weights: weights of the network.
+            version: their version.
+            position: position of the schedule after the last fragment that was taken. A runner that
+                has just been launched continues from there; others are further ahead and ignore it.
+
+        Returns:
+            the fragment, and the position of the schedule after it.
+
+        Raises:
+            BudgetExhausted: no game is left, and none may be launched.
+        """
+        if position is not None and self._sampler.untouched:
+            self._sampler.schedule.restore(position)
+        self._sampler.load(weights, version)
+        return self._sampler.sample(), self._sampler.position()
+
+    def rewind(self) -> None:
+        """Relaunches the games if anything was played, so that another position can be restored."""
+        if not self._sampler.untouched:
+            self._sampler.close()
+            self._sampler = self._plan.sampler(self._number)
+
+    def pulse(self) -> Pulse:
+        """Returns a sign of life; another thread may call it during play."""
+        return self._sampler.pulse()
+
+    def close(self) -> None:
+        """Ends every game and removes their folders."""
+        self._sampler.close()
 
 
 @dataclass
 class _Runner:
-    """A remote runner, as the algorithm knows it.
+    """The algorithm's record of a runner.
 
     Attributes:
-        pending: the fragment that was asked for.
-        sign: the sign of life that was asked for, of a runner that died.
-        version: of the weights that the pending fragment is played with.
-        asked: when something was last asked for.
-        heard: whether it gave a fragment since it was launched.
-        failures: how often it died.
-        due: when its games are launched anew, after a rest; None while it plays.
-        position: of its schedule, after the newest fragment that was taken.
+        version: version of the weights that play the requested fragment.
+        position: position of its schedule after the newest fragment that was taken.
     """
 
-    number: int
-    handle: Any
-    pending: Any = None
-    sign: Any = None
+    actor: Actor
     version: int = 0
-    asked: float = 0.0
-    heard: bool = False
-    failures: int = 0
-    due: float | None = None
     position: dict[str, Any] | None = None
+
+    @property
+    def key(self) -> str:
+        """Its number in saved positions, from 1; 0 is the trainer's own process."""
+        return str(self.actor.number + 1)
 
 
 class RemoteRunners:
-    """The remote runners of an algorithm, each asked for one fragment at a time.
+    """The runners of an algorithm; each has one request for a fragment at a time.
 
     Args:
-        plan: of the run.
-        handles: actors of ``FragmentRunner``, by number.
+        plan: plan of the run.
+        options: Ray options of each actor.
 
     Attributes:
-        hosts: how their games fare.
+        hosts: state of their games.
     """
 
-    def __init__(self, plan: TrainPlan, handles: Mapping[int, Any]) -> None:
-        self._config, self._instances = plan.config, plan.config.instances
-        host = plan.config.host
-        self._restarts, self._retries = host.restarts, host.retries
-        self._quarantine_s = host.quarantine_s
-        self.stall_s, self.hosts = plan.stall_s(), HostTable()
-        # Only to say which episodes a dead runner held; who plays what is the runners' business.
+    def __init__(self, plan: TrainPlan, options: Mapping[str, Any]) -> None:
+        self._algorithm, self._config, self.hosts = plan.algorithm, plan.config, HostTable()
+        self._hosting = plan.hosting()
+        self.supervisor = Supervisor(
+            RayLauncher(TrainingRunner, lambda number, _: (plan, number), options),
+            plan.config.runners,
+            plan.config.host,
+            restarts=plan.config.host.actor_restarts,
+            stall_s=self._hosting.stall_s,
+            policy_s=plan.config.host.policy_s,
+            name="runner",
+            failed=self._failed,
+        )
+        # Only to know which episodes a failed runner had; the runners decide who plays what.
         self._episodes = Schedule(plan.states, seed=plan.config.seed, episodes=None)
-        self._runners = [_Runner(number, handle) for number, handle in handles.items()]
-
-    def __len__(self) -> int:
-        return len(self._runners)
+        self._runners = [_Runner(actor) for actor in self.supervisor.actors]
+        self._lost: list[Sample] = []  # losses of failed runners, not yet returned by ``collect``
 
     def collect(self, samples: list[Sample], version: int, weights: Callable[[], Any]) -> None:
         """Appends fragments to ``samples`` until they make a batch.
 
-        Before it returns, no fragment is under way that would be too old after the next update.
+        When it returns, no pending fragment can be too old after the next update.
 
         Args:
-            samples: what was collected; also when it raises.
-            version: number of the weights.
-            weights: gives a reference to them.
+            samples: the collected fragments; filled even if it raises.
+            version: version of the weights.
+            weights: returns a reference to them.
 
         Raises:
             BudgetExhausted: no runner is left.
         """
-        batch, most = self._config.ppo.batch, self._config.ppo.max_staleness
+        batch, most = self._algorithm.batch, self._algorithm.max_staleness
         while True:
-            have = sum(s.env_steps for s in samples)
-            # After this update the newest weights are number version + 1.
-            late = any(
-                r.pending is not None and version + 1 - r.version > most for r in self._runners
-            )
-            if have >= batch and not late:
-                if most:
-                    self._ask(version, weights)
-                pending = sum(r.pending is not None for r in self._runners)
-                self.hosts.queue("in_flight", pending)
-                return
-            if have < batch:
+            self.supervisor.poll()
+            samples += self._lost
+            self._lost.clear()
+            have = sum(sample.env_steps for sample in samples)
+            requested = [runner for runner in self._runners if runner.actor.requests]
+            # After this update the newest version is version + 1.
+            late = any(version + 1 - runner.version > most for runner in requested)
+            if have < batch or (most and not late):
                 self._ask(version, weights)
-            waiting = {r.pending: r for r in self._runners if r.pending is not None}
-            signs = {r.sign: r for r in self._runners if r.sign is not None}
-            if not waiting and all(self._is_away(r) for r in self._runners):
-                raise BudgetExhausted(
-                    f"all {len(self._runners)} runners failed, or died more than "
-                    f"{self._restarts} times; see the log for each death"
-                )
-            ready, _ = ray.wait([*waiting, *signs], num_returns=1, timeout=_POLL_S)
-            for ref in ready:
-                if ref in signs:
-                    self._take_sign(signs[ref])
-                else:
-                    samples.append(self._take(waiting[ref], version))
-            self._look_after()
-
-    def _is_away(self, runner: _Runner) -> bool:
-        return runner.failures > self._restarts or runner.due is not None
+            requested = [runner for runner in self._runners if runner.actor.requests]
+            if have >= batch and not late:
+                self.hosts.queue("in_flight", len(requested))
+                return
+            if not requested:
+                self.supervisor.require_available()
+            for actor in self.supervisor.wait()[:1]:  # a second one may no longer be needed
+                if (taken := self.supervisor.take(actor)) is not None:
+                    sample, self._runners[actor.number].position = taken
+                    self.hosts.note(actor.number, sample.figures)
+                    samples.append(sample)
 
     def _ask(self, version: int, weights: Callable[[], Any]) -> None:
-        """Asks every runner that lives and plays nothing for a fragment."""
+        """Requests a fragment from every runner without a request."""
         for runner in self._runners:
-            if runner.due is not None and runner.due <= time.monotonic():
-                runner.due = None
-                runner.handle.rewind.remote()
-            busy = runner.pending is not None or runner.sign is not None
-            if not busy and not self._is_away(runner):
-                runner.pending = runner.handle.fragment.remote(weights(), version, runner.position)
-                runner.version, runner.asked = version, time.monotonic()
+            actor = runner.actor
+            if actor.handle is not None and not actor.requests:
+                request = actor.handle.fragment.remote(weights(), version, runner.position)
+                actor.requests.append(request)
+                runner.version = version
 
-    def _take(self, runner: _Runner, version: int) -> Sample:
-        ref, runner.pending = runner.pending, None
-        try:
-            sample, runner.position = ray.get(ref, timeout=_FETCH_S)
-        except RayTaskError as error:
-            cause = error.as_instanceof_cause()
-            if not isinstance(cause, BudgetExhausted):
-                raise cause from None if isinstance(cause, GamutError) else error
-            return self._exhausted(runner, version, cause)
-        except (RayActorError, ObjectLostError, GetTimeoutError) as error:
-            return self._died(runner, version, _first_line(error))
-        runner.heard = True
-        self.hosts.note(runner.number, sample.figures)
-        return sample  # type: ignore[no-any-return] # untyped ray
-
-    def _exhausted(self, runner: _Runner, version: int, cause: BudgetExhausted) -> Sample:
-        """All its games rest: so does it, while others play."""
-        rest = self._quarantine_s
-        runner.failures = self._restarts + 1 if rest is None else runner.failures + 1
-        runner.heard = False
-        given_up = rest is None or runner.failures > self._restarts
-        self.hosts.bury(runner.number, replaced=not given_up)
-        if rest is None or given_up:
-            log.warning("runner %d is given up: %s", runner.number, _first_line(cause))
-        else:
-            log.warning("runner %d rests for %g s: %s", runner.number, rest, _first_line(cause))
-            runner.due = time.monotonic() + rest
-        return self._lost(runner, version, str(cause))
-
-    def _died(self, runner: _Runner, version: int, reason: str) -> Sample:
-        runner.failures += 1
-        runner.heard = False
-        self.hosts.bury(runner.number, replaced=runner.failures <= self._restarts)
-        if runner.failures > self._restarts:
-            log.warning("runner %d died and is given up: %s", runner.number, reason)
-        else:
-            log.warning("runner %d died and is replaced: %s", runner.number, reason)
-            runner.sign, runner.asked = runner.handle.ping.remote(), time.monotonic()
-        return self._lost(runner, version, reason)
-
-    def _take_sign(self, runner: _Runner) -> None:
-        sign, runner.sign = runner.sign, None
-        try:
-            ray.get(sign, timeout=_FETCH_S)
-        except (ActorUnavailableError, GetTimeoutError):
-            runner.sign = runner.handle.ping.remote()  # Ray is still at it; see the limit below
-        except (RayActorError, RayTaskError) as error:
-            runner.failures = self._restarts + 1
-            log.warning("runner %d did not come back: %s", runner.number, _first_line(error))
-
-    def _lost(self, runner: _Runner, version: int, reason: str) -> Sample:
-        """What a runner held when it died: it is played again as often as it may be."""
+    def _failed(self, actor: Actor, reason: str, phase: Phase) -> None:
+        """Records the episodes of a failed runner: they are retried while attempts are left."""
+        runner, retries = self._runners[actor.number], self._config.host.retries
+        self.hosts.lose(actor.number, replaced=actor.due is not None)
         held = (runner.position or {}).get("playing", [])
         starts = [replace(self._episodes.start(e), attempt=attempt) for e, attempt in held]
-        first = (runner.number - 1) * self._instances
-        losses = [Loss(start, first, 0, "actor", reason, 0) for start in starts]
+        first = actor.number * self._config.instances
+        losses = [Loss(start, first, 0, phase, reason, 0) for start in starts]
         if runner.position is not None:
-            # It goes on from here once it is back, and should it die again, one attempt further.
-            again = [[s.episode, s.attempt + 1] for s in starts if s.attempt < self._retries]
+            # Its replacement continues from here, and so does the next one, one attempt higher.
+            again = [[s.episode, s.attempt + 1] for s in starts if s.attempt < retries]
             again += runner.position["again"]
             runner.position = {**runner.position, "again": again, "playing": []}
-        abandoned = [start for start in starts if start.attempt >= self._retries]
-        return Sample({}, 0, version, losses=losses, abandoned=abandoned)
-
-    def _look_after(self) -> None:
-        """Has runners replaced that have hung, and gives up those that do not come back."""
-        now = time.monotonic()
-        for runner in self._runners:
-            silent = now - runner.asked
-            limit = self.stall_s if runner.heard else max(self.stall_s, _ARRIVAL_S)
-            if runner.pending is not None and silent > limit:
-                log.warning("runner %d gave nothing for %.0f s, killed", runner.number, limit)
-                ray.kill(runner.handle, no_restart=False)
-                runner.asked = now
-            if runner.sign is not None and silent > _ARRIVAL_S:
-                log.warning("runner %d did not come back in %.0f s", runner.number, _ARRIVAL_S)
-                runner.sign, runner.failures = None, self._restarts + 1
+        abandoned = [start for start in starts if start.attempt >= retries]
+        self._lost.append(Sample({}, 0, runner.version, losses=losses, abandoned=abandoned))
 
     def positions(self) -> dict[str, Any]:
-        """Returns where every runner's schedule stands, by number, as JSON-able data."""
-        return {str(r.number): r.position for r in self._runners if r.position is not None}
+        """Returns the position of every runner's schedule, by number, JSON-able."""
+        return {r.key: r.position for r in self._runners if r.position is not None}
 
     def go_to(self, positions: Mapping[str, Any]) -> None:
-        """Goes on from saved positions, whatever is under way."""
+        """Continues from saved positions; pending requests are dropped."""
         for runner in self._runners:
-            runner.pending = None
-            runner.position = positions.get(str(runner.number))
-            runner.handle.rewind.remote()
+            runner.actor.requests.clear()
+            runner.position = positions.get(runner.key)
+            if runner.actor.handle is not None:
+                runner.actor.handle.rewind.remote()
 
-
-def _first_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"
+    def close(self) -> None:
+        """Ends every game and every actor."""
+        close_hosts(self.supervisor, self._hosting)

@@ -1,4 +1,4 @@
-"""An EnvRunner that plays fragments with our player and returns columns."""
+"""An EnvRunner that plays fragments with our host and returns columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import torch
 from ray.rllib.core import (
     COMPONENT_RL_MODULE,
     DEFAULT_MODULE_ID,
@@ -21,39 +20,34 @@ from rollout.train.sampler import Sample, Sampler
 log = logging.getLogger(__name__)
 
 PLAN = "gamut_plan"
-"""Key of ``config.env_config`` under which the plan travels."""
+"""Key of ``config.env_config`` that contains the plan."""
 
 
 class FragmentRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib is untyped
-    """Plays one ``Sampler``.
+    """Plays one ``Sampler`` in the algorithm's process, with the weights that RLlib sends.
 
-    The local runner of an algorithm with remote ones plays nothing: it has no games. Weights come
-    with each request, so how old they are is known exactly; RLlib's own ``set_state`` works too.
+    If the plan has runners in actors, those play instead, and this one launches no games.
     """
 
     def __init__(self, *, config: Any, **kwargs: Any) -> None:
-        self._number = int(kwargs.get("worker_index", 0))
-        self._recreated = bool(kwargs.get("recreated_worker", False))
         self.plan: TrainPlan = config.env_config[PLAN]
         self.sampler: Sampler | None = None
         super().__init__(config=config)
-        if self._number or not config.num_env_runners:
-            if self._number:
-                torch.set_num_threads(1)  # many runners with many threads each stall one another
+        if not self.plan.config.runners:
             self.make_env()
 
     def make_env(self) -> None:
         """Launches the games."""
-        self.sampler = self.plan.sampler(max(0, self._number - 1))
+        self.sampler = self.plan.sampler(0)
 
     def make_module(self) -> None:
-        """Does nothing: the network is the policy's own."""
+        """Does nothing: the policy contains the network."""
 
     def assert_healthy(self) -> None:
-        """Does nothing: whoever answers is healthy; games are watched by their pool."""
+        """Does nothing: a runner that replies is healthy; the pool supervises the games."""
 
     def get_spaces(self) -> dict[str, Any]:
-        """Returns the spaces of the game, as RLlib asks for them."""
+        """Returns the spaces of the game in RLlib's format."""
         spec = self.plan.bridge.spec
         pair = (spec.observation_space, spec.action_space)
         return {
@@ -64,41 +58,17 @@ class FragmentRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib i
 
     def sample(self, **kwargs: Any) -> list[Sample]:
         """Plays until a fragment is complete; returns it in a list."""
-        assert self.sampler is not None  # this runner has games
+        assert self.sampler is not None  # only called on a runner with games
         return [self.sampler.sample()]
 
-    def fragment(
-        self, weights: Mapping[str, Any] | None, version: int, position: Mapping[str, Any] | None
-    ) -> tuple[Sample, dict[str, Any]]:
-        """Plays a fragment with the given weights.
-
-        Args:
-            weights: of the network; None keeps those it has.
-            version: number of them.
-            position: where the schedule stood when the runner was last heard of. A runner that
-                was made anew goes on from there; any other is further on, and ignores it.
-
-        Returns:
-            the fragment, and where the schedule stands after it.
-
-        Raises:
-            BudgetExhausted: no game is left, and none may be launched any more.
-        """
-        assert self.sampler is not None  # this runner has games
-        if position is not None and self.sampler.untouched:
-            self.sampler.schedule.restore(position)
-        if weights is not None:
-            self.sampler.load(weights, version)
-        return self.sampler.sample(), self.sampler.position()
-
     def rewind(self) -> None:
-        """Launches the games anew if anything was played, so that another position can be taken."""
+        """Relaunches the games if anything was played, so that another position can be restored."""
         if self.sampler is not None and not self.sampler.untouched:
             self.stop()
             self.make_env()
 
     def get_metrics(self) -> dict[str, Any]:
-        """Returns nothing: figures come with the fragments."""
+        """Returns an empty mapping: figures come with the fragments."""
         return {}
 
     def get_state(
@@ -108,7 +78,7 @@ class FragmentRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib i
         not_components: str | Collection[str] | None = None,
         **kwargs: Any,
     ) -> dict[str, Any]:
-        """Returns the position of the schedule; weights live in the learner."""
+        """Returns the position of the schedule; the learner has the weights."""
         if self.sampler is None or not self._check_component(
             "position", components, not_components
         ):
@@ -116,7 +86,7 @@ class FragmentRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib i
         return {"position": self.sampler.position()}
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Takes a position of the schedule, if nothing was played yet, and weights."""
+        """Restores the position of the schedule, if nothing was played yet, and the weights."""
         if self.sampler is None:
             return
         if "position" in state and self.sampler.untouched:
@@ -128,8 +98,8 @@ class FragmentRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib i
             self.sampler.load(weights, int(state.get("weights_seq_no", 0)))
 
     def get_ctor_args_and_kwargs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Returns how to make it again; see ``Checkpointable``."""
-        return (), {"config": self.config, "worker_index": self._number}
+        """Returns the constructor's arguments; see ``Checkpointable``."""
+        return (), {"config": self.config}
 
     def stop(self) -> None:
         """Ends every game."""

@@ -76,7 +76,7 @@ def test_fifty_kills_lose_nothing_that_was_reported(tmp_path, zygote):
     adopted = 0
     for kill in range(50):
         pid = zygote.begin("kill", path, 1, kill * 10_000, rng.choice([1, 30_000, 10**6]))
-        if kill % 2:  # half of the kills hit the opening, half the recording
+        if kill % 2:  # half of the kills during opening, half during recording
             reported += finished(zygote.lines(until="done"))
         killer = threading.Timer(rng.uniform(0.0, 0.15), os.kill, (pid, signal.SIGKILL))
         killer.start()
@@ -109,7 +109,7 @@ def test_a_full_disk_is_named_and_loses_nothing(tmp_path, zygote, limit):
     zygote.begin("full", path, 1, 0, limit)
     lines = zygote.lines()
     reported = finished(lines)
-    assert lines[-1].startswith("full no room on the disk while")
+    assert lines[-1].startswith("full no room on disk while")
     assert reported or limit < 30_000
     player = Player(width=2, seed=1, longest=12, lost=False)
     if reported:
@@ -255,7 +255,7 @@ def test_a_live_dataset_is_read_while_it_is_written(tmp_path):
         for n in range(25):
             writer.append(player.play(6))
             assert n % 4 or doctor(tmp_path).findings == (), "rolls are under way meanwhile"
-            # The first snapshot is kept: its journals become shards under its hands.
+            # The first snapshot is kept: its journals become shards meanwhile.
             reader = reader or Dataset(tmp_path)
             live = Dataset(tmp_path)
             assert live.finished().attempts.keys() >= {e for e, _ in player.ended}
@@ -307,7 +307,7 @@ def test_flush_and_fsync(tmp_path, monkeypatch, fsync):
 
 def test_a_foreign_directory_is_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("precious")
-    with pytest.raises(DatasetError, match=r"no dataset \(thesis\.txt\)"):
+    with pytest.raises(DatasetError, match=r"other files than a dataset.s \(thesis\.txt\)"):
         DatasetWriter(tmp_path, make_manifest())
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
     with pytest.raises(DatasetError, match="is a file"):

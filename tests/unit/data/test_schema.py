@@ -171,7 +171,7 @@ def test_image_codecs(codec, shape):
         (frames(20, 20, 3), "gif", "unknown codec 'gif'; valid for images: raw, png"),
         (frames(20, 20, 3), "jpeg:0", "quality from 1 to 100"),
         (frames(20, 20, 3), "jpeg:many", "quality from 1 to 100"),
-        (frames(20, 20, 3), "list", "cannot be asked for"),
+        (frames(20, 20, 3), "list", "is not available"),
         (spaces.Box(0, 1, (3, 0), np.float32), "raw", "nothing to store"),
     ],
 )
@@ -200,7 +200,7 @@ def test_manifests_survive_json():
     assert back == manifest
     assert back.schema.equals(manifest.schema, check_metadata=True)
     assert back.state_space.size == 2 * 10**25
-    with pytest.raises(DatasetError, match="no description"):
+    with pytest.raises(DatasetError, match="not a description"):
         Manifest.from_json("{}")
     with pytest.raises(DatasetError, match=r"policy_options\.x cannot be written as JSON"):
         make_manifest(policy_options={"x": object()})

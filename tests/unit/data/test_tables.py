@@ -32,7 +32,7 @@ def test_what_is_written_is_read(tmp_path):
     assert not list(tmp_path.glob(".*"))
 
 
-@settings(max_examples=15)  # disks are slow now and then
+@settings(max_examples=15)  # disks are slow at times
 @given(
     rows=st.lists(
         st.tuples(

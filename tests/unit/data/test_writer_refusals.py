@@ -20,13 +20,13 @@ def test_every_difference_of_schema_is_named(tmp_path):
         DatasetWriter(tmp_path, other)
     message = str(caught.value)
     for part in (
-        "bridge_options: expected {}, came {'id': 3}",
+        "bridge_options: expected {}, got {'id': 3}",
         "column observation/rgb: expected uint8[6, 8, 3] as raw",
-        "came uint8[7, 8, 3]",
+        "got uint8[7, 8, 3]",
         "column observation/compass: expected float32[3] as list, Box(-1.0, 1.0, (3,), float32)",
-        "column observation/health: expected int64[] as plain, Discrete(21), came none",
+        "column observation/health: expected int64[] as plain, Discrete(21), got none",
         "column observation/extra: expected none",
-        "column extra/logp: expected float32[] as plain in nats, came float32[] as plain in bits",
+        "column extra/logp: expected float32[] as plain in nats, got float32[] as plain in bits",
         "column extra/code",
     ):
         assert part in message
@@ -74,7 +74,7 @@ def test_fragments_that_do_not_fit_are_refused_and_nothing_is_kept(tmp_path, cha
         change(fragment)
         with pytest.raises(DatasetError, match=message):
             writer.append(fragment)
-        writer.append(player.play(4))  # the writer is none the worse
+        writer.append(player.play(4))  # the writer still works
     assert Dataset(tmp_path).table(["step"]).column(0).to_pylist() == [4, 5, 6, 7] * 2
 
 

@@ -18,7 +18,7 @@ from rollout.evaluate.evaluate import evaluate
 from rollout.evaluate.findings import Findings
 from rollout.evaluate.legs import Leg, Legs
 from rollout.evaluate.playing import play_legs
-from rollout.evaluate.statistics import difference, gap, hierarchical, one_player, wilson
+from rollout.evaluate.statistics import Intervals, difference, gap, hierarchical, one_player, wilson
 from rollout.evaluate.videos import best_and_worst, check_pictures, film
 from rollout.host import PlayOptions
 from rollout.testing.fakes import FakeBridge
@@ -116,14 +116,14 @@ def test_a_job_that_is_done_is_told_anew_by_another_metric(call, tmp_path):
     assert call()[0] == 0
     before = (tmp_path / "run" / "episodes.jsonl").read_text()
     table = read_table(tmp_path / "run" / "episodes.parquet")
-    assert call()[0] == 2  # it is there already
+    assert call()[0] == 2  # it exists already
     status, _, said = call("--resume", "--set", "metric=success", "confidence=0.5")
     assert status == 0, said
     assert (tmp_path / "run" / "episodes.jsonl").read_text() == before
     again = read_table(tmp_path / "run" / "episodes.parquet")
     np.testing.assert_array_equal(again["score"], table["success"])
     assert call("--resume", "--set", "seed=1")[0] == 2
-    # A checkpoint that has moved is not mixed with its old results.
+    # Results of a changed checkpoint are not mixed with old ones.
     (tmp_path / "run" / "players.json").write_text('{"east": 100, "place": 0}')
     status, _, said = call("--resume")
     assert status == 2
@@ -186,10 +186,9 @@ BAD = {
     "groups={model: [east, wets]}": "unknown player in groups.model 'wets'",
     "groups={model: [east], other: [east]}": "east is named more than once",
     "groups={east: [place]}": "has the name of a player",
-    "groups={model: []}": "names no player",
+    "groups={model: []}": "is empty; name at least one player",
     "width=5000": "1 to 4096",
     "confidence=95": "confidence",
-    "resamples=10": "resamples",
     "videos=1 video.column=rgb": "unknown picture in video.column 'rgb'",
     "videos=1 video.bridge={sid: 8}": "video.bridge:",
     "videos=1 video.bridge={side: 4}": None,  # the same spaces: it can be filmed
@@ -260,11 +259,11 @@ def test_the_findings_are_the_estimates_of_the_scores(table):
         Legs(tuple(some_legs()), SPACE, 0),
         {"model": ["p1", "p2", "p3"]},
         confidence=0.9,
-        resamples=500,
+        metric="return",
     ).data()
     leg = found["legs"][1]
     assert (leg["player"], leg["set"]) == ("p0", "test")
-    own = one_player(scores(table, "p0", "test"), confidence=0.9)
+    own = one_player(scores(table, "p0", "test"), Intervals(confidence=0.9))
     assert (leg["score"]["point"], leg["score"]["low"]) == (own.point, own.low)
     assert leg["score_of_other_training_runs"]["low"] is None
     assert "one training seed" in leg["score_of_other_training_runs"]["refused"]
@@ -274,12 +273,12 @@ def test_the_findings_are_the_estimates_of_the_scores(table):
     assert leg["length"] == table["length"][mine].mean()
     model = {name: np.stack([scores(table, f"p{i}", name) for i in (1, 2, 3)]) for name in
              ("train", "test")}  # fmt: skip
-    expected = hierarchical(model["test"], confidence=0.9)
+    expected = hierarchical(model["test"], Intervals(confidence=0.9))
     group = found["groups"][1]
     assert group["players"] == ["p1", "p2", "p3"]
     assert group["set"] == "test"
     assert (group["score"]["low"], group["score"]["high"]) == (expected.low, expected.high)
-    expected = gap(model["train"], model["test"], train_states="crossed", confidence=0.9)
+    expected = gap(model["train"], model["test"], Intervals(confidence=0.9), train_states="crossed")
     assert [g["model"] for g in found["gaps"]] == ["model", "p0"]
     assert (found["gaps"][0]["gap"]["low"]) == expected.low
     assert found["gaps"][1]["gap"]["low"] is None
@@ -290,17 +289,19 @@ def test_the_findings_are_the_estimates_of_the_scores(table):
         Legs(tuple(some_legs()), SPACE, 0),
         {},
         confidence=0.9,
-        resamples=500,
+        metric="return",
     ).data()["differences"][1]
     assert (other["model"], other["minus"], other["set"]) == ("p1", "p0", "test")
-    expected = one_player(scores(table, "p1", "test") - scores(table, "p0", "test"), confidence=0.9)
+    expected = one_player(
+        scores(table, "p1", "test") - scores(table, "p0", "test"), Intervals(confidence=0.9)
+    )
     assert other["difference"]["low"] == expected.low
 
 
 def test_groups_are_compared_pair_by_pair(table):
     legs = Legs(tuple(some_legs()), SPACE, 0)
     groups = {"a": ["p0", "p1"], "b": ["p2", "p3"]}
-    found = Findings(table, legs, groups, confidence=0.95, resamples=500).data()
+    found = Findings(table, legs, groups, confidence=0.95, metric="return").data()
     a, b = (np.stack([scores(table, p, "train") for p in groups[g]]) for g in groups)
     expected = difference(b, a)
     assert found["differences"][0]["difference"]["low"] == expected.low
@@ -310,14 +311,14 @@ def test_groups_are_compared_pair_by_pair(table):
 def test_findings_of_nothing_and_of_lost_episodes(table):
     legs = Legs(tuple(some_legs()), SPACE, 0)
     empty = {name: column[:0] for name, column in table.items()}
-    found = Findings(empty, legs, {}, confidence=0.95, resamples=500).data()
+    found = Findings(empty, legs, {}, confidence=0.95, metric="return").data()
     json.dumps(found, allow_nan=False)
     assert found["legs"][0]["finished"] == 0
     assert found["legs"][0]["score"]["point"] is None
     some = {name: column.copy() for name, column in table.items()}
     some["end"] = some["end"].astype("<U10")
     some["end"][0], some["score"][0], some["success"][0] = "lost", np.nan, np.nan
-    found = Findings(some, legs, {}, confidence=0.95, resamples=500).data()["legs"][0]
+    found = Findings(some, legs, {}, confidence=0.95, metric="return").data()["legs"][0]
     assert (found["given_up"], found["finished"], found["attempts_lost"]) == (1, 13, 1)
     assert found["success"]["counts"]["episodes"] == 13
 
@@ -330,7 +331,7 @@ def test_a_set_that_is_the_whole_space_is_no_sample():
     table = play_legs(FakeBridge(), task, legs.legs, seed=0, metric="progress")
     easy = np.tile([0.0, 0.5, 1.0], 2) + np.repeat([0.0, 0.01], 3)  # states differ, players do not
     group = {"m": ["p0", "p1"]}
-    found = Findings({**table, "score": easy}, legs, group, confidence=0.95, resamples=500).data()
+    found = Findings({**table, "score": easy}, legs, group, confidence=0.95, metric="return").data()
     expected = hierarchical(easy.reshape(2, 3, 1), states="fixed")
     assert found["groups"][0]["score"]["low"] == expected.low
     assert expected.low > hierarchical(easy.reshape(2, 3, 1), states="crossed").low

@@ -10,14 +10,16 @@ import numpy as np
 import pytest
 
 from rollout.api import Limits, Splits, Task
+from rollout.config import HostConfig
 from rollout.data.tables import read_table, write_table
 from rollout.errors import BudgetExhausted, ConfigError, DatasetError, OutOfTurnError
 from rollout.evaluate.journal import Journal
 from rollout.evaluate.legs import Leg, Legs
-from rollout.evaluate.playing import legs_plan, open_fleet, play_board, play_legs
+from rollout.evaluate.playing import legs_plan, play_board, play_legs
 from rollout.evaluate.scoreboard import COLUMNS, Scoreboard, check_metric, decides
 from rollout.evaluators import GameReward, SignalGoal
-from rollout.host import PlayOptions, PoolOptions, Supervision
+from rollout.host import PlayOptions
+from rollout.host.opening import open_fleet
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
@@ -117,7 +119,7 @@ def test_broken_off_and_gone_on_with_it_is_the_same_table(whole, tmp_path):
                 break
             sessions += 1
             plan = legs_plan(FakeBridge(), TASK, legs, width=2, play=PLAY, session=sessions)
-            with open_fleet(plan) as fleet:
+            with open_fleet(plan) as (fleet, _):
                 play_board(
                     board, fleet, stopping=lambda b=board, n=before: len(b.finished) >= n + 6
                 )
@@ -149,12 +151,12 @@ def test_more_episodes_per_state_keep_what_was_played(tmp_path):
 
 def test_lost_episodes_are_tried_again_counted_and_score_the_same(whole, tmp_path):
     crashing = FakeBridge(crash_on_step=0.02)
-    pool, play = (
-        PoolOptions(supervision=Supervision(500, backoff_s=0)),
+    host, play = (
+        HostConfig(restarts=500, backoff_s=0),
         PlayOptions(steps=8, retries=100),
     )
     with Journal(tmp_path) as journal:
-        table = played(bridge=crashing, pool=pool, play=play, journal=journal)
+        table = played(bridge=crashing, host=host, play=play, journal=journal)
     assert_same(table, whole, but={"attempts"})
     lost = int((table["attempts"] - 1).sum())
     assert lost > 0
@@ -171,12 +173,12 @@ def test_lost_episodes_are_tried_again_counted_and_score_the_same(whole, tmp_pat
 
 def test_given_up_episodes_are_listed_without_a_score_and_tried_again_by_a_resume(whole, tmp_path):
     crashing = FakeBridge(crash_on_step=0.05)
-    pool, play = (
-        PoolOptions(supervision=Supervision(500, backoff_s=0)),
+    host, play = (
+        HostConfig(restarts=500, backoff_s=0),
         PlayOptions(steps=8, retries=1),
     )
     with Journal(tmp_path) as journal:
-        table = played(bridge=crashing, pool=pool, play=play, journal=journal)
+        table = played(bridge=crashing, host=host, play=play, journal=journal)
     lost = table["end"] == "lost"
     assert 0 < lost.sum() < 26
     assert len(lost) == 26, "an episode was dropped"
@@ -200,7 +202,7 @@ def test_games_that_never_come_up_end_it_and_what_was_played_stays(tmp_path):
     with Journal(tmp_path) as journal, pytest.raises(BudgetExhausted):
         played(
             bridge=FakeBridge(crash_on_step=30.0),
-            pool=PoolOptions(restarts=1),
+            host=HostConfig(restarts=1),
             play=PlayOptions(steps=8, retries=9),
             journal=journal,
         )

@@ -206,7 +206,7 @@ def test_slots_that_never_played_split_no_batch():
     assert not alone["a"].seen
     assert [s[3] for s in alone["b"].seen] == [False]
     assert len(alone["b"].seen[0][0]["image"]) == 2
-    # In a mixed batch they go with somebody.
+    # In a mixed batch they are passed to any player.
     mixed = joint.initial_memory([legs.start(0), legs.start(4)])
     memory = {k: np.concatenate([np.zeros_like(v[:1]), v]) for k, v in mixed.items()}
     decision = joint.act(observed(3), memory, details=[{"row": i} for i in range(3)], explore=True)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from statsmodels.stats.proportion import proportion_confint
 
 from rollout.errors import ConfigError
 from rollout.evaluate.statistics import Estimate, arrange, geometric_mean_score, wilson
@@ -34,6 +33,8 @@ def test_wilson_by_hand(successes, low, high):
 def test_wilson_is_that_of_statsmodels(trials, share, confidence):
     successes = round(share * trials)
     estimate = wilson(successes, trials, confidence=confidence)
+    from statsmodels.stats.proportion import proportion_confint
+
     expected = proportion_confint(successes, trials, alpha=1 - confidence, method="wilson")
     assert (estimate.low, estimate.high) == pytest.approx(expected, abs=1e-9)
     assert 0 <= estimate.low <= estimate.point <= estimate.high <= 1

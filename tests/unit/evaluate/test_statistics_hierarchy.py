@@ -4,21 +4,22 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
+from benchmarks.coverage import EPISODES_AS_RUNS, World, coverage, table
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.evaluate.statistics import (
     METHODS,
     STATES,
+    Intervals,
     difference,
     gap,
     hierarchical,
     one_player,
 )
 from rollout.evaluate.statistics.components import part, resampled
-from rollout.evaluate.statistics.coverage import EPISODES_AS_RUNS, World, coverage, table
 
 pytestmark = pytest.mark.heavy
 
@@ -50,8 +51,8 @@ def squares(cells):
 def test_own_or_fixed_states_give_the_t_interval_of_the_seed_means(states):
     scores = crossed((4, 30, 2))
     means = scores.mean((1, 2))
-    expected = stats.t.interval(0.9, 3, means.mean(), stats.sem(means))
-    estimate = hierarchical(scores, states=states, confidence=0.9)
+    expected = scipy.stats.t.interval(0.9, 3, means.mean(), scipy.stats.sem(means))
+    estimate = hierarchical(scores, Intervals(confidence=0.9), states=states)
     assert (estimate.low, estimate.high) == pytest.approx(expected, rel=1e-6)
 
 
@@ -62,7 +63,7 @@ def test_shared_states_give_the_interval_of_the_mean_squares():
     # Two factors at random: the variance of the mean is (MS_seeds + MS_states - MS_rest) / (s k).
     of_seeds, of_states = rows / (s - 1), columns / (k - 1)
     residual = rest / ((s - 1) * (k - 1))
-    of_t = stats.t.ppf(0.975, s - 1) ** 2, stats.t.ppf(0.975, k - 1) ** 2
+    of_t = scipy.stats.t.ppf(0.975, s - 1) ** 2, scipy.stats.t.ppf(0.975, k - 1) ** 2
     half = math.sqrt(of_t[0] * of_seeds + of_t[1] * (of_states - residual))
     estimate = hierarchical(scores)
     assert estimate.high - estimate.point == pytest.approx(half, rel=1e-6)
@@ -82,9 +83,9 @@ def test_with_many_seeds_the_width_is_that_of_the_true_error():
 def test_seeds_that_agree_by_chance_do_not_make_the_states_certain():
     scores = crossed((3, 50, 1), seeds=0)
     scores -= scores.mean(1, keepdims=True)  # every seed has the same mean
-    error = stats.sem(scores.mean((0, 2)))
+    error = scipy.stats.sem(scores.mean((0, 2)))
     estimate = hierarchical(scores)
-    assert estimate.high - estimate.point == pytest.approx(stats.t.ppf(0.975, 49) * error)
+    assert estimate.high - estimate.point == pytest.approx(scipy.stats.t.ppf(0.975, 49) * error)
 
 
 def test_no_spread_at_all_is_said():
@@ -109,7 +110,7 @@ def test_one_player_has_the_t_interval_of_its_state_means():
     scores = crossed((1, 30, 2))[0]
     scores[4] = np.nan
     means = np.delete(scores, 4, axis=0).mean(1)
-    expected = stats.t.interval(0.95, 28, means.mean(), stats.sem(means))
+    expected = scipy.stats.t.interval(0.95, 28, means.mean(), scipy.stats.sem(means))
     estimate = one_player(scores)
     assert (estimate.low, estimate.high) == pytest.approx(expected, rel=1e-6)
     assert estimate.counts == {"states": 29, "episodes": 58, "lost": 2}
@@ -141,7 +142,9 @@ def test_the_percentile_interval_is_that_of_its_resamples():
     low, high = np.quantile(
         resampled([part("scores", scores, 1, "crossed")], 500, seed=7), [0.05, 0.95]
     )
-    estimate = hierarchical(scores, method="percentile", resamples=500, seed=7, confidence=0.9)
+    estimate = hierarchical(
+        scores, Intervals(method="percentile", resamples=500, seed=7, confidence=0.9)
+    )
     assert (estimate.low, estimate.high) == pytest.approx((low, high), rel=1e-9)
 
 
@@ -183,7 +186,7 @@ def test_the_table_has_a_line_for_every_world():
 def test_the_gap_with_fixed_states_is_the_paired_t_interval():
     test, train = crossed((5, 20, 1)), crossed((5, 8, 1), seed=9)
     estimate = gap(train, test, train_states="fixed", test_states="fixed")
-    paired = stats.ttest_rel(train.mean((1, 2)), test.mean((1, 2))).confidence_interval()
+    paired = scipy.stats.ttest_rel(train.mean((1, 2)), test.mean((1, 2))).confidence_interval()
     assert (estimate.low, estimate.high) == pytest.approx(tuple(paired), rel=1e-6)
 
 
@@ -192,7 +195,7 @@ def test_what_train_and_test_share_by_seed_does_not_widen_the_gap():
     test, train = crossed((4, 60, 1), seeds=0), crossed((4, 60, 1), seed=1, seeds=0)
     for method in METHODS:
         plain, shifted = (
-            gap(train + x, test + x, method=method, resamples=300) for x in (0.0, shared)
+            gap(train + x, test + x, Intervals(method=method, resamples=300)) for x in (0.0, shared)
         )
         np.testing.assert_allclose(ends(shifted), ends(plain), atol=1e-9)
 
@@ -250,7 +253,9 @@ def test_the_interval_moves_and_scales_with_the_scores(shape, seed, states):
     for method in METHODS:
 
         def of(values, method=method):
-            return ends(hierarchical(values, states=states, method=method, resamples=100))
+            return ends(
+                hierarchical(values, Intervals(method=method, resamples=100), states=states)
+            )
 
         low, point, high = of(scores)
         np.testing.assert_allclose(of(3 * scores + 7), 3 * np.array([low, point, high]) + 7)
@@ -277,13 +282,17 @@ def test_the_order_of_seeds_states_and_episodes_is_nothing(shape, seed, states, 
 def test_narrower_confidence_is_within_wider():
     scores = crossed((4, 20, 1))
     for method in METHODS:
-        narrow, wide = (hierarchical(scores, method=method, confidence=c) for c in (0.8, 0.99))
+        narrow, wide = (
+            hierarchical(scores, Intervals(method=method, confidence=c)) for c in (0.8, 0.99)
+        )
         assert wide.low < narrow.low < narrow.high < wide.high
 
 
 def test_the_bootstrap_depends_on_its_seed_alone():
     scores = crossed((4, 20, 2))
-    first, again, other = (hierarchical(scores, method="percentile", seed=s) for s in (1, 1, 2))
+    first, again, other = (
+        hierarchical(scores, Intervals(method="percentile", seed=s)) for s in (1, 1, 2)
+    )
     assert first == again
     assert first.low != other.low
 
@@ -296,7 +305,7 @@ def test_seeds_weigh_equally_however_many_episodes_they_lost():
     scores[1] = 1.0
     scores[1, 1:] = np.nan
     for method in METHODS:
-        estimate = hierarchical(scores, states="nested", method=method)
+        estimate = hierarchical(scores, Intervals(method=method), states="nested")
         assert estimate.point == 0.5
         assert estimate.counts == {"seeds": 2, "states": 5, "episodes": 5, "lost": 3}
 
@@ -311,7 +320,8 @@ def test_a_seed_without_any_result_is_left_out_and_counted_as_lost():
     scores[1] = np.nan
     for method in METHODS:
         with_it, without = (
-            hierarchical(x, method=method) for x in (scores, np.delete(scores, 1, axis=0))
+            hierarchical(x, Intervals(method=method))
+            for x in (scores, np.delete(scores, 1, axis=0))
         )
         np.testing.assert_allclose(ends(with_it), ends(without))
         assert (with_it.counts["seeds"], with_it.counts["lost"]) == (3, 12)
@@ -329,7 +339,7 @@ def test_a_few_losses_hardly_change_the_interval():
     holes = scores.copy()
     holes[np.random.default_rng(0).random(scores.shape) < 0.02] = np.nan
     for method in METHODS:
-        whole, holed = (hierarchical(x, method=method) for x in (scores, holes))
+        whole, holed = (hierarchical(x, Intervals(method=method)) for x in (scores, holes))
         width = whole.high - whole.low
         np.testing.assert_allclose(ends(holed), ends(whole), atol=0.1 * width)
 
@@ -340,13 +350,13 @@ def test_a_few_losses_hardly_change_the_interval():
 @pytest.mark.parametrize("method", METHODS)
 def test_one_seed_has_a_figure_and_no_interval_and_the_reason(method):
     scores = crossed((1, 50, 3))
-    estimate = hierarchical(scores, method=method)
+    estimate = hierarchical(scores, Intervals(method=method))
     assert estimate.point == pytest.approx(scores.mean())
     assert estimate.low is estimate.high is None
     assert "one training seed" in estimate.refused
     assert "at least 2" in estimate.refused
     assert "no interval: one training seed" in estimate.text()
-    assert gap(scores, scores, method=method).refused == estimate.refused
+    assert gap(scores, scores, Intervals(method=method)).refused == estimate.refused
 
 
 def test_one_seed_is_also_what_is_left_of_several():
@@ -379,11 +389,11 @@ def test_wrong_input_is_named():
     with pytest.raises(UnknownNameError, match="crossed"):
         hierarchical(scores, states="cross")
     with pytest.raises(UnknownNameError, match="percentile"):
-        hierarchical(scores, method="percentil")
+        hierarchical(scores, Intervals(method="percentil"))
     with pytest.raises(ConfigError, match="not percent"):
-        hierarchical(scores, confidence=95)
+        hierarchical(scores, Intervals(confidence=95))
     with pytest.raises(ConfigError, match="at least 100"):
-        hierarchical(scores, resamples=10)
+        hierarchical(scores, Intervals(resamples=10))
     with pytest.raises(ConfigError, match="3 and 2"):
         gap(scores, scores[:2])
     with pytest.raises(ConfigError, match="same seeds, states and episodes"):
@@ -392,3 +402,34 @@ def test_wrong_input_is_named():
         difference(scores, scores[:1], states="nested")
     with pytest.raises(ConfigError, match=r"\(states, episodes\)"):
         one_player(scores)
+
+
+# -- bounds -------------------------------------------------------------------------------------
+
+SHARES = st.integers(0, 2**32 - 1)
+
+
+@given(shape=SHAPES, seed=SHARES, mean=st.floats(0, 1), method=st.sampled_from(METHODS))
+@settings(max_examples=150)
+def test_intervals_of_shares_stay_within_their_bounds(shape, seed, mean, method):
+    """Whatever was measured; and what lies within them is not touched."""
+    generator = np.random.default_rng(seed)
+    a, b = (generator.random((2, *shape)) < mean).astype(float) * generator.choice([1.0, 0.5])
+    how = {"method": method, "resamples": 100}
+    pairs = [
+        (hierarchical(a, Intervals(bounds=(0, 1), **how)), hierarchical(a, Intervals(**how)), 0),
+        (gap(a, b, Intervals(bounds=(0, 1), **how)), gap(a, b, Intervals(**how)), -1),
+        (difference(a, b, Intervals(bounds=(0, 1), **how)), difference(a, b, Intervals(**how)), -1),
+        (one_player(a[0], Intervals(bounds=(0, 1))), one_player(a[0]), 0),
+    ]
+    for estimate, free, least in pairs:
+        assert least <= estimate.low <= estimate.point <= estimate.high <= 1
+        assert (estimate.low, estimate.high) == (max(free.low, least), min(free.high, 1))
+
+
+def test_an_unbounded_interval_of_a_share_leaves_it():
+    """What bounds are for: nine of ten episodes succeed, and the interval goes beyond 1."""
+    scores = np.ones((3, 10, 1))
+    scores[0, :3] = 0
+    assert hierarchical(scores).high > 1
+    assert hierarchical(scores, Intervals(bounds=(0, 1))).high == 1

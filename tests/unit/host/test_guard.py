@@ -21,12 +21,12 @@ from rollout.host.processes import marked_processes, start_time
 pytestmark = pytest.mark.process
 
 ROOT = Path(__file__).parents[3]
-LIMIT_S = 30.0  # it takes a second; the machine may be busy
+LIMIT_S = 30.0  # it takes a second, but the machine may be busy
 # A child, and a grandchild that has left the session and has a child of its own.
 KIN = "sleep 600 & setsid sh -c 'sleep 600 & exec sleep 600' & "
 FAMILY = KIN + "exec sleep 600"
 SIZE = 4
-STUBBORN = "trap '' TERM; " + FAMILY  # what is ignored stays ignored in all it starts
+STUBBORN = "trap '' TERM; " + FAMILY  # subprocesses inherit ignored signals
 NAMESPACES = ["never", "auto"]  # where none is allowed, these are the same
 
 
@@ -68,7 +68,7 @@ def test_a_stop_leaves_nothing(start, at_once, namespace):
     assert not left(game.mark)
     assert game.exit_code == (-signal.SIGKILL if at_once else -signal.SIGTERM)
     assert until(lambda: start_time(guard) is None)
-    assert game.stop(at_once=True)  # again is no error
+    assert game.stop(at_once=True)  # repeating it is not an error
 
 
 @pytest.mark.parametrize("namespace", NAMESPACES)
@@ -111,9 +111,9 @@ def test_a_killed_guard_is_noticed_and_its_work_done(start):
     child = game.pid
     os.kill(game.guard_pid, signal.SIGKILL)
     assert game.wait(LIMIT_S)
-    assert until(lambda: start_time(child) is None)  # that at least the kernel sees to
+    assert until(lambda: start_time(child) is None)  # at least the kernel ensures that
     assert game.guard_lost
-    assert game.exit_code is None  # nobody is left who could know
+    assert game.exit_code is None  # no process is left that knows it
     assert game.stop(at_once=True)
     assert not left(game.mark)
 
@@ -347,7 +347,7 @@ def test_the_host_sees_the_game_let_go_of_its_descriptors(tmp_path):
     with (tmp_path / "game.log").open("wb") as output:
         game = Guarded([sys.executable, "-S", "-c", code], output, descriptors=[write])
     os.close(write)
-    assert os.read(read, 1) == b""  # would wait for ever if the guard held it too
+    assert os.read(read, 1) == b""  # would wait forever if the guard held it too
     assert game.exit_code is None
     game.stop(at_once=True)
     os.close(read)

@@ -160,7 +160,7 @@ def test_the_notice_of_a_game_that_hangs(launched):
     handle.step(MOVE, LIMIT_S)
     assert not wait([handle.waitable], 0.2)
     notice = handle.death_notice()
-    assert notice.startswith("still running; pid ")
+    assert notice.startswith("bridge process still running; pid ")
     assert "last action move=3" in notice
 
 

@@ -15,13 +15,13 @@ from policies.actor_critic import ActorCriticPolicy
 from rollout.api import ColumnSpec, Decision, Limits, Splits, Start, Task
 from rollout.cli import main
 from rollout.collect import collect
-from rollout.config import CollectConfig, make_config
+from rollout.config import CollectConfig, InferenceConfig
 from rollout.errors import BudgetExhausted, ConfigError, ContractError, PolicyUnavailable
 from rollout.evaluate.legs import Leg, Legs, LegsPolicy
 from rollout.host import PlayOptions, Pool
 from rollout.host.batching import Batcher, Question, Unreachable
 from rollout.host.hosting import HostPlan, LocalFleet
-from rollout.host.inference import InferenceOptions, PolicyServer
+from rollout.host.inference import PolicyServer
 from rollout.host.routing import Gone, RemotePolicyRecipe, Router
 from rollout.host.schedule import Schedule
 from rollout.testing import check_policy
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.heavy
 BRIDGE = FakeBridge()
 TASK = Task("t", "", BRIDGE.spec.state_space, FakeEvaluator(), Limits(steps=25))
 STATES = Splits(TASK.state_space).take("train", 40)
-LONG_S = 300.0  # no test waits so long unless it fails
+LONG_S = 300.0  # reached only by a failing test
 
 
 class Adder:
@@ -360,14 +360,14 @@ FAKE = FakePolicy()
 
 
 def servers(count, recipe=FAKE, seed=1, **options):
-    given = InferenceOptions(actors=count, wait_s=0.0, deadline_s=2 * LONG_S, **options)
+    given = InferenceConfig(actors=count, wait_ms=0.0, deadline_s=2 * LONG_S, **options)
     return tuple(
         DirectLink(PolicyServer(recipe, BRIDGE.spec, TASK, seed, given)) for _ in range(count)
     )
 
 
 def remote(links, deadline_s=2 * LONG_S):
-    return RemotePolicyRecipe(links, InferenceOptions(len(links), deadline_s=deadline_s))
+    return RemotePolicyRecipe(links, InferenceConfig(actors=len(links), deadline_s=deadline_s))
 
 
 def router(links, client=0, deadline_s=2 * LONG_S, patience_s=LONG_S):
@@ -480,9 +480,10 @@ def test_a_policy_that_cannot_be_built_there_says_so_to_everyone():
             raise ConfigError("no checkpoint at /nowhere")
 
     (link,) = servers(1, Missing())
-    for method, arguments in (("hello", ()), ("pulse", ()), ("begin", ([start()], 1.0))):
+    for method, arguments in (("hello", ()), ("begin", ([start()], 1.0))):
         with pytest.raises(ConfigError, match="no checkpoint at /nowhere"):
             getattr(link.server, method)(*arguments)
+    assert "no checkpoint at /nowhere" in str(link.server.pulse().wrong)
 
 
 def legs():
@@ -651,7 +652,7 @@ BAD = {
     "inference.cpus=-1": "inference.cpus",
     "inference.gpus=1.5": "a fraction of one GPU or whole GPUs, got 1.5",
     "inference.deadline_s=0": "inference.deadline_s",
-    "inference.restarts=0": "inference.restarts",
+    "inference.restarts=-1": "inference.restarts",
     "inference.actor=1": "actors",
 }
 
@@ -667,12 +668,3 @@ def test_bad_input_is_one_clear_line(setting, tmp_path, capsys):
     assert BAD[setting] in error
     assert len(error.splitlines()) == 1
     assert not (tmp_path / "run").exists()
-
-
-def test_the_configuration_becomes_options():
-    data = {"output": "x", "bridge": "fake", "policy": "random", "episodes": 2}
-    config = make_config(CollectConfig, {**data, "inference": {"actors": 2, "wait_ms": 20.0}})
-    options = InferenceOptions.of(config.inference)
-    assert options == InferenceOptions(actors=2, wait_s=0.02)
-    assert options.patience_s == 150.0
-    assert InferenceOptions.of(make_config(CollectConfig, data).inference) == InferenceOptions()

@@ -9,19 +9,18 @@ from rollout.cluster.resources import Node, require_resources
 from rollout.config import HostConfig
 from rollout.errors import ConfigError
 from rollout.host.machines import Machines
-from rollout.host.supervision import Supervision
 from rollout.train.config import LearnersConfig
 
-RULES = Supervision(machine_failures=3, window_s=100.0, quarantine_s=50.0)
+RULES = HostConfig(machine_failures=3, restart_window_s=100.0, quarantine_s=50.0)
 
 
 def test_a_machine_that_keeps_failing_rests_and_comes_back():
     machines = Machines(RULES)
     assert [machines.failed("a", t, "ab") for t in (0.0, 1.0, 2.0)] == [False, False, True]
-    assert machines.resting(2.0) == ("a",)
-    assert machines.resting(51.9) == ("a",)
-    assert machines.resting(52.0) == ()
-    # With a clean record: what it did before its rest is served.
+    assert machines.quarantined(2.0) == ("a",)
+    assert machines.quarantined(51.9) == ("a",)
+    assert machines.quarantined(52.0) == ()
+    # With an empty record: failures before the quarantine do not count.
     assert not machines.failed("a", 53.0, "ab")
 
 
@@ -44,15 +43,15 @@ def test_a_heavy_failure_counts_for_many():
 def test_nobody_is_blamed_where_it_is_not_known_or_not_asked_for():
     machines = Machines(RULES)
     assert not any(machines.failed("", 0.0, "ab") for _ in range(9))
-    careless = Machines(Supervision(machine_failures=None))
+    careless = Machines(HostConfig(machine_failures=None))
     assert not any(careless.failed("a", 0.0, "ab") for _ in range(9))
 
 
 def test_without_a_rest_that_ends_it_is_for_good():
-    machines = Machines(Supervision(machine_failures=1, quarantine_s=None))
+    machines = Machines(HostConfig(machine_failures=1, quarantine_s=None))
     assert not machines.failed("a", 0.0, "a")
     assert machines.failed("a", 0.0, "ab", weight=2)
-    assert machines.resting(1e9) == ("a",)
+    assert machines.quarantined(1e9) == ("a",)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(0, 30)), max_size=60))
@@ -61,7 +60,7 @@ def test_one_machine_is_always_left(story):
     for machine, pause in story:
         now += pause
         machines.failed(machine, now, "abc")
-        assert len(machines.resting(now)) < 3
+        assert len(machines.quarantined(now)) < 3
 
 
 def test_what_a_game_needs_can_be_said_in_the_configuration():

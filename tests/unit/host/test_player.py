@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from rollout.api import Limits, Splits, Start, Task
+from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
-from rollout.host import Player, PlayOptions, Pool, PoolOptions, Supervision
+from rollout.host import Player, PlayOptions, Pool
 from rollout.host.processes import marked_processes, owner_mark
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
@@ -35,7 +36,7 @@ def make_player(
         folder,
         instances,
         width,
-        PoolOptions(isolation, supervision=Supervision(restarts, backoff_s=0)),
+        HostConfig(isolation=isolation, restarts=restarts, backoff_s=0),
     )
     policy = FakePolicy().build(spec, task, seed=0)
     return Player(pool, task, policy, PlayOptions(steps, seconds, retries=retries))
@@ -181,7 +182,7 @@ def test_a_failing_game_costs_one_attempt(tmp_path, fault):
     """Whatever fails, and wherever: the episode is tried again, the other games go on."""
     bridge = FakeBridge(
         once_file=str(tmp_path / "once"),
-        step_deadline_s=1.5,  # a hang costs a test this long; less, and a busy machine is a hang
+        step_deadline_s=1.5,  # duration of a hang; shorter ones also occur on busy machines
         reset_deadline_s=1.5,
         start_deadline_s=30.0 if "start" not in fault else 4.0,
         **{fault: 4.0 if "step" in fault else 1.0},
@@ -211,7 +212,7 @@ def test_lost_rows_are_marked_and_the_death_notice_says_why(tmp_path):
     lost = [f for f in fragments if f.lost.any()]
     assert len(lost) == 1
     assert lost[0].lost[-1, 0]
-    assert lost[0].step[-1, 0] == 4  # the sixth step never came back
+    assert lost[0].step[-1, 0] == 4  # the sixth step got no reply
     result = next(r for r in lost[0].results if r.end == "lost")
     assert result.length == 5
     assert "exit code 3" in lost[0].losses[0].reason
@@ -263,7 +264,7 @@ def test_nothing_is_left_behind(tmp_path):
     player.offer(starts(bridge, 4))
     assert player.next_fragment() is not None
     mine = [each for each in marked_processes() if each.owner == owner_mark()]
-    assert len(mine) >= 2  # they are no children of this process, but of their guards
+    assert len(mine) >= 2  # they are children of their guards, not of this process
     player.close()
     assert not [each for each in marked_processes() if each.owner == owner_mark()]
     assert not list(tmp_path.iterdir())

@@ -233,6 +233,13 @@ def test_visits_of_another_set_are_refused():
         Visits(STATES).merge(Visits(other))
 
 
+@pytest.mark.parametrize("counts", ["", "x", "AAAA", "eJwDAAAAAAE=", "\u00e9"])
+def test_visits_that_are_damaged_are_refused(counts):
+    state = {**Visits(STATES).state(), "counts": counts}
+    with pytest.raises(ConfigError, match="expected the packed visits of"):
+        Visits(STATES).merge(state)
+
+
 def test_the_state_of_many_visits_is_small():
     states = Splits(StateSpace((Factor("n", range(10**7)),))).take("train", 10**6)
     visits = Visits(states)

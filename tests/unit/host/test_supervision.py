@@ -1,4 +1,4 @@
-"""What becomes of games that fail: budgets, pauses, rests, planned restarts, spares, boots."""
+"""Games that fail: restart budgets, pauses, quarantine, recycling, spares, launch limits."""
 
 import os
 import signal
@@ -11,20 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.api import Limits, Splits, Start, Task
+from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted
 from rollout.host import (
     InProcessHandle,
     Player,
     PlayOptions,
     Pool,
-    PoolOptions,
     SubprocessHandle,
-    Supervision,
 )
 from rollout.host import (
     pool as pool_module,
 )
-from rollout.host.supervision import SETTLED_S, BootSlots, Health
+from rollout.host.supervision import LONGEST_PAUSE_S, SETTLED_S, Health, LaunchLimit
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
@@ -53,18 +52,19 @@ def finished(fragments) -> list[int]:
     return sorted(r.start.episode for f in fragments for r in f.results if r.end != "lost")
 
 
-# -- rules -----------------------------------------------------------------------------------------
+# -- host -----------------------------------------------------------------------------------------
 
 
 def test_the_first_failure_costs_no_pause_and_those_in_a_row_longer_ones():
-    health = Health(Supervision(restarts=9, backoff_s=0.5, backoff_cap_s=3.0))
-    assert [health.failed(t, 0.0) for t in range(6)] == [0.0, 0.5, 1.0, 2.0, 3.0, 3.0]
-    assert health.failed(7.0, lived_s=SETTLED_S) == 0.0, "it had come up well: a new row"
+    health = Health(HostConfig(backoff_s=0.5), 10)
+    pauses = [health.failed(t, 0.0) for t in range(9)]
+    assert pauses == [0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, LONGEST_PAUSE_S]
+    assert health.failed(9.0, lived_s=SETTLED_S) == 0.0, "it had come up well: a new row"
 
 
 @given(st.lists(st.floats(0.1, 100), max_size=60), st.integers(1, 6), st.floats(1, 200))
 def test_never_more_restarts_than_the_budget_within_any_window(gaps, restarts, window):
-    health = Health(Supervision(restarts=restarts, window_s=window))
+    health = Health(HostConfig(restart_window_s=window), restarts)
     now, granted = 0.0, []
     for gap in gaps:
         now += gap
@@ -75,11 +75,11 @@ def test_never_more_restarts_than_the_budget_within_any_window(gaps, restarts, w
 
 
 def test_failures_are_forgotten_and_a_budget_without_window_is_for_ever():
-    health = Health(Supervision(restarts=1, window_s=10.0))
+    health = Health(HostConfig(restart_window_s=10.0), 1)
     assert health.failed(0.0, 0.0) is not None
     assert health.failed(5.0, 0.0) is None
     assert health.failed(30.0, 0.0) is not None
-    for_ever = Health(Supervision(restarts=1, window_s=None))
+    for_ever = Health(HostConfig(restart_window_s=None), 1)
     assert for_ever.failed(0.0, 0.0) is not None
     assert for_ever.failed(1e9, 0.0) is None
 
@@ -93,10 +93,10 @@ def test_failures_are_forgotten_and_a_budget_without_window_is_for_ever():
 def test_planned_restarts_lose_nothing(tmp_path, width, isolation):
     """Every second episode a fresh game, and nobody can tell by the results."""
     bridge = FakeBridge()
-    rules = Supervision(recycle_episodes=2)
-    pool = Pool(bridge, tmp_path / "a", 2, width, PoolOptions(isolation, supervision=rules))
+    host = HostConfig(recycle_episodes=2)
+    pool = Pool(bridge, tmp_path / "a", 2, width, host.model_copy(update={"isolation": isolation}))
     fragments = play(pool, 24)
-    plain = play(Pool(bridge, tmp_path / "b", 2, width, PoolOptions(isolation)), 24)
+    plain = play(Pool(bridge, tmp_path / "b", 2, width, HostConfig(isolation=isolation)), 24)
     assert finished(fragments) == list(range(24))
     assert not any(f.losses for f in fragments)
     assert pool.counts["recycled"] > 0
@@ -119,8 +119,8 @@ def test_a_seat_without_budget_rests_while_others_play(tmp_path):
         launched.append(folder)
         return InProcessHandle(bad if len(launched) in {1, 3} else good, folder, ports, width)
 
-    rules = Supervision(restarts=1, backoff_s=0.0, quarantine_s=0.01)
-    pool = Pool(good, tmp_path, 2, 1, PoolOptions(supervision=rules), launch)
+    host = HostConfig(restarts=1, backoff_s=0.0, quarantine_s=0.01)
+    pool = Pool(good, tmp_path, 2, 1, host, launch)
     fragments = play(pool, 300)
     assert finished(fragments) == list(range(300))
     assert (pool.counts["failed"], pool.counts["quarantined"]) == (2, 1)
@@ -131,9 +131,9 @@ def test_a_seat_without_budget_rests_while_others_play(tmp_path):
 
 def test_when_all_rest_it_ends_instead_of_waiting(tmp_path):
     bridge = FakeBridge(crash_on_step=2.0)
-    rules = Supervision(restarts=1, backoff_s=0.0, quarantine_s=3600.0)
-    pool = Pool(bridge, tmp_path, 2, 1, PoolOptions("in_process", supervision=rules))
-    with pytest.raises(BudgetExhausted, match=r"crashes on request.*rests for 3600 s"):
+    host = HostConfig(restarts=1, backoff_s=0.0, quarantine_s=3600.0)
+    pool = Pool(bridge, tmp_path, 2, 1, host.model_copy(update={"isolation": "in_process"}))
+    with pytest.raises(BudgetExhausted, match=r"crashes on request.*is in quarantine for 3600 s"):
         play(pool, 5)
 
 
@@ -149,8 +149,8 @@ def wait_for(pool: Pool, kind: str, instance: int = 0):
 
 def pool_with_a_spare(bridge, folder):
     """Returns a pool of one game, with a spare that is up."""
-    rules = Supervision(restarts=50, spares=1)
-    pool = Pool(bridge, folder, 1, 1, PoolOptions("subprocess", supervision=rules))
+    host = HostConfig(restarts=50, spares=1)
+    pool = Pool(bridge, folder, 1, 1, host.model_copy(update={"isolation": "subprocess"}))
     pool.launch()
     wait_for(pool, "launched")
     while pool._spare() is None:
@@ -186,9 +186,9 @@ def test_a_spare_that_dies_while_it_waits_is_replaced(tmp_path):
     os.kill(dead.handle.pid, signal.SIGKILL)
     assert dead.handle._guarded.wait(60)
     end = time.monotonic() + 60
-    while pool._seats[1].game is dead and time.monotonic() < end:
+    while pool._pooled[1].game is dead and time.monotonic() < end:
         pool._hear(end)
-    assert pool._seats[1].game is not dead
+    assert pool._pooled[1].game is not dead
     assert pool.counts["failed"] == 1
     while pool._spare() is None:
         pool._hear(float("inf"))
@@ -204,8 +204,8 @@ def test_a_spare_that_dies_while_it_waits_is_replaced(tmp_path):
 
 def test_spares_of_games_that_play_in_this_process(tmp_path):
     bridge = FakeBridge(crash_on_step=0.05)
-    rules = Supervision(restarts=10**6, spares=1, backoff_s=0.0, recycle_episodes=2)
-    pool = Pool(bridge, tmp_path, 2, 1, PoolOptions("in_process", supervision=rules))
+    host = HostConfig(restarts=10**6, spares=1, backoff_s=0.0, recycle_episodes=2)
+    pool = Pool(bridge, tmp_path, 2, 1, host.model_copy(update={"isolation": "in_process"}))
     fragments = play(pool, 24)
     assert finished(fragments) == list(range(24))
     assert pool.counts["spared"] > 0
@@ -215,8 +215,8 @@ def test_spares_of_games_that_play_in_this_process(tmp_path):
 def test_a_game_whose_folder_cannot_be_made_has_failed_to_start(tmp_path, instances):
     """As on a temporary disk that is full: it is told, and costs the budget, not the program."""
     (tmp_path / "disk").write_text("in the way")
-    rules = Supervision(restarts=1, backoff_s=0.0, quarantine_s=None)
-    options = PoolOptions("subprocess", supervision=rules)
+    host = HostConfig(restarts=1, backoff_s=0.0, quarantine_s=None)
+    options = host.model_copy(update={"isolation": "subprocess"})
     pool = Pool(FakeBridge(), tmp_path / "disk", instances, 1, options)
     with pytest.raises(BudgetExhausted, match=r"process could not be started: .*Not a directory"):
         play(pool, 3)
@@ -226,9 +226,9 @@ def test_a_game_whose_folder_cannot_be_made_has_failed_to_start(tmp_path, instan
 @pytest.mark.process
 def test_a_game_over_its_memory_cap_is_killed_and_its_episode_played_again(tmp_path, monkeypatch):
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
-    rules = Supervision(restarts=2, memory_mb=1.0, quarantine_s=None)
-    pool = Pool(FakeBridge(), tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
-    with pytest.raises(BudgetExhausted, match=r"\d+ MB of memory, over its cap of 1 MB"):
+    host = HostConfig(restarts=2, memory_mb=1.0, quarantine_s=None)
+    pool = Pool(FakeBridge(), tmp_path, 1, 1, host.model_copy(update={"isolation": "subprocess"}))
+    with pytest.raises(BudgetExhausted, match=r"\d+ MB of memory, over the limit of 1 MB"):
         play(pool, 3)
     assert pool.counts["failed"] == 3
 
@@ -238,8 +238,8 @@ def test_a_spare_that_outgrows_the_memory_cap_while_it_waits_is_replaced(tmp_pat
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
     bridge, big = FakeBridge(), []
     monkeypatch.setattr(SubprocessHandle, "memory_mb", lambda h: 2000.0 if h in big else 1.0)
-    rules = Supervision(restarts=50, spares=1, memory_mb=1000.0)
-    pool = Pool(bridge, tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    host = HostConfig(restarts=50, spares=1, memory_mb=1000.0)
+    pool = Pool(bridge, tmp_path, 1, 1, host.model_copy(update={"isolation": "subprocess"}))
     pool.launch()
     wait_for(pool, "launched")
     while pool._spare() is None:
@@ -248,7 +248,7 @@ def test_a_spare_that_outgrows_the_memory_cap_while_it_waits_is_replaced(tmp_pat
     big.append(spare.handle)
     pool.reset(0, [0], starts(bridge, 1))
     wait_for(pool, "reset")
-    assert pool._seats[1].game is not spare
+    assert pool._pooled[1].game is not spare
     assert pool.counts["failed"] == 1
     pool.close()
 
@@ -257,8 +257,8 @@ def test_a_spare_that_outgrows_the_memory_cap_while_it_waits_is_replaced(tmp_pat
 def test_a_game_near_its_memory_cap_is_replaced_between_two_episodes(tmp_path, monkeypatch):
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.0)
     monkeypatch.setattr(SubprocessHandle, "memory_mb", lambda _: 950.0)
-    rules = Supervision(memory_mb=1000.0)
-    pool = Pool(FakeBridge(), tmp_path, 1, 1, PoolOptions("subprocess", supervision=rules))
+    host = HostConfig(memory_mb=1000.0)
+    pool = Pool(FakeBridge(), tmp_path, 1, 1, host.model_copy(update={"isolation": "subprocess"}))
     fragments = play(pool, 3)
     assert finished(fragments) == [0, 1, 2]
     assert pool.counts["recycled"] >= 2
@@ -308,41 +308,42 @@ def test_who_did_not_run_gives_games_the_whole_time_that_was_left(tmp_path, monk
     pool.close()
 
 
-# -- boots -----------------------------------------------------------------------------------------
+# -- launch limits ---------------------------------------------------------------------------------
 
 
 def test_places_to_come_up_are_few_and_come_back(tmp_path):
-    one, other = BootSlots(2, "a game", tmp_path), BootSlots(2, "a game", tmp_path)
-    first, second = one.take(), other.take()
+    one, other = LaunchLimit(2, "a game", tmp_path), LaunchLimit(2, "a game", tmp_path)
+    first, second = one.acquire(), other.acquire()
     assert first is not None
     assert second is not None
-    assert one.take() is None
-    assert other.take() is None
-    assert BootSlots(2, "another", tmp_path).take() is not None, "another game does not wait"
-    BootSlots.leave(first)
-    assert other.take() is not None
-    assert other.take() is None
+    assert one.acquire() is None
+    assert other.acquire() is None
+    assert LaunchLimit(2, "another", tmp_path).acquire() is not None, "another game does not wait"
+    first.release()
+    third = other.acquire()
+    assert third is not None
+    assert other.acquire() is None
 
 
 def test_a_place_is_free_again_when_its_holder_dies(tmp_path):
     child = os.fork()
     if child == 0:
-        BootSlots(1, "game", tmp_path).take()
+        LaunchLimit(1, "game", tmp_path).acquire()
         os._exit(0)
     os.waitpid(child, 0)
-    assert BootSlots(1, "game", tmp_path).take() is not None
+    assert LaunchLimit(1, "game", tmp_path).acquire() is not None
 
 
 @pytest.mark.process
 def test_games_come_up_one_after_another(tmp_path: Path):
     bridge = FakeBridge()
-    rules = Supervision(boots=1)
-    pool = Pool(bridge, tmp_path, 3, 1, PoolOptions("subprocess", supervision=rules))
-    pool._boots = BootSlots(1, "test", tmp_path / "boots")
+    host = HostConfig(concurrent_launches=1)
+    pool = Pool(bridge, tmp_path, 3, 1, host.model_copy(update={"isolation": "subprocess"}))
+    pool._limit = LaunchLimit(1, "test", tmp_path / "launches")
     pool.launch()
     up = 0
     while up < 3:
-        coming = sum(s.game is not None and not s.game.up for s in pool._seats)
+        coming = sum(s.game is not None and not s.game.up for s in pool._pooled)
         assert coming <= 1
         up += sum(e.kind == "launched" for e in pool.recv(timeout_s=60))
     pool.close()

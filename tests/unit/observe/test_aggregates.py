@@ -72,15 +72,14 @@ def test_a_rate_never_exceeds_what_happened(events: list[tuple[float, int]]) -> 
 
 def test_the_figures_of_a_run() -> None:
     clock = Clock()
-    run = Aggregates(window=2, clock=clock, env_steps=100, episodes=3, lost=1)
-    assert run.values() == {"episodes": 3, "episodes_lost": 1}
+    run = Aggregates(window=2, clock=clock, env_steps=100, episodes=3)
+    assert run.values() == {"episodes": 3}
     clock.now = 2.0
     run.add_steps(30)
     run.add_episodes([result(1), result(2), result(4), result(99, "lost", Outcome.SUCCESS)])
     assert run.env_steps == 130
     assert run.values() == {
         "episodes": 6,
-        "episodes_lost": 2,
         "episode/return": 3,
         "episode/length": 10,
         "episode/seconds": 2,

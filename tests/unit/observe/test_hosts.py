@@ -37,7 +37,7 @@ def test_a_host_that_died_has_no_games_and_what_it_lost_still_counts():
     table = HostTable()
     table.note(0, HostFigures(2, 2, waiting=4, counts={"failed": 3}))
     table.note(1, HostFigures(2, 2))
-    table.bury(0, replaced=True)
+    table.lose(0, replaced=True)
     values = table.values()
     assert (values["games/instances"], values["games/ready"], values["queue/waiting"]) == (
         4,
@@ -47,14 +47,14 @@ def test_a_host_that_died_has_no_games_and_what_it_lost_still_counts():
     assert (values["restarts/failed"], values["restarts/host"]) == (3, 1)
     table.note(0, HostFigures(2, 1, counts={"failed": 2}))
     assert table.values()["restarts/failed"] == 5
-    table.bury(0, replaced=False)
-    table.bury(0, replaced=False)
+    table.lose(0, replaced=False)
+    table.lose(0, replaced=False)
     assert (table.values()["restarts/failed"], table.values()["restarts/host"]) == (5, 1)
 
 
 def test_before_a_host_has_spoken_nothing_is_known():
     table = HostTable()
-    table.bury(3, replaced=True)
+    table.lose(3, replaced=True)
     table.queue("waiting", 1)
     assert table.values() == {}
     assert table.replaced == 1

@@ -242,3 +242,15 @@ def test_media_that_are_not_there_are_a_warning(tmp_path: Path, caplog) -> None:
     assert f"media 'v': there is no file {tmp_path / 'v.mp4'}" in caplog.text
     (line,) = read_metrics(metrics.path)
     assert line.media == {"v": Video(tmp_path / "v.mp4")}
+
+
+def test_the_working_time_goes_on_in_the_next_session_without_the_pause(tmp_path):
+    for session, times in enumerate([(100.0, 107.0), (500.0, 503.0)]):
+        clock = iter(times)
+        with Metrics(
+            tmp_path / "m.jsonl",
+            constants={"resume_count": session},
+            clock=lambda: next(clock),  # noqa: B023 - used up before the next one
+        ) as metrics:
+            metrics.write(session, {})
+    assert [line["wall_s"] for line in read_metrics(tmp_path / "m.jsonl")] == [7.0, 10.0]

@@ -21,7 +21,8 @@ from rollout.observe.media import Image, Table, Video
 from rollout.observe.metrics import Metrics
 from rollout.observe.wandb_mirror import (
     ALIASES,
-    MirrorSettings,
+    JobType,
+    Settings,
     WandbMirror,
     has_api_key,
     mirror_file,
@@ -74,8 +75,19 @@ def steps(directory: Path) -> list[list[dict[str, Any]]]:
     ]
 
 
-def settings(directory: Path, **more: object) -> MirrorSettings:
-    return MirrorSettings(str(directory), "run-1", config={"seed": 3}, **more)  # type: ignore[arg-type]
+def settings(
+    directory: Path, *, job_type: JobType = "collect", resume_count: int = 0, **more: object
+) -> Settings:
+    found = mirror_settings(
+        WandbConfig(mode="offline", **more),  # type: ignore[arg-type]
+        directory,
+        "run-1",
+        job_type=job_type,
+        config={"seed": 3},
+        resume_count=resume_count,
+    )
+    assert found is not None
+    return found
 
 
 def write(metrics: Metrics, first: int, count: int) -> list[int]:
@@ -136,7 +148,7 @@ def test_the_newest_offline_run_of_a_resumed_run_has_all_of_it(tmp_path: Path) -
     assert names == ["run-run-1.wandb"] * 2
 
 
-def mirror_in_process(path: Path, settings: MirrorSettings) -> int:
+def mirror_in_process(path: Path, settings: Settings) -> int:
     """Mirrors in a process of its own: W&B leaves threads and open files behind."""
     import multiprocessing
 
@@ -196,7 +208,7 @@ def test_a_mirror_whose_run_dies_finishes_by_itself(tmp_path: Path) -> None:
         assert process is not None
         assert process.stdin is not None
         wait_for(lambda: list(tmp_path.glob("wandb/offline-run-*/run-*.wandb")))
-        os.kill(process.pid, signal.SIGTERM)  # as `ray job stop` would: it goes on
+        os.kill(process.pid, signal.SIGTERM)  # as `ray job stop` does: it continues
         numbers = write(metrics, 0, 5)
         process.stdin.close()  # as when the run is killed
         assert process.wait(30) == 0
@@ -334,7 +346,7 @@ def test_a_sweep_is_drawn_over_the_number_of_states(tmp_path: Path) -> None:
         assert axes[f"sweep/{name}"] == "sweep/n"
     assert not axes["sweep/n"]
     assert not axes["train/update"]
-    # Two patterns that both fit would be chosen between by chance.
+    # Of two matching patterns, one would be chosen at random.
     assert [metric.glob_name for metric in defined if metric.glob_name] == ["*"]
     (run,) = parsed(file, "run")
     assert (run.job_type, run.run_group) == ("sweep", "g")
@@ -344,7 +356,7 @@ def test_who_asks_for_no_mirror_gets_none(tmp_path: Path, monkeypatch, caplog) -
     def made(mode: str) -> str | None:
         config = WandbConfig(mode=mode)  # type: ignore[arg-type]
         found = mirror_settings(config, tmp_path, "r", job_type="collect", config={})
-        return found and found.mode
+        return found and found["mode"]
 
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("WANDB_API_KEY", raising=False)

@@ -11,13 +11,16 @@ from gymnasium import spaces
 
 from policies.actor_critic import ActorCriticPolicy
 from rollout.api import Frame, Limits, Outcome, Splits, Task, Verdict
-from rollout.host import PlayOptions, PoolOptions, Supervision
+from rollout.config import HostConfig
+from rollout.host import PlayOptions
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.testing import FakeBridge, FakeEvaluator
 from rollout.train.gae import CUT, RUNNING, TERMINATED
+from rollout.train.ppo import Ppo
 from rollout.train.sampler import Sampler
 
+PPO = Ppo()
 HUMAN = spaces.Dict({"keys": spaces.MultiBinary(20), "camera": spaces.MultiDiscrete([11, 11])})
 
 
@@ -89,7 +92,7 @@ def make_plan(
     task = Task("t", "", bridge.spec.state_space, evaluator or FakeEvaluator(), Limits(limit))
     return HostPlan(
         bridge, task, policy, seed=seed, instances=instances, width=width,
-        pool=PoolOptions("in_process", supervision=Supervision(restarts, backoff_s=0)),
+        host=HostConfig(isolation="in_process", restarts=restarts, backoff_s=0),
         play=PlayOptions(steps, None, True, retries),
     )  # fmt: skip
 
@@ -99,12 +102,14 @@ def make_schedule(bridge, *, states=20, seed=0):
 
 
 @contextlib.contextmanager
-def sampling(bridge, policy, *, states=20, schedule=None, **options) -> Iterator[Sampler]:
+def sampling(
+    bridge, policy, *, states=20, schedule=None, algorithm=PPO, signals=(), **options
+) -> Iterator[Sampler]:
     """A sampler that is closed at the end; options are those of ``make_plan``."""
-    scale = {k: options.pop(k) for k in ("reward_scale", "reward_clip", "signals") if k in options}
     plan = make_plan(bridge, policy, **options)
     schedule = schedule or make_schedule(bridge, states=states, seed=plan.seed)
-    sampler = Sampler(plan, schedule, policy.reads(bridge.spec.observation_space), **scale)
+    reads = policy.reads(bridge.spec.observation_space)
+    sampler = Sampler(plan, schedule, algorithm, reads, signals=signals)
     try:
         yield sampler
     finally:

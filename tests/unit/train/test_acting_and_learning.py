@@ -11,7 +11,7 @@ import torch
 
 from rollout.testing import FakeBridge
 from rollout.train.batch import MEMORY, OBSERVATION, join, part
-from rollout.train.sampler import following_values
+from rollout.train.ppo.gather import following_values
 from tests.unit.train.learning_tools import (
     RichBridge,
     make_plan,

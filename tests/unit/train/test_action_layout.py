@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributions import Categorical, kl_divergence
 
-from policies.actor_critic.distributions import ActionLayout, JointCategorical
+from policies.actor_critic.categorical import Choices, JointCategorical
+from policies.actor_critic.distributions import ActionLayout
 from rollout.api import check_columns, sample
 from rollout.errors import ConfigError
 from tests.unit.train.learning_tools import HUMAN
@@ -62,7 +63,7 @@ def logits_for(layout, *leading, seed=0, scale=2.0):
 
 @pytest.mark.parametrize("leading", [(7,), (3, 4)])
 def test_log_probabilities_entropies_and_divergences(space, leading):
-    layout = ActionLayout(space)
+    layout = Choices(space.spaces)
     assert layout.choices == len(sizes_of(space))
     assert layout.logits == sum(sizes_of(space))
     logits, others = logits_for(layout, *leading), logits_for(layout, *leading, seed=1)
@@ -82,7 +83,7 @@ def test_log_probabilities_entropies_and_divergences(space, leading):
 
 
 def test_choices_survive_being_written_down(space):
-    layout = ActionLayout(space)
+    layout = Choices(space.spaces)
     actions = sample(space, 50, np.random.default_rng(0))
     choices = layout.encode(actions)
     assert choices.dtype == torch.int64
@@ -99,7 +100,7 @@ def test_choices_survive_being_written_down(space):
 
 def test_every_choice_has_its_own_logits(space):
     """Raising one logit makes exactly that option of that choice the best."""
-    layout, sizes = ActionLayout(space), sizes_of(space)
+    layout, sizes = Choices(space.spaces), sizes_of(space)
     at = 0
     for choice, size in enumerate(sizes):
         for one in range(size):
@@ -114,7 +115,7 @@ def test_every_choice_has_its_own_logits(space):
 @settings(max_examples=30)
 @given(st.integers(0, 2**31), st.floats(0.1, 300))
 def test_extreme_logits_stay_finite(seed, scale):
-    layout = ActionLayout(HUMAN)
+    layout = Choices(HUMAN.spaces)
     own = JointCategorical(layout, logits_for(layout, 4, seed=seed, scale=scale).requires_grad_())
     other = JointCategorical(layout, logits_for(layout, 4, seed=seed + 1, scale=scale))
     entropy, kl = own.entropy(), own.kl(other)
@@ -124,7 +125,8 @@ def test_extreme_logits_stay_finite(seed, scale):
     assert (kl >= -1e-3).all()
 
 
-def test_an_action_that_is_no_choice_is_refused():
-    space = spaces.Dict({"move": spaces.Discrete(2), "turn": spaces.Box(-1, 1, (2,))})
+def test_whole_numbers_without_options_are_refused():
+    turn = spaces.Box(-1, 1, (2,), np.int8)
+    space = spaces.Dict({"move": spaces.Discrete(2), "turn": turn})
     with pytest.raises(ConfigError, match=r"the action 'turn' is Box.*use another action layout"):
         ActionLayout(space)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
-from policies.actor_critic.noise import gumbel, uniform
+from policies.actor_critic.noise import gumbel_and_normal, uniform
 from rollout.api import Splits, Start
 from rollout.testing import FakeBridge
 from tests.unit.train.learning_tools import RichBridge, small
@@ -39,7 +39,7 @@ def test_no_number_is_rounded_up_to_one():
     extreme = uniform(seeds, steps, 5)[[0, 1], [1, 3]]
     assert (extreme > 0.9999998).all()
     assert (extreme < 1).all()
-    assert np.isfinite(gumbel(seeds, steps, 5)).all()
+    assert np.isfinite(gumbel_and_normal(seeds, steps, 5, 5)).all()
 
 
 def test_numbers_are_uniform_and_unrelated():
@@ -49,7 +49,7 @@ def test_numbers_are_uniform_and_unrelated():
     over_seeds = uniform(np.arange(n, dtype=np.uint64), np.zeros(n, np.int64), 4)
     for numbers in (over_steps, over_seeds):
         for column in numbers.T:
-            assert stats.kstest(column, "uniform").pvalue > 1e-3
+            assert scipy.stats.kstest(column, "uniform").pvalue > 1e-3
         correlation = np.corrcoef(np.concatenate([numbers[:-1].T, numbers[1:].T]))
         assert np.abs(correlation - np.eye(8)).max() < 0.025
 
@@ -57,12 +57,12 @@ def test_numbers_are_uniform_and_unrelated():
 def test_samples_have_the_probabilities_of_the_logits():
     logits = np.array([0.0, 1.0, -1.5, 2.0])
     n = 40_000
-    noise = gumbel(np.arange(n, dtype=np.uint64), np.full(n, 3), 4)
+    noise = gumbel_and_normal(np.arange(n, dtype=np.uint64), np.full(n, 3), 4, 0)
     counts = np.bincount((logits + noise).argmax(1), minlength=4)
     expected = n * np.exp(logits) / np.exp(logits).sum()
-    assert stats.chisquare(counts, expected).pvalue > 1e-3
+    assert scipy.stats.chisquare(counts, expected).pvalue > 1e-3
     wrong = n * np.exp(logits[::-1]) / np.exp(logits).sum()
-    assert stats.chisquare(counts, wrong).pvalue < 1e-6
+    assert scipy.stats.chisquare(counts, wrong).pvalue < 1e-6
 
 
 def starts_of(bridge, count):
@@ -125,4 +125,4 @@ def test_each_step_of_an_episode_draws_anew():
         decision = player.act(seen, memory, details=None, explore=True)
         memory = decision.memory
         moves.append(int(decision.actions["move"][0]))
-    assert stats.chisquare(np.bincount(moves, minlength=5)).pvalue > 1e-3
+    assert scipy.stats.chisquare(np.bincount(moves, minlength=5)).pvalue > 1e-3

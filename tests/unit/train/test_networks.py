@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from policies.actor_critic import ActorCriticPolicy
+from rollout.config import build_plugin
 from rollout.errors import ConfigError
 from rollout.testing import FakeBridge
 from tests.unit.train.learning_tools import RichBridge, network_of, small
@@ -124,13 +124,13 @@ def test_making_a_network_leaves_torchs_random_numbers_alone():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"hidden": ()}, r"hidden must list widths of at least 1, got \[\]"),
-        ({"hidden": (8, 0)}, r"got \[8, 0\]"),
-        ({"memory_size": 0}, "memory_size must be above 0, got 0"),
-        ({"cnn_width": -1.0}, r"cnn_width must be above 0, got -1\.0"),
-        ({"embedding": -2}, "embedding must be at least 0, got -2"),
+        ({"hidden": []}, r"hidden must list widths of at least 1, got \[\]"),
+        ({"hidden": [8, 0]}, r"got \[8, 0\]"),
+        ({"memory_size": 0}, "memory_size: expected a number greater than 0"),
+        ({"cnn_width": -1.0}, "cnn_width: expected a number greater than 0"),
+        ({"embedding": -2}, "embedding: expected a number greater than or equal to 0"),
     ],
 )
 def test_sizes_that_make_no_network(options, said):
     with pytest.raises(ConfigError, match=said):
-        ActorCriticPolicy(**options)
+        build_plugin("policies", "actor_critic", options)

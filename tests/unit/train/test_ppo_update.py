@@ -1,6 +1,7 @@
 """The PPO update: against a loss written by hand, and in every way it can go wrong."""
 
 import copy
+import dataclasses
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from torch import nn
 from rollout.testing import FakeBridge
 from rollout.train.batch import MEMORY, OBSERVATION, env_steps, join, part
 from rollout.train.gae import CUT, advantages
-from rollout.train.ppo import PpoLearner, PpoSettings, Update, make_optimizer
+from rollout.train.ppo import Ppo, Rates
+from rollout.train.ppo.learner import PpoLearner, make_optimizer
 from tests.unit.train.learning_tools import (
     RichBridge,
     made_up_batch,
@@ -22,7 +24,7 @@ from tests.unit.train.learning_tools import (
 pytestmark = pytest.mark.heavy
 
 BRIDGE = FakeBridge(side=4)
-ONCE = PpoSettings(minibatches=1, epochs=1, gamma=0.9, max_grad_norm=None)
+ONCE = Ppo(batch=1, minibatch=1, epochs=1, gamma=0.9, max_grad_norm=None)
 
 
 class Counted(torch.optim.SGD):
@@ -68,9 +70,8 @@ def learner_of(network, settings, **more):
 def gradients_of(network, batch, settings, **how):
     """What one update adds to the weights, divided by its learning rate of 1: the gradient."""
     own = copy.deepcopy(network)
-    update = Update(0, 0, lr=1.0, **{k: v for k, v in how.items() if k == "reference_coef"})
-    learner = learner_of(own, settings, reference=how.get("reference"))
-    figures = learner.update(batch, update)
+    learner = learner_of(own, settings, reference=how.pop("reference", None))
+    figures = learn(learner, batch, lr=1.0, **how)
     before = dict(network.named_parameters())
     return {k: (before[k] - p).detach() for k, p in own.named_parameters()}, figures
 
@@ -116,8 +117,14 @@ def loss_by_hand(network, batch, s, *, reference=None, reference_coef=0.0):
     return total / valid.sum()
 
 
-def settings_of(**changes):
-    return PpoSettings(**{**ONCE.__dict__, **changes})
+def settings_of(*, minibatches=1, **changes):
+    return dataclasses.replace(ONCE, batch=minibatches, **changes)
+
+
+def learn(learner, batch, *, lr=0.0, number=0, seed=0, reference_coef=0.0):
+    """One update with these rates; seed and number decide the order of the minibatches."""
+    rates = Rates(lr, learner.settings.entropy, reference_coef)
+    return learner.learn(batch, rates, np.random.default_rng((seed, number)))
 
 
 VARIANTS = {
@@ -189,9 +196,9 @@ def test_the_reference_pulls_the_policy_towards_it_as_its_weight_says():
         network = network_of(BRIDGE, small())
         learner = learner_of(network, settings, reference=reference.requires_grad_(False))
         batch = quiet(a_batch(network))
-        far = learner.update(batch, Update(0, 0, lr=0.0))["reference_kl"]
-        learner.update(batch, Update(1, 0, lr=0.3, reference_coef=coef))
-        near = learner.update(batch, Update(2, 0, lr=0.0))["reference_kl"]
+        far = learn(learner, batch, lr=0.0)["reference_kl"]
+        learn(learner, batch, number=1, lr=0.3, reference_coef=coef)
+        near = learn(learner, batch, number=2, lr=0.0)["reference_kl"]
         left[coef] = near / far
     assert left[0.0] == pytest.approx(1.0)
     assert left[1.0] < 0.7
@@ -209,15 +216,13 @@ def test_a_fresh_batch_has_a_ratio_of_one(memory):
         batch = join([s.batch for s in (sampler.sample() for _ in range(8)) if s.env_steps])
     assert not batch["valid"].all()  # a short fragment is filled up with rows without a step
     learner = learner_of(network, settings_of(minibatches=3, bptt=4))
-    figures = learner.update(batch, Update(0, 0, lr=0.0))
+    figures = learn(learner, batch, lr=0.0)
     assert figures["approx_kl"] == pytest.approx(0, abs=1e-6)
     assert figures["old_approx_kl"] == pytest.approx(0, abs=1e-5)
     assert figures["clip_fraction"] == 0
     assert figures["policy_loss"] == pytest.approx(0, abs=0.2)  # advantages have mean 0
     stale = {**batch, "logp": batch["logp"] - 1}
-    assert learner.update(stale, Update(0, 0, lr=0.0))["old_approx_kl"] == pytest.approx(
-        -1, abs=1e-4
-    )
+    assert learn(learner, stale, lr=0.0)["old_approx_kl"] == pytest.approx(-1, abs=1e-4)
 
 
 @pytest.mark.parametrize("memory", ["lstm", "gru"])
@@ -225,9 +230,8 @@ def test_a_fresh_batch_has_a_ratio_of_one(memory):
 def test_cut_sequences_give_the_same_numbers_as_whole_ones(memory, bptt):
     network = network_of(BRIDGE, small(memory=memory))
     batch = a_batch(network, steps=16)
-    how = Update(0, 0, lr=0.0)
-    whole = learner_of(network, settings_of(bptt=16)).update(batch, how)
-    cut = learner_of(network, settings_of(bptt=bptt)).update(batch, how)
+    whole = learn(learner_of(network, settings_of(bptt=16)), batch)
+    cut = learn(learner_of(network, settings_of(bptt=bptt)), batch)
     for key in ("policy_loss", "value_loss", "entropy", "approx_kl", "explained_variance"):
         assert cut[key] == pytest.approx(whole[key], abs=1e-5), key
 
@@ -257,7 +261,7 @@ def test_every_row_is_used_once_in_each_epoch(minibatches):
     batch["observation/position"][..., 0] = numbers
     witness = Witness(network)
     learner = learner_of(witness, settings_of(minibatches=minibatches, epochs=3))
-    learner.update(batch, Update(0, 0, lr=0.01))
+    learn(learner, batch, lr=0.01)
     assert len(witness.seen) == 3 * minibatches
     orders = [np.concatenate(witness.seen[i * minibatches :][:minibatches]) for i in range(3)]
     for order in orders:
@@ -281,7 +285,7 @@ def test_the_number_of_steps_does_not_depend_on_the_rows(memory, slots):
 
     settings = settings_of(minibatches=4, epochs=2, bptt=2)
     learner = learner_of(network, settings, reduce_gradients=reduce)
-    figures = learner.update(batch, Update(0, 0, lr=0.01))
+    figures = learn(learner, batch, lr=0.01)
     assert len(calls) == learner.optimizer.steps == 8
     assert set(calls) == {sum(p.numel() for p in network.parameters())}
     assert all(np.isfinite(v) for v in figures.values())
@@ -293,7 +297,7 @@ def test_a_batch_without_a_single_step_changes_nothing():
     batch = a_batch(network)
     batch["valid"][:] = False
     before = copy.deepcopy(network.state_dict())
-    figures = learner_of(network, ONCE).update(batch, Update(0, 0, lr=0.5))
+    figures = learn(learner_of(network, ONCE), batch, lr=0.5)
     assert figures["skipped_steps"] == 0
     for key, tensor in network.state_dict().items():
         torch.testing.assert_close(tensor, before[key])
@@ -306,16 +310,13 @@ def test_accumulated_minibatches_are_one_large_one():
     parts, _ = gradients_of(network, batch, settings_of(minibatches=4, accumulate=4))
     for key, gradient in whole.items():
         torch.testing.assert_close(parts[key], gradient, atol=1e-5, rtol=1e-3)
-    few, _ = gradients_of(network, batch, settings_of(minibatches=4, accumulate=9))
-    for key, gradient in whole.items():  # the last step has fewer parts, and is a mean of them too
-        torch.testing.assert_close(few[key], gradient, atol=1e-5, rtol=1e-3)
 
 
-@pytest.mark.parametrize(("accumulate", "steps"), [(1, 6), (2, 3), (4, 2), (6, 1), (50, 1)])
+@pytest.mark.parametrize(("accumulate", "steps"), [(1, 6), (2, 3), (3, 2), (6, 1)])
 def test_the_last_minibatches_are_never_dropped(accumulate, steps):
     network = network_of(BRIDGE, small())
     learner = learner_of(network, settings_of(minibatches=3, epochs=2, accumulate=accumulate))
-    learner.update(a_batch(network), Update(0, 0, lr=0.01))
+    learn(learner, a_batch(network), lr=0.01)
     assert learner.optimizer.steps == steps
     assert all(p.grad is None for p in network.parameters())
 
@@ -328,7 +329,7 @@ def test_a_gradient_that_is_not_finite_is_skipped_and_counted():
     settings = settings_of(minibatches=4, epochs=2, normalize_advantages=False)
     learner = learner_of(network, settings)
     before = copy.deepcopy(network.state_dict())
-    figures = learner.update(batch, Update(0, 0, lr=0.1))
+    figures = learn(learner, batch, lr=0.1)
     assert figures["skipped_steps"] == 2
     assert learner.optimizer.steps == 6
     assert np.isfinite(figures["grad_norm"])
@@ -353,7 +354,7 @@ def run(network, batch, settings=None, updates=2, seed=3, first=0, lr=1e-2):
     optimizer = make_optimizer(own, lr=1.0, eps=1e-5, weight_decay=0.0)
     learner = PpoLearner(own, optimizer, settings or settings_of(minibatches=3, epochs=2, bptt=4))
     for number in range(first, first + updates):
-        learner.update(batch, Update(number, seed, lr=lr))
+        learn(learner, batch, number=number, seed=seed, lr=lr)
     return torch.cat([p.detach().flatten() for p in own.parameters()])
 
 
@@ -387,7 +388,7 @@ def test_half_precision_learns_about_the_same(options):
         network = sampler._policy.network
         batch = join([sampler.sample().batch for _ in range(3)])
     whole, figures = gradients_of(network, batch, settings_of(bptt=4))
-    half, coarse = gradients_of(network, batch, settings_of(bptt=4, bfloat16=True))
+    half, coarse = gradients_of(network, batch, settings_of(bptt=4, precision="bfloat16"))
     a, b = (torch.cat([g.flatten() for g in gs.values()]) for gs in (whole, half))
     assert torch.nn.functional.cosine_similarity(a, b, dim=0) > 0.98
     assert not torch.equal(a, b)
@@ -401,7 +402,7 @@ def test_what_ray_hands_over_is_read_only():
     kept = copy.deepcopy(batch)
     for array in batch.values():
         array.flags.writeable = False
-    learner_of(network, settings_of(epochs=2, bptt=4)).update(batch, Update(0, 0, lr=0.1))
+    learn(learner_of(network, settings_of(epochs=2, bptt=4)), batch, lr=0.1)
     for key, array in batch.items():
         np.testing.assert_array_equal(array, kept[key])
 
@@ -415,7 +416,7 @@ def test_symbols_that_do_not_begin_at_zero_survive_rows_without_a_step():
         network = sampler._policy.network
     assert env_steps(sample.batch) < sample.batch["valid"].size
     learner = learner_of(network, settings_of(bptt=4), reference=copy.deepcopy(network))
-    figures = learner.update(sample.batch, Update(0, 0, lr=0.1))
+    figures = learn(learner, sample.batch, lr=0.1)
     assert all(np.isfinite(v) for v in figures.values())
 
 

@@ -7,10 +7,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from rollout.api import Progress
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.testing import FakeBridge
 from rollout.train.batch import env_steps, join
-from rollout.train.ppo import PpoLearner, PpoSettings, Update, make_optimizer
+from rollout.train.ppo import Ppo
 from tests.unit.train.learning_tools import Likes, make_schedule, network_of, sampling, small
 
 pytestmark = pytest.mark.heavy
@@ -92,7 +93,8 @@ def test_episodes_that_are_lost_too_often_are_given_up_and_told():
 def test_rewards_are_scaled_and_clipped_for_the_learner_only(scale, clip, width):
     with sampling(BRIDGE, small(), width=width) as plain:
         own = [plain.sample() for _ in range(6)]
-    with sampling(BRIDGE, small(), width=width, reward_scale=scale, reward_clip=clip) as changed:
+    algorithm = Ppo(reward_scale=scale, reward_clip=clip)
+    with sampling(BRIDGE, small(), width=width, algorithm=algorithm) as changed:
         other = [changed.sample() for _ in range(6)]
     most = np.inf if clip is None else clip
     for a, b in zip(own, other, strict=True):
@@ -172,9 +174,8 @@ def learn(updates, *, policy=None, evaluator=None, lr=3e-2, batch=256, states=2,
         BRIDGE, policy, evaluator=evaluator, width=16, steps=16, states=states, limit=16
     ) as sampler:
         network = network_of(BRIDGE, policy)
-        own = PpoSettings(**{"minibatches": 4, "epochs": 4, "entropy": 0.0, **settings})
-        optimizer = make_optimizer(network, lr=lr, eps=1e-5, weight_decay=0.0)
-        learner = PpoLearner(network, optimizer, own)
+        own = Ppo(batch=4, minibatch=1, lr=lr, schedule="constant", entropy=0.0, **settings)
+        learner = own.learner(network, references={}, reduce_gradients=None)
         for number in range(updates):
             sampler.load(network.state_dict(), number)
             samples = []
@@ -182,7 +183,7 @@ def learn(updates, *, policy=None, evaluator=None, lr=3e-2, batch=256, states=2,
                 samples.append(sampler.sample())
             joined = join([s.batch for s in samples])
             rewards.append(float(joined["reward"][joined["valid"]].mean()))
-            figures.append(learner.update(joined, Update(number, 0, lr)))
+            figures.append(learner.update(joined, Progress(number, 0, 1, 0)))
     return rewards, figures
 
 
@@ -205,5 +206,5 @@ def test_the_way_to_a_distant_target_is_learned():
 
 
 def test_the_bandit_is_not_learned_without_learning():
-    rewards, _ = learn(4, evaluator=Likes(), lr=0.0)
+    rewards, _ = learn(4, evaluator=Likes(), lr=1e-12)
     assert max(rewards) < 0.35

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.heavy
 BASE = {
     "output": "runs/search",
     "train": {"bridge": {"name": "gymnasium"}, "env_steps": 1000},
-    "space": {"ppo.lr": [1e-3, 1e-4]},
+    "space": {"algorithm.lr": [1e-3, 1e-4]},
 }
 
 
@@ -27,15 +27,15 @@ def made(**changes):
     ("changes", "said"),
     [
         ({"space": {}}, "is empty"),
-        ({"space": {"ppo.lrr": [1e-3]}}, r"ppo\.lrr.*lr"),
-        ({"space": {"ppo.lr": [1e-3, -1.0]}}, r"ppo\.lr"),
-        ({"space": {"ppo.lr": []}}, "expected a list of values"),
-        ({"space": {"ppo.lr": 1e-3}}, "expected a list of values"),
-        ({"space": {"ppo.lr": {"loguniforn": [1e-4, 1e-3]}}}, "loguniform"),
-        ({"space": {"ppo.lr": {"uniform": [1e-3, 1e-4]}}}, "low below high"),
-        ({"space": {"ppo.lr": {"loguniform": [0.0, 1e-3]}}}, "above 0"),
-        ({"space": {"ppo.epochs": {"randint": [1.5, 3]}}}, "integers"),
-        ({"space": {"ppo.epochs": {"randint": [0, 3]}}}, r"ppo\.epochs"),
+        ({"space": {"algorithm.lrr": [1e-3]}}, r"algorithm\.lrr.*lr"),
+        ({"space": {"algorithm.lr": [1e-3, -1.0]}}, r"algorithm\.lr"),
+        ({"space": {"algorithm.lr": []}}, "expected a list of values"),
+        ({"space": {"algorithm.lr": 1e-3}}, "expected a list of values"),
+        ({"space": {"algorithm.lr": {"loguniforn": [1e-4, 1e-3]}}}, "loguniform"),
+        ({"space": {"algorithm.lr": {"uniform": [1e-3, 1e-4]}}}, "low below high"),
+        ({"space": {"algorithm.lr": {"loguniform": [0.0, 1e-3]}}}, "above 0"),
+        ({"space": {"algorithm.epochs": {"randint": [1.5, 3]}}}, "integers"),
+        ({"space": {"algorithm.epochs": {"randint": [0, 3]}}}, r"algorithm\.epochs"),
         ({"asha": {"grace_steps": 1000}}, r"asha.grace_steps=1000 is not below"),
         ({"asha": {"grace_steps": 0}}, "grace_steps"),
         ({"train": {**BASE["train"], "output": "runs/x"}}, "output: set by the search"),
@@ -49,9 +49,9 @@ def test_wrong_searches_are_refused(changes, said):
 
 
 def test_a_trial_is_a_training_run_of_its_own(tmp_path):
-    config = made(space={"ppo.lr": [1e-3], "policy.hidden": [[8, 8]]})
-    trial = config.trial({"ppo.lr": 1e-4, "policy.hidden": [8, 8]}, tmp_path / "t")
-    assert trial.ppo.lr == 1e-4
+    config = made(space={"algorithm.lr": [1e-3], "policy.hidden": [[8, 8]]})
+    trial = config.trial({"algorithm.lr": 1e-4, "policy.hidden": [8, 8]}, tmp_path / "t")
+    assert trial.algorithm.lr == 1e-4
     assert trial.policy.options["hidden"] == (8, 8) or trial.policy.options["hidden"] == [8, 8]
     assert str(trial.output) == str(tmp_path / "t")
     assert trial.wandb.group == "search"
@@ -77,7 +77,9 @@ def test_a_trial_that_is_ended_early_has_a_summary(tmp_path, steps, before, afte
         (folder / "summary.json").write_text(json.dumps(before))
     anything = SimpleNamespace(write=lambda *_: None, update=lambda *_: None)
     trial = SimpleNamespace(
-        trial_id="abc_00003", config={"ppo.lr": 1e-4}, last_result={"score": 1, "env_steps": steps}
+        trial_id="abc_00003",
+        config={"algorithm.lr": 1e-4},
+        last_result={"score": 1, "env_steps": steps},
     )
     _Watching(config, anything, anything).on_trial_complete(0, [trial], trial)
     found = [json.loads(p.read_text()) for p in folder.glob("summary.json")]
@@ -87,6 +89,6 @@ def test_a_trial_that_is_ended_early_has_a_summary(tmp_path, steps, before, afte
 def test_a_trial_that_is_ended_before_it_began_has_none(tmp_path):
     config = made(output=str(tmp_path))
     anything = SimpleNamespace(write=lambda *_: None, update=lambda *_: None)
-    trial = SimpleNamespace(trial_id="abc_00003", config={"ppo.lr": 1e-4}, last_result=None)
+    trial = SimpleNamespace(trial_id="abc_00003", config={"algorithm.lr": 1e-4}, last_result=None)
     _Watching(config, anything, anything).on_trial_complete(0, [trial], trial)
     assert not (tmp_path / "trials").exists()

@@ -7,9 +7,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rollout.testing import FakeBridge, make_fragments
-from rollout.train.batch import env_steps, from_fragment, join, part
+from rollout.train.batch import env_steps, join, part
 from rollout.train.gae import CUT, RUNNING, TERMINATED, advantages
-from rollout.train.sampler import following_values
+from rollout.train.ppo.gather import gather
 from tests.unit.train.learning_tools import make_plan, make_schedule, network_of, small
 
 
@@ -30,12 +30,7 @@ def played(folder, bridge, policy, fragments=6, **options):
 
 
 def batch_of(fragment, network, policy, bridge, steps):
-    reads = policy.reads(bridge.spec.observation_space)
-    final, following = following_values(network, fragment, reads)
-    return from_fragment(
-        fragment, reads=reads, memory_keys=network.memory_keys, final_value=final.numpy(),
-        next_value=following.numpy(), steps=steps,
-    )  # fmt: skip
+    return gather(fragment, network, reads=policy.reads(bridge.spec.observation_space), steps=steps)
 
 
 def what_follows(fragment, t, b):

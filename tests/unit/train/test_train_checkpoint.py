@@ -23,13 +23,23 @@ from rollout.train.checkpoint import (
     write_checkpoint,
 )
 from rollout.train.playing import CheckpointPolicy
-from rollout.train.ppo import PpoLearner, PpoSettings, Update, make_optimizer
+from rollout.train.ppo import Ppo, Rates
+from rollout.train.ppo.learner import PpoLearner, make_optimizer
 from tests.unit.train.learning_tools import RichBridge, made_up_batch, network_of, small
 
 pytestmark = pytest.mark.heavy
 
 BRIDGE = RichBridge()
 OPTIONS = {"hidden": [16], "columns": ["cell", "position"], "memory": "gru", "memory_size": 12}
+POSITION = {
+    "state_set": "abc",
+    "seed": 0,
+    "stride": 1,
+    "offset": 0,
+    "cursor": 5,
+    "again": [],
+    "playing": [(3, 1)],
+}
 
 
 def policy_of(options):
@@ -42,7 +52,8 @@ def write(folder, update=7, *, bridge=BRIDGE, options=OPTIONS, network=None, opt
     about = {
         "update": update, "env_steps": 100 * update,
         "policy": {"name": "actor_critic", "options": options},
-        "positions": {"0": {"cursor": 5, "playing": [[3, 1]]}},
+        "positions": {"0": POSITION}, "visits": {"state_set": "abc", "episodes": 3, "counts": ""},
+        "episodes": 3, "seconds": 1.5, "lost": {"step": 1}, "abandoned": [4], "dropped_steps": 0,
     }  # fmt: skip
     return write_checkpoint(
         folder, about, weights=network.state_dict(), optimizer=optimizer or {}, spec=bridge.spec,
@@ -54,9 +65,9 @@ def test_everything_comes_back(tmp_path):
     bridge = FakeBridge(side=4)
     network = network_of(bridge, small())
     optimizer = make_optimizer(network, lr=1e-3, eps=1e-5, weight_decay=0.0)
-    learner = PpoLearner(network, optimizer, PpoSettings(minibatches=2, epochs=1))
+    learner = PpoLearner(network, optimizer, Ppo(batch=2, minibatch=1, epochs=1))
     batch = made_up_batch(np.random.default_rng(0), 4, 6)
-    learner.update(batch, Update(0, 0, 1e-2))
+    learner.learn(batch, Rates(1e-2, 0.01), np.random.default_rng(0))
     options = {"hidden": [16, 16], "columns": ["position"]}
     place = write(
         tmp_path, bridge=bridge, options=options, network=network,
@@ -66,7 +77,7 @@ def test_everything_comes_back(tmp_path):
     found = find_checkpoint(place)
     assert (found.update, found.env_steps) == (7, 700)
     assert found.policy == ("actor_critic", options)
-    assert found.about["positions"] == {"0": {"cursor": 5, "playing": [[3, 1]]}}
+    assert found.about["positions"] == {"0": POSITION}
     assert found.observation_space == spaces.Dict(
         {"position": bridge.spec.observation_space["position"]}
     )
@@ -79,8 +90,8 @@ def test_everything_comes_back(tmp_path):
     restored.load_state_dict(found.optimizer())
     for which in (network, again):
         chosen = optimizer if which is network else restored
-        PpoLearner(which, chosen, PpoSettings(minibatches=2, epochs=1)).update(
-            batch, Update(1, 0, 5e-3)
+        PpoLearner(which, chosen, Ppo(batch=2, minibatch=1, epochs=1)).learn(
+            batch, Rates(5e-3, 0.01), np.random.default_rng(1)
         )
     for key, tensor in network.state_dict().items():
         assert torch.equal(tensor, again.state_dict()[key]), key
@@ -134,7 +145,6 @@ def test_a_write_that_is_broken_off_leaves_the_last_checkpoint(tmp_path, monkeyp
 def test_what_a_kill_left_half_written_is_no_checkpoint(tmp_path):
     whole = write(tmp_path, 1)
     shutil.copytree(whole, tmp_path / ".00000002.4711.tmp")
-    (tmp_path / "00000003").mkdir()  # a folder without its description
     assert find_checkpoint(tmp_path).update == 1
     write(tmp_path, 2)
     assert find_checkpoint(tmp_path).update == 2
@@ -149,45 +159,132 @@ def test_what_a_kill_left_half_removed_is_removed(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["00000003", "00000004"]
 
 
-def test_a_checkpoint_that_is_there_already_is_replaced(tmp_path):
+def test_a_checkpoint_that_is_there_already_is_set_aside(tmp_path):
     write(tmp_path, 4)
     network = network_of(BRIDGE, policy_of(OPTIONS), seed=8)
     write(tmp_path, 4, network=network)
     weights = find_checkpoint(tmp_path).weights()
     assert torch.equal(weights["policy_head.weight"], network.policy_head.weight)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["00000004", "00000004.damaged"]
 
 
-@pytest.mark.parametrize("name", ["weights.pt", "optimizer.pt"])
-def test_damaged_files_are_refused(tmp_path, name):
-    place = write(tmp_path)
-    read = {"weights.pt": "weights", "optimizer.pt": "optimizer"}[name]
-    data = bytearray((place / name).read_bytes())
+FILES = ("checkpoint.json", "weights.pt", "optimizer.pt")
+
+
+def flip(file):
+    data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
-    (place / name).write_bytes(data)
-    with pytest.raises(CheckpointError, match=rf"{name} is damaged: its digest is"):
-        getattr(find_checkpoint(place), read)()
+    file.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_files_are_refused_when_it_is_opened(tmp_path, name):
+    place = write(tmp_path)
+    flip(place / name)
+    with pytest.raises(CheckpointError, match=rf"{name} is damaged: "):
+        find_checkpoint(place)
     (place / name).unlink()
     with pytest.raises(CheckpointError, match=rf"{name} cannot be read: No such file"):
-        getattr(find_checkpoint(place), read)()
+        find_checkpoint(place)
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("damage", [flip, lambda file: file.unlink()], ids=["changed", "deleted"])
+def test_an_older_one_is_taken_when_asked(tmp_path, name, damage):
+    """Never by itself; what is damaged is kept, and is no checkpoint any more."""
+    run = tmp_path / "run"
+    folder = run / "checkpoints"
+    for update in (1, 2, 3, 4):
+        write(folder, update)
+    damage(folder / "00000002" / name)
+    damage(folder / "00000004" / name)
+    words = r"Intact, older: 00000003, 00000001\. .*00000003.*checkpoint\.fallback=true.*--resume"
+    for find in (lambda: find_checkpoint(run), lambda: newest_checkpoint(folder)):
+        with pytest.raises(CheckpointError, match=rf"00000004/{name} .*{words}"):
+            find()
+    assert find_checkpoint(folder / "00000003").update == 3
+    kept = set((folder / "00000004").iterdir())
+    assert newest_checkpoint(folder, fallback=True).update == 3
+    assert {p.name for p in (folder / "00000004.damaged").iterdir()} == {p.name for p in kept}
+    assert find_checkpoint(run).update == 3
+    prune(folder, 1)
+    assert sorted(p.name for p in folder.iterdir()) == ["00000003", "00000004.damaged"]
+
+
+def test_where_none_is_whole_training_does_not_begin_anew(tmp_path):
+    for update in (1, 2):
+        flip(write(tmp_path, update) / "weights.pt")
+    for fallback in (False, True):
+        with pytest.raises(CheckpointError, match="No older checkpoint is intact"):
+            newest_checkpoint(tmp_path, fallback=fallback)
+
+
+DAMAGED = {
+    "update: '7'": ({"update": "7"}, "update: .*valid integer, got '7'"),
+    "update: -1": ({"update": -1}, "update: .*greater than or equal to 0"),
+    "update: 2**70": ({"update": 2**70}, "update: .*less than"),
+    "update: null": ({"update": None}, "update: .*got null"),
+    "episodes": ({"episodes": [1]}, "episodes: "),
+    "seconds": ({"seconds": float("nan")}, "seconds: .*finite"),
+    "visits": ({"visits": {"state_set": "abc"}}, "visits.episodes: Field required"),
+    "visits' counts": ({"visits": {"state_set": "", "episodes": 1, "counts": 3}}, "visits.counts"),
+    "positions": ({"positions": {"0": {**POSITION, "again": [[1]]}}}, "positions.0.again"),
+    "a position less": ({"positions": {"0": {"cursor": 1}}}, "positions.0.state_set: Field req"),
+    "policy": ({"policy": "actor_critic"}, "policy: "),
+    "policy's name": ({"policy": {"name": 3, "options": {}}}, "policy.name: "),
+    "versions": ({"format": 9, "versions": 3}, "is damaged"),
+    "lost": ({"lost": {"step": "x"}}, "lost.step: "),
+    "abandoned": ({"abandoned": {}}, "abandoned: "),
+    "sha256": ({"sha256": {}}, "weights.pt is damaged: .*expected one"),
+    "spaces": ({"action_space": {"move": {"type": "Discrete", "n": -1}}}, "action_space|Discrete"),
+    "no spaces": ({"observation_space": 3}, "observation_space: "),
+    "something else": ({"task": "another"}, "text is not what was written"),
+}
+
+
+@pytest.mark.parametrize(("values", "said"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_values_are_named(tmp_path, values, said):
+    file = write(tmp_path) / "checkpoint.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **values}))
+    with pytest.raises(CheckpointError, match=said) as info:
+        find_checkpoint(tmp_path)
+    assert str(file.parent) in str(info.value)
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "is damaged"),
-        ("[1]", "is damaged"),
-        ('{"update": 3}', "is damaged"),
-        ('{"format": 9, "versions": {"gamut": "7.1"}}', r"has format 9.*reads format 1.*7\.1"),
-        ('{"format": 1, "update": 3}', "does not say action_space, env_steps, .*sha256"),
+        (b"", "is damaged"),
+        (b"[1]", "is damaged"),
+        (b"\xff\xfe", "is damaged"),
+        (b"[" * 100_000, "is damaged"),
+        (b'{"update": 3}', "is damaged"),
+        (b'{"format": 9, "versions": {"gamut": "7.1"}}', r"has format 9.*reads format 1.*7\.1"),
+        (b'{"format": 1, "update": 3}', "env_steps: Field required"),
     ],
 )
 def test_a_description_that_cannot_be_read_is_refused(tmp_path, text, said):
     place = write(tmp_path)
-    (place / "checkpoint.json").write_text(text)
+    (place / "checkpoint.json").write_bytes(text)
     with pytest.raises(CheckpointError, match=said) as info:
         find_checkpoint(place)
     assert isinstance(info.value, InputError)
     assert str(place) in str(info.value)
+
+
+def test_checkpoints_of_older_versions_are_read(tmp_path):
+    """They have no digest of the description, and say less."""
+    file = write(tmp_path) / "checkpoint.json"
+    about = json.loads(file.read_text())
+    del about["sha256"]["checkpoint.json"], about["dropped_steps"]
+    file.write_text(json.dumps(about))
+    assert find_checkpoint(tmp_path).update == 7
+
+
+def test_checkpoints_must_be_a_folder(tmp_path):
+    (tmp_path / "checkpoints").write_text("")
+    with pytest.raises(CheckpointError, match="checkpoints: expected a folder of checkpoints"):
+        newest_checkpoint(tmp_path / "checkpoints")
 
 
 def changed(spec, **spaces_):
@@ -319,7 +416,10 @@ def test_files_of_tensors_run_no_code(tmp_path):
     place = write(tmp_path)
     torch.save({"weights": ActorCriticPolicy()}, place / "weights.pt")
     about = json.loads((place / "checkpoint.json").read_text())
-    about["sha256"]["weights.pt"] = hashlib.sha256((place / "weights.pt").read_bytes()).hexdigest()
+    about["sha256"] = {
+        name: hashlib.sha256((place / name).read_bytes()).hexdigest()
+        for name in ("weights.pt", "optimizer.pt")
+    }
     (place / "checkpoint.json").write_text(json.dumps(about))
     with pytest.raises(CheckpointError, match="holds more than tensors"):
         find_checkpoint(place).weights()

@@ -1,19 +1,17 @@
 """Training configurations: what is refused, what is said, and what follows from the rest."""
 
+from dataclasses import dataclass
+
 import pytest
 
-from rollout.api import Splits
-from rollout.config import make_config
+from policies.actor_critic import ActorCriticPolicy
+from rollout.api import Progress, Splits
+from rollout.config import PolicyConfig, make_config, resolved
 from rollout.errors import ConfigError, TestStateError, UnknownNameError
 from rollout.testing import FakeBridge
-from rollout.train.config import (
-    TrainConfig,
-    learning_rate,
-    plain,
-    progress,
-    reference_coef,
-)
+from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
+from rollout.train.ppo import Ppo
 
 pytestmark = pytest.mark.heavy
 
@@ -38,27 +36,28 @@ def config(**changes):
 WRONG = {
     "split": ({"state_set__split": "test"}, r"expected train, got test; states of other parts"),
     "extrapolation": (
-        {"state_set__split": "extrapolation/map"}, "must not be trained on",
+        {"state_set__split": "extrapolation/map"}, "must not be used for training",
     ),
     "all": ({"state_set__split": "all"}, "expected train, got all"),
     "minibatch": (
-        {"ppo__batch": 64, "ppo__minibatch": 65}, r"ppo\.minibatch=65 is larger than ppo\.batch=64",
+        {"algorithm__batch": 64, "algorithm__minibatch": 65},
+        r"algorithm: minibatch=65 is larger than batch=64",
     ),
     "bptt": (
-        {"fragment__steps": 64, "ppo__bptt": 48},
-        r"fragment\.steps=64 is no multiple of ppo\.bptt=48; choose one that is",
+        {"fragment__steps": 64, "algorithm__bptt": 48},
+        r"fragment\.steps=64 is not a multiple of algorithm\.bptt=48; choose one that is",
     ),
     "accumulate": (
-        {"ppo__batch": 90, "ppo__minibatch": 30, "ppo__epochs": 3, "ppo__accumulate": 2},
-        r"ppo\.accumulate=2 does not divide the 9 minibatches of an update",
+        {"algorithm": {"batch": 90, "minibatch": 30, "epochs": 3, "accumulate": 2}},
+        r"algorithm: accumulate=2 does not divide the 9 minibatches of an update",
     ),
-    "gamma": ({"ppo__gamma": 1.5}, r"ppo\.gamma"),
-    "epochs": ({"ppo__epochs": 0}, r"ppo\.epochs"),
-    "typing": ({"ppo__epoch": 3}, r"ppo\.epoch.*[Nn]earest: .*epochs"),
-    "schedule": ({"ppo__schedule": "cosine"}, r"ppo\.schedule.*linear.*constant"),
-    "precision": ({"ppo__precision": "float16"}, r"ppo\.precision.*bfloat16"),
-    "clip": ({"ppo__clip": 0}, r"ppo\.clip"),
-    "reward": ({"ppo__reward_clip": -1.0}, r"ppo\.reward_clip"),
+    "gamma": ({"algorithm__gamma": 1.5}, r"algorithm\.gamma"),
+    "epochs": ({"algorithm__epochs": 0}, r"algorithm\.epochs"),
+    "typing": ({"algorithm__epoch": 3}, r"algorithm\.epoch.*[Nn]earest: .*epochs"),
+    "schedule": ({"algorithm__schedule": "cosine"}, r"algorithm\.schedule.*linear.*constant"),
+    "precision": ({"algorithm__precision": "float16"}, r"algorithm\.precision.*bfloat16"),
+    "clip": ({"algorithm__clip": 0}, r"algorithm\.clip"),
+    "reward": ({"algorithm__reward_clip": -1.0}, r"algorithm\.reward_clip"),
     "policy": ({"policy__name": "actor_critc"}, "actor_critic"),
     "option": ({"policy__hiden": [8]}, r"hiden.*hidden"),
     "activation": ({"policy__activation": "gelu"}, r"activation.*tanh, relu, silu"),
@@ -72,8 +71,8 @@ def test_what_is_wrong_is_told_before_anything_begins(changes, said):
 
 
 def test_shorter_fragments_than_chunks_of_memory_are_fine():
-    assert config(fragment__steps=24, ppo__bptt=64).fragment.steps == 24
-    assert config(fragment__steps=128, ppo__bptt=64).ppo.bptt == 64
+    assert config(fragment__steps=24, algorithm__bptt=64).fragment.steps == 24
+    assert config(fragment__steps=128, algorithm__bptt=64).algorithm.bptt == 64
 
 
 def test_held_out_states_are_never_trained_on():
@@ -101,7 +100,7 @@ IMPOSSIBLE = {
         {"policy__columns": ["image"]}, ConfigError, "nature needs pictures of 36 x 36",
     ),
     "width": (
-        {"width": 4097}, ConfigError, "width=4097: an instance of fake holds 1 to 4096 slots",
+        {"width": 4097}, ConfigError, "width=4097: an instance of fake has 1 to 4096 slots",
     ),
     "unknown task": ({"task": "reach_it"}, UnknownNameError, "task of bridge 'fake' 'reach_it'"),
 }  # fmt: skip
@@ -116,36 +115,60 @@ def test_what_does_not_fit_the_game_is_told_before_anything_is_launched(changes,
 
 def test_a_plan_holds_what_the_configuration_says():
     own = config(
-        ppo__batch=100, ppo__minibatch=30, ppo__gamma=0.9, ppo__gae_lambda=0.8, ppo__clip=0.1,
-        ppo__epochs=3, ppo__accumulate=9, ppo__value_clip=0.3, ppo__logp_floor=-11.0,
-        ppo__log_ratio_cap=5.0, ppo__bptt=16, ppo__precision="bfloat16", ppo__entropy=0.02,
-        ppo__value_coef=0.7, ppo__max_grad_norm=None, ppo__normalize_advantages=False,
-        fragment__steps=32, seed=5,
+        algorithm__batch=100, algorithm__minibatch=30, algorithm__gamma=0.9, algorithm__clip=0.1,
+        algorithm__epochs=3, algorithm__accumulate=9, algorithm__max_grad_norm=None,
+        algorithm__precision="bfloat16", algorithm__bptt=16, fragment__steps=32, seed=5,
     )  # fmt: skip
     plan = TrainPlan.make(own)
-    settings = plan.settings()
-    for name in ("gamma", "gae_lambda", "clip", "epochs", "accumulate", "value_clip", "logp_floor",
-                 "log_ratio_cap", "bptt", "entropy", "value_coef", "max_grad_norm",
-                 "normalize_advantages"):  # fmt: skip
-        assert getattr(settings, name) == getattr(own.ppo, name), name
-    assert settings.bfloat16
-    assert settings.minibatches == own.minibatches == 3
+    assert plan.algorithm == Ppo(
+        batch=100, minibatch=30, gamma=0.9, clip=0.1, epochs=3, accumulate=9, max_grad_norm=None,
+        precision="bfloat16", bptt=16,
+    )  # fmt: skip
+    assert plan.algorithm.minibatches == 3
     assert plan.reads == ("position",)
     # Plans travel, and networks depend on the seed alone.
     weights, same = (p.network().state_dict() for p in (plan, TrainPlan.make(own)))
     assert all((weights[k] == same[k]).all() for k in weights)
 
 
+def rates(algorithm, env_steps=0, update=0):
+    return algorithm.rates(Progress(update, env_steps, budget=1000, seed=0))
+
+
 def test_rates_follow_the_budget():
-    own = config(ppo__lr=0.5)
-    assert [learning_rate(own, n) for n in (0, 250, 1000, 2000)] == [0.5, 0.375, 0.0, 0.0]
-    assert [progress(own, n) for n in (0, 250, 3000)] == [0.0, 0.25, 1.0]
-    assert learning_rate(config(ppo__lr=0.5, ppo__schedule="constant"), 900) == 0.5
-    anchored = config(ppo__reference={"checkpoint": "x", "coef": 0.5, "decay": 0.5})
-    assert [reference_coef(anchored, n) for n in (0, 1, 3)] == [0.5, 0.25, 0.0625]
-    assert reference_coef(own, 0) == 0.0
+    own = Ppo(lr=0.5, entropy=0.2)
+    assert [rates(own, n).lr for n in (0, 250, 1000, 2000)] == [0.5, 0.375, 0.0, 0.0]
+    assert rates(Ppo(lr=0.5, schedule="constant"), 900).lr == 0.5
+    assert rates(own, 500).entropy == 0.2
+    assert rates(Ppo(entropy=0.2, entropy_schedule="linear"), 500).entropy == 0.1
+    near = Ppo(reference="x", reference_coef=0.5, reference_decay=0.5)
+    assert [rates(near, update=n).reference_coef for n in (0, 1, 3)] == [0.5, 0.25, 0.0625]
+    assert rates(own).reference_coef == 0.0
+
+
+@dataclass(frozen=True)
+class Silent:
+    """A policy with a network that records nothing beside its actions."""
+
+    inner: ActorCriticPolicy = ActorCriticPolicy(columns=("position",))  # noqa: RUF009 - frozen
+    extras = ()
+
+    def build(self, spec, task, *, seed):
+        return self
+
+    def network(self, observation_space, action_space, *, seed):
+        return self.inner.network(observation_space, action_space, seed=seed)
+
+    def reads(self, observation_space):
+        return self.inner.reads(observation_space)
+
+
+def test_a_policy_that_does_not_record_what_the_algorithm_needs_is_refused(monkeypatch):
+    monkeypatch.setattr(PolicyConfig, "build", lambda _: Silent())
+    with pytest.raises(ConfigError, match="ppo learns from logp, value, and policy actor_critic"):
+        TrainPlan.make(config())
 
 
 def test_a_configuration_is_plain_data_and_comes_back():
-    own = config(ppo__value_clip=0.2)
-    assert make_config(TrainConfig, plain(own)) == own
+    own = config(algorithm__value_clip=0.2)
+    assert make_config(TrainConfig, resolved(own)) == own

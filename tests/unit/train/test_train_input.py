@@ -1,5 +1,6 @@
 """What ``scripts/train.py`` says to wrong input: one line, both sides named, nothing launched."""
 
+import json
 import re
 
 import pytest
@@ -22,7 +23,7 @@ BASE = {
     "fragment": {"steps": 8},
     "env_steps": 64,
     "learners": {"threads": 1},
-    "ppo": {"batch": 32, "minibatch": 32, "bptt": 8},
+    "algorithm": {"name": "ppo", "batch": 32, "minibatch": 32, "bptt": 8},
 }
 
 
@@ -33,7 +34,7 @@ def call(tmp_path, capsys, monkeypatch):
     def no_ray(*args, **kwargs):
         pytest.fail("Ray was started")
 
-    monkeypatch.setattr("rollout.train.train.ray_session", no_ray)
+    monkeypatch.setattr("rollout.job.ray_session", no_ray)
     config = tmp_path / "config.yaml"
     config.write_text(yaml.safe_dump({"output": str(tmp_path / "run"), **BASE}))
 
@@ -64,8 +65,10 @@ def state_of(part):
 
 
 BAD = {
-    "ppo.bach=3": ("batch",),
-    "ppo.reference.coeff=1": ("coef",),
+    "algorithm.bach=3": ("batch",),
+    "algorithm.reference_coeff=1": ("reference_coef",),
+    "algorithm.name=pop": ("unknown algorithm 'pop'", "ppo"),
+    "ppo.lr=1": ("ppo: was renamed", "algorithm"),
     "learners.counts=1": ("count",),
     "bridge.name=faek": ("unknown bridge 'faek'", "fake"),
     "policy.name=actor_kritic": ("actor_kritic", "actor_critic"),
@@ -75,12 +78,12 @@ BAD = {
     "state_set.split=test": ("split", "train", "test"),
     f"state_set.states=[{state_of('test')}]": ("test", str(state_of("test"))),
     f"state_set.states=[{state_of('validation')}]": ("validation",),
-    "ppo.minibatch=64": ("ppo.minibatch=64", "ppo.batch=32"),
-    "ppo.bptt=3": ("fragment.steps=8", "ppo.bptt=3"),
+    "algorithm.minibatch=64": ("algorithm: minibatch=64", "batch=32"),
+    "algorithm.bptt=3": ("fragment.steps=8", "algorithm.bptt=3"),
     "width=5000": ("width=5000", "4096"),
     "env_steps=0": ("env_steps",),
     "initialize_from=/no/such/place": ("/no/such/place", "checkpoint.json"),
-    "ppo.reference.checkpoint=/no/such/place": ("/no/such/place", "checkpoint.json"),
+    "algorithm.reference=/no/such/place": ("/no/such/place", "checkpoint.json"),
 }
 
 
@@ -95,17 +98,17 @@ def test_bad_input_is_one_clear_line_and_launches_nothing(call, tmp_path, settin
     assert not (tmp_path / "run").exists()
 
 
-KEYS = ("initialize_from", "ppo.reference.checkpoint")
+KEYS = ("initialize_from", "algorithm.reference")
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_checkpoint_for_other_spaces_is_refused(call, tmp_path, key):
     """That of a game which shows other columns; both sides are named."""
     path = saved(tmp_path / "other")
-    about = (path / "checkpoint.json").read_text()
-    changed = about.replace('"position"', '"place"')
-    assert changed != about
-    (path / "checkpoint.json").write_text(changed)
+    about = json.loads((path / "checkpoint.json").read_text())
+    del about["sha256"]["checkpoint.json"]
+    about["observation_space"]["place"] = about["observation_space"].pop("position")
+    (path / "checkpoint.json").write_text(json.dumps(about))
     status, said = call("--set", f"{key}={path}")
     assert status == 2, said
     assert re.search("'place'.*fake.*image, position", said), said

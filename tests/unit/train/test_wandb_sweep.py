@@ -28,4 +28,4 @@ def test_the_mirror_is_the_run_that_the_sweep_waits_for(tmp_path, monkeypatch):
     wandb = WandbConfig(mode="offline")
     found = mirror_settings(wandb, tmp_path, "own", job_type="train", config={})
     assert found is not None
-    assert found.run_id == "a1"
+    assert found["id"] == "a1"

@@ -1,5 +1,5 @@
 'use strict';
-/** What all layouts share: an action holds for the ticks of a step. */
+/** Shared by all layouts: an action is held for the ticks of a step. */
 
 class Actor {
   /** @param {object} agent see agent.js: bot, config, events, listen */
@@ -9,14 +9,14 @@ class Actor {
     this.left = 0;
   }
 
-  /** Takes the action of a step, which is about to be played, and does its first tick. */
+  /** Sets the action of the step that begins, and does its first tick. */
   apply(row) {
     this.left = this.agent.config.ticks_per_step ?? 1;
     this.begin(row);
     this.pulse();
   }
 
-  /** Called after every game tick: does the next one, unless the step is over. */
+  /** Called after every game tick: does the next one, unless the step has ended. */
   tick() {
     this.left--;
     if (this.left > 0) this.pulse();

@@ -1,16 +1,16 @@
 'use strict';
 /**
- * Programs in JavaScript, locked up (sandbox/): `kind` 0 RESUME lets the program go on, 1 NEW puts
- * the text in `code` in its place. A program is the body of an async function.
+ * Programs in JavaScript, sandboxed (sandbox/): with `kind` 0 RESUME the program continues, with 1
+ * NEW the text in `code` replaces it. A program is the body of an async function.
  *
- * What takes over at once and cleanly, that is with the walk, the keys, the digging, the item in use
- * and the window of the program let go: a NEW program; the agent's death; and, with `on_event: stop`
- * in the instance's `code`, a blow that the agent takes or a word that names it. Otherwise events do
- * not stop programs. A program that was stopped has no error; `code_info.stopped` says why.
+ * A program is stopped at once, and its walk, keys, digging, item in use and window are released,
+ * by a NEW program; by the agent's death; and, with `on_event: stop` in the instance's `code`, by
+ * damage to the agent or a chat message that names it. Other events do not stop programs. A program
+ * that was stopped has no error; `code_info.stopped` says why.
  *
- * A program runs before every game tick. The number of an error in `code_state` stays until the next
- * NEW; `code_info.code_error` has it in the frame of the step in which it happened, once, as in
- * MineLand.
+ * A program runs before every game tick. The number of an error in `code_state` stays until the
+ * next NEW; `code_info.code_error` contains it once, in the frame of the step in which it happened,
+ * as in MineLand.
  */
 const { Actor } = require('./actor');
 const { Sandbox, limitsOf } = require('../sandbox/runtime');
@@ -20,7 +20,7 @@ const NEW = 1;
 const SEARCH_MS = 1000;
 const ON_EVENT = ['go_on', 'stop'];
 
-/** Errors by number, from 1; what a program throws of its own is `Error`. */
+/** Error types by number, from 1; errors that a program throws itself are `Error`. */
 const ERRORS = ['Error', 'SyntaxError', 'ArgumentError', 'ActionError', 'MemoryError', 'StackError',
   'CallBudgetError', 'FuelError', 'WallClockError', 'NeverError', 'SandboxError'];
 
@@ -35,8 +35,8 @@ class Code extends Actor {
     }
     const seed = Math.floor(Math.random() * 2 ** 31);
     this.sandbox = new Sandbox({ agent, api: makeApi(), seed, ...limitsOf(code) });
-    // A search that finds nothing takes this long, 250 nodes in each of 20 ticks (api_walk.js); five
-    // seconds, as mineflayer has it and as are right by the real clock, would be 25,000.
+    // A search without result takes this long, 250 nodes in each of 20 ticks (api_walk.js);
+    // mineflayer's five seconds, which suit real time, would be 25,000.
     if (agent.embedded && this.bot.pathfinder) this.bot.pathfinder.thinkTimeout = SEARCH_MS;
     this.source = '';
     this.since = 0;
@@ -52,7 +52,7 @@ class Code extends Actor {
     });
   }
 
-  /** Takes the action of a step; settled when the first tick may come. */
+  /** Takes the action of a step; settles when the first tick may come. */
   async apply(row) {
     this.told = true;
     this.left = this.agent.config.ticks_per_step ?? 1;
@@ -73,7 +73,7 @@ class Code extends Actor {
     this.note();
   }
 
-  /** Takes note of an error that has just come. */
+  /** Records a new error. */
   note() {
     const { error } = this.sandbox;
     if (error === null || error === this.error) return;
@@ -91,7 +91,7 @@ class Code extends Actor {
     this.bot.clearControlStates();
   }
 
-  /** Returns `{running, ticks, error, info}`: what the program does, and MineLand's code_info. */
+  /** Returns `{running, ticks, error, info}`: the program's state, and MineLand's code_info. */
   codeState() {
     const state = this.sandbox.state();
     const number = this.error === null ? 0 : Math.max(0, ERRORS.indexOf(this.error.type)) + 1;

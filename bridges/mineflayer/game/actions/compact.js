@@ -1,12 +1,12 @@
 'use strict';
 /**
- * Useful actions by one number each: rows of `low_level` that have a name, for learners whom eight
- * choices at once would keep from ever meeting anything. compact.json lists them, and both sides
- * read it: Python for names and sizes, this file for what they do.
+ * Useful actions by one number each: named rows of `low_level`, for learners for which eight
+ * simultaneous choices make exploration too hard. compact.json lists them for both sides: Python
+ * reads names and sizes, this file their definitions.
  *
  * Turns and looks are 15 degrees, far turns 60. Everything lasts for the step, as in `low_level`.
- * next_item and previous_item step through the nine places of the hot-bar, round its ends, and do
- * nothing else.
+ * next_item and previous_item select the next of the nine hot-bar slots, cyclically, and do nothing
+ * else.
  */
 const { ActionError } = require('../decode');
 const { LowLevel } = require('./low_level');
@@ -17,7 +17,7 @@ const HOTBAR = 9;
 const STEPS = { next_item: 1, previous_item: -1 };
 
 class Compact extends LowLevel {
-  /** `agent.config.compact_actions` lists the names there are, in their order; none for all. */
+  /** `agent.config.compact_actions` lists the offered names, in order; empty for all. */
   constructor(agent) {
     super(agent);
     const chosen = agent.config.compact_actions ?? [];

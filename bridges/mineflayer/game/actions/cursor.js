@@ -1,27 +1,27 @@
 'use strict';
 /**
- * What an agent looks at. Mineflayer has cursors of its own, which see nothing at a pitch or yaw of
- * exactly 0 and look out of the top of the head; these look out of the eyes.
+ * What an agent looks at. Mineflayer's own cursors find nothing at a pitch or yaw of exactly 0 and
+ * start at the top of the head; these start at the eyes.
  */
 const { Vec3 } = require('vec3');
 
-/** How far a hand reaches for blocks and a blow for bodies (Minecraft Wiki, "Player", survival). */
+/** Reach of the hand for blocks and of blows for bodies (Minecraft Wiki, "Player", survival). */
 const REACH = 4.5;
 const BLOW_REACH = 3;
 const EYES = 1.62;
 const SNEAKING_EYES = 1.27;
 const RIGHT_ANGLE = Math.PI / 2;
-/** What flies, lies about or is no body: it cannot be struck. */
+/** Projectiles, items and other entities without a body: they cannot be struck. */
 const LIFELESS = new Set(['item', 'experience_orb', 'arrow', 'spectral_arrow', 'trident', 'snowball',
   'egg', 'ender_pearl', 'experience_bottle', 'potion', 'falling_block', 'firework_rocket',
   'fishing_bobber', 'area_effect_cloud', 'eye_of_ender', 'lightning_bolt', 'llama_spit',
   'evoker_fangs', 'tnt']);
 
-/** Unit vectors out of the faces of a block by their numbers in the protocol. */
+/** Unit vectors out of the faces of a block, by their numbers in the protocol. */
 const FACES = [[0, -1, 0], [0, 1, 0], [0, 0, -1], [0, 0, 1], [-1, 0, 0], [1, 0, 0]]
   .map((face) => new Vec3(...face));
 
-/** Returns `{eye, way}`: where an agent looks from, and the unit vector it looks along. */
+/** Returns `{eye, way}`: the position of an agent's eyes, and the unit vector of its look. */
 function gaze(bot) {
   const { position, yaw, pitch } = bot.entity;
   const eye = position.offset(0, bot.getControlState('sneak') ? SNEAKING_EYES : EYES, 0);
@@ -30,8 +30,8 @@ function gaze(bot) {
 }
 
 /**
- * Turns the head, at once, to angles in radians: yaw is kept within half a circle of 0, pitch ends at
- * straight up and down. Mineflayer alone would round them to what a mouse can do.
+ * Turns the head, at once, to angles in radians: yaw is wrapped to half a circle around 0, pitch is
+ * limited to straight up and down. Mineflayer would round them to what a mouse can do.
  */
 function face(bot, yaw, pitch) {
   const round = Math.atan2(Math.sin(yaw), Math.cos(yaw));
@@ -55,8 +55,8 @@ function blockAtCursor(bot, reach = REACH) {
 }
 
 /**
- * Returns how far along a ray a box begins, 0 from within it, Infinity if the ray misses it.
- * `low` and `high` are its corners.
+ * Returns the distance along a ray to a box, 0 from inside, Infinity if the ray misses it. `low`
+ * and `high` are its corners.
  */
 function boxDistance(eye, way, low, high) {
   let near = 0;
@@ -74,7 +74,10 @@ function boxDistance(eye, way, low, high) {
   return near <= far ? near : Infinity;
 }
 
-/** Returns the creature or player an agent looks at within `reach` and before any block, or null. */
+/**
+ * Returns the creature or player an agent looks at within `reach` and in front of any block, or
+ * null.
+ */
 function bodyAtCursor(bot, reach = BLOW_REACH) {
   const { eye, way } = gaze(bot);
   let nearest = blockAtCursor(bot, reach)?.distance ?? reach;

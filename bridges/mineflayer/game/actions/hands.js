@@ -1,24 +1,27 @@
 'use strict';
 /**
- * The two mouse buttons and what else hands do, for the layouts that act through a view: digging
- * and using that go on while they are held, blows, dropping, and errands in the inventory.
+ * The two mouse buttons and other actions of the hands, for the layouts that act through a view:
+ * digging and using that continue while held, blows, dropping, and inventory operations.
  *
- * The head is the agent's alone: mineflayer turns it before most of what it does, so that is off.
+ * Only the agent turns its head: mineflayer turns it before most of its actions, so that is
+ * disabled.
  */
 const { blockAtCursor, bodyAtCursor, FACES } = require('./cursor');
 const { weapon } = require('../survival/combat');
 
-/** Ticks between two uses of a button that is held, and after a block before the next is dug; blocks
- * that break at once come without that pause (Minecraft Wiki, "Breaking"). */
+/**
+ * Ticks between two uses while the button is held, and between two dug blocks; blocks that break
+ * instantly have no such pause (Minecraft Wiki, "Breaking").
+ */
 const USE_EVERY = 4;
 const DIG_PAUSE = 5;
 const SWING_EVERY = 6;
 const TICK_MS = 50;
-/** Blocks that do something of their own when used, whatever is held. */
+/** Blocks with a use of their own, whatever is held. */
 const REACTS = new RegExp('(^|_)(chest|furnace|smoker|crafting_table|door|trapdoor|fence_gate|button'
   + '|lever|bed|barrel|anvil|table|stonecutter|grindstone|loom|hopper|dispenser|dropper|lectern'
   + '|brewing_stand|beacon|repeater|comparator|bell|jukebox|note_block|cake|shulker_box)$');
-/** Items that are used over time or in the air, beside what can be eaten. */
+/** Items that are used over time or in the air, besides food. */
 const IN_THE_AIR = new RegExp('^(bow|crossbow|trident|shield|potion|splash_potion|snowball|egg'
   + '|lingering_potion|ender_pearl|ender_eye|milk_bucket|bucket|water_bucket|lava_bucket|fishing_rod'
   + '|experience_bottle|.*_(helmet|chestplate|leggings|boots)|elytra|turtle_helmet|.*_boat)$');
@@ -45,13 +48,13 @@ class Hands {
     agent.listen(this.bot, 'death', () => this.letGo());
   }
 
-  /** Holds the button of digging, or lets go of it. */
+  /** Holds or releases the button of digging. */
   holdDig(on) {
     this.digging = on;
     if (!on) this.stopDigging();
   }
 
-  /** Holds the button of use, or lets go of it: a bow shoots, a shield comes down. */
+  /** Holds or releases the button of use: on release a bow shoots, a shield is lowered. */
   holdUse(on) {
     if (on && !this.using) this.waited = USE_EVERY;
     this.using = on;
@@ -63,7 +66,7 @@ class Hands {
     this.holdUse(false);
   }
 
-  /** Does what the buttons do in one tick; called before every tick. */
+  /** Applies the buttons for one tick; called before every tick. */
   pulse() {
     this.sinceBlow++;
     if (this.pause > 0) this.pause--;
@@ -82,8 +85,8 @@ class Hands {
   }
 
   /**
-   * Digs for a tick, as a player's own game does: what is done depends on where the player stands
-   * and what it holds in each tick, so a jump or a change of tool counts from then on.
+   * Digs for one tick, like a vanilla client: progress depends on the player's position and item in
+   * each tick, so a jump or a change of tool counts at once.
    */
   goOnDigging() {
     const { bot, dug } = this;
@@ -117,12 +120,12 @@ class Hands {
     this.pause = DIG_PAUSE;
   }
 
-  /** Takes a dug block away, as clients do; some servers tell all but the digger of it. Ours tell. */
+  /** Removes a dug block, as clients do; some servers inform all players but the digger. Ours do. */
   takeAway(block) {
     if (!this.agent.embedded) this.bot._updateBlockState(block.position, 0);
   }
 
-  /** Tells the server of digging: status 0 begins, 1 gives up, 2 ends. */
+  /** Informs the server of digging: status 0 begins, 1 aborts, 2 ends. */
   tell(status, block, face) {
     this.bot._client.write('block_dig', { status, location: block.position,
       face: FACES.findIndex((other) => other.equals(face)), sequence: 0 });
@@ -142,7 +145,7 @@ class Hands {
     this.use();
   }
 
-  /** Uses once, as a right click: the creature looked at, else the block, then the item in hand. */
+  /** Uses once, like a right click: the creature looked at, else the block, then the item in hand. */
   use() {
     const { bot } = this;
     const body = bodyAtCursor(bot);
@@ -172,7 +175,7 @@ class Hands {
     }
   }
 
-  /** Strikes at what is looked at, whatever the charge of the swing; returns whether it hit. */
+  /** Strikes what is looked at, at any charge of the swing; returns whether it hit. */
   strike() {
     const body = bodyAtCursor(this.bot);
     if (body === null) this.bot.swingArm();
@@ -186,7 +189,7 @@ class Hands {
     return this.sinceBlow >= 20 / weapon(this.bot.heldItem?.name).speed;
   }
 
-  /** Drops what is held, one of it or all; the key Q. */
+  /** Drops the held item, one or all of the stack; the key Q. */
   drop(all) {
     if (!this.bot.heldItem) return;
     this.bot._client.write('block_dig', { status: all ? 3 : 4, location: { x: 0, y: 0, z: 0 },
@@ -194,8 +197,8 @@ class Hands {
   }
 
   /**
-   * Does something in the inventory that takes messages to and fro, one thing at a time: while one
-   * is under way another is refused. What fails becomes an event `actionFailed`.
+   * Runs an inventory operation that waits for messages, one at a time: while one is in progress
+   * another is refused. A failure becomes an event `actionFailed`.
    */
   run(what, work) {
     if (this.errand !== null) {

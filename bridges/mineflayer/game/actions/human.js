@@ -1,18 +1,18 @@
 'use strict';
 /**
- * Keys and mouse as people have them, the layout of blockworld and of VPT: 20 keys in the order of
- * KEYS, and a camera of 11 x 11 bins, pitch (more is down) and yaw (more is right), that lie closer
- * together near zero (MineStudio's mu-law, 10 degrees at most, mu 10; 5 is still). One tick per step
- * is usual; in longer steps the keys are held and the camera turns in the first tick.
+ * Keyboard and mouse, the layout of blockworld and of VPT: 20 keys in the order of KEYS, and a
+ * camera of 11 x 11 bins, pitch (more is down) and yaw (more is right), that are denser near zero
+ * (MineStudio's mu-law, 10 degrees at most, mu 10; 5 is no movement). One tick per step is usual;
+ * in longer steps the keys are held and the camera turns in the first tick.
  *
- * Keys are levels. Attack that is held digs on; on a creature it strikes when pressed and then
- * whenever the blow is at full strength again. Use that is held clicks every 4 ticks, eats, draws a
- * bow, holds a shield up. Drop throws one item when pressed. Of opposite keys both count, as in the
- * game; of two hot-bar keys the later; sneak goes before sprint.
+ * Keys are levels. Held attack continues to dig; at a creature it strikes when pressed and then
+ * whenever the blow is at full strength again. Held use clicks every 4 ticks, eats, draws a bow,
+ * raises a shield. Drop throws one item when pressed. Opposite keys both count, as in the game; of
+ * two hot-bar keys the later counts; sneak has priority over sprint.
  *
- * The inventory key, when pressed, opens the inventory, or closes whatever window is open. While a
- * window is open no other key and no camera does anything, as in the game; its cursor and slots are
- * not modelled, so nothing can be moved or crafted there. For that there are the other layouts.
+ * The inventory key, when pressed, opens the inventory, or closes any open window. While a window
+ * is open no other key and no camera has an effect, as in the game; its cursor and slots are not
+ * modelled, so nothing can be moved or crafted there. Use another layout for that.
  */
 const { Actor } = require('./actor');
 const { Hands } = require('./hands');

@@ -29,7 +29,7 @@ const LAYOUTS = {
   compact: { action: { dtype: 'int64', count: 1, sizes: [COMPACT.length] } }
 };
 const ACTORS = { low_level: LowLevel, human: Human, code: Code, compact: Compact };
-/** What the numbers of a column are called, where they have names. */
+/** Names of the values of a column, where they have names. */
 const NAMES = {
   action: ['move', 'strafe', 'posture', 'pitch', 'yaw', 'do', 'craft', 'slot'],
   camera: ['pitch', 'yaw'],
@@ -59,7 +59,7 @@ function columnsOf(name) {
   throw new Error(`actions: expected one of ${Object.keys(LAYOUTS).join(', ')}, got ${name}`);
 }
 
-/** Returns what acts for an agent in a layout. */
+/** Returns the actor of an agent in a layout. */
 function makeActor(name, agent) {
   const layout = columnsOf(name);
   const actor = new ACTORS[name](agent);

@@ -15,15 +15,15 @@
  *
  * [0, 0, 0, 12, 12, 0, 0, 0] does nothing; zeros turn by half a circle, as in MineLand.
  *
- * Keys, digging and use last as long as they are chosen; use clicks anew in each step, unless it is
- * eating, drawing a bow or holding a shield up. A window that use opens closes with the next errand
- * in the inventory (4 to 7). What differs from MineLand's, whose code leaves these undone or takes
- * a creative player for granted: pitch ends at straight up and down; use on a creature is a right
- * click and no blow; use on a block that does nothing by itself goes on to the item in hand; craft
+ * Keys, digging and use last as long as they are chosen; use clicks again in each step, unless it
+ * is eating, drawing a bow or raising a shield. A window opened by use is closed by the next
+ * inventory operation (4 to 7). Differences from MineLand, whose code does not implement these or
+ * assumes a creative player: pitch is limited to straight up and down; use on a creature is a right
+ * click and not a blow; use on a block without an effect of its own uses the item in hand; craft
  * crafts, once, by hand or at a crafting table within reach of 4.5 blocks; place puts the slot's
  * item into the hand and places it where the agent looks; destroy throws the slot's stack away;
- * digging ends as soon as it is not chosen, and goes on with the next block while it is.
- * A craft, equip, place or destroy that cannot be done is an event `actionFailed`.
+ * digging ends as soon as it is not chosen, and continues with the next block while it is. A craft,
+ * equip, place or destroy that cannot be done is an event `actionFailed`.
  */
 const { Actor } = require('./actor');
 const { Hands } = require('./hands');
@@ -36,7 +36,7 @@ const STILL = 12;
 const BIN = (15 * Math.PI) / 180;
 const [USE, DROP, ATTACK, CRAFT, EQUIP, PLACE, DESTROY, DIG] = [1, 2, 3, 4, 5, 6, 7, 8];
 
-/** How many values each number of an action has. */
+/** Number of values of each number of an action. */
 const SIZES = [3, 3, 4, 25, 25, 10, 244, 46];
 
 /**
@@ -108,7 +108,8 @@ class LowLevel extends Actor {
 
   async craft(name) {
     const { bot } = this;
-    // The list is of 1.16.5; servers of other versions call some of it otherwise, or have it not.
+    // The list is of 1.16.5; servers of other versions name some items differently, or do not have
+    // them.
     const id = bot.registry.itemsByName[name]?.id;
     if (id === undefined) throw new Error(`${name}: there is no such item in ${bot.version}`);
     const table = this.table();

@@ -47,7 +47,10 @@ class Animals {
     this.seed = seedOf(seed, 'animals');
   }
 
-  /** Returns [{kind, x, y, z}] of a chunk: the middle of the feet. Villages' folk are among them. */
+  /**
+   * Returns [{kind, x, y, z}] of a chunk: the middle of the feet. Includes villagers and their
+   * animals.
+   */
   of(chunkX, chunkZ) {
     const found = this.villages.folk(chunkX, chunkZ);
     const chance = new Chance(hash(this.seed, chunkX, chunkZ));

@@ -1,10 +1,10 @@
 'use strict';
 
 /**
- * Block states by name and properties, and what blocks do to light, from minecraft-data's tables.
+ * Block states by name and properties, and their effect on light, from minecraft-data's tables.
  *
- * minecraft-data's own light numbers are not used: at 1.16.5 it has furnaces and redstone ore clear
- * and always shining, lanterns dark, snow cover opaque. Light follows the rules of
+ * minecraft-data's own light numbers are not used: for 1.16.5 it has furnaces and redstone ore
+ * transparent and always glowing, lanterns dark, snow cover opaque. Light follows the rules of
  * https://minecraft.wiki/w/Light (1.16) by shape and name instead.
  */
 
@@ -28,7 +28,7 @@ function countStates(registry) {
   return Math.max(...registry.blocksArray.map((block) => rangeOf(block)[1])) + 1;
 }
 
-/** Returns the place of a property's value among its values; booleans are stored true first. */
+/** Returns the index of a property's value among its values; booleans are stored true first. */
 function placeOf(block, state, value) {
   if (state.type === 'bool') return value ? 0 : 1;
   const place = state.values ? state.values.indexOf(String(value)) : Number(value);
@@ -42,7 +42,7 @@ function placeOf(block, state, value) {
  * Returns a function (name, properties) -> number of the block state.
  *
  * Properties that are not given keep the value of the block's default state. Throws RangeError for
- * a block, property or value that this version of the game does not have.
+ * a block, property or value that does not exist in this version of the game.
  */
 function makeStates(registry) {
   const plain = new Map();
@@ -99,7 +99,7 @@ function boxesOf(registry, block, stateId) {
 
 const isCube = (boxes) => boxes.length === 1 && boxes[0].join() === '0,0,0,1,1,1';
 
-/** Whether nothing can be seen through a block state, and no light passes it. */
+/** Whether a block state is opaque: it blocks sight and light. */
 function isOpaque(registry, block, stateId) {
   return isCube(boxesOf(registry, block, stateId)) && !CLEAR_CUBES.test(block.name);
 }
@@ -113,10 +113,10 @@ function emissionOf(block, stateId) {
 const tables = new Map();
 
 /**
- * Returns what block states do to light, Uint8Arrays by state; made once for each version.
+ * Returns the effect of block states on light, Uint8Arrays by state; made once for each version.
  *
  * `opacity`: levels that light loses on its way through, 1 to 15; `open`: 1 where the sky's light
- * falls straight through undimmed; `emission`: the light given, 0 to 15.
+ * passes down without loss; `emission`: the light emitted, 0 to 15.
  */
 function lightTables(registry) {
   const version = registry.version.minecraftVersion;

@@ -1,14 +1,14 @@
 'use strict';
 
-/** The blocks of a chunk while it is made, and their way into a chunk of prismarine-chunk. */
+/** The blocks of a chunk while it is made, and their conversion to a chunk of prismarine-chunk. */
 
 const HEIGHT = 256;
 const CELLS = 16 * 16 * HEIGHT;
 
 /**
- * Block states of one chunk, index y << 8 | z << 4 | x. Places are given in the world's coordinates;
- * what lies outside is left out, so that a thing that crosses a border is drawn whole by drawing it
- * once on either side.
+ * Block states of one chunk, index y << 8 | z << 4 | x. Positions are in the world's coordinates;
+ * those outside are ignored, so that an object across a border is complete if it is drawn once on
+ * either side.
  */
 class Canvas {
   constructor() {
@@ -17,7 +17,7 @@ class Canvas {
     this.z = 0;
   }
 
-  /** Empties the canvas and moves it to a chunk. */
+  /** Empties the canvas and assigns it to a chunk. */
   begin(chunkX, chunkZ) {
     this.cells.fill(0);
     this.x = chunkX * 16;
@@ -70,7 +70,7 @@ function paletteOf(cells, from) {
   return palette;
 }
 
-/** Writes 4096 numbers into the words of an array of bits: none of them crosses 64 bits. */
+/** Packs 4096 numbers into the words of a bit array: none of them crosses 64 bits. */
 function pack(words, bits) {
   const perLong = Math.floor(64 / bits);
   let i = 0;
@@ -90,7 +90,7 @@ function pack(words, bits) {
   }
 }
 
-/** Writes the blocks of a section into a chunk; a section of nothing but air is left out. */
+/** Writes the blocks of a section into a chunk; a section of only air is omitted. */
 function writeSection(chunk, Section, cells, index) {
   const from = index << 12;
   const palette = paletteOf(cells, from);
@@ -126,7 +126,7 @@ function copyBits(bits) {
   return copy;
 }
 
-/** Returns a chunk of its own with the same blocks, biomes and light. */
+/** Returns a copy of a chunk with its blocks, biomes and light. */
 function copyChunk(chunk) {
   const copy = Object.assign(Object.create(Object.getPrototypeOf(chunk)), chunk);
   copy.biomes = chunk.biomes.slice();

@@ -1,10 +1,10 @@
 'use strict';
 
 /**
- * Caves: where rock is hollow, a function of seed and place.
+ * Caves: hollow places in rock, a function of seed and position.
  *
- * Tunnels run where two noises in space are both near 0; halls lie where a third is high, deep down.
- * The noises are taken on a lattice of 4 x 4 x 4 blocks fixed in the world and interpolated, so that
+ * Tunnels are where two 3D noises are both near 0; halls are where a third is high, deep down. The
+ * noises are computed on a lattice of 4 x 4 x 4 blocks fixed in the world and interpolated, so that
  * neighbouring chunks agree. Simplified against the game: no ravines, no mineshafts.
  */
 
@@ -32,7 +32,7 @@ class Caves {
   }
 
   /**
-   * Fills the lattice of a chunk up to a height. Must be called before `hollow` is asked about that
+   * Fills the lattice of a chunk up to a height. Must be called before `hollow` is used for that
    * chunk.
    */
   prepare(chunkX, chunkZ, top) {
@@ -81,7 +81,7 @@ class Caves {
     return carved(a, b, c, y, height);
   }
 
-  /** Whether one block is hollow; `height` is that of the ground above it. For single questions. */
+  /** Whether one block is hollow; `height` is that of the ground above it. For single queries. */
   hollowAt(x, y, z, height) {
     if (y < LOWEST || y > roof(height)) return false;
     const found = [0, 0, 0];
@@ -102,14 +102,14 @@ function near(at, corner) {
   return 1 - Math.abs(at / STEP - corner);
 }
 
-/** Returns the highest level that may be hollow under ground of a height: not under water. */
+/** Returns the highest level that may be hollow below ground of a given height: not under water. */
 function roof(height) {
   return height < 66 ? height - 8 : height;
 }
 
 function carved(a, b, c, y, height) {
   const depth = height - y;
-  // Few tunnels come up to the surface.
+  // Few tunnels reach the surface.
   const wide = depth < 5 ? 0.0045 : 0.0085;
   return a * a + b * b < wide || (y < 42 && c > 0.46 && depth > 12);
 }

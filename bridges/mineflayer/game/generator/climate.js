@@ -1,23 +1,23 @@
 'use strict';
 
 /**
- * Where which biome is, and how high the ground: functions of a seed and a place.
+ * The biome and the height of the ground: functions of a seed and a position.
  *
- * The height does not know the biome: both follow from the same slow noises, so that neighbouring
- * biomes meet without a cliff. Simplified against the game: one climate map of two noises, seas no
- * deeper than 30 blocks, no biome smaller than its noise.
+ * The height does not depend on the biome: both follow from the same slow noises, so that
+ * neighbouring biomes meet without a cliff. Simplified against the game: one climate map of two
+ * noises, seas no deeper than 30 blocks, no biome smaller than its noise.
  */
 
 const { fractal2, hash, noise2, seedOf } = require('./noise');
 
 /** The level of the sea: the highest block of water is one below (as in the game, 63). */
 const SEA_LEVEL = 63;
-/** The highest ground. */
+/** The maximum height of the ground. */
 const HIGHEST = 150;
 
 /**
- * What each biome is made of. `ground`: blocks from the top down; `trees`: kinds, and on how many
- * columns of 1,000 one is tried; `wood`: what its houses are built of.
+ * The composition of each biome. `ground`: blocks from the top down; `trees`: kinds, and on how
+ * many columns of 1,000 one is tried; `wood`: the wood of its houses.
  */
 const BIOMES = {
   plains: { ground: ['grass_block', 'dirt'], trees: [['oak', 0.5]], wood: 'oak' },
@@ -39,7 +39,7 @@ const BIOMES = {
   frozen_ocean: { ground: ['gravel', 'gravel', 'dirt'], trees: [], wood: 'spruce', wet: true, cold: true },
 };
 
-/** What may be asked for, beside 'any'. */
+/** The choices of biome, besides 'any'. */
 const CHOICES = ['plains', 'forest', 'desert', 'taiga', 'savanna', 'snowy'];
 
 function clamp(value, low, high) {
@@ -61,7 +61,7 @@ class Climate {
     this.grain = part('grain');
   }
 
-  /** Returns the biome of a place that is neither wet nor a shore nor a mountain. */
+  /** Returns the biome of a position that is not water, shore or mountain. */
   landAt(x, z) {
     const choice = this.biome;
     if (choice === 'plains' || choice === 'desert' || choice === 'savanna') return choice;
@@ -79,13 +79,13 @@ class Climate {
   }
 
   /**
-   * Returns the height of the ground's top block and how it came about: `land` above 0 is land,
-   * `stream` is 1 in the middle of a river and 0 away from one.
+   * Returns the height of the ground's top block and its cause: `land` above 0 is land, `stream` is
+   * 1 in the middle of a river and 0 away from one.
    */
   shapeAt(x, z) {
     if (this.flat) return { height: SEA_LEVEL, land: 1, stream: 0 };
     const away = (x * x + z * z) / 62500;
-    // Land lies around the origin, where worlds begin.
+    // There is land around the origin, where worlds begin.
     const land = fractal2(this.land, x / 360, z / 360, 3) + 0.14 + 0.4 * Math.exp(-away);
     const roll = fractal2(this.hills, x / 120, z / 120, 4);
     const rough = clamp(noise2(this.rough, x / 420, z / 420) * 1.6 + 0.3, 0, 1);
@@ -122,7 +122,7 @@ class Climate {
     return shape.height > 96 && !dry ? 'mountains' : land;
   }
 
-  /** Returns a number in [0, 1) of a column, for what is scattered; `salt` tells uses apart. */
+  /** Returns a number in [0, 1) for a column, for scattered objects; `salt` distinguishes uses. */
   scatter(x, z, salt) {
     return hash(this.grain + salt, x, z) / 4294967296;
   }

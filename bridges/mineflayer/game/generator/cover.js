@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * What grows and lies on the ground: grass, flowers, mushrooms, bushes, pumpkins, melons, sugar cane,
- * cactuses, water plants, snow, ice.
+ * Ground cover: grass, flowers, mushrooms, bushes, pumpkins, melons, sugar cane, cactuses, water
+ * plants, snow, ice.
  *
  * Rates are per 1,000 columns, near those of the game; pumpkins and melons are more frequent here
  * (one chunk in fourteen), so that an agent can find them within a day.
@@ -81,7 +81,7 @@ class Cover {
     }
   }
 
-  /** Returns a flower: the same kinds stand together. */
+  /** Returns a flower: flowers of the same kind grow together. */
   flowerAt(x, z, among) {
     return among[hash(this.seed + 3, x >> 3, z >> 3) % among.length];
   }
@@ -107,7 +107,7 @@ class Cover {
     return undefined;
   }
 
-  /** Stands a cactus where no block is beside it; it keeps off the border for that. */
+  /** Places a cactus where no block is beside it; for this reason it keeps away from the border. */
   cactus(canvas, x, y, z, ground) {
     const inner = (x & 15) > 0 && (x & 15) < 15 && (z & 15) > 0 && (z & 15) < 15;
     if (ground !== this.sand || !inner) return;
@@ -119,7 +119,7 @@ class Cover {
     }
   }
 
-  /** Stands sugar cane beside water, in places; says whether it did. */
+  /** Places sugar cane beside water, in some areas; returns whether it did. */
   reeds(canvas, x, y, z) {
     if (y > SEA_LEVEL + 24 || hash(this.seed + 6, x >> 3, z >> 3) % 3 !== 0) return false;
     if (this.climate.scatter(x, z, SALT + 1) > 0.45) return false;
@@ -144,7 +144,7 @@ class Cover {
     canvas.set(x, last, z, this.states('kelp'));
   }
 
-  /** Lays a patch of pumpkins, or of melons where it is hot and wet, within the chunk. */
+  /** Places a patch of pumpkins, or of melons where it is hot and wet, within the chunk. */
   patches(canvas, plan) {
     const chance = new Chance(hash(this.seed + 9, plan.x, plan.z));
     const biome = NAMES[plan.biomes[136]];
@@ -161,7 +161,7 @@ class Cover {
     }
   }
 
-  /** Lays snow and ice on cold land, and on the tops of mountains, over all that is there. */
+  /** Places snow and ice on cold land, and on the tops of mountains, over everything there. */
   snowfall(canvas, plan, open) {
     for (let column = 0; column < 256; column++) {
       const { cold, high } = BIOMES[NAMES[plan.biomes[column]]];

@@ -21,7 +21,7 @@ class Ground {
     this.wet = NAMES.map((name) => Boolean(BIOMES[name].wet));
   }
 
-  /** Draws the columns of a chunk after its plan. */
+  /** Draws the columns of a chunk according to its plan. */
   draw(canvas, plan) {
     for (let column = 0; column < 256; column++) this.drawColumn(canvas.cells, plan, column);
   }
@@ -43,7 +43,7 @@ class Ground {
     for (; y <= water; y++) cells[(y << 8) | column] = this.water;
   }
 
-  /** Returns the block so many below the top of the ground. */
+  /** Returns the block at a depth below the top of the ground. */
   soilAt(plan, biome, x, z, height, depth, water) {
     if (water >= 0) return this.bedAt(biome, x, z, height, depth, water);
     const layers = this.layers[biome];
@@ -52,7 +52,7 @@ class Ground {
     return layers[Math.min(depth, layers.length - 1)];
   }
 
-  /** Returns what lies under water: by the biome, in patches; dirt in ponds. */
+  /** Returns the block under water: by the biome, in patches; dirt in ponds. */
   bedAt(biome, x, z, height, depth, water) {
     if (water !== SEA_LEVEL - 1) return this.dirt;
     const patch = hash(this.seed + 3, x >> 2, z >> 2) % 16;

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * What villages are built of: huts, a smithy, farms, a well, lamps. All designs are our own.
+ * The buildings of villages: huts, a smithy, farms, a well, lamps. All designs are our own.
  *
  * A design is {name, wide, deep, tall, draw(pen, chance)}. Within it x runs from 0 to wide - 1 along
  * the front, z from 0 (the front, where the door is) to deep - 1, y from 0, the floor. The pen turns
@@ -14,7 +14,7 @@ const TURNS = ['south', 'west', 'north', 'east'];
 const BEDS = ['red', 'white', 'yellow', 'blue', 'green', 'orange'];
 const CROPS = [['wheat', 7], ['carrots', 7], ['potatoes', 7], ['beetroots', 3]];
 
-/** What the houses of a biome are made of. */
+/** The materials of a biome's houses. */
 function materials(wood, dry) {
   if (dry) {
     const smooth = 'smooth_sandstone';
@@ -24,14 +24,14 @@ function materials(wood, dry) {
   return { wall: planks, post: `${wood}_log`, floor: planks, roof: planks, wood, base: 'cobblestone', path: 'grass_path' };
 }
 
-/** Draws in a design's own coordinates, turned by `turn` quarters; the front looks `facing`. */
+/** Draws in a design's own coordinates, rotated by `turn` quarters; the front faces `facing`. */
 class Pen {
   constructor(canvas, states, box, chests) {
     Object.assign(this, { canvas, states, box, chests });
     this.m = materials(box.wood, box.dry);
   }
 
-  /** Returns the place in the world of a place in the design. */
+  /** Returns the world position of a position in the design. */
   place(x, y, z) {
     const { box } = this;
     const u = box.wide - 1 - x;
@@ -47,7 +47,7 @@ class Pen {
   /** Returns the world's name of a direction of the design: 'front', 'back', 'left', 'right'. */
   side(name) {
     const quarter = { front: 0, left: 1, back: 2, right: 3 }[name];
-    // A design that is not turned has its front to the south.
+    // A design that is not rotated has its front to the south.
     return TURNS[(this.box.turn + quarter) % 4];
   }
 
@@ -80,7 +80,7 @@ class Pen {
     this.put(x, y, z + 1, `${colour}_bed`, { facing, part: 'head' });
   }
 
-  /** A chest that looks to the front, with things in it. */
+  /** A chest that faces the front, with contents. */
   chest(x, y, z, items) {
     const [wx, wy, wz] = this.place(x, y, z);
     this.put(x, y, z, 'chest', { facing: this.side('front') });
@@ -242,11 +242,12 @@ const pens = {
 const DESIGNS = { farm, house, hut, lamp, pen: pens, smithy, well };
 
 /**
- * Draws the part of a building that lies in the canvas: its base down to the ground, the room above
- * it, the building.
+ * Draws the part of a building that is within the canvas: its base down to the ground, the room
+ * above it, the building.
  *
  * `box` is {design, turn, x, y, z, wide, deep, wood, dry, start}: y is the floor; `groundAt(x, z)`
- * gives the ground. Chests are added to `chests`, whatever part of the building is in the canvas.
+ * returns the ground. Chests are added to `chests`, whichever part of the building is within the
+ * canvas.
  */
 function drawBuilding(canvas, states, box, groundAt, chests) {
   const design = DESIGNS[box.design];

@@ -3,10 +3,10 @@
 /**
  * The seeded world: ground, caves, ores, trees, plants, villages, animals.
  *
- * Everything is a function of seed, biome, site and place, so a chunk has the same bytes in whatever
- * order chunks are asked for, in whatever process. Heights and numbers follow the game at 1.16 where
- * a file says so; the shapes of land and houses are our own. See the head of each file for what is
- * simpler than in the game.
+ * Everything is a function of seed, biome, site and position, so a chunk has the same bytes in any
+ * order of requests and in any process. Heights and numbers follow the game at 1.16 where a file
+ * says so; the shapes of land and houses are our own. The head of each file lists its
+ * simplifications.
  */
 
 const { Animals } = require('./animals');
@@ -25,7 +25,7 @@ const { Trees } = require('./trees');
 const { Villages } = require('./villages');
 
 const SITES = ['wild', 'flat'];
-/** How many chunks are kept for worlds that begin again, of about 40 kB each. */
+/** Maximum number of cached chunks for worlds that begin again, of about 40 kB each. */
 const KEPT = 640;
 const kept = new Map();
 const canvas = new Canvas();
@@ -91,7 +91,7 @@ class Generator {
     return { chunk, chests };
   }
 
-  /** Returns a chunk and its chests as they were first made, from memory if it was made lately. */
+  /** Returns a chunk and its chests in their original state, from the cache if it was made lately. */
   first(chunkX, chunkZ) {
     const key = `${this.key} ${chunkX} ${chunkZ}`;
     let made = kept.get(key);
@@ -99,12 +99,12 @@ class Generator {
       made = this.make(chunkX, chunkZ);
       if (kept.size >= KEPT) kept.delete(kept.keys().next().value);
     } else kept.delete(key);
-    // Last in, last out: a Map keeps the order of insertion.
+    // The most recently used is last: a Map keeps the order of insertion.
     kept.set(key, made);
     return made;
   }
 
-  /** Returns a copy of a chunk of its own, ready to be changed. */
+  /** Returns a copy of a chunk that may be changed. */
   generate(chunkX, chunkZ) {
     return copyChunk(this.first(chunkX, chunkZ).chunk);
   }
@@ -139,7 +139,7 @@ class Generator {
  * Makes the generator of one world.
  *
  * Args:
- *   seed: whole number; another seed is another world.
+ *   seed: integer; another seed is another world.
  *   biome: 'any' for a world of all biomes, or one that covers all land: plains, forest, desert, taiga,
  *     savanna, snowy. Seas, rivers, beaches and mountains are there in all of them.
  *   site: 'wild', or 'flat': level ground of the biome at y 63 with ores below, and nothing on it.

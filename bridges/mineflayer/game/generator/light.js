@@ -3,11 +3,11 @@
 /**
  * The light in a new chunk, as it is sent to clients.
  *
- * Light loses one level a block and what the block takes away; the sky's falls undimmed through what
- * is clear (https://minecraft.wiki/w/Light, 1.16). Simplified: light does not come in from
- * neighbouring chunks; a chunk is lit from its own blocks only, so that it is the same whatever was
- * made before it. Sections without any light, and those more than one above the highest block, are
- * left out: above the ground a client is to read "no section" as level 15.
+ * Light loses one level per block and what the block absorbs; sky light passes down through clear
+ * blocks without loss (https://minecraft.wiki/w/Light, 1.16). Simplified: light does not enter from
+ * neighbouring chunks; a chunk is lit from its own blocks only, so that it does not depend on the
+ * order of generation. Sections without any light, and those more than one above the highest block,
+ * are omitted: above the ground, clients interpret a missing section as level 15.
  */
 
 const { CELLS } = require('./canvas');
@@ -17,7 +17,7 @@ const levels = new Uint8Array(CELLS);
 const queue = new Int32Array(RING);
 const floors = new Int16Array(256);
 
-/** Spreads the light of the cells in the queue; `top` is the first layer that stays as it is. */
+/** Spreads the light of the cells in the queue; `top` is the first layer that does not change. */
 function spread(cells, opacity, count, top) {
   let head = 0;
   let tail = count;
@@ -40,7 +40,7 @@ function spread(cells, opacity, count, top) {
   }
 }
 
-/** Notes for each column the lowest cell that the sky shines on, and fills all above it. */
+/** Stores for each column the lowest cell that sky light reaches, and fills all above it. */
 function shine(cells, open, top) {
   levels.fill(0, 0, top << 8);
   for (let column = 0; column < 256; column++) {
@@ -50,7 +50,7 @@ function shine(cells, open, top) {
   }
 }
 
-/** Puts into the queue the lit cells from which light goes on; returns how many. */
+/** Adds to the queue the lit cells from which light spreads; returns their number. */
 function edges(top) {
   let count = 0;
   for (let column = 0; column < 256; column++) {
@@ -66,7 +66,7 @@ function edges(top) {
   return count;
 }
 
-/** Puts into the queue the cells that shine themselves; returns how many. */
+/** Adds to the queue the cells that emit light; returns their number. */
 function lamps(cells, emission, top) {
   levels.fill(0, 0, top << 8);
   let count = 0;
@@ -93,7 +93,10 @@ function wordsOf(section) {
   return any === 0 ? null : words;
 }
 
-/** Writes the levels into one of a chunk's two lists of light; returns the mask of what is there. */
+/**
+ * Writes the levels into one of a chunk's two lists of light; returns the mask of the sections
+ * present.
+ */
 function store(lists, BitArray, top) {
   let mask = 0;
   for (let section = 0; section << 4 < top; section++) {

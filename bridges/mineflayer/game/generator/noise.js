@@ -1,10 +1,10 @@
 'use strict';
 
 /**
- * Chance and noise that depend on a seed and a place only, never on what was asked before.
+ * Random numbers and noise that depend only on a seed and a position, never on earlier calls.
  *
- * All of it is integer hashing: the same on every machine and in every order. The noise is gradient
- * noise (Perlin, "Improving Noise", 2002) with gradients taken from the hash.
+ * All of it is integer hashing: the same on every machine and in any order. The noise is gradient
+ * noise (Perlin, "Improving Noise", 2002) with gradients from the hash.
  */
 
 /** Returns a well mixed unsigned 32-bit number of a 32-bit one. */
@@ -24,7 +24,7 @@ function hash(seed, x, y = 0, z = 0) {
 }
 
 /**
- * Returns a 32-bit seed of any whole number and a word, so that parts of a world do not repeat one
+ * Returns a 32-bit seed from any integer and a word, so that parts of a world do not repeat one
  * another. Every bit of a number up to 2^53 counts.
  */
 function seedOf(seed, word) {
@@ -45,12 +45,12 @@ class Chance {
     return mix(this.state) / 4294967296;
   }
 
-  /** Returns a whole number from 0 to count - 1. */
+  /** Returns an integer from 0 to count - 1. */
   below(count) {
     return Math.floor(this.next() * count);
   }
 
-  /** Returns a whole number from low to high, both included. */
+  /** Returns an integer from low to high, both included. */
   between(low, high) {
     return low + this.below(high - low + 1);
   }
@@ -88,7 +88,7 @@ function slope2(h, x, z) {
   }
 }
 
-/** Returns smooth noise of a point in the plane, about -1 to 1, 0 on whole numbers. */
+/** Returns smooth noise at a point in the plane, about -1 to 1, 0 at integers. */
 function noise2(seed, x, z) {
   const x0 = Math.floor(x);
   const z0 = Math.floor(z);
@@ -104,7 +104,10 @@ function noise2(seed, x, z) {
   return near + v * (c + u * (d - c) - near);
 }
 
-/** Returns the sum of `octaves` noises, each twice as fine and half as strong; about -1 to 1. */
+/**
+ * Returns the sum of `octaves` noises, each with twice the frequency and half the amplitude; about
+ * -1 to 1.
+ */
 function fractal2(seed, x, z, octaves) {
   let sum = 0;
   let share = 1;

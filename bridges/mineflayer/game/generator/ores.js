@@ -4,8 +4,8 @@
  * Veins of ore and pockets of other rock, with the numbers of the game at 1.16
  * (https://minecraft.wiki/w/Ore, "Distribution before 1.18"): veins a chunk, greatest size, heights.
  *
- * A vein belongs to a chunk and may reach into its neighbours. Simplified: emeralds come as veins of
- * one in mountains; lapis lazuli follows the same triangle about level 16.
+ * A vein belongs to a chunk and may extend into its neighbours. Simplified: emeralds occur as veins
+ * of one in mountains; lapis lazuli follows the same triangle around level 16.
  */
 
 const { Chance, hash, seedOf } = require('./noise');
@@ -40,7 +40,7 @@ class Ores {
   }
 
   /**
-   * Puts the veins of a chunk and of its eight neighbours into the canvas.
+   * Draws the veins of a chunk and of its eight neighbours onto the canvas.
    *
    * `top` is the highest ground of the chunk: veins above it are not drawn. `mountain(x, z)` says
    * where emeralds may be.
@@ -60,7 +60,8 @@ class Ores {
     const reach = vein.size / 8 + vein.size / 16 + 1;
     for (let n = 0; n < vein.count; n++) {
       const start = hash(this.seed + kind * 64 + n, chunkX, chunkZ);
-      // Its place comes from the bits of one hash: nine chunks' veins are looked at for each chunk.
+      // Its position comes from the bits of one hash, because veins of nine chunks are tested for
+      // each chunk.
       const x = chunkX * 16 + (start & 15);
       const z = chunkZ * 16 + ((start >>> 4) & 15);
       if (!canvas.touches(x - reach, z - reach, x + reach, z + reach)) continue;

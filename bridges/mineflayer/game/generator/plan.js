@@ -1,10 +1,10 @@
 'use strict';
 
 /**
- * What a chunk will have, known before any block is set: ground, water, biomes, trees.
+ * The contents of a chunk, known before any block is set: ground, water, biomes, trees.
  *
- * A plan is a function of seed and place. A chunk is drawn from its own plan and those of its eight
- * neighbours, whose trees reach into it.
+ * A plan is a function of seed and position. A chunk is drawn from its own plan and those of its
+ * eight neighbours, whose trees extend into it.
  */
 
 const { BIOMES, SEA_LEVEL } = require('./climate');
@@ -56,7 +56,7 @@ class Plans {
     return plan;
   }
 
-  /** Digs a pond into one chunk of ten, where the ground is level; it lies within its chunk. */
+  /** Digs a pond into one chunk of ten, where the ground is level; it is within its chunk. */
   dig(plan) {
     const chance = new Chance(hash(this.seed + 1, plan.x, plan.z));
     const { dry, high } = BIOMES[NAMES[plan.biomes[136]]];
@@ -85,7 +85,7 @@ class Plans {
     return { level: low };
   }
 
-  /** Chooses the columns that trees stand on. */
+  /** Chooses the columns of trees. */
   plant(plan) {
     const rate = new Float32Array(NAMES.length);
     NAMES.forEach((name, n) => {

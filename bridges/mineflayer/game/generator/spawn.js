@@ -1,13 +1,13 @@
 'use strict';
 
-/** Where players begin. */
+/** The spawn point of players. */
 
 const { BIOMES, SEA_LEVEL } = require('./climate');
 
 const STRIDE = 5;
 const RINGS = 300;
 
-/** Whether the ground about a column is dry and fairly level, six blocks around. */
+/** Whether the ground within six blocks of a column is dry and fairly level. */
 function levelAt(climate, x, z, height) {
   for (const far of [3, 6]) {
     for (const [dx, dz] of [[far, 0], [-far, 0], [0, far], [0, -far]]) {
@@ -34,7 +34,8 @@ function suits(world, x, z) {
 }
 
 /**
- * Returns {x, y, z} of the feet of who begins: the first suitable column on squares about a start.
+ * Returns {x, y, z} of the feet of a new player: the first suitable column on squares around a
+ * start.
  *
  * Throws Error if there is none within 1,500 blocks.
  */

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * Trees: shapes after those of the game (https://minecraft.wiki/w/Tree), drawn block by block.
+ * Trees: shapes like those of the game (https://minecraft.wiki/w/Tree), drawn block by block.
  *
  * A tree is {kind, x, y, z, start}: y is the lowest block of the trunk. Leaves are not persistent and
  * carry their distance to the trunk, so that they decay by the game's rule when it is felled.
@@ -10,7 +10,7 @@
 
 const { Chance } = require('./noise');
 
-/** Farthest that a leaf lies from the trunk's column. */
+/** Maximum distance of a leaf from the trunk's column. */
 const REACH = 5;
 const KINDS = ['oak', 'birch', 'spruce', 'acacia', 'jungle'];
 
@@ -31,7 +31,7 @@ class Trees {
     }
   }
 
-  /** Draws the part of a tree that lies in the canvas. */
+  /** Draws the part of a tree that is within the canvas. */
   draw(canvas, tree) {
     if (!canvas.touches(tree.x - REACH, tree.z - REACH, tree.x + REACH, tree.z + REACH)) return;
     const chance = new Chance(tree.start);
@@ -44,12 +44,12 @@ class Trees {
   trunk(canvas, kind, x, y0, y1, z) {
     for (let y = y0; y <= y1; y++) {
       const before = canvas.get(x, y, z);
-      // Snow and plants give way, other trees' trunks stay.
+      // Snow and plants are replaced, other trees' trunks stay.
       if (before >= 0 && this.isLog[before] === 0) canvas.set(x, y, z, this.logs[kind]);
     }
   }
 
-  /** Sets a leaf where there is air; where two trees meet, the leaf keeps the nearer trunk. */
+  /** Sets a leaf where there is air; where two trees meet, the leaf keeps the smaller distance. */
   leaf(canvas, kind, x, y, z, distance) {
     const before = canvas.get(x, y, z);
     const leaf = this.leaves[kind][Math.min(Math.max(distance, 1), 7) - 1];
@@ -62,7 +62,7 @@ class Trees {
     for (let dx = -radius; dx <= radius; dx++) {
       for (let dz = -radius; dz <= radius; dz++) {
         const corner = radius > 0 && Math.abs(dx) === radius && Math.abs(dz) === radius;
-        // Asked for every corner, so that what follows does not depend on the canvas.
+        // Drawn for every corner, so that what follows does not depend on the canvas.
         if (corner && chance.next() >= corners) continue;
         const above = Math.max(y - top, 0);
         this.leaf(canvas, kind, x + dx, y, z + dz, Math.abs(dx) + Math.abs(dz) + above);
@@ -70,7 +70,7 @@ class Trees {
     }
   }
 
-  /** Oak, birch and small jungle trees: four layers about the top of the trunk. */
+  /** Oak, birch and small jungle trees: four layers around the top of the trunk. */
   round(canvas, { kind, x, y, z }, chance) {
     const tall = kind === 'jungle' ? chance.between(5, 10) : kind === 'birch' ? chance.between(5, 7) : chance.between(4, 6);
     const top = y + tall - 1;
@@ -82,7 +82,7 @@ class Trees {
     this.trunk(canvas, kind, x, y, top, z);
   }
 
-  /** A cone whose layers grow and shrink in turn. */
+  /** A cone whose layers alternately grow and shrink. */
   spruce(canvas, { kind, x, y, z }, chance) {
     const tall = chance.between(6, 9);
     const bare = chance.between(1, 2);

@@ -1,11 +1,11 @@
 'use strict';
 
 /**
- * Where villages stand and what they have: a function of seed and place.
+ * The positions and contents of villages: a function of seed and position.
  *
- * The world is cut into regions of 160 x 160 blocks. A region may have one village: a well and up to
- * ten buildings in a ring about it, each at the height of its own ground. Simplified: no roads but
- * trodden paths to the well, no street grid.
+ * The world is divided into regions of 160 x 160 blocks. A region may have one village: a well and
+ * up to ten buildings in a ring around it, each at the height of its own ground. Simplified: only
+ * beaten paths to the well, no street grid.
  */
 
 const { Chance, hash, seedOf } = require('./noise');
@@ -13,7 +13,7 @@ const { DESIGNS, drawBuilding, materials } = require('./houses');
 const { BIOMES, SEA_LEVEL } = require('./climate');
 
 const REGION = 160;
-/** Farthest that anything of a village lies from its middle. */
+/** Maximum distance of any part of a village from its centre. */
 const REACH = 38;
 const HOMES = new Set(['plains', 'forest', 'birch_forest', 'desert', 'taiga', 'savanna', 'snowy_tundra', 'snowy_taiga']);
 const LOTS = [
@@ -40,7 +40,7 @@ class Villages {
     return this.known.get(key);
   }
 
-  /** Returns the villages that may reach into a box of the world. */
+  /** Returns the villages that may extend into a box of the world. */
   near(x0, z0, x1, z1) {
     const found = [];
     for (let rz = Math.floor((z0 - REACH) / REGION); rz <= Math.floor((z1 + REACH) / REGION); rz++) {
@@ -68,7 +68,7 @@ class Villages {
     return village.boxes.length > 3 ? village : null;
   }
 
-  /** Builds on one lot of the ring, and a lamp beside its path. */
+  /** Builds on one lot of the ring, and places a lamp beside its path. */
   settle(village, n, lots, chance) {
     const { design } = n === 0 ? LOTS[0] : n === 1 ? LOTS[2] : chance.weighted(LOTS);
     const angle = (n + chance.next() * 0.6) * 2 * Math.PI / lots;
@@ -78,7 +78,7 @@ class Villages {
     const z = Math.round(village.z + Math.sin(angle) * away);
     const dx = village.x - x;
     const dz = village.z - z;
-    // The front looks to the well: 0 south, 1 west, 2 north, 3 east.
+    // The front faces the well: 0 south, 1 west, 2 north, 3 east.
     const turn = Math.abs(dx) > Math.abs(dz) ? (dx > 0 ? 3 : 1) : dz > 0 ? 0 : 2;
     const built = this.build(village, design, x - 3, z - 3, turn, new Chance(start));
     if (!built) return;
@@ -116,15 +116,15 @@ class Villages {
     return box;
   }
 
-  /** Whether a column belongs to a building or its surroundings, by so many blocks. */
+  /** Whether a column belongs to a building or to its margin of so many blocks. */
   takes(x, z, gap) {
     return this.near(x, z, x, z).some((village) => village.boxes.some((box) =>
       x >= box.x - gap && x <= box.x1 + gap && z >= box.z - gap && z <= box.z1 + gap));
   }
 
   /**
-   * Draws what villages have in a chunk; `groundAt(x, z)` gives the ground. Returns the chests of the
-   * chunk, [{x, y, z, items}].
+   * Draws the parts of villages in a chunk; `groundAt(x, z)` returns the ground. Returns the chests
+   * of the chunk, [{x, y, z, items}].
    */
   draw(canvas, groundAt) {
     const chests = [];
@@ -151,11 +151,11 @@ class Villages {
   tread(canvas, x, z, path, groundAt) {
     if (!canvas.holds(x, 0, z)) return;
     const y = groundAt(x, z);
-    // Not over water nor over a cave's mouth.
+    // Not over water or over the entrance of a cave.
     if (y >= SEA_LEVEL - 1 && canvas.get(x, y, z) !== 0 && canvas.get(x, y + 1, z) === 0) canvas.set(x, y, z, path);
   }
 
-  /** Returns where villagers and their animals are in a chunk, [{kind, x, y, z}]. */
+  /** Returns the villagers and their animals in a chunk, [{kind, x, y, z}]. */
   folk(chunkX, chunkZ) {
     const x0 = chunkX * 16;
     const z0 = chunkZ * 16;

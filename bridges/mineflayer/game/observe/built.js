@@ -1,9 +1,9 @@
 'use strict';
 /**
- * What agents have built in a world: the blocks that they placed and that still stand.
+ * The blocks that agents have placed in a world and that still stand.
  */
 
-const MOST = 4096; // blocks that are remembered; later ones are not
+const MOST = 4096; // maximum number of blocks stored; later ones are ignored
 
 class Built {
   /** @param {object} world with `serv`, whose mechanics emit 'gamut:placed' {player, x, y, z} */

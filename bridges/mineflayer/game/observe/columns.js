@@ -9,7 +9,7 @@ const SIZES = { float32: 4, int64: 8, int32: 4, int16: 2, uint8: 1, bool: 1 };
 const ARRAYS = { float32: Float32Array, int64: BigInt64Array, int32: Int32Array,
   int16: Int16Array, uint8: Uint8Array, bool: Uint8Array };
 
-/** A buffer of some rows; `columns[key]` is a typed array over all of them. */
+/** A buffer of some rows; `columns[key]` is a typed array over it. */
 class Columns {
   constructor(rows) {
     this.rows = rows;
@@ -44,7 +44,7 @@ class Columns {
     }
   }
 
-  /** Writes what a row of another frame shows. */
+  /** Copies a row of another frame. */
   copy(row, source, sourceRow) {
     for (const { key, count } of this.places) {
       const from = source.columns[key].subarray(sourceRow * count, (sourceRow + 1) * count);

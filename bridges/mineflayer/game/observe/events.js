@@ -11,11 +11,11 @@
  *   playerJoined, playerLeft            player_name
  *   kicked                              agent, reason; the agent's connection has ended
  *   fellOutOfWorld                      agent, reason; the agent is below the world
- * Unlike MineLand's, a name is always that of the entity it happened to, and distances count for
- * every type that has a place.
+ * Unlike in MineLand, a name is always that of the entity that the event happened to, and distances
+ * count for every type that has a position.
  */
 
-const NEAR_SPAWN = 10; // blocks within which a creature's appearance is noticed, as in MineLand
+const NEAR_SPAWN = 10; // blocks within which a creature's arrival is noticed, as in MineLand
 /** Categories of minecraft-data that hold living creatures other than players. */
 const CREATURES = /mobs$/;
 const MOST = 200; // events kept between two frames; later ones are counted and dropped
@@ -38,7 +38,7 @@ class Events {
     on('entityHurt', (entity) => this.of('entityHurt', entity, 'was hurt'));
     on('entityDead', (entity) => this.of('entityDead', entity, 'died'));
     if (embedded) {
-      // The protocol tells others of a meal only by a sound; here the server says who ate.
+      // The protocol informs others of a meal only by a sound; here the server says who ate.
       agent.listen(agent.world.serv, 'gamut:eat', ({ player, item }) =>
         this.of('entityEat', bot.entities[player.id], `ate ${item}`, { item }));
     } else {
@@ -58,14 +58,14 @@ class Events {
     else this.list.push({ type, tick: this.agent.tick(), ...fields });
   }
 
-  /** Notes why the agent's episode ended; once of a type, however much else happened. */
+  /** Records why the agent's episode ended; once per type, whatever else happened. */
   ended(type, reason) {
     if (this.list.some((event) => event.type === type)) return;
     const { name } = this.agent;
     this.list.push({ type, tick: this.agent.tick(), agent: name, reason, message: reason });
   }
 
-  /** Returns how this agent calls an entity: [entity_type, entity_name]. */
+  /** Returns the name of an entity from this agent's point of view: [entity_type, entity_name]. */
   label(entity) {
     if (entity === this.agent.bot.entity) return ['self', this.agent.name];
     if (entity.type === 'player') {
@@ -82,7 +82,8 @@ class Events {
   }
 
   spawned(entity) {
-    // Before 1.17 minecraft-data calls arrows and dropped items mobs too; their category tells.
+    // Before 1.17 minecraft-data classes arrows and dropped items as mobs too; their category
+    // differs.
     if (!CREATURES.test(entity.kind ?? '')) return;
     if (this.agent.bot.entity.position.distanceTo(entity.position) > NEAR_SPAWN) return;
     if (!this.agent.senses.canHear(entity.position)) return;
@@ -116,7 +117,7 @@ class Events {
     this.add(type, { player_name: username, message: `${username} ${verb}` });
   }
 
-  /** Returns what happened since the last call: `{event, chat}`. */
+  /** Returns the events since the last call: `{event, chat}`. */
   take() {
     const taken = { event: this.list, chat: this.chat };
     if (this.dropped > 0) {
@@ -130,12 +131,12 @@ class Events {
   }
 }
 
-/** Returns the words of a reason that a server gave; whatever it gave, where there are none in it. */
+/** Returns the text of a server's reason; the raw value if it contains no text. */
 function plain(reason) {
   return spoken(reason) || JSON.stringify(reason);
 }
 
-/** Returns the words of a text, of chat JSON, or of a tree of NBT; none are an empty text. */
+/** Returns the text of a string, of chat JSON, or of an NBT tree; empty if there is none. */
 function spoken(said) {
   if (typeof said !== 'string') return words(said);
   try {

@@ -2,15 +2,15 @@
 /**
  * One agent's row of a frame: the values of layout.json's columns, and its details.
  *
- * Everything is what the agent's own client knows of its world, but for the health of others and
- * what is counted, which only the server knows; in remote mode these are what the server told.
+ * Everything is what the agent's own client knows about its world, except the health of others and
+ * the counters, which only the server knows; in remote mode these are what the server has sent.
  */
 const { tablesOf } = require('./tables');
 const { Inventory } = require('./inventory');
 const { voxels, climate, Neighbours, customName } = require('./surroundings');
 
 const KEYS = ['forward', 'back', 'left', 'right', 'jump', 'sprint', 'sneak'];
-const LISTED = 16; // entities with numbers of their own
+const LISTED = 16; // entities listed with numbers
 const DIFFICULTIES = ['peaceful', 'easy', 'normal', 'hard'];
 const FULL_OXYGEN = 20;
 
@@ -26,7 +26,7 @@ class Observer {
     this.neighbours = new Neighbours(agent);
   }
 
-  /** Returns `{values, details}` of the agent now; its events are taken. */
+  /** Returns `{values, details}` of the agent now; removes its events from the queue. */
   look() {
     const { agent } = this;
     const { bot } = agent;
@@ -139,7 +139,7 @@ class Observer {
   }
 }
 
-/** Returns a bot's breath, 20 full: what the server told, or full if it never spoke of it. */
+/** Returns a bot's breath, 20 is full: what the server sent, or full if it never sent any. */
 const oxygen = (bot) => bot.oxygenLevel ?? FULL_OXYGEN;
 
 const positionOf = ({ position }) =>

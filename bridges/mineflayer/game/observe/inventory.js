@@ -1,7 +1,7 @@
 'use strict';
 /**
- * What an agent carries, in numbers and in MineLand's lists. Kept until a slot changes: most frames
- * show the same inventory as the one before.
+ * The inventory of an agent, in numbers and in MineLand's lists. Cached until a slot changes: most
+ * frames have the same inventory as the one before.
  */
 
 const FIRST = 9; // window slots 9 to 44: the inventory's 27, then the hotbar's 9
@@ -11,7 +11,7 @@ const HOTBAR = 36;
 const WORN = [8, 7, 6, 5, 45];
 const EQUIPMENT = ['main hand', 'feet', 'legs', 'body', 'head', 'off hand'];
 
-/** Returns an item's durability `[left, of a new one]`; zeros for what does not wear. */
+/** Returns an item's durability `[left, maximum]`; zeros for an item without durability. */
 function durability(item) {
   if (!item?.maxDurability) return [0, 0];
   return [item.maxDurability - (item.durabilityUsed ?? 0), item.maxDurability];
@@ -22,7 +22,7 @@ function variant(item) {
   try {
     return (item.enchants ?? []).map(({ name, lvl }) => `${name} ${lvl}`).join(', ');
   } catch {
-    return ''; // enchantments in a form that prismarine-item does not read
+    return ''; // enchantments in a format that prismarine-item does not read
   }
 }
 

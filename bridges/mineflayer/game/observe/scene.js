@@ -1,11 +1,11 @@
 'use strict';
 
 /**
- * What the ray-caster needs to draw what a bot sees: blocks, light from above, biomes, bodies.
+ * The data from which the ray-caster draws a bot's view: blocks, sky light, biomes, bodies.
  *
- * Blocks go over the wire as numbers of *appearances*: block states that look the same share one. The
- * table of appearances is sent once (`sceneTable`), a box of blocks when the bot has moved away from
- * the middle of the last one, and single changes in between. It is read from the bot's own world, so
+ * Blocks are sent as numbers of *appearances*: block states that look the same share one. The table
+ * of appearances is sent once (`sceneTable`), a box of blocks when the bot has moved away from the
+ * middle of the last one, and single changes in between. All is read from the bot's own world, so
  * it is what its client knows, embedded or remote.
  */
 
@@ -14,19 +14,19 @@ const { boxesOf, countStates, lightTables, propertiesOf, rangeOf } = require('..
 /** Half the sides of the box of blocks, x, y, z, in blocks. */
 const REACH = [40, 24, 40];
 /**
- * The box is placed by the cell of so many blocks that the eye is in: by where the bot is, not by how
- * it came there, so that a world restored shows the same picture.
+ * The box depends on the cell of so many blocks that contains the eye: on the bot's position, not
+ * on its path, so that a restored world has the same picture.
  */
 const CELL = 8;
 const MOST_CHANGES = 400;
 const MOST_BODIES = 48;
 const BODY_REACH = 44;
-/** Properties that change a look beyond the boxes of a block. */
+/** Properties that affect the look of a block beyond its boxes. */
 const SHOWN = new Set([
   'age', 'axis', 'face', 'facing', 'half', 'hanging', 'layers', 'level', 'lit', 'moisture', 'open', 'part',
   'snowy', 'stage',
 ]);
-/** Blocks that are told apart by their boxes alone. */
+/** Blocks that differ in their boxes only. */
 const BY_BOXES = new RegExp([
   'stairs|slab|wall$|fence|pane|trapdoor|anvil|hopper|piston|_rod$|bars$|bell|lectern|grindstone|observer',
   'dispenser|dropper|rail$|note_block|repeater|comparator|cocoa|campfire|beehive|bee_nest|glazed|shulker|loom',
@@ -69,7 +69,7 @@ function looksOf(registry) {
 }
 
 /**
- * Returns what the numbers in scenes stand for, to be sent once, with `hello`.
+ * Returns the meaning of the numbers in scenes, to be sent once, with `hello`.
  *
  * `appearances`: [name, boxes [[x0, y0, z0, x1, y1, z1]] of collision, {property: value}, light given,
  * light taken (15: all)] by number, 0 is air; `entities`: [name, width, height in blocks] by kind; `items`: names by number; `biomes`:
@@ -89,7 +89,7 @@ function sceneTable(registry) {
   };
 }
 
-/** Writes the appearances of a section into a box; both in blocks of the world. */
+/** Writes the appearances of a section into a box; both in world coordinates. */
 function readSection(section, x0, y0, z0, box, byState) {
   const { data, palette } = section;
   const [ox, oy, oz] = box.origin;
@@ -116,7 +116,7 @@ function readSection(section, x0, y0, z0, box, byState) {
   }
 }
 
-/** The same through the column's own questions, for versions with other insides. */
+/** The same through the column's own methods, for versions with another internal format. */
 function readSlowly(column, x0, z0, box, byState) {
   const [ox, oy, oz] = box.origin;
   const [sx, sy, sz] = box.size;
@@ -137,7 +137,7 @@ function isPlain({ sections }) {
     (section.data && section.data.valuesPerLong !== undefined && section.palette !== undefined));
 }
 
-/** What a client saw in one column of chunks: the highest block that stops the sky, by z << 4 | x. */
+/** A client's view of one column of chunks: the highest block that stops sky light, by z << 4 | x. */
 function heightsOf(column, opaque, lowest, highest) {
   const heights = new Int16Array(256).fill(lowest - 1);
   const at = { x: 0, y: 0, z: 0 };
@@ -158,8 +158,8 @@ function heightsOf(column, opaque, lowest, highest) {
 
 class SceneFeed {
   /**
-   * Follows one bot. Call `update()` after each step and send what it returns; `reset()` when who
-   * reads it has to begin anew; `close()` when the bot goes.
+   * Follows one bot. Call `update()` after each step and send its result; `reset()` when the
+   * receiver starts again; `close()` when the bot leaves.
    */
   constructor(bot, { reach = REACH } = {}) {
     this.bot = bot;
@@ -176,7 +176,7 @@ class SceneFeed {
     this.reset();
   }
 
-  /** Makes the next update a whole one. */
+  /** Makes the next update a complete one. */
   reset() {
     this.origin = null;
     this.changes = [];
@@ -206,7 +206,7 @@ class SceneFeed {
       else if (y === before) heights[cell] = this.below(x, y - 1, z);
       risen = heights[cell] !== before;
     }
-    if (this.origin === null) return; // the box that is due will have it
+    if (this.origin === null) return; // the pending box will contain it
     if (this.inside(x, y, z)) this.changes.push(x, y, z);
     else if (risen && this.inside(x, this.origin[1], z)) this.origin = null;
   }
@@ -220,7 +220,7 @@ class SceneFeed {
     return at.y;
   }
 
-  /** A column of chunks came or went. */
+  /** A column of chunks was loaded or unloaded. */
   moved(corner) {
     this.heights.delete(`${corner.x >> 4},${corner.z >> 4}`);
     const { origin, size } = this;
@@ -230,7 +230,7 @@ class SceneFeed {
     if (!apart) this.origin = null;
   }
 
-  /** Returns the box of blocks about a point, and makes it the one that changes are told for. */
+  /** Returns the box of blocks around a point, and makes it the base of later changes. */
   box(x, y, z) {
     const [rx, ry, rz] = this.reach;
     const [sx, , sz] = this.size;
@@ -347,7 +347,7 @@ function bodyRow(bot, entity, eye) {
   return [number, x - eye[0], y - eye[1], z - eye[2], entity.yaw, head, variantOf(entity), flagsOf(entity)];
 }
 
-/** Returns what tells bodies of a kind apart: item, wool, or a number made of a player's name. */
+/** Returns what distinguishes bodies of a kind: item, wool, or a hash of a player's name. */
 function variantOf(entity) {
   if (entity.name === 'item') {
     const item = entity.getDroppedItem();

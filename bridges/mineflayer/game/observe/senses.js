@@ -1,10 +1,10 @@
 'use strict';
 /**
- * What an agent can see and hear. Enforced here, for observations, events and generated programs
- * alike; a limit of 0 is off.
+ * What an agent can see and hear. Enforced here for observations, events and generated programs
+ * alike; a limit of 0 is disabled.
  *
- * Sight is a ball around the eye, in all directions: what an agent could see if it turned. With
- * `line_of_sight`, full opaque blocks end it; leaves, glass, plants and half blocks do not.
+ * Sight is a sphere around the eye, in all directions: what an agent could see if it turned. With
+ * `line_of_sight`, full opaque blocks stop it; leaves, glass, plants and half blocks do not.
  */
 
 const FACES = [[0.5, 0.5, 0.5], [0.5, 1, 0.5], [0.5, 0, 0.5], [0, 0.5, 0.5], [1, 0.5, 0.5],
@@ -25,7 +25,7 @@ class Senses {
     this.opaque = opaque;
   }
 
-  /** Farthest that can be seen, in blocks; Infinity without limit. */
+  /** Maximum distance of sight, in blocks; Infinity without limit. */
   get sight() {
     return this.limits.sight_distance > 0 ? this.limits.sight_distance : Infinity;
   }
@@ -35,7 +35,7 @@ class Senses {
     return position.offset(0, eyeHeight ?? 1.62, 0);
   }
 
-  /** Returns whether nothing opaque lies between the eye and a point. */
+  /** Returns whether nothing opaque is between the eye and a point. */
   clear(point) {
     return this.clearBetween(this.eye(), point);
   }
@@ -69,7 +69,7 @@ class Senses {
     }
   }
 
-  /** Returns whether the block in a cell is opaque and another than the one at `position`. */
+  /** Returns whether the block in a cell is opaque and not the one at `position`. */
   covers(cell, position) {
     if (cell.equals(position)) return false;
     const column = this.bot.world.async.columns[`${cell.x >> 4},${cell.z >> 4}`];
@@ -96,7 +96,8 @@ class Senses {
     return FACES.some(([x, y, z]) => {
       const out = (v) => v + (v - 0.5) * 2 * JUST_OUTSIDE;
       const target = at.offset(out(x), out(y), out(z));
-      // Sight reaches the cell it ends in: a face that another block covers lies in that one.
+      // The cell in which the line ends counts: a face that another block covers is in that block's
+      // cell.
       return !this.covers(target.floored(), at) && this.clearBetween(eye, target);
     });
   }

@@ -1,12 +1,12 @@
 'use strict';
 /**
- * What is counted of an agent's episode, from what its server says happened.
+ * Counters of an agent's episode, from the events of its server.
  *
  * The server's mechanics emit 'gamut:hurt' {victim, amount, cause, by}, 'gamut:death' {victim,
  * cause, by}, 'gamut:mined', 'gamut:placed', 'gamut:picked' and 'gamut:crafted' {player, count}.
  */
 
-const FARTHEST_STEP = 8; // blocks in a tick; more is a teleport, not a walk
+const FARTHEST_STEP = 8; // blocks per tick; more is a teleport, not a walk
 
 /** Returns a new agent's counts, all zero. */
 const zero = () => ({

@@ -1,6 +1,7 @@
 'use strict';
 /**
- * What is around an agent: the 27 blocks at its feet, light, sky and biome, the entities it senses.
+ * The surroundings of an agent: the 27 blocks at its feet, light, sky and biome, the entities it
+ * senses.
  */
 
 const { spoken } = require('./events');
@@ -11,8 +12,8 @@ const DAY = 24000;
 const HEALTH = [['1.17', 9], ['1.14', 8], ['1.10', 7], ['1.8', 6]];
 
 /**
- * Returns the brightness of the sun, 15 at noon to 4 at midnight: sky light less what the hour and
- * the weather take away (Minecraft Wiki, Light, "Internal sky light").
+ * Returns the brightness of the sun, 15 at noon to 4 at midnight: sky light less the reduction by
+ * time and weather (Minecraft Wiki, Light, "Internal sky light").
  */
 function sunBrightness(time, rain, thunder) {
   const angle = ((time / DAY) - 0.25 + 1) % 1;
@@ -22,7 +23,7 @@ function sunBrightness(time, rain, thunder) {
   return 15 - Math.trunc((1 - day) * 11);
 }
 
-/** Returns the column a place is in, of the bot's own world; undefined where none is loaded. */
+/** Returns the column that contains a position, from the bot's own world; undefined if not loaded. */
 const columnAt = (bot, x, z) =>
   bot.world.async.columns[`${Math.floor(x) >> 4},${Math.floor(z) >> 4}`];
 
@@ -49,7 +50,7 @@ function voxels(bot, tables) {
   return { ids, flags, entries };
 }
 
-/** Returns the lowest height of a column, and the one above its highest. */
+/** Returns the lowest height of a column, and the end of its range. */
 function heights(column) {
   const low = column.minY ?? 0;
   return [low, low + (column.worldHeight ?? 256)];
@@ -67,7 +68,7 @@ function seesSky(column, within, tables) {
   return true;
 }
 
-/** Returns light, sky, biome, weather and time at an agent's place. */
+/** Returns light, sky, biome, weather and time at an agent's position. */
 function climate(agent, tables) {
   const { bot } = agent;
   const { x, y, z } = bot.entity.position.floored();
@@ -84,24 +85,24 @@ function climate(agent, tables) {
     light, sky: seesSky(column, head, tables), sea: SEA_LEVEL };
 }
 
-/** Returns the health of an entity as far as it is known: the server's, or what it told; or 0. */
+/** Returns the health of an entity as far as known: from our server, or as sent by it; or 0. */
 function healthOf(entity, world, index) {
   const own = world.serv?.entities[entity.id]?.health;
   const told = entity.metadata?.[index];
   return own ?? (typeof told === 'number' ? told : 0);
 }
 
-/** Returns the metadata index of a living entity's health in a version; it grew with the entities. */
+/** Returns the metadata index of a living entity's health in a version; it increased with versions. */
 function healthIndex(registry) {
   return HEALTH.find(([version]) => registry.isNewerOrEqualTo(version))?.[1] ?? HEALTH.at(-1)[1];
 }
 
-/** Returns the custom name of an entity, or null; what a server says of it is not trusted. */
+/** Returns the custom name of an entity, or null; data from a server is not trusted. */
 function customName(entity) {
   return spoken(entity.metadata?.[2]) || null;
 }
 
-/** Keeps where entities were, to say how fast they are: clients are not told of most speeds. */
+/** Stores earlier positions of entities to compute speeds: clients do not receive most speeds. */
 class Neighbours {
   constructor(agent) {
     this.agent = agent;
@@ -110,7 +111,7 @@ class Neighbours {
     this.beforeTick = -1;
   }
 
-  /** Returns what the agent senses of the entities around it, the nearest first. */
+  /** Returns the entities that the agent senses, the nearest first. */
   look() {
     const { agent, before } = this;
     const { bot, world } = agent;

@@ -1,6 +1,6 @@
 'use strict';
 /**
- * What is fixed for a version: flags of blocks, points of armour, numbers of things.
+ * Constants of a version: flags of blocks, points of armour, numbers of things.
  */
 
 /** Names of blocks that fire spreads to (Minecraft Wiki, Fire, "Flammable blocks"), by their words. */

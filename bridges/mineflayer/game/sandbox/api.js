@@ -1,11 +1,11 @@
 'use strict';
 /**
- * All that generated programs can reach of the game: a table of calls and nothing else.
+ * All that generated programs can access of the game: a table of calls and nothing else.
  *
  * An entry is {name, doc, args: [{name, type, range.., optional | default}], returns, cost (calls it
  * counts as), run(agent, args)}; entries that take ticks have `async: true`, `ticks` (after which
  * they fail) and run(agent, args, signal) returning a promise; of those with `inTurn: true` one is
- * under way at a time. Arguments arrive checked (check.js),
+ * in progress at a time. Arguments arrive checked (check.js),
  * results leave as JSON. What programs see as `bot`, `mcData`, ... is built on it in guest/*.js.
  */
 const { coordinates, hears } = require('./api_shared');
@@ -17,7 +17,7 @@ const FAMILIES = [
   require('./api_windows'), walk.entries
 ];
 
-/** Whether a chat line reaches an agent, as observe/events.js has it: only agents can be too far away. */
+/** Whether a chat line reaches an agent, as in observe/events.js: only agents can be too far away. */
 function hearsChat(agent, username) {
   const limit = agent.senses?.limits?.chat_distance ?? 0;
   const isAgent = agent.world?.names?.includes(username) ?? true;
@@ -26,7 +26,10 @@ function hearsChat(agent, username) {
   return Boolean(speaker) && speaker.position.distanceTo(agent.bot.entity.position) <= limit;
 }
 
-/** Events that programs may listen to: what of mineflayer's arguments they get, or null to hide it. */
+/**
+ * Events that programs may listen to: the arguments of mineflayer they get, or null to hide the
+ * event.
+ */
 const EVENTS = {
   chat: (agent, username, message) => (hearsChat(agent, username) ? [username, String(message)] : null),
   health: () => [],
@@ -70,7 +73,7 @@ const LISTEN = {
   args: [{ name: 'event', type: 'choice', of: Object.keys(EVENTS) }], run: listen
 };
 
-/** Ends collecting of events. */
+/** Stops collecting events. */
 function quiet(sandbox) {
   const own = listeners.get(sandbox);
   if (!own) return;
@@ -78,7 +81,7 @@ function quiet(sandbox) {
   listeners.delete(sandbox);
 }
 
-/** Lets go of all a program may have set: walk and its settings, dig, keys, item in use, window. */
+/** Releases all that a program may have set: walk and its settings, dig, keys, item in use, window. */
 function release({ bot }) {
   walk.letGo(bot);
   if (bot.targetDigBlock) bot.stopDigging();

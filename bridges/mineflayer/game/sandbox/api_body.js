@@ -1,5 +1,5 @@
 'use strict';
-/** What programs do with their body: look, walk by keys, dig, place, hit, use, sleep, talk. */
+/** Actions of the body: look, walk by keys, dig, place, hit, use, sleep, talk. */
 const { Vec3 } = require('vec3');
 const { ActionError, ArgumentError } = require('./check');
 const { blockAt, knownEntity, middleOf, reachedBlock, reachedEntity, turnTo } = require('./api_shared');
@@ -13,7 +13,7 @@ const ANGLE = { type: 'number', min: -1000, max: 1000 };
 const OFF_HAND = { name: 'offHand', type: 'boolean', default: false };
 const MINUTE = 1200; // ticks
 
-/** Talks. Commands are for the console only. */
+/** Sends a chat message. Commands are for the console only. */
 function chat({ bot }, [text]) {
   const line = text.replace(/[\r\n§]+/g, ' ').trim();
   if (line.startsWith('/')) {

@@ -1,5 +1,5 @@
 'use strict';
-/** What every player can look up about the version: blocks, items, entities, foods, recipes. */
+/** Data of the version that every player can look up: blocks, items, entities, foods, recipes. */
 const { ArgumentError } = require('./check');
 const { knownBlock } = require('./api_shared');
 
@@ -13,10 +13,10 @@ const KINDS = {
   effects: ['effectsByName', 'effects']
 };
 const KIND = { name: 'kind', type: 'choice', of: Object.keys(KINDS) };
-/** Fields that are long and that no program needs. */
+/** Long fields that programs do not need. */
 const LEFT_OUT = new Set(['states', 'shapes', 'metadataKeys']);
 
-/** Returns a record of the registry as plain data, or null: programs ask whether a name exists. */
+/** Returns a record of the registry as plain data, or null: programs may ask whether a name exists. */
 function lookUp({ bot }, [kind, key]) {
   const [byName, byNumber] = KINDS[kind];
   const isNumber = /^-?\d{1,6}$/.test(key);
@@ -54,7 +54,7 @@ function tableAt(agent, cell) {
   return block;
 }
 
-/** Returns all recipes of an item in the registry's order, which is what a recipe's key counts in. */
+/** Returns all recipes of an item in the registry's order; a recipe's key is the index in it. */
 function recipesOf(agent, item, hasTable) {
   return agent.bot.recipesAll(item.id, null, hasTable ? true : null);
 }

@@ -1,5 +1,5 @@
 'use strict';
-/** What programs do with what they carry: equip, toss, craft. */
+/** Actions on carried items: equip, toss, craft. */
 const { ActionError, ArgumentError } = require('./check');
 const {
   itemData, itemIn, knownBlock, middleOf, reachedBlock, stillWanted, turnTo
@@ -30,7 +30,7 @@ async function toss(agent, [item, count]) {
   await bot.toss(item.id, null, count);
 }
 
-/** Crafts one at a time, so that a program that ends does not go on crafting. */
+/** Crafts one at a time, so that crafting stops when the program ends. */
 async function craft(agent, [item, key, count, cell], signal) {
   const { bot } = agent;
   const table = tableAt(agent, cell);

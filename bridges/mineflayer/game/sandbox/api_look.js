@@ -1,5 +1,5 @@
 'use strict';
-/** What programs may look at: themselves, blocks and entities their senses allow, the time. */
+/** What programs may observe: themselves, blocks and entities that their senses allow, the time. */
 const {
   blockData, coordinates, entityData, knownBlock, seesBlock, seesEntity
 } = require('./api_shared');
@@ -56,7 +56,7 @@ function lookAtBlock(agent, [cell]) {
 /** Returns cells of visible blocks of some kinds, nearest first. */
 function findBlocks(agent, [{ matching, maxDistance, count, point }]) {
   const kinds = [...new Set(matching)];
-  // Hidden ones fall away: more are looked at than are asked for, yet not all of a cave.
+  // Hidden blocks are filtered out: more are searched than requested, but not all of a cave.
   const wanted = Math.min(1024, Math.max(256, count * 16));
   const from = point ?? agent.bot.entity.position;
   const opaque = agent.senses?.limits?.line_of_sight ? agent.senses.opaque : undefined;
@@ -93,7 +93,7 @@ function oneEntity(agent, [id]) {
   return entity && seesEntity(agent, entity) ? entityData(entity) : null;
 }
 
-/** Names of the players, as every client knows them; where they are only of those in sight. */
+/** Names of the players, as every client knows them; positions only of those in sight. */
 function players(agent) {
   const { bot } = agent;
   return Object.values(bot.players).map(({ username, entity }) => {

@@ -1,14 +1,14 @@
 'use strict';
 /**
- * What the families of API entries share: how the game's things are copied for programs, and the
- * checks that many calls make (is it seen, is it in reach).
+ * Shared by the families of API entries: copies of the game's objects for programs, and checks of
+ * many calls (is it visible, is it within reach).
  */
 const { ActionError } = require('./check');
 
-/** How far a hand reaches, from the eye to the nearest point of a box (Minecraft Wiki: Player). */
+/** Reach of the hand, from the eye to the nearest point of a box (Minecraft Wiki: Player). */
 const BLOCK_REACH = 4.5;
 const BLOW_REACH = 3;
-/** Lenience for what moves during a tick. */
+/** Tolerance for what moves during a tick. */
 const SLACK = 0.6;
 
 const round = (value) => Math.round(value * 1e6) / 1e6;
@@ -27,7 +27,7 @@ function itemData(item) {
   return data;
 }
 
-/** Returns a block as plain data: what differs from block to block, not what its kind says. */
+/** Returns a block as plain data: what differs from block to block, not the properties of its kind. */
 function blockData(block) {
   const properties = block.getProperties?.() ?? {};
   return {
@@ -127,7 +127,7 @@ function reachedEntity(agent, id, doing) {
   return entity;
 }
 
-/** Returns the stack in a slot of the inventory, which has to be what the program thinks it is. */
+/** Returns the stack in a slot of the inventory, which must be the one that the program expects. */
 function itemIn(agent, slot, type) {
   const item = agent.bot.inventory.slots[slot];
   if (!item || (type !== undefined && item.type !== type.id)) {
@@ -144,9 +144,9 @@ function stillWanted(signal) {
 }
 
 /**
- * Turns to a point of a block that is about to be used, which takes ticks. The library turns by
- * itself and then uses it, whether or not the program that asked is still there; after this it does
- * so at once.
+ * Turns to a point of a block that is about to be used, which takes ticks. The library itself turns
+ * and then uses the block, even if the program that asked has ended; after this call it uses it at
+ * once.
  */
 async function turnTo({ bot }, point, signal) {
   await bot.lookAt(point, false);

@@ -40,14 +40,14 @@ const MOVEMENTS = {
 const TICKS = { name: 'ticks', type: 'integer', min: 1, max: 12000, default: 2400 };
 
 /**
- * Milliseconds of searching in a tick: some 250 nodes on the clock of a world (agents.js), 25,000 in
- * the 5 s after which a search gives up. With the library's 40 a search in vain takes 0.4 s a tick.
- * By the real clock it is what others of the process may have to wait.
+ * Milliseconds of search per tick: about 250 nodes on the clock of a world (agents.js), 25,000 in
+ * the 5 s after which a search stops. With the library's 40 a search without success takes 0.4 s
+ * per tick. In real time it is how long others in the process may have to wait.
  */
 const SEARCH_MS = 5;
 const SEARCH_REAL_MS = 25;
 
-/** Required late: whoever replaces the clock must do so before this library keeps a reference. */
+/** Required late: the clock must be replaced before this library keeps a reference to it. */
 function pathfinder({ bot, embedded }) {
   const library = require('mineflayer-pathfinder');
   if (!bot.pathfinder) bot.loadPlugin(library.pathfinder);
@@ -70,16 +70,16 @@ function makeGoal(agent, { kind, x, y, z, range, entity }) {
   }
 }
 
-/** Makes the walk end, now: no goal, no keys. */
+/** Ends the walk now: no goal, no keys. */
 function halt(bot) {
   if (!bot.pathfinder) return;
   bot.pathfinder.setGoal(null);
 }
 
-/** Bots whose paths lead as a program said. */
+/** Bots with path settings set by a program. */
 const changed = new WeakSet();
 
-/** Makes the walk end, and paths lead again as they do unless told. */
+/** Ends the walk and restores the default path settings. */
 function letGo(bot) {
   halt(bot);
   if (!changed.delete(bot)) return;
@@ -160,7 +160,7 @@ module.exports = {
       run: setMovements
     },
     {
-      name: 'walking', doc: 'whether a walk is under way', args: [], returns: 'object', cost: 1,
+      name: 'walking', doc: 'whether the agent is walking to a goal', args: [], returns: 'object', cost: 1,
       run: walking
     }
   ],

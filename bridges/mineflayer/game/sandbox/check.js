@@ -1,12 +1,12 @@
 'use strict';
 /**
  * Checks of what programs pass to the host: plain data, each value against a declared type, so that
- * nothing unchecked reaches mineflayer. What is wrong is named with its place, what was expected and,
- * for names, with the nearest that exist.
+ * nothing unchecked reaches mineflayer. Messages name the position of the error, what was expected
+ * and, for names, the nearest valid ones.
  */
 const { Vec3 } = require('vec3');
 
-/** A call with arguments it does not take; its message goes to the program. */
+/** A call with invalid arguments; its message goes to the program. */
 class ArgumentError extends Error {
   constructor(message) {
     super(message);
@@ -14,7 +14,7 @@ class ArgumentError extends Error {
   }
 }
 
-/** What the game did not let happen; its message goes to the program. */
+/** An action that the game did not allow; its message goes to the program. */
 class ActionError extends Error {
   constructor(message) {
     super(message);
@@ -22,7 +22,7 @@ class ActionError extends Error {
   }
 }
 
-/** Returns the number of single-letter changes between two short texts. */
+/** Returns the edit distance of two short texts. */
 function distance(a, b) {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
@@ -53,7 +53,7 @@ function nearest(name, valid, count = 3) {
     .map(({ other }) => other);
 }
 
-/** Returns how a value reads in a message: at most 60 characters. */
+/** Returns a value as text for a message: at most 60 characters. */
 function shown(value) {
   if (value === undefined || value === null) return 'nothing';
   const text = typeof value === 'string' ? JSON.stringify(value) : JSON.stringify(value) ?? String(value);
@@ -73,7 +73,7 @@ function checkNumber(spec, value, where) {
   return value;
 }
 
-/** Coordinates of a world: no farther than its border, no higher than anything can be. */
+/** Coordinates of a world: within its border, and within any possible height. */
 function checkPoint(spec, value, where) {
   const right = Array.isArray(value) && value.length === 3 && value.every(Number.isFinite);
   expect(right, where, 'a position {x, y, z} of finite numbers', value);

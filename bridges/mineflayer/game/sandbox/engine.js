@@ -1,17 +1,18 @@
 'use strict';
 /**
- * QuickJS, compiled to WebAssembly: the machine in which one generated program runs.
+ * QuickJS, compiled to WebAssembly: the engine in which one generated program runs.
  *
- * Two fences stand around a program. *Fuel* counts calls of QuickJS's interrupt handler (one in
- * 10,000 branches and calls of the program): it does not depend on the machine, so a program that
- * computes too long ends at the same point everywhere. It does not catch natives that loop without
- * asking (`Array.prototype.indexOf.call({length: 2 ** 53 - 1}, 1)` would hold the process for
+ * Two limits surround a program. *Fuel* counts calls of QuickJS's interrupt handler (one in 10,000
+ * branches and calls of the program): it does not depend on the machine, so a program that computes
+ * too long ends at the same point everywhere. It does not stop natives that loop without calling
+ * the handler (`Array.prototype.indexOf.call({length: 2 ** 53 - 1}, 1)` would hold the process for
  * years), so every entry is also watched by a thread (the timeout of node:vm, used for that only)
  * which ends it after `wallMs` of real time.
  *
- * A QuickJS stack of 128 KB: with 256 KB natives that recurse (JSON.stringify, Array.prototype.flat)
- * overflow the host's stack first. What overflows it all the same (sources nested thousands deep,
- * unless Node runs with --stack-size=3900) is a StackError, and the module is thrown away.
+ * A QuickJS stack of 128 KB: with 256 KB natives that recurse (JSON.stringify,
+ * Array.prototype.flat) overflow the host's stack first. If it overflows anyway (sources nested
+ * thousands deep, unless Node runs with --stack-size=3900), that is a StackError, and the module is
+ * discarded.
  */
 const fs = require('node:fs');
 const path = require('node:path');
@@ -21,12 +22,15 @@ const {
 } = require('quickjs-emscripten');
 
 const STACK_BYTES = 128 * 1024;
-/** Jobs run between two looks at whether the program must end. */
+/** Jobs run between two checks whether the program must end. */
 const JOB_BATCH = 64;
-/** What the fences themselves may use: setting up the prelude, finding a line. */
+/** Fuel that the sandbox's own code may use: setting up the prelude, finding a line. */
 const OWN_FUEL = 1000;
 const GUEST_FILES = ['core', 'promises', 'vec3', 'things', 'data', 'bot', 'walking'];
-/** Compiled inside QuickJS when a program first names a helper: compiling is most of a start's cost. */
+/**
+ * Compiled inside QuickJS when a program first uses a helper: compiling is most of the start-up
+ * cost.
+ */
 const LATE_FILES = ['helpers', 'helpers_more'];
 
 const ENTER = Symbol.for('gamut.sandbox.enter');
@@ -36,7 +40,7 @@ const ENTER_SCRIPT = new vm.Script('globalThis[Symbol.for("gamut.sandbox.enter")
 
 /** What QuickJS itself takes of its memory: the stack of WebAssembly, its data, an empty context. */
 const BASE_MB = 6;
-/** The module wants 16 MB at least. */
+/** The module needs at least 16 MB. */
 const FIRST_PAGES = 256;
 const PAGES_PER_MB = 16;
 
@@ -77,7 +81,7 @@ function guestText(names) {
   }).join('\n');
 }
 
-/** Returns {first, late}: the texts that make a program's surroundings. */
+/** Returns {first, late}: the source texts of a program's environment. */
 function prelude() {
   preludeTexts ??= {
     first: `(hostCall, settings) => { 'use strict'; const guest = { hostCall, settings };
@@ -97,7 +101,7 @@ class Doom extends Error {
   }
 }
 
-/** One program in a module of its own: no program finds the memory another one left. */
+/** One program in its own module: no program can read the memory of another one. */
 class Engine {
   /**
    * @param {object} module of newModule(); used by this engine only
@@ -149,7 +153,7 @@ class Engine {
     throw error;
   }
 
-  /** Turns what was thrown outside the program's own promise (mostly a SyntaxError) into a Doom. */
+  /** Converts an error thrown outside the program's own promise (mostly a SyntaxError) to a Doom. */
   thrown(handle) {
     if (this.doom) return this.doom;
     if (this.context.typeof(handle) !== 'object') return new Doom('Error', 'the program threw no error');
@@ -218,7 +222,7 @@ class Engine {
   begin(source, fuel) {
     this.turn(fuel, () => {
       const { context } = this;
-      // One line and no parameters: the program's own line numbers stay true.
+      // One line and no parameters, so that the program's own line numbers are correct.
       const main = this.value(context.evalCode(`(async function () {${source}\n})`, 'program.js'));
       this.call('run', main);
     });
@@ -254,12 +258,15 @@ class Engine {
         result.error.dispose();
         throw error;
       }
-      // Jobs count as well, 1,024 of them one unit of fuel: some have no branch that would.
+      // Jobs count as well, 1,024 of them as one unit of fuel: some contain no branch.
       if (batch % 16 === 0 && --this.fuel < -OWN_FUEL) this.interrupt();
     }
   }
 
-  /** Drops the program and its module; after it nothing of it runs. What is dropped is the collector's. */
+  /**
+   * Discards the program and its module; nothing of it runs afterwards. The garbage collector frees
+   * it.
+   */
   close() {
     this.open = false;
     this.runtime = this.context = this.module = null;
@@ -268,9 +275,9 @@ class Engine {
 }
 
 /**
- * Runs turns one after the other, watched by the clock: the watch is a thread, so there is one for
- * many turns. A turn that holds the process for `wallMs` is ended, and the others go on; none
- * begins in a watch of which a quarter is gone.
+ * Runs turns one after the other with a time limit: the watch is a thread, so there is one for many
+ * turns. A turn that holds the process for `wallMs` is ended, and the others continue; none begins
+ * once a quarter of the time limit has passed.
  *
  * @param {Array<() => void>} turns what they throw is thrown
  * @param {number} wallMs milliseconds of real time
@@ -297,7 +304,7 @@ function together(turns, wallMs, ended) {
       ENTER_SCRIPT.runInThisContext({ timeout: wallMs });
     } catch (error) {
       if (error?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-      if (running < 0) continue; // the machine did other things; it was nobody's turn
+      if (running < 0) continue; // the machine was busy; no turn was running
       held += wallMs;
       before = process.cpuUsage();
       ended(running, new Doom('WallClockError', `the program held the process for ${wallMs} ms of real ` +

@@ -1,10 +1,10 @@
 'use strict';
 /**
- * Looking for blocks: the nearest cells of some kinds in the loaded chunks.
+ * Search for blocks: the nearest cells of some kinds in the loaded chunks.
  *
  * mineflayer's findBlocks makes a Block of every cell of a section that has a match (10 ms a
  * section, a second for an ore); here the numbers of the states are compared, a section in half a
- * millisecond. Sections are looked at nearest first, until no other can hold a nearer cell.
+ * millisecond. Sections are searched nearest first, until no other can contain a nearer cell.
  */
 
 /** Returns the squared distance from a cell to the nearest cell of a section. */
@@ -40,10 +40,10 @@ function mayHold({ palette }, states) {
   return palette.some((state) => states.has(state));
 }
 
-/** Steps to the neighbours of a cell, and where these are among the 4,096 cells of a section. */
+/** Steps to the neighbours of a cell, and their indices among the 4,096 cells of a section. */
 const NEIGHBOURS = [[1, 0, 0, 1], [-1, 0, 0, -1], [0, 0, 1, 16], [0, 0, -1, -16], [0, 1, 0, 256], [0, -1, 0, -256]];
 
-/** Returns whether all sides of a cell of a section lie against opaque blocks. */
+/** Returns whether all sides of a cell of a section touch opaque blocks. */
 function isCovered(bot, { sx, sy, sz }, index, opaque, walls) {
   const [x, z, y] = [index & 15, (index >> 4) & 15, index >> 8];
   return NEIGHBOURS.every(([dx, dy, dz, step]) => {

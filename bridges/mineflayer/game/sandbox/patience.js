@@ -1,17 +1,17 @@
 'use strict';
 /**
- * How long programs may hold the process in a step of the game, all of them together.
+ * How long all programs together may block the process in a step of the game.
  *
- * A step has a deadline, after which the whole instance is given up, with all who play in it; yet a
- * program may hold the process for seconds in every tick, and be one of many that do. So each turn
- * gets half of what patience is left, and what is used up is back at the next step. Time that a
- * turn may compute anyway is not counted: who only computes is never short of it.
+ * A step has a deadline, after which the whole instance fails, with all its agents; but a program
+ * may block the process for seconds in every tick, and be one of many that do. So each turn gets
+ * half of the remaining time, and all of it is available again at the next step. Computing time
+ * that a turn is always allowed is not counted: a program that only computes always has enough.
  */
 
-/** Times `wallMs` that programs may hold the process in a step; bridge.py allows for it. */
+/** Multiple of `wallMs` that programs may block the process in a step; bridge.py allows for it. */
 const WALLS = 2;
 
-/** Without a limit until the first step, for those who tick sandboxes by themselves. */
+/** Unlimited until the first step, for callers that tick sandboxes themselves. */
 let left = Infinity;
 
 /** To be called when a step begins. */
@@ -19,12 +19,12 @@ function beginStep() {
   left = WALLS;
 }
 
-/** Returns milliseconds that a turn may take: at most `wallMs`, `freeMs` at least. */
+/** Returns the milliseconds that a turn may take: at most `wallMs`, at least `freeMs`. */
 function patienceFor(wallMs, freeMs) {
   return Math.ceil(Math.min(wallMs, freeMs + (wallMs * left) / 2));
 }
 
-/** Notes that a turn took so many milliseconds. */
+/** Records that a turn took so many milliseconds. */
 function spend(ms, wallMs, freeMs) {
   left = Math.max(0, left - Math.max(0, ms - freeMs) / wallMs);
 }

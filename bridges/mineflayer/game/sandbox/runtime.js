@@ -1,6 +1,6 @@
 'use strict';
 /**
- * A place where one agent's generated programs run, locked up.
+ * The sandbox in which one agent's generated programs run.
  *
  *   const sandbox = new Sandbox({ agent, api, memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, seed: 1 });
  *   let ready;                       // start and tick with the world's context current, which they touch
@@ -10,13 +10,13 @@
  *   sandbox.state();                 // {running, error, ticks, calls, logs, ...}
  *
  * A program is the body of an async function. It starts in the first tick after `start`. What it
- * awaits is settled by the game and handed over at the beginning of a tick, in the order of asking.
- * Programs are over when their function has ended and nothing they asked for is under way, or at
- * their first error that nothing caught. What actions do to mineflayer happens outside the fence
- * that watches the clock, so that ending a program never leaves the host half way through.
+ * awaits is settled by the game and passed to it at the beginning of a tick, in the order of the
+ * calls. A program is over when its function has ended and none of its calls is in progress, or at
+ * its first uncaught error. Effects of actions on mineflayer happen outside the time limit, so that
+ * ending a program never interrupts the host in the middle of one.
  *
  * Budgets: `fuel` per tick (see engine.js), `calls` per tick (each call of the API counts its cost),
- * `memoryMb` for everything a program holds, 64 actions under way at once.
+ * `memoryMb` for everything a program holds, 64 actions in progress at once.
  */
 const { Doom, Engine, newModule, together } = require('./engine');
 const { checkArguments } = require('./check');
@@ -25,10 +25,10 @@ const { patienceFor, spend } = require('./patience');
 
 const DEFAULTS = { memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, seed: 0 };
 const MAX_SOURCE = 65536;
-const MAX_UNDER_WAY = 64;
+const MAX_IN_PROGRESS = 64;
 const MAX_LOGS = 100;
 const MAX_ANSWER = 1 << 20;
-/** Calls that a refused call counts as. */
+/** A refused call counts as this many calls. */
 const REFUSAL_COST = 20;
 
 /** One unit of fuel is about half a millisecond of ordinary code (0.03 to 3 ms measured). */
@@ -78,7 +78,7 @@ class Sandbox {
     this.logsLeftOut = 0;
   }
 
-  /** Forgets what was played, as at the start of an episode: chance begins anew. */
+  /** Resets the state, as at the start of an episode: the random numbers begin again. */
   reset(seed = this.limits.seed) {
     this.stop('the episode ended');
     this.limits.seed = seed;
@@ -107,12 +107,12 @@ class Sandbox {
     if (turn === this.starts) this.module = module;
   }
 
-  /** Whether a program is under way (or will begin in the next tick). */
+  /** Whether a program is in progress (or will begin in the next tick). */
   get running() {
     return this.source !== null;
   }
 
-  /** Ends the program, if one runs, with all that it has under way. */
+  /** Ends the program, if one runs, and all its calls in progress. */
   stop(reason) {
     if (!this.running) return;
     this.stopped = String(reason);
@@ -136,7 +136,7 @@ class Sandbox {
     Sandbox.tickAll([this]);
   }
 
-  /** Runs the programs of several sandboxes for one game tick: cheaper than one by one, and the same. */
+  /** Runs the programs of several sandboxes for one game tick: equivalent to one by one, and cheaper. */
   static tickAll(sandboxes) {
     const running = sandboxes.filter((sandbox) => sandbox.running);
     for (const sandbox of running) {
@@ -160,7 +160,7 @@ class Sandbox {
     return !this.engine || this.batch !== null;
   }
 
-  /** The program's own part of a tick, behind the fence. */
+  /** The program's own part of a tick, within the time limit. */
   turn() {
     try {
       if (this.engine) this.engine.deliver(this.batch, this.limits.fuel);
@@ -171,7 +171,7 @@ class Sandbox {
     }
   }
 
-  /** The host's part: starts the actions that were asked for, looks whether the program is over. */
+  /** The host's part: starts the requested actions, checks whether the program is over. */
   finish() {
     if (this.doom) {
       const { type, message, guestStack } = this.doom;
@@ -184,13 +184,13 @@ class Sandbox {
 
   begin() {
     const { memoryMb, seed, fuel } = this.limits;
-    // Programs of one episode have their own chance each, whatever sandbox plays them.
+    // Each program of an episode has its own random numbers, whatever sandbox runs it.
     const chance = Math.imul(seed | 0, 0x9e3779b1) + Math.imul(this.programs, 0x85ebca6b);
     this.engine = new Engine(this.module, { memoryMb, seed: chance }, this.answer.bind(this));
     this.engine.begin(this.source, fuel);
   }
 
-  /** Returns what has come in since the last tick as the text of a batch, or null. */
+  /** Returns the results since the last tick as the text of a batch, or null. */
   collect() {
     const settled = [];
     for (const [id, op] of this.ops) {
@@ -209,15 +209,15 @@ class Sandbox {
     return JSON.stringify({ tick: this.ticks - 1, settled, events });
   }
 
-  /** Starts the actions asked for, in the order of asking. */
+  /** Starts the requested actions, in the order of the calls. */
   launch() {
-    // Clicks into windows do not bear company: the library loses count of what is where.
+    // Only one window click at a time: the library loses track of the slots otherwise.
     let isBusy = false;
     for (const op of this.ops.values()) {
       const waits = op.entry.inTurn && isBusy;
       isBusy ||= Boolean(op.entry.inTurn && !op.result);
       if (op.state !== 'asked' || waits) continue;
-      op.state = 'under way';
+      op.state = 'in progress';
       op.abort = new AbortController();
       const settle = (ok, value) => { op.result ??= [ok, value]; };
       const refuse = (error) => settle(false, errorPair(error));
@@ -230,7 +230,7 @@ class Sandbox {
     }
   }
 
-  /** Ends the program when it has failed or come to its end. */
+  /** Ends the program if it has failed or is complete. */
   conclude() {
     if (this.report) {
       const report = this.report;
@@ -239,7 +239,8 @@ class Sandbox {
     } else if (this.ops.size === 0 && this.ended) {
       this.end();
     } else if (this.ops.size === 0 && !this.api.isListening(this)) {
-      // A job that found no memory left is gone without a word, with what the program waits for.
+      // A job that finds no memory left disappears without an error, with what the program waits
+      // for.
       const type = this.module.isFull() ? 'MemoryError' : 'NeverError';
       this.fail({ type, message: 'the program waits for what can never come', stack: '' });
     }
@@ -263,7 +264,7 @@ class Sandbox {
     return { type, message: text, stack: frames, line };
   }
 
-  /** QuickJS names what it runs out of in its own way, or not at all when no memory is left for it. */
+  /** QuickJS has its own names for exhausted resources, or none when no memory is left for one. */
   typeOf({ type, message }) {
     const isNameless = type === 'null' || (type === 'Error' && message === '');
     if (isNameless && this.module.isFull()) return 'MemoryError';
@@ -283,7 +284,7 @@ class Sandbox {
       if (answer.length > MAX_ANSWER) throw new Error(`${op}: the answer is too long`);
       return answer;
     } catch (error) {
-      // To say what is wrong (nearest names) costs more than most answers.
+      // Composing an error (nearest names) costs more than most replies.
       this.spent += REFUSAL_COST;
       return JSON.stringify({ error: errorPair(error) });
     }
@@ -305,13 +306,13 @@ class Sandbox {
   }
 
   ask(entry, values) {
-    if (this.ops.size >= MAX_UNDER_WAY) {
-      throw new RangeError(`more than ${MAX_UNDER_WAY} actions under way at once; await them`);
+    if (this.ops.size >= MAX_IN_PROGRESS) {
+      throw new RangeError(`more than ${MAX_IN_PROGRESS} actions in progress at once; await them`);
     }
     const id = this.nextOp++;
     const op = { entry, values, state: 'asked' };
     if (entry.wait) {
-      op.state = 'under way';
+      op.state = 'in progress';
       op.due = this.ticks + entry.wait(values);
     } else {
       op.limit = entry.ticks instanceof Function ? entry.ticks(values) : entry.ticks;
@@ -346,13 +347,13 @@ class Sandbox {
     return { running, error, stopped, ticks, calls, logs: [...this.logs], logsLeftOut };
   }
 
-  /** Frees everything; the sandbox is not used again. */
+  /** Frees everything; the sandbox must not be used again. */
   close() {
     this.stop('closed');
   }
 }
 
-/** Returns a report with texts in it, whatever the program made of it. */
+/** Returns a report that contains texts, whatever the program made of it. */
 function textsOf(report) {
   const text = (value, otherwise) => (typeof value === 'string' ? value : otherwise);
   return {
@@ -369,7 +370,7 @@ function plain(value) {
   return JSON.parse(text);
 }
 
-/** Returns [type, message] of a host error: never its stack, which names files of the host. */
+/** Returns [type, message] of a host error: never its stack, which contains file names of the host. */
 function errorPair(error) {
   const isOurs = error?.name === 'ArgumentError' || error instanceof Doom;
   const type = error instanceof Doom ? error.type : isOurs ? 'ArgumentError' : 'ActionError';

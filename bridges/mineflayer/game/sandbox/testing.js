@@ -1,12 +1,12 @@
 'use strict';
-/** For tests of the sandbox: a bot without a game, and a loop that plays programs. */
+/** For tests of the sandbox: a bot without a game, and a loop that runs programs. */
 const { EventEmitter } = require('node:events');
 const { Vec3 } = require('vec3');
 const registry = require('minecraft-data')('1.16.5');
 const { makeApi } = require('./api');
 const { Sandbox } = require('./runtime');
 
-/** A bot on a floor of grass; what is asked of it is written down in `deeds`. */
+/** A bot on a floor of grass; calls to it are recorded in `deeds`. */
 class FakeBot extends EventEmitter {
   constructor() {
     super();
@@ -79,10 +79,10 @@ class FakeBot extends EventEmitter {
   }
 }
 
-/** Lets what the host's promises do come to its end, as the stepper's drain does. */
+/** Lets the host's promises settle, like the stepper's drain. */
 const drain = () => new Promise((resolve) => { setImmediate(resolve); });
 
-/** Returns a sandbox of a fake agent; `bot` may be another. Waits are generous: machines are busy. */
+/** Returns a sandbox of a fake agent; `bot` may be another. Timeouts are generous: machines are busy. */
 function makeSandbox(limits = {}, agent = { bot: new FakeBot() }) {
   return new Sandbox({ agent, api: makeApi(), wallMs: 300000, seed: 7, ...limits });
 }

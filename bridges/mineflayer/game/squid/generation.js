@@ -1,3 +1,3 @@
 'use strict';
-/** What flying-squid asks for a world's generator: the one that came with the server's options. */
+/** The generator of flying-squid's world: the one in the server's options. */
 module.exports = ({ generate }) => generate;

@@ -1,10 +1,10 @@
 'use strict';
 /**
- * How a bot enters and leaves a world: in place of flying-squid's login and logout.
+ * How a bot joins and leaves a world: replaces flying-squid's login and logout.
  *
- * Everything a client needs to play is sent in one go, in the order a vanilla server sends it; no
- * timer is left behind, no file is read, and nothing is sent a second time later. Terrain is handed
- * over as shared columns (see world.js) in its turn among the packets; all else is packets.
+ * Everything a client needs to play is sent at once, in the order a vanilla server sends it; no
+ * timer is left, no file is read, and nothing is sent again later. Terrain is passed as shared
+ * columns (see world.js) in its place among the packets; all else is packets.
  */
 const { Vec3 } = require('vec3');
 const nbt = require('prismarine-nbt');
@@ -48,7 +48,7 @@ function standing(serv, spawn, [dx, dz]) {
 module.exports.server = (serv, options) => {
   const { gamut } = options;
   serv.difficulty = options.difficulty;
-  // Clients only use it for the look of biomes; it tells two seeds apart and nothing of the seed.
+  // Clients use it only for the look of biomes; it distinguishes two seeds without revealing them.
   serv.hashedSeed = [mix(gamut.seed) | 0, mix(gamut.seed ^ 0x5bd1e995) | 0];
   serv.columnAt = (world, chunkX, chunkZ) => {
     let column = world.getLoadedColumn(chunkX, chunkZ);
@@ -58,7 +58,7 @@ module.exports.server = (serv, options) => {
     }
     return column;
   };
-  // A column nobody looks at is kept: it holds what was built there.
+  // A column without viewers is kept: it contains what was built there.
   serv._worldUnloadPlayerChunk = (chunkX, chunkZ, player) => {
     delete player.loadedChunks[`${chunkX},${chunkZ}`];
     return false;
@@ -94,7 +94,7 @@ module.exports.server = (serv, options) => {
   });
 };
 
-/** Makes changes of blocks reach everybody who has the chunk, encoded once. */
+/** Sends changes of blocks to all players who have the chunk, encoded once. */
 function blocks(serv) {
   serv.setBlock = async (world, position, stateId) => {
     const at = position.floored();
@@ -115,7 +115,7 @@ function blocks(serv) {
   };
 }
 
-/** The player list, both ways: the joiner learns of all, all learn of the joiner. */
+/** Updates the player list in both directions: the new player learns of all, all learn of it. */
 function playerList(serv) {
   const entry = (player) => ({
     uuid: player.uuid,
@@ -167,7 +167,7 @@ module.exports.player = (player, serv, options) => {
   player._client.on('end', () => leave(player, serv));
 };
 
-/** Makes what a player says reach those within some blocks only; 0 for everybody. */
+/** Sends a player's chat messages only to players within some blocks; 0 for all. */
 function chatDistance(player, serv, distance) {
   if (distance <= 0) return;
   player.on('chat_cancel', (data) => {
@@ -201,7 +201,7 @@ function writeChunk(client, x, z, column) {
   });
 }
 
-/** Which columns a player has: those within its view, sent as it comes near. */
+/** The columns that a player has: those within its view, sent as it comes near. */
 function terrain(player, serv, options) {
   player.loadedChunks = {};
   player.sendChunk = (x, z, column) => {
@@ -226,7 +226,7 @@ function terrain(player, serv, options) {
       .filter(([x, z]) => !player.loadedChunks[`${x},${z}`]);
     player.sendMore((x, z) => Math.max(Math.abs(x - cx), Math.abs(z - cz)) <= AT_ONCE);
   };
-  // The columns next to a player are there at once, those beyond come a few per tick.
+  // Columns next to a player are sent at once, farther ones a few per tick.
   player.sendMore = (all) => {
     let more = PER_TICK;
     while (player.wanted.length > 0) {

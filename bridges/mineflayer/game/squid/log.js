@@ -1,7 +1,7 @@
 'use strict';
 /**
- * In place of flying-squid's log: no terminal, no file, no list of servers that keeps them alive.
- * What a server says goes to `serv.gamut.log(level, text)`.
+ * Replaces flying-squid's log: no terminal, no file, no list of servers that keeps them alive. A
+ * server's messages go to `serv.gamut.log(level, text)`.
  */
 module.exports.server = (serv, options) => {
   serv.gamut = options.gamut;

@@ -1,28 +1,29 @@
 'use strict';
 /**
- * Who sees what move: in place of flying-squid's updatePositions and its nearby lists.
+ * Which players see which moving entities: replaces flying-squid's updatePositions and its nearby
+ * lists.
  *
- * Positions that arrive change the entity at once; what others are told is gathered once per tick
- * (`serv.tracker.flush()`), one packet per entity that moved, encoded once, to the players within
- * the interest radius. An entity comes into view nearer than the radius and leaves view 8 blocks
- * beyond it, so that nobody flickers at the edge. Clients are trusted, as flying-squid does; but a
- * player who was teleported is not heard until it has confirmed, as in the protocol's description
- * (wiki.vg, Teleport Confirm), so that an old step cannot undo a teleport.
+ * Positions that arrive change the entity at once; updates for others are collected and sent once
+ * per tick (`serv.tracker.flush()`), one packet per entity that moved, encoded once, to the players
+ * within the interest radius. An entity comes into view within the radius and leaves view 8 blocks
+ * beyond it, so that none flickers at the edge. Clients are trusted, as in flying-squid; but
+ * messages of a player who was teleported are ignored until it has confirmed, as in the protocol's
+ * description (wiki.vg, Teleport Confirm), so that an old step cannot undo a teleport.
  */
 const { Vec3 } = require('vec3');
 
 const OUT_OF_VIEW = 8;
 const UNITS = 4096; // of a relative move, per block (protocol 1.9 and later)
-const FARTHEST = 32767; // units one relative move can say
+const FARTHEST = 32767; // maximum units of one relative move
 const LOOK_IS_RELATIVE = 0x18; // a teleport's yaw and pitch are added to the player's own
 const DONE = Promise.resolve(true);
 
-/** Returns the signed byte of an angle in degrees: 256 steps to the turn. */
+/** Returns the signed byte of an angle in degrees: 256 units per turn. */
 function angleByte(degrees) {
   return (Math.floor((degrees % 360) * 256 / 360) << 24) >> 24;
 }
 
-/** Returns a move in units, from where clients believe a coordinate to be. */
+/** Returns a move in units, from the coordinate that clients assume. */
 const steps = (now, known) => Math.round((now - known) * UNITS);
 
 class Tracker {
@@ -32,7 +33,7 @@ class Tracker {
     this.far = (interest + OUT_OF_VIEW) ** 2;
   }
 
-  /** Returns whether a player is to see an entity, given whether it does so far. */
+  /** Returns whether a player should see an entity, given whether it does now. */
   inView(player, entity, seen) {
     if (player.world !== entity.world) return false;
     const a = player.position;
@@ -48,7 +49,7 @@ class Tracker {
     return this.serv.players.filter((player) => player.seen?.has(entity.id));
   }
 
-  /** Tells every player what moved, appeared and went since the last call. */
+  /** Sends to every player what moved, appeared and disappeared since the last call. */
   flush() {
     const entities = Object.values(this.serv.entities);
     for (const entity of entities) this.move(entity);
@@ -76,8 +77,8 @@ class Tracker {
   }
 
   /**
-   * Sends one packet for an entity that moved or turned since the last one. `knownPosition` is
-   * where clients believe it to be, the sum of all steps they were told, so errors do not add up.
+   * Sends one packet for an entity that moved or turned since the last one. `knownPosition` is the
+   * position that clients assume, the sum of all steps sent to them, so errors do not accumulate.
    */
   move(entity) {
     const { position } = entity;
@@ -116,7 +117,7 @@ class Tracker {
   }
 }
 
-/** A player is shown once it has joined; everything else at once. */
+/** A player is visible once it has joined; everything else at once. */
 const shown = (entity) => entity.type !== 'player' || entity.joined === true;
 
 module.exports.server = (serv, options) => {

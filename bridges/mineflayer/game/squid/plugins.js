@@ -1,10 +1,10 @@
 'use strict';
 /**
- * Which plugins a flying-squid server of ours is made of, in which order.
+ * The plugins of our flying-squid server, in order.
  *
- * flying-squid loads every file of its plugin folder into every server. We name the ones we want,
- * put ours in the place of those that leak, read files, write to the terminal or are too slow, and
- * hang each server's own mechanics (survival, or none) at the end.
+ * flying-squid loads every file of its plugin folder into every server. We list the ones we want,
+ * replace those that leak, read files, write to the terminal or are too slow, and append each
+ * server's own mechanics (survival, or none).
  */
 require('../libraries');
 const squid = require('flying-squid/src/lib/plugins');
@@ -15,7 +15,7 @@ const FROM_FLYING_SQUID = ['animations', 'behavior', 'blockUpdates', 'blocks', '
   'pvp', 'respawn', 'settings', 'signs', 'sound', 'spawn', 'tick', 'tp', 'useItem', 'weather',
   'world'];
 
-/** A plugin of flying-squid's that a server's mechanics may ask to be left out of it. */
+/** A plugin of flying-squid that a server's mechanics may replace. */
 function optional(name) {
   const plugin = require(`flying-squid/src/lib/plugins/${name}`);
   const unless = (options, run) => (options.gamut.replaces.has(name) ? undefined : run());

@@ -1,6 +1,6 @@
 'use strict';
 
-/** Armour points, toughness and what is left of a blow (Minecraft Wiki, "Armor", 1.16). */
+/** Armour points, toughness and reduced damage (Minecraft Wiki, "Armor", 1.16). */
 
 const POINTS = {
   leather: [1, 3, 2, 1],
@@ -47,7 +47,7 @@ function armourOf(player) {
   return { points: Math.min(20, points), toughness, resistance };
 }
 
-/** Returns the damage that gets through armour. */
+/** Returns the damage after the reduction by armour. */
 function throughArmour(damage, points, toughness) {
   const held = Math.max(points / 5, points - damage / (2 + toughness / 4));
   return damage * (1 - Math.min(20, held) / 25);

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * Beds: a place to come back to, and nights that pass when all sleep for 100 ticks (Minecraft Wiki,
+ * Beds: respawn points, and nights that are skipped when all sleep for 100 ticks (Minecraft Wiki,
  * "Bed", 1.16). Using a bed by day sets the spawn too. Monsters within 8 blocks (5 up and down)
  * keep players awake.
  */
@@ -66,7 +66,7 @@ function lie(serv, call) {
   return true;
 }
 
-/** The flag belongs to both halves: mineflayer looks at the one it clicks. */
+/** Both halves have the flag: mineflayer looks at the one it clicks. */
 function setOccupied(blocks, head, occupied) {
   const info = blocks.at(head.x, head.y, head.z);
   if (info.props.occupied === undefined) return;
@@ -102,7 +102,7 @@ function tick(serv) {
   for (const player of players) wake(serv, player);
 }
 
-/** The bed's place if it still stands and has room beside it, else the world's spawn. */
+/** The bed's position if it still stands and has room beside it, else the world's spawn. */
 function respawnPlace(serv, player) {
   const { bed } = player;
   const { blocks } = serv.survival;
@@ -145,7 +145,7 @@ function savePlayer(player) {
   return { bed: player.bed ? player.bed.toArray() : null };
 }
 
-/** Sleepers wake by a restore. */
+/** A restore wakes sleepers. */
 function loadPlayer(player, serv, data) {
   wake(serv, player);
   player.bed = data && data.bed ? new Vec3(...data.bed) : null;

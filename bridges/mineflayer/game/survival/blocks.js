@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * Block states read and written without waiting. flying-squid's own calls return promises even for
- * chunks in memory; mechanics that run every tick cannot. A chunk that is not loaded reads as air;
- * a write makes it.
+ * Synchronous access to block states. flying-squid's own calls return promises even for chunks in
+ * memory; mechanics that run every tick cannot wait for them. A chunk that is not loaded reads as
+ * air; a write creates it.
  */
 
 const { Vec3 } = require('vec3');
@@ -19,7 +19,7 @@ const FACES = [
 const FACE_NAMES = ['down', 'up', 'north', 'south', 'west', 'east'];
 const LIQUIDS = new Set(['water', 'lava', 'bubble_column']);
 const SUNKEN = new Set(['seagrass', 'tall_seagrass', 'kelp', 'kelp_plant']);
-/** Blocks that a placed block may take the place of (Minecraft Wiki, "Replaceable"). */
+/** Blocks that a placed block may replace (Minecraft Wiki, "Replaceable"). */
 const REPLACEABLE = new Set([
   'air',
   'cave_air',
@@ -44,7 +44,7 @@ const REPLACEABLE = new Set([
   'bubble_column',
 ]);
 
-/** What is known of the states of a registry, shared by all worlds of a process. */
+/** Properties of the states of a registry, shared by all worlds of a process. */
 const KNOWN = new WeakMap();
 
 /**
@@ -88,7 +88,7 @@ function levelOf(name, props) {
   return props.level ?? 0;
 }
 
-/** What the mechanics ask of a state, worked out once per state id. */
+/** The properties of a state that the mechanics use, computed once per state id. */
 function describe(registry, stateId) {
   const def = registry.blocksByStateId[stateId] || registry.blocksByName.air;
   const props = decode(def, stateId);
@@ -114,7 +114,7 @@ function describe(registry, stateId) {
     lava: def.name === 'lava',
     liquid: LIQUIDS.has(def.name),
     level: water || def.name === 'lava' ? levelOf(def.name, props) : 0,
-    // Glass and leaves are full cubes, yet nobody suffocates in them.
+    // Glass and leaves are full cubes, but do not suffocate.
     suffocates:
       full && !/glass|leaves|ice$|barrier|glowstone|sea_lantern|slime|honey/.test(def.name),
     replaceable: REPLACEABLE.has(def.name) && !(def.name === 'snow' && props.layers > 1),
@@ -189,7 +189,7 @@ class Blocks {
     this.listeners.push(listener);
   }
 
-  /** Hears of every write, whoever makes it (`serv.setBlock` emits 'gamut:block'). */
+  /** Listens to every write (`serv.setBlock` emits 'gamut:block'). */
   listen() {
     this.serv.on('gamut:block', ({ position, before, after }) => {
       if (before === after) return;
@@ -199,7 +199,7 @@ class Blocks {
     });
   }
 
-  /** Writes a state, tells the players that have the chunk and then the listeners. */
+  /** Writes a state, informs the players that have the chunk and then the listeners. */
   set(x, y, z, stateId) {
     if (this.stateAt(x, y, z) === stateId && this.loaded(x, z)) return;
     this.serv.setBlock(this.serv.overworld, new Vec3(x, y, z), stateId);
@@ -209,7 +209,7 @@ class Blocks {
     this.set(x, y, z, this.state(name, props));
   }
 
-  /** Sends one player what really stands at a position. */
+  /** Sends the actual block at a position to one player. */
   resend(player, x, y, z) {
     const location = new Vec3(x, y, z);
     player._client.write('block_change', { location, type: this.stateAt(x, y, z) });

@@ -1,12 +1,12 @@
 'use strict';
 
 /**
- * What a click in a window does to its slots and to the stack at the cursor (wiki.vg, "Click
+ * The effect of a click in a window on its slots and on the stack at the cursor (wiki.vg, "Click
  * Container", protocol 754). A window is `{slots, player, quick(index)}`; a slot is `{get(),
  * set(item), accepts(item), limit, result, taken(item)}`. `click` returns whether it was accepted:
- * the client carries out an accepted click by itself, so a click whose outcome would differ at the
- * cursor, which this protocol cannot correct, is refused. Dragging and double clicks, which
- * mineflayer cannot carry out, are refused too.
+ * the client applies an accepted click itself, so a click whose result would differ at the cursor,
+ * which this protocol cannot correct, is refused. Dragging and double clicks, which mineflayer
+ * cannot do, are refused too.
  */
 
 const OUTSIDE = -999;
@@ -101,7 +101,7 @@ class Clicks {
   }
 
   /**
-   * Puts as much of `item` as fits into the slots named, like stacks first; returns how many are
+   * Puts as much of `item` as fits into the given slots, equal stacks first; returns how many are
    * left.
    */
   store(window, item, indexes) {
@@ -144,7 +144,7 @@ class Clicks {
       if (left < first.count) slot.set(left ? this.items.copy(first, left) : null);
       return true;
     }
-    // A shift-click on a result makes all that the ingredients allow.
+    // A shift-click on a result crafts as many as the ingredients allow.
     for (let made = 0; made < 64; made++) {
       const item = slot.get();
       if (!item || !this.items.same(item, first) || !this.hasRoom(window, item, to)) return true;

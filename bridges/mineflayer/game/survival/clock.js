@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * Time of day, day number and age of the world; told to the clients every second, as in the game.
+ * Time of day, day number and age of the world; sent to the clients every second, as in the game.
  * `serv.time` is 0 to 23999, `serv.day` counts from 0, `serv.age` is in ticks.
  */
 
@@ -22,7 +22,7 @@ function server(serv) {
   serv.day = 0;
   serv.age = 0;
   serv.setTime = (time) => setTime(serv, time);
-  /** Goes to the next time of day `time`: today if it is still to come, else tomorrow. */
+  /** Advances to the next time of day `time`: today if it is still to come, else tomorrow. */
   serv.passTo = (time) => {
     if (time <= serv.time) serv.day++;
     setTime(serv, time);

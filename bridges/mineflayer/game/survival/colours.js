@@ -19,7 +19,7 @@ const COLOURS = [
   'red',
   'black',
 ];
-/** Beside the number of its colour in a sheep's metadata: it is shorn. */
+/** Flag beside the number of its colour in a sheep's metadata: it is shorn. */
 const SHORN = 16;
 
 module.exports = { COLOURS, SHORN };

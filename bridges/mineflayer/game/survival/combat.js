@@ -2,15 +2,14 @@
 
 /**
  * Blows: damage by weapon, charge of the swing, critical hits, sprint knock-back, sweeping,
- * shields, wear (Minecraft Wiki, "Damage" and "Attack speed", 1.16). Bows are the mobs' arrows'
- * business.
+ * shields, wear (Minecraft Wiki, "Damage" and "Attack speed", 1.16). Bows are in projectiles.js.
  */
 
 const name = 'combat';
 const REACH = 3;
 /**
- * Mojang's server lets 6 blocks through, its client 3; we ask for 3 from the eyes to the body, and
- * half a block of slack.
+ * Mojang's server allows 6 blocks, its client 3; we require 3 from the eyes to the body, with a
+ * tolerance of half a block.
  */
 const SLACK = 0.5;
 
@@ -30,7 +29,7 @@ const SPEED = {
 };
 
 /**
- * Returns `{damage, speed, kind}` of an item's name in hand: health points and blows per second.
+ * Returns `{damage, speed, kind}` of a held item by name: health points and blows per second.
  */
 function weapon(itemName) {
   if (itemName === 'trident') return { damage: 9, speed: 1.1, kind: 'trident' };
@@ -45,7 +44,7 @@ function weapon(itemName) {
   };
 }
 
-/** Returns how charged the next blow is, 0 to 1. */
+/** Returns the charge of the next blow, 0 to 1. */
 function charge(survival, player) {
   const held = player.heldStack();
   const ticks = 20 / weapon(held && held.name).speed;

@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * Commands of the console, and of nobody else: /give /clear /fill /setblock /summon /time /weather
- * /tp /effect /gamerule /difficulty /gamemode /kill /xp. Unknown names are answered with the
- * nearest. `serv.survival.command(line)` runs one and returns what it says; it throws a UserError.
+ * Commands of the console only: /give /clear /fill /setblock /summon /time /weather /tp /effect
+ * /gamerule /difficulty /gamemode /kill /xp. Unknown names are answered with the nearest.
+ * `serv.survival.command(line)` runs one and returns its output; it throws a UserError.
  */
 
 const { Vec3 } = require('vec3');
@@ -21,7 +21,7 @@ const TIMES = {
   sunrise: 23000,
   sunset: 12000,
 };
-/** As Mojang's server: the most blocks one /fill may change. */
+/** As on Mojang's server: the maximum number of blocks that one /fill may change. */
 const FILL_MOST = 32768;
 
 function unknown(what, given, names) {
@@ -261,7 +261,7 @@ function run(serv, line) {
 
 function server(serv) {
   serv.survival.command = (line) => run(serv, line);
-  // Once all of flying-squid's commands are there: none of them is for players.
+  // After all of flying-squid's commands are registered: none of them is for players.
   for (const [base, action] of Object.entries(COMMANDS)) {
     serv.commands.add({
       base,

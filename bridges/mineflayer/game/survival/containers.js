@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * Blocks that hold things: chests, trapped chests and barrels (27 slots each, one block; two chests
- * side by side stay two), ender chests, and the furnaces of furnace.js. What they hold stays in the
- * world, is seen by all who have it open, and falls out when the block goes.
+ * Blocks with contents: chests, trapped chests and barrels (27 slots each, one block; two chests
+ * side by side stay two), ender chests, and the furnaces of furnace.js. Contents stay in the world,
+ * are visible to all who have the container open, and drop when the block is removed.
  *
  * `serv.survival.container(x, y, z)` returns {kind, x, y, z, slots, viewers} or undefined;
  * `setContainerSlot(container, index, item)`; `fillContainer(x, y, z, items)` for generators.
@@ -33,7 +33,7 @@ function at(survival, x, y, z, make = false) {
 function setSlot(survival, container, index, item) {
   container.slots[index] = item && item.count > 0 ? item : null;
   for (const player of container.viewers) {
-    // Whoever clicks is told after the answer to the click.
+    // The clicking player is updated after the reply to the click.
     if (player.openWindow && !player.held) survival.sendWindowSlot(player.openWindow, index);
   }
 }
@@ -63,7 +63,7 @@ function showLid(survival, container) {
 }
 
 function openChest(survival, { player, x, y, z, info }) {
-  // A lid under a block that hides what is below does not open.
+  // A lid under an opaque block does not open.
   if (LIDS.has(info.name) && survival.blocks.at(x, y + 1, z).suffocates) return true;
   const container = at(survival, x, y, z, true);
   survival.openWindow(player, {
@@ -80,7 +80,7 @@ function openChest(survival, { player, x, y, z, info }) {
   return true;
 }
 
-/** The ender chest of a player: its own, wherever it opens one. */
+/** The ender chest of a player: the same wherever it is opened. */
 function openEnder(survival, { player, x, y, z, info }) {
   survival.openWindow(player, {
     kind: 'chest',
@@ -96,7 +96,7 @@ function openEnder(survival, { player, x, y, z, info }) {
   return true;
 }
 
-/** Spills what a container held and closes it for all who look into it. */
+/** Drops the contents of a container and closes it for all viewers. */
 function empty(survival, container) {
   survival.containers.delete(keyOf(container.x, container.y, container.z));
   for (const player of [...container.viewers]) {
@@ -129,7 +129,7 @@ function server(serv) {
   });
 }
 
-/** Returns every container with what it holds; furnaces with their fire. */
+/** Returns every container with its contents; furnaces with their fire. */
 function save(serv) {
   const { survival } = serv;
   return [...survival.containers.values()].map(({ slots, ...rest }) => ({

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * The ground that the other mechanics stand on, as `serv.survival`:
+ * The basis of the other mechanics, as `serv.survival`:
  *
  * - `blocks` (blocks.js), `items` (items.js), `rules` (game rules), `tick` (ticks since the start)
  * - `onTick(fn)`: called every tick with the tick number, in the order of registration
@@ -9,7 +9,8 @@
  *   that a snapshot can hold them
  * - `broadcast(entity, packet, fields, self)`: to the players that can see an entity
  *
- * Chance is `Math.random` and time the tick counter: both belong to the world's own context.
+ * Random numbers are `Math.random` and time the tick counter: both belong to the world's own
+ * context.
  */
 
 const { Blocks } = require('./blocks');
@@ -39,7 +40,7 @@ class Survival {
     this.registry = serv.registry;
     this.blocks = new Blocks(serv);
     this.items = makeItems(serv.registry);
-    /** What a new world begins with: the defaults and what its makers ask for. */
+    /** Initial rules of a new world: the defaults and what its caller sets. */
     this.atStart = { rules: { ...RULES, ...options.rules }, needs: options.needs !== false };
     this.rules = { ...this.atStart.rules };
     /** Whether hunger, drowning and starvation count. */
@@ -76,14 +77,17 @@ class Survival {
     for (const fn of this.tickers) fn(this.tick);
   }
 
-  /** Writes to the players that see an entity now, itself included unless `self` is false. */
+  /** Writes to the players that see an entity now, including itself unless `self` is false. */
   broadcast(entity, packet, fields, self = true) {
     const to = this.serv.tracker.watchers(entity);
     if (self && entity.type === 'player') to.push(entity);
     if (to.length) this.serv._writeArray(packet, fields, to);
   }
 
-  /** Returns whether a player can be hurt, hunger and so on (survival or adventure mode, alive). */
+  /**
+   * Returns whether a player can take damage, get hungry and so on (survival or adventure mode,
+   * alive).
+   */
   mortal(player) {
     return player.health > 0 && (player.gameMode === 0 || player.gameMode === 2);
   }
@@ -104,8 +108,8 @@ function server(serv, options) {
   serv.survival = new Survival(serv, (options && options.gamut) || {});
   const { survival } = serv;
   serv.on('tick', () => survival.step());
-  // flying-squid's queue of block updates serves redstone, which is not loaded, and sorts itself at
-  // every write: our listeners (blocks.js) stand in for it.
+  // flying-squid's queue of block updates is for redstone, which is not loaded, and sorts itself at
+  // every write: our listeners (blocks.js) replace it.
   serv.updateBlock = () => {};
   serv.notifyNeighborsOfStateChange = () => {};
   survival.blocks.listen();
@@ -117,7 +121,7 @@ function save(serv) {
   return { tick, rules: { ...rules }, needs, timetable: [...timetable.entries()] };
 }
 
-/** Puts back what `save` returned; without data, the state of a new world. */
+/** Restores what `save` returned; without data, the state of a new world. */
 function load(serv, data) {
   const { survival } = serv;
   survival.tick = data ? data.tick : 0;

@@ -23,7 +23,7 @@ function idOf(cell) {
   return typeof cell === 'object' ? (cell.id ?? -1) : cell;
 }
 
-/** Returns the recipes of a registry by the sorted ids of what goes in. */
+/** Returns the recipes of a registry by the sorted ids of their ingredients. */
 function bookOf(registry) {
   if (BOOKS.has(registry)) return BOOKS.get(registry);
   const book = new Map();
@@ -53,7 +53,7 @@ function trim(rows) {
   return filled.slice(y0, y1 + 1).map((row) => row.slice(x0, x1 + 1));
 }
 
-/** Returns `{id, count}` of what a grid (items or null, row by row) makes, or null. */
+/** Returns `{id, count}` of the product of a grid (items or null, row by row), or null. */
 function resultOf(registry, grid, width) {
   const ids = grid.map((item) => (item ? item.type : -1));
   const used = ids.filter((id) => id >= 0);
@@ -72,7 +72,7 @@ function resultOf(registry, grid, width) {
   return match ? match.result : null;
 }
 
-/** Takes one of each out of the grid and leaves what remains of them. */
+/** Takes one of each out of the grid and leaves the remains, such as buckets. */
 function consume(serv, player, cells) {
   const { items } = serv.survival;
   for (const cell of cells) {
@@ -86,7 +86,7 @@ function consume(serv, player, cells) {
   }
 }
 
-/** Returns the result slot over grid cells: what it shows follows from the cells. */
+/** Returns the result slot for grid cells: it follows from the cells. */
 function resultSlot(serv, player, cells, width) {
   const { items, registry } = serv.survival;
   let shown = null;

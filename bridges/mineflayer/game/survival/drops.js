@@ -2,7 +2,7 @@
 
 /**
  * Items on the ground: thrown, dropped by blocks and the dead, picked up with their counts,
- * merging, gone after five minutes (Minecraft Wiki, "Item (entity)").
+ * merging, removed after five minutes (Minecraft Wiki, "Item (entity)").
  *
  * `serv.survival.drop(position, item, {velocity, delay, owner})`, velocity in blocks per tick,
  * `popItem(x, y, z, item)` for a block's drop, `toss(player, item)` for a player's throw.
@@ -102,7 +102,7 @@ function fall(serv, entity) {
   if (entity.resting) merge(serv, entity);
 }
 
-/** Joins an item with its like half a block around it. */
+/** Merges an item with equal ones within half a block. */
 function merge(serv, entity) {
   const { survival } = serv;
   for (const other of survival.drops.values()) {
@@ -153,7 +153,7 @@ function tickItem(serv, entity, tick) {
   const { blocks } = serv.survival;
   entity.age++;
   if (entity.delay > 0) entity.delay--;
-  // A resting item looks only now and then whether the ground is still there.
+  // An item at rest checks only now and then whether the ground is still there.
   if (!entity.resting || (tick + entity.id) % 4 === 0) fall(serv, entity);
   if (!serv.survival.drops.has(entity.id)) return;
   const { x, y, z } = entity.position;
@@ -180,7 +180,7 @@ function server(serv) {
   survival.toss = (player, item) => toss(serv, player, item);
   survival.onTick((tick) => {
     for (const entity of [...survival.drops.values()]) {
-      // A plugin or a command may have taken the entity away.
+      // A plugin or a command may have removed the entity.
       if (!serv.entities[entity.id]) survival.drops.delete(entity.id);
       else if (survival.drops.has(entity.id)) tickItem(serv, entity, tick);
     }

@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Eating and drinking: 32 ticks (16 for dried kelp), foods from minecraft-data, what some of them
- * do besides (Minecraft Wiki, "Food", 1.16), the empty bowl, bottle or bucket back; cake by the
+ * Eating and drinking: 32 ticks (16 for dried kelp), foods from minecraft-data, effects of some of
+ * them (Minecraft Wiki, "Food", 1.16), the empty bowl, bottle or bucket returned; cake by the
  * slice. 'gamut:eat' {player, item}.
  */
 
@@ -72,7 +72,7 @@ function swallow(serv, player, slot) {
   const food = serv.registry.foodsByName[item.name];
   if (food) player.feed(food.foodPoints, food.saturation);
   affect(serv, player, item.name);
-  // The status comes first: the client takes a changed stack for an interruption.
+  // The status is sent first: the client interprets a changed stack as an interruption.
   player._client.write('entity_status', { entityId: player.id, entityStatus: 9 });
   if (player.gameMode !== 1) {
     player.useUp(slot);

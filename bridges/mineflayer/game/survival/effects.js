@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * Status effects with their time in ticks (flying-squid's run on timers that no snapshot can hold),
- * and what the ones that act by the tick do (Minecraft Wiki, "Effect"). Absorption, luck and the
- * like are shown but do nothing.
+ * Status effects with their time in ticks (flying-squid's use timers that no snapshot can contain),
+ * and the effects that act periodically (Minecraft Wiki, "Effect"). Absorption, luck and similar
+ * effects are shown but do nothing.
  *
  * On entities: `addEffect(id, {amplifier, duration})`, `removeEffect(id)`; `effects[id]` is null or
  * {amplifier, duration}.
@@ -47,7 +47,7 @@ function heal(entity, points) {
     entity.updateHealth(Math.min(most, entity.health + points));
 }
 
-/** What acts by the tick: every `period >> amplifier` ticks. */
+/** Periodic effects act every `period >> amplifier` ticks. */
 const ACTS = {
   Regeneration: [50, (serv, entity) => heal(entity, 1)],
   Poison: [

@@ -2,8 +2,8 @@
 
 /**
  * Entities of our own (dropped items, falling blocks): made without flying-squid's physics and with
- * chance from the world's context; what any entity needs to be shown and moved. Bodies of mobs
- * fall, slide and stop here too, unless their own mechanics say `entity.ownPhysics`.
+ * random numbers from the world's context; and what any entity needs to be shown and moved. Bodies
+ * of mobs fall, slide and stop here too, unless their own mechanics set `entity.ownPhysics`.
  */
 
 const { Vec3 } = require('vec3');
@@ -13,8 +13,8 @@ const { sweep } = require('./physics');
 const name = 'entities';
 
 /**
- * Returns a new object entity. `velocity` is in blocks per tick and kept as `entity.motion`; only
- * `entity.size` would make flying-squid move it, hence there is none.
+ * Returns a new object entity. `velocity` is in blocks per tick and stored as `entity.motion`; it
+ * has no `entity.size`, because flying-squid moves only entities with one.
  */
 function spawnObject(serv, kind, position, velocity, metadata, data = 0) {
   const def = serv.registry.entitiesByName[kind];
@@ -31,13 +31,13 @@ function spawnObject(serv, kind, position, velocity, metadata, data = 0) {
   return entity;
 }
 
-/** Puts an entity elsewhere; whoever sees it hears of it at the end of the tick. */
+/** Moves an entity; players who see it are updated at the end of the tick. */
 function moveEntity(entity, x, y, z, onGround) {
   entity.position = new Vec3(x, y, z);
   entity.onGround = onGround;
 }
 
-/** Sends an entity's velocity, in blocks per tick, to all who see it, itself included. */
+/** Sends an entity's velocity, in blocks per tick, to all who see it, including itself. */
 function sendVelocity(serv, entity, v) {
   const short = (value) => Math.max(-32768, Math.min(32767, Math.round(value * 8000)));
   const velocity = { x: short(v.x), y: short(v.y), z: short(v.z) };
@@ -55,8 +55,8 @@ const asleep = (mob) =>
   mob.onGround && !(mob.fireTicks > 0) && mob.motion && still(mob.motion.x) && still(mob.motion.z);
 
 /**
- * Moves a mob by its `motion` (blocks per tick) with gravity, drag and the ground's friction, hurts
- * it by its fall and by what it stands in (LivingEntity's travel, 1.16).
+ * Moves a mob by its `motion` (blocks per tick) with gravity, drag and the ground's friction, and
+ * applies damage of falls and of the blocks it stands in (LivingEntity's travel, 1.16).
  */
 function moveBody(survival, mob) {
   const def = survival.registry.entitiesByName[mob.name];
@@ -111,7 +111,7 @@ function server(serv) {
 }
 
 /**
- * Shows an entity to one player. flying-squid would send its metadata to everybody else, at a wrong
+ * Shows an entity to one player. flying-squid would send its metadata to all others, with a wrong
  * key.
  */
 function player(player, serv) {

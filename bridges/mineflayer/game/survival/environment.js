@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * What the world does to a body: falling, lava, fire, drowning, the void, cacti, berry bushes,
- * magma and being walled in (Minecraft Wiki, "Damage", 1.16). Players only: mobs have physics of
- * their own and call `serv.survival.surroundings(entity, width, height)` for the same checks.
+ * Effects of the world on a body: falling, lava, fire, drowning, the void, cacti, berry bushes,
+ * magma and suffocation (Minecraft Wiki, "Damage", 1.16). Players only: mobs have physics of their
+ * own and call `serv.survival.surroundings(entity, width, height)` for the same checks.
  */
 
 const name = 'environment';
@@ -26,7 +26,7 @@ const CLIMBED = new Set([
 const SOULS = 32;
 const TOUCH = { lava: 1, fire: 2, soul_fire: 2 | SOULS, cactus: 4, sweet_berry_bush: 8 };
 
-/** Returns the bits of TOUCH for the blocks a body reaches into, 16 for water. */
+/** Returns the bits of TOUCH for the blocks that a body overlaps, 16 for water. */
 function touched(blocks, position, width, height) {
   const half = width / 2 - 0.001;
   const x1 = Math.floor(position.x + half);
@@ -57,7 +57,10 @@ function flame(entity, burning) {
   if (entity.showState) entity.showState();
 }
 
-/** Hurts an entity by what it stands in; returns the bits touched. Burning costs 1 a second. */
+/**
+ * Applies damage by the blocks an entity stands in; returns the bits touched. Burning costs 1 a
+ * second.
+ */
 function surroundings(serv, entity, width, height) {
   const { survival } = serv;
   const bits = touched(survival.blocks, entity.position, width, height);
@@ -148,7 +151,8 @@ function land(serv, player) {
   if (ground.name === 'slime_block' && player.crouching) factor = 1;
   if (ground.name.endsWith('_bed')) factor = 0.5;
   const jump = survival.effectLevel(player, 'JumpBoost');
-  // The client's sums are exact to about 1e-9; Mojang's server rounds them away by using floats.
+  // The client's sums are exact to about 1e-9; Mojang's server rounds the error away by using
+  // floats.
   const amount = Math.ceil((distance - 3 - jump) * factor - 1e-4);
   if (amount > 0) survival.hurt(player, { amount, cause: 'fall' });
 }

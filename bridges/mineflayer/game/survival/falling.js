@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * Blocks that lose their hold: sand, gravel and the like fall, what hung or grew on a block that is
- * gone drops as an item, doors and beds lose their other half (Minecraft Wiki, "Falling Block").
- * Anvils fall without hurting anybody.
+ * Blocks that lose their support: sand, gravel and similar blocks fall, what hung or grew on a
+ * removed block drops as an item, doors and beds lose their other half (Minecraft Wiki, "Falling
+ * Block"). Anvils fall without causing damage.
  */
 
 const { Vec3 } = require('vec3');
@@ -33,7 +33,7 @@ function look(survival, x, y, z) {
   }
 }
 
-/** Whether a block has its other half and its hold. */
+/** Whether a block has its other half and its support. */
 function whole(blocks, x, y, z, info) {
   const { half, part, facing } = info.props;
   if (half === 'lower' && blocks.at(x, y + 1, z).id !== info.id) return false;

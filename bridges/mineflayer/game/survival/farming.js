@@ -2,8 +2,8 @@
 
 /**
  * Farming: crops, stems, canes, cacti, berries and saplings grow, farmland dries and is trampled,
- * hoes till, bone meal hastens, berries are picked, leaves wither without their tree (Minecraft
- * Wiki, pages of the crops, 1.16). 'gamut:tilled', 'gamut:fertilised'.
+ * hoes till, bone meal speeds up growth, berries are picked, leaves decay without their tree
+ * (Minecraft Wiki, pages of the crops, 1.16). 'gamut:tilled', 'gamut:fertilised'.
  */
 
 const { FACES } = require('./blocks');
@@ -26,7 +26,7 @@ const CROP = /^(wheat|carrots|potatoes|beetroots)$/;
 const SIDES = FACES.slice(2);
 
 /**
- * How well a crop stands: its farmland and its neighbours (Minecraft Wiki, "Tutorial:Crop
+ * The growth rate of a crop, from its farmland and its neighbours (Minecraft Wiki, "Tutorial:Crop
  * farming").
  */
 function pointsFor(blocks, x, y, z, id) {
@@ -125,7 +125,7 @@ function tendFarmland(serv, x, y, z, info) {
   }
 }
 
-/** Leaves that no log holds any more, within 6 steps through leaves. */
+/** Leaves without a log within 6 steps through leaves. */
 function orphaned(blocks, x, y, z) {
   let edge = [[x, y, z]];
   const seen = new Set([String(edge[0])]);
@@ -194,7 +194,7 @@ function greenGrass(blocks, x, y, z) {
   }
 }
 
-/** What bone meal does to a block; returns whether it takes it. */
+/** Applies bone meal to a block; returns whether it has an effect. */
 function fertilise(serv, x, y, z, info) {
   const { blocks } = serv.survival;
   if (CROP.test(info.name) || info.name.endsWith('_stem')) {
@@ -269,7 +269,7 @@ function server(serv) {
   survival.onScheduled('wither', (spot) => witherLeaves(survival, spot));
   blocks.onChange((x, y, z, old, now) => {
     if (/_log$/.test(old.name) && !/_(log|wood)$/.test(now.name)) onLogGone(survival, x, y, z);
-    // A solid block on farmland makes dirt of it.
+    // A solid block turns the farmland below it to dirt.
     if (now.full && blocks.at(x, y - 1, z).name === 'farmland')
       blocks.setNamed(x, y - 1, z, 'dirt');
   });
@@ -277,7 +277,7 @@ function server(serv) {
   survival.onUseItemOn(hoes, (call) => till(serv, call));
   survival.onUseItemOn('bone_meal', (call) => useBoneMeal(serv, call));
   survival.onUseBlock('sweet_berry_bush', (call) => pickBerries(serv, call));
-  // Ahead of the landing itself, which forgets the height of the fall.
+  // Before the landing itself, which resets the height of the fall.
   survival.movers.unshift((player, dx, dy, dz, onGround) => trample(serv, player, onGround));
   survival.fertilise = (x, y, z) => fertilise(serv, x, y, z, blocks.at(x, y, z));
 }

@@ -1,20 +1,21 @@
 'use strict';
 
 /**
- * Fire (Minecraft Wiki, "Fire", Java Edition 1.16): each looks about every 30 to 39 ticks, grows
- * older (0 to 15), burns up its fuel, spreads to free places beside fuel, and goes out without
- * fuel, in rain, or with what it stands on. On netherrack and magma it burns for ever, soul fire
- * too. Lava sets fire to what burns near it. With the rule doFireTick off, fire stays as it is.
+ * Fire (Minecraft Wiki, "Fire", Java Edition 1.16): each is updated about every 30 to 39 ticks,
+ * grows older (0 to 15), burns up its fuel, spreads to free positions beside fuel, and goes out
+ * without fuel, in rain, or with the block it stands on. On netherrack and magma it burns forever,
+ * soul fire too. Lava ignites flammable blocks near it. With the rule doFireTick off, fire does not
+ * change.
  *
- * - `serv.survival.ignite(x, y, z)`: sets fire to a free place, returns whether it burns
- * - `serv.survival.fire.fuel(stateId)`: how readily a block catches fire and burns up, [0, 0] for
- *   what does not
+ * - `serv.survival.ignite(x, y, z)`: starts a fire at a free position, returns whether it burns
+ * - `serv.survival.fire.fuel(stateId)`: how readily a block catches fire and burns up, [0, 0] if it
+ *   is not flammable
  *
- * Flint and steel and fire charges light fires. Lava looks for fuel once it has flowed, or once
- * fuel was put within its reach; its turns come by chance, as random ticks do (growth.js).
+ * Flint and steel and fire charges light fires. Lava searches for fuel once it has flowed, or once
+ * fuel was placed within its reach; its updates are random, like random ticks (growth.js).
  *
- * Simplified: TNT burns without going off; lightning does not strike; no portals are lit; at most
- * `MOST` fires look about in a tick, the others in the next ones.
+ * Simplified: TNT burns without exploding; lightning does not strike; no portals are lit; at most
+ * `MOST` fires are updated in a tick, the others in the next ones.
  */
 
 const { FACES } = require('./blocks');
@@ -25,7 +26,7 @@ const MOST = 256;
 const OLD = 15;
 const PER_SECTION = 4096;
 const HUMID = 0.85;
-const FOR_EVER = new Set(['netherrack', 'magma_block']);
+const FOREVER = new Set(['netherrack', 'magma_block']);
 const SOULS = new Set(['soul_sand', 'soul_soil']);
 const WOOD = '(oak|spruce|birch|jungle|acacia|dark_oak)';
 const PLANTS = [
@@ -33,7 +34,7 @@ const PLANTS = [
   'blue_orchid|allium|azure_bluet|.*_tulip|oxeye_daisy|cornflower|lily_of_the_valley|wither_rose',
   'sweet_berry_bush',
 ].join('|');
-/** What burns: how readily it catches fire, and how readily it burns up. */
+/** Flammable blocks: how readily each catches fire, and how readily it burns up. */
 const FUELS = [
   [`${WOOD}_(planks|slab|fence|fence_gate|stairs)|composter|beehive`, 5, 20],
   [`(stripped_)?${WOOD}_(log|wood)|coal_block`, 5, 5],
@@ -45,7 +46,7 @@ const FUELS = [
   ['target', 15, 20],
   ['bamboo|scaffolding', 60, 60],
 ].map(([names, catches, burns]) => [new RegExp(`^(${names})$`), catches, burns]);
-/** Beside fuel, what lava sets fire to: other things of wood. */
+/** Further blocks that lava ignites: other things of wood. */
 const WOODEN = new RegExp(
   `^(${[
     `${WOOD}_(door|trapdoor|pressure_plate|sign|wall_sign)|(trapped_)?chest|barrel|loom|.*_bed`,
@@ -53,7 +54,7 @@ const WOODEN = new RegExp(
   ].join('|')})$`,
 );
 const NOT_FUEL = [0, 0];
-/** The blocks about a fire that it may burn up, in the game's order, each with one chance in. */
+/** The blocks around a fire that it may burn up, in the game's order, each with one chance in. */
 const EATEN = [
   [5, 300],
   [4, 300],
@@ -73,7 +74,7 @@ const below = (n) => Math.floor(Math.random() * n);
 
 const KNOWN = new WeakMap();
 
-/** Returns the fuel of all block states looked at so far, shared by all worlds of a process. */
+/** Returns the fuel of all block states used so far, shared by all worlds of a process. */
 function fuelTable(registry) {
   if (!KNOWN.has(registry)) KNOWN.set(registry, []);
   return KNOWN.get(registry);
@@ -87,7 +88,7 @@ class Fire {
     this.fluids = survival.fluids;
     this.fuels = fuelTable(survival.registry);
     this.queue = new TickQueue(MOST);
-    /** Soul fires, and lava that may set fire to something, by their numbers. */
+    /** Soul fires, and lava that may ignite something, by state id. */
     this.souls = new Set();
     this.hot = new Set();
   }
@@ -114,12 +115,12 @@ class Fire {
     return FACES.some(([dx, dy, dz]) => this.burns(x + dx, y + dy, z + dz));
   }
 
-  /** Whether a fire can be at a place. */
+  /** Whether a fire can be at a position. */
   lasts(x, y, z) {
     return this.read(x, y - 1, z).sturdy || this.besideFuel(x, y, z);
   }
 
-  /** The state of a fire: one that stands on nothing shows at the sides that burn. */
+  /** The state of a fire: one without ground is attached to the sides that burn. */
   stateFor(x, y, z, age) {
     if (this.read(x, y - 1, z).sturdy || this.burns(x, y - 1, z))
       return this.blocks.state('fire', { age });
@@ -168,7 +169,7 @@ class Fire {
       return;
     }
     const { age } = here.info.props;
-    const lasting = FOR_EVER.has(this.read(x, y - 1, z).info?.name);
+    const lasting = FOREVER.has(this.read(x, y - 1, z).info?.name);
     if (!lasting && this.rained(x, y, z) && Math.random() < 0.2 + age * 0.03) {
       this.out(x, y, z);
       return;
@@ -185,7 +186,7 @@ class Fire {
     this.blocks.setNamed(x, y, z, 'air');
   }
 
-  /** Whether a fire has nothing left to burn; it goes out then, sooner or later. */
+  /** Whether a fire has nothing left to burn, so that it goes out sooner or later. */
   starves(x, y, z, age) {
     const under = this.read(x, y - 1, z);
     if (!this.besideFuel(x, y, z)) {
@@ -197,7 +198,7 @@ class Fire {
     return true;
   }
 
-  /** May burn up the block across a face, and leave a fire in its place. */
+  /** May burn up the block across a face, and leave a fire there. */
   eat(x, y, z, face, oneIn, age) {
     const [dx, dy, dz] = FACES[face];
     const [ex, ey, ez] = [x + dx, y + dy, z + dz];
@@ -209,7 +210,7 @@ class Fire {
     else this.out(ex, ey, ez);
   }
 
-  /** How readily a free place catches fire from its neighbours. */
+  /** How readily a free position catches fire from its neighbours. */
   catches(x, y, z) {
     const here = this.read(x, y, z);
     if (!here.info || !here.info.air) return 0;
@@ -238,7 +239,7 @@ class Fire {
     }
   }
 
-  /** Hears of every change of a block. */
+  /** Called on every change of a block. */
   changed(x, y, z, now) {
     this.fluids.forget();
     if (now.name === 'fire') this.wait(x, y, z);
@@ -250,7 +251,7 @@ class Fire {
     for (const [dx, dy, dz] of FACES) this.look(x + dx, y + dy, z + dz);
   }
 
-  /** Puts out a fire that has lost its place. */
+  /** Removes a fire that has lost its support. */
   look(x, y, z) {
     const blockName = this.read(x, y, z).info?.name;
     if (blockName === 'fire') {
@@ -260,7 +261,7 @@ class Fire {
     } else if (this.souls.size) this.souls.delete(keyOf(x, y, z));
   }
 
-  /** Whether lava sets fire to a block. */
+  /** Whether lava can ignite a block. */
   kindles(info) {
     return this.fuel(info.stateId)[0] > 0 || WOODEN.test(info.name);
   }
@@ -280,7 +281,7 @@ class Fire {
     }
   }
 
-  /** Gives lava its next turn to set fire to something. */
+  /** Schedules the next attempt of lava to ignite something. */
   heat(x, y, z) {
     const key = keyOf(x, y, z);
     const p = this.survival.rules.randomTickSpeed / PER_SECTION;
@@ -352,13 +353,13 @@ function server(serv) {
   survival.onUseItemOn(['flint_and_steel', 'fire_charge'], (call) => light(serv, call));
 }
 
-/** Returns which fires wait for their time, and which lava may set fire to something. */
+/** Returns the fires that wait for their update, and the lava that may ignite something. */
 function save(serv) {
   const { queue, souls, hot } = serv.survival.fire;
   return { queue: queue.save(), souls: [...souls], hot: [...hot] };
 }
 
-/** The timetable that goes with it is core.js's. */
+/** The corresponding timetable is core.js's. */
 function load(serv, data) {
   const { fire } = serv.survival;
   fire.queue.load(data ? data.queue : null);

@@ -8,16 +8,16 @@
  * which drop, and goes into blocks that can be waterlogged where it would be a source; lava burns
  * them up. Lava beside or below water turns to obsidian or cobblestone, water below lava to stone.
  *
- * Nothing flows by itself: a liquid looks about once a block in or beside it changes, so seas and
- * lava of the generator cost nothing. Chance has no part in it.
+ * Nothing flows without a cause: a liquid is updated only after a block in or beside it changes, so
+ * seas and lava of the generator cost nothing. No random numbers are used.
  *
  * - `serv.survival.pour(x, y, z, 'water' | 'lava')`: empties a bucket there, returns whether it
- *   went
- * - `serv.survival.fluids.read(x, y, z)`: what a block is to liquids (fluids/states.js)
+ *   could
+ * - `serv.survival.fluids.read(x, y, z)`: the properties of a block for liquids (fluids/states.js)
  *
- * Simplified: at the edge of the loaded chunks liquids stop, and go on only when a block beside
+ * Simplified: at the edge of the loaded chunks liquids stop, and continue only when a block beside
  * them changes; at most `MOST` blocks flow in a tick, the others in the next ones; no bubble
- * columns; dripping and lava's slower fall are left out.
+ * columns; dripping and lava's slower fall are omitted.
  */
 
 const { FACES } = require('./blocks');
@@ -29,7 +29,7 @@ const { carryAll } = require('./fluids/currents');
 
 const name = 'fluids';
 const NAMES = [null, 'water', 'lava'];
-/** By liquid: ticks between two looks about, and levels lost per block. */
+/** By liquid: ticks between two updates, and levels lost per block. */
 const DELAY = [0, 5, 30];
 const LOST = [0, 1, 2];
 const NONE = -1;
@@ -40,7 +40,7 @@ const MOST = 1024;
 /** Drops that differ from what a tool would get: snow leaves nothing, cobwebs their string. */
 const WASHES_OUT = { snow: [], cobweb: [['string', 1]] };
 
-/** Where a neighbour is that lava must not touch, in the game's order. */
+/** Positions of neighbours that lava must not touch, in the game's order. */
 const TOUCHES = [UP, ...SIDES];
 
 class Fluids {
@@ -54,14 +54,14 @@ class Fluids {
     this.forget();
   }
 
-  /** Forgets the column that was read last: another may be in its place. */
+  /** Clears the cached column: another may have replaced it. */
   forget() {
     this.column = null;
     this.columnX = NaN;
     this.columnZ = NaN;
   }
 
-  /** Returns what a block is to liquids; a WALL outside the world and in unloaded chunks. */
+  /** Returns the properties of a block for liquids; a WALL outside the world and in unloaded chunks. */
   read(x, y, z) {
     if (y < 0 || y > 255) return WALL;
     if (x >> 4 !== this.columnX || z >> 4 !== this.columnZ) {
@@ -77,7 +77,7 @@ class Fluids {
     return this.of(this.column.getBlockStateId(spot));
   }
 
-  /** Returns the level that a liquid would have at a block by its neighbours, or NONE. */
+  /** Returns the level that a liquid gets at a block from its neighbours, or NONE. */
   becoming(kind, x, y, z, here) {
     let most = 0;
     let sources = 0;
@@ -102,26 +102,29 @@ class Fluids {
     return there.room === OPEN || (there.room === LOGS && kind === WATER && level === 0);
   }
 
-  /** Returns whether a liquid can go on into a block that is not a source of it. */
+  /** Returns whether a liquid can continue into a block that is not a source of it. */
   enters(here, face, there, kind, level) {
     if (there.source && there.kind === kind) return false;
     return this.holds(there, kind, level) && passes(here, face, there);
   }
 
-  /** Returns whether a liquid falls at a block: into its like or into a block that holds it. */
+  /**
+   * Returns whether a liquid falls at a block: into the same liquid or into a block that can
+   * contain it.
+   */
   isHole(x, y, z, here, kind, level) {
     const below = this.read(x, y - 1, z);
     return (below.kind === kind || this.holds(below, kind, level)) && passes(here, DOWN, below);
   }
 
-  /** Returns whether a liquid takes the place of what is in a block. */
+  /** Returns whether a liquid replaces the contents of a block. */
   replaces(x, y, z, there, face, kind) {
     if (there.kind === WATER) return face === DOWN && kind !== WATER;
     if (there.kind !== LAVA) return true;
     return kind === WATER && (there.amount >= 4 || this.read(x, y + 1, z).kind === LAVA);
   }
 
-  /** Lets a liquid into the neighbour of a block, if it can. Returns whether it could. */
+  /** Lets a liquid flow into the neighbour of a block. Returns whether it could. */
   spread(x, y, z, here, face, kind, level) {
     const [dx, dy, dz] = FACES[face];
     const spot = [x + dx, y + dy, z + dz];
@@ -134,7 +137,7 @@ class Fluids {
     return true;
   }
 
-  /** Puts a liquid in a block's place, which is washed away, or into the block. */
+  /** Replaces a block, which is washed away, by a liquid, or waterlogs it. */
   put(x, y, z, there, kind, level) {
     const { blocks, survival } = this;
     if (there.room === LOGS) {
@@ -154,7 +157,7 @@ class Fluids {
     }
   }
 
-  /** What a liquid does when its time has come. */
+  /** Updates a liquid at its scheduled time. */
   tick(x, y, z, kind) {
     let here = this.read(x, y, z);
     if (here.kind !== kind) return;
@@ -201,7 +204,7 @@ class Fluids {
     }
   }
 
-  /** Lets a liquid look about in its time; lava that touches water hardens at once. */
+  /** Schedules the update of a liquid; lava that touches water hardens at once. */
   wake(x, y, z, there) {
     if (there.kind === LAVA && this.harden(x, y, z, there)) return;
     this.queue.add(this.survival.tick + DELAY[there.kind], keyOf(x, y, z, there.kind - 1));
@@ -223,7 +226,7 @@ class Fluids {
     return false;
   }
 
-  /** Hears of every change of a block. */
+  /** Called on every change of a block. */
   changed(x, y, z, now) {
     this.forget();
     const here = this.of(now.stateId);
@@ -250,7 +253,7 @@ class Fluids {
     carryAll(this.survival);
   }
 
-  /** Empties a bucket into a block. Returns whether the liquid went there. */
+  /** Empties a bucket into a block. Returns whether it could. */
   pour(x, y, z, liquid) {
     this.forget();
     const kind = NAMES.indexOf(liquid);
@@ -271,7 +274,7 @@ function server(serv) {
   survival.onTick((tick) => fluids.tickAll(tick));
 }
 
-/** Returns which liquids wait for their time. */
+/** Returns the liquids that wait for their update. */
 function save(serv) {
   return serv.survival.fluids.queue.save();
 }

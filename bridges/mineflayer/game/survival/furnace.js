@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * Furnaces, blast furnaces and smokers: 200 or 100 ticks an item, burning on while nobody looks;
- * slots 0 what goes in, 1 fuel, 2 what comes out (Minecraft Wiki, "Furnace"). Experience goes to
- * who takes the result out.
+ * Furnaces, blast furnaces and smokers: 200 or 100 ticks an item, also when nobody has them open;
+ * slots 0 input, 1 fuel, 2 output (Minecraft Wiki, "Furnace"). The player who takes the output gets
+ * the experience.
  */
 
 const { Vec3 } = require('vec3');
@@ -70,7 +70,7 @@ function light(survival, furnace, lit) {
 function show(furnace) {
   const values = [furnace.burn, furnace.burnTotal, furnace.cook, timeOf(furnace.kind)];
   for (const player of furnace.viewers) {
-    // The totals go first: the client works out the shares from them.
+    // The totals are sent first: the client computes the shares from them.
     for (const property of [1, 3, 0, 2]) {
       player._client.write('craft_progress_bar', {
         windowId: player.openWindow.id,
@@ -81,7 +81,7 @@ function show(furnace) {
   }
 }
 
-/** One tick; returns whether there is anything left to do. */
+/** Runs one tick; returns whether anything is left to do. */
 function tickFurnace(survival, furnace) {
   const burned = furnace.burn > 0;
   if (burned) furnace.burn--;
@@ -105,7 +105,7 @@ function slots(serv, player, furnace) {
   const { survival } = serv;
   const [input, fuel, output] = survival.containerSlots(furnace);
   const first = { ...input };
-  // Another thing to smelt starts from nothing.
+  // A different input starts from zero.
   first.set = (item) => {
     if (!item || !survival.items.same(item, input.get())) furnace.cook = 0;
     input.set(item);
@@ -167,7 +167,7 @@ function server(serv) {
   });
 }
 
-/** What furnaces hold is saved by containers.js; here only which of them work is found again. */
+/** Contents of furnaces are saved by containers.js; here only the active ones are found again. */
 function load(serv) {
   const { survival } = serv;
   survival.furnaces.clear();

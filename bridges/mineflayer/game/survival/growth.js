@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * What grows and withers by random ticks. The game picks randomTickSpeed blocks of 4,096 per
- * section and tick; here every growing block has its own next tick, drawn from the same (geometric)
- * distribution, so that nothing is paid for blocks that do not grow. Light is not looked at.
+ * Growth and decay by random ticks. The game picks randomTickSpeed blocks of 4,096 per section and
+ * tick; here every growing block has its own next tick, drawn from the same (geometric)
+ * distribution, so that blocks that do not grow cost nothing. Light is ignored.
  *
  * `serv.survival.onRandomTick(test, fn)`: `fn(x, y, z, info)` for blocks whose name passes `test`.
  * Blocks of a freshly generated chunk are found when the chunk comes.
@@ -82,7 +82,7 @@ class Growth {
     return GROWABLE.get(registry);
   }
 
-  /** Finds what grows in a column. */
+  /** Finds the growing blocks of a column. */
   scan(column, chunkX, chunkZ) {
     column.sections.forEach((section, index) => {
       if (!section) return;
@@ -95,8 +95,8 @@ class Growth {
   }
 
   /**
-   * Returns where something grows in a section. Sections that no world has written to (world.js)
-   * are looked at once per process.
+   * Returns the positions of growing blocks in a section. Sections that no world has written to
+   * (world.js) are searched once per process.
    */
   within(section, untouched) {
     if (untouched && SCANNED.has(section)) return SCANNED.get(section);
@@ -150,7 +150,7 @@ function save(serv) {
 }
 
 /**
- * The timetable that goes with it is core.js's. Without data, what stands in the world begins anew.
+ * The corresponding timetable is core.js's. Without data, the blocks of the world start again.
  */
 function load(serv, data) {
   const { growth } = serv.survival;

@@ -1,20 +1,18 @@
 'use strict';
 
 /**
- * Health, hurting, dying, coming back. Everything that hurts goes through
- * `serv.survival.hurt(victim, {amount, cause, by, from, knockback})`, which returns the health
- * lost: `cause` a word of CAUSES, `by` the entity to blame, `from` where the blow came from (its
+ * Health, damage, death, respawn. All damage goes through `serv.survival.hurt(victim, {amount,
+ * cause, by, from, knockback})`, which returns the health
+ * lost: `cause` a word of CAUSES, `by` the attacker, `from` the origin of the blow (the attacker's
  * position by default), `knockback` the strength of the push (0.4 for an ordinary blow, 0 for
  * none).
  *
- * Half a second of grace follows a blow, in which only a harder one counts, by its excess; armour,
- * resistance, shields and difficulty as on Mojang's server (Minecraft Wiki, "Damage"). Mobs take
- * part with `health`, `maxHealth` and, where they have it, `armourPoints`. Enchantments do not
- * count.
+ * For half a second after a blow only stronger ones count, by the difference; armour, resistance,
+ * shields and difficulty as on Mojang's server (Minecraft Wiki, "Damage"). Mobs need `health`,
+ * `maxHealth` and, if any, `armourPoints`. Enchantments do not count.
  *
  * Events on `serv`: 'gamut:hurt' {victim, amount, cause, by}, 'gamut:death' {victim, cause, by},
- * 'gamut:respawn' {player}. A dead mob leaves the world 20 ticks later; its loot is the mobs'
- * business.
+ * 'gamut:respawn' {player}. A dead mob is removed 20 ticks later; its loot is handled by the mobs.
  */
 
 const { Vec3 } = require('vec3');
@@ -23,7 +21,7 @@ const { armourOf, throughArmour, SLOTS } = require('./armour');
 const name = 'health';
 const GRACE = 20;
 const FULL = 20;
-/** What a cause gets past: armour; or everything, the grace time and creative mode included. */
+/** What a cause ignores: armour; or everything, including the time after a blow and creative mode. */
 const CAUSES = {
   fall: { armour: false },
   drown: { armour: false },
@@ -53,7 +51,7 @@ function effectLevel(entity, registry, effect) {
   return found ? found.amplifier + 1 : 0;
 }
 
-/** The damage a player takes from a mob, by difficulty (0 peaceful to 3 hard). */
+/** The damage of a mob to a player, by difficulty (0 peaceful to 3 hard). */
 function byDifficulty(amount, difficulty) {
   if (difficulty === 0) return 0;
   if (difficulty === 1) return Math.min(amount / 2 + 1, amount);
@@ -70,7 +68,7 @@ function blocks(victim, from) {
 }
 
 /**
- * Pushes an entity away from a point; half of its own speed stays (LivingEntity's knock-back,
+ * Pushes an entity away from a point; half of its own speed remains (LivingEntity's knock-back,
  * 1.16).
  */
 function knockBack(serv, victim, strength, from) {
@@ -108,7 +106,7 @@ function reduced(serv, victim, amount, kind) {
   return left * Math.max(0, 1 - resistance / 5);
 }
 
-/** Returns how much of a blow counts now, given the grace time; 0 if none. */
+/** Returns the damage of a blow that counts now, given the time since the last; 0 if none. */
 function afterGrace(survival, victim, amount, kind) {
   const since = survival.tick - (victim.hurtTick ?? -GRACE);
   if (since < GRACE / 2 && !kind.always) {
@@ -185,7 +183,7 @@ function dropEverything(serv, player) {
   player.setXpPoints(0);
 }
 
-/** Brings a dead player back at its bed or the world's spawn, with full health. */
+/** Respawns a dead player at its bed or the world's spawn, with full health. */
 function respawn(serv, player) {
   if (player.health > 0) return;
   const place = serv.survival.respawnPlace(player);

@@ -2,7 +2,7 @@
 
 /**
  * Food, saturation, exhaustion, healing and starving (Minecraft Wiki, "Hunger", 1.16). With
- * `serv.survival.needs` off nobody exhausts or starves; well-fed players still heal.
+ * `serv.survival.needs` off there is no exhaustion or starving; well-fed players still heal.
  *
  * On players: `exhaust(amount)`, `feed(food, saturation)`, `foodTimer`.
  */

@@ -2,12 +2,12 @@
 
 /**
  * The mechanics of survival, in the order they are loaded (later ones use what earlier ones put on
- * `serv.survival`), and the plugins of flying-squid they stand in for.
+ * `serv.survival`), and the plugins of flying-squid they replace.
  *
  * Each is `{name, server(serv, options), entity(entity, serv), player(player, serv), save(serv),
- * load(serv, data), loadPlayer(player, serv, data)}`. `save` returns plain JSON, players by their
- * names included; `load` puts it back, and without data makes the state of a new world;
- * `loadPlayer` without data makes a player as it is when it first joins.
+ * load(serv, data), loadPlayer(player, serv, data)}`. `save` returns plain JSON, including players
+ * by their names; `load` restores it, and without data makes the state of a new world; `loadPlayer`
+ * without data makes the state of a player that joins for the first time.
  */
 
 const fs = require('node:fs');

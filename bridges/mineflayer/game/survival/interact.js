@@ -1,9 +1,8 @@
 'use strict';
 
 /**
- * Doors, trapdoors, gates, buttons and levers. There is no redstone: a switch opens and closes the
- * doors, trapdoors and gates that touch it or the block it hangs on, iron ones too, and that is
- * all.
+ * Doors, trapdoors, gates, buttons and levers. There is no redstone: a switch only opens and closes
+ * the doors, trapdoors and gates that touch it or the block it is attached to, iron ones too.
  */
 
 const { FACES } = require('./blocks');
@@ -28,7 +27,7 @@ function toggle(serv, { player, x, y, z, info }) {
   if (info.name.startsWith('iron_')) return false;
   const props = { open: !info.props.open };
   if (info.name.endsWith('_fence_gate') && props.open) {
-    // A gate opens away from who opens it.
+    // A gate opens away from the player.
     const look = looksTo(player);
     const back = { north: 'south', south: 'north', east: 'west', west: 'east' }[look];
     if (info.props.facing === back) props.facing = look;
@@ -38,7 +37,7 @@ function toggle(serv, { player, x, y, z, info }) {
   return true;
 }
 
-/** Opens or closes what a switch at a position works on. */
+/** Opens or closes what a switch at a position controls. */
 function drive(blocks, x, y, z, info, powered) {
   const on =
     info.props.face === 'floor'

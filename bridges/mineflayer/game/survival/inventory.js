@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * A player's belongings: the truth is `player.inventory` (46 slots as in window 0); every change
- * goes to the owner's windows and, where it shows, to the others.
+ * A player's items: `player.inventory` (46 slots as in window 0) is authoritative; every change is
+ * sent to the owner's windows and, where visible, to the others.
  *
  * On players: `give(item)` returns how many did not fit, `take(name, count)`, `heldSlot()`,
  * `heldStack()`, `setSlot(slot, item)`, `wearSlot(slot, points)`, `wornItems()`,
@@ -88,7 +88,8 @@ function methods(player, serv) {
   player.setSlot = (slot, item) =>
     player.inventory.updateSlot(slot, item && item.count > 0 ? item : null);
   /**
-   * Runs `work` with the owner's slot packets held back, and returns a function that sends them.
+   * Runs `work` while the owner's slot packets are held back, and returns a function that sends
+   * them.
    */
   player.holdSlots = (work) => {
     player.held = new Set();
@@ -119,7 +120,7 @@ function methods(player, serv) {
     });
     serv.emit('gamut:broke', { player, item: there.name });
   };
-  /** Returns what shows on a player, by the protocol's numbers (0 main hand to 5 head). */
+  /** Returns the visible equipment of a player, by the protocol's numbers (0 main hand to 5 head). */
   player.wornItems = () => {
     const { slots } = player.inventory;
     return [player.heldStack(), slots[OFF_HAND], slots[8], slots[7], slots[6], slots[5]];

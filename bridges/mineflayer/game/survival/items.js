@@ -1,6 +1,6 @@
 'use strict';
 
-/** Item stacks: making, comparing, wearing out, and plain JSON for snapshots. */
+/** Item stacks: creation, comparison, wear, and plain JSON for snapshots. */
 
 /** Returns the level of an enchantment on an item, 0 without it. */
 function level(item, enchantment) {
@@ -32,7 +32,7 @@ function makeItems(registry) {
     return item.nbt && Object.keys(item.nbt.value).length ? JSON.stringify(item.nbt) : '';
   }
 
-  /** Returns whether two stacks could lie in one slot. */
+  /** Returns whether two stacks could share one slot. */
   function same(a, b) {
     return Boolean(a && b && a.type === b.type && tagOf(a) === tagOf(b));
   }
@@ -48,8 +48,8 @@ function makeItems(registry) {
   }
 
   /**
-   * Wears an item and returns it, or null when it breaks. Items without durability come back as
-   * they are. Unbreaking spares each point with chance level / (level + 1) (Minecraft Wiki,
+   * Wears an item and returns it, or null when it breaks. Items without durability are returned
+   * unchanged. Unbreaking spares each point with probability level / (level + 1) (Minecraft Wiki,
    * "Unbreaking").
    */
   function wear(item, points) {

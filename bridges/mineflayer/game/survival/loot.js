@@ -1,14 +1,14 @@
 'use strict';
 
 /**
- * What a broken block drops. minecraft-data names the items per block, but its chances are mostly
- * placeholders; what depends on chance, age or tool stands here (Minecraft Wiki, 1.16). Fortune is
- * not counted, silk touch is.
+ * Drops of a broken block. minecraft-data has the items per block, but its chances are mostly
+ * placeholders; drops that depend on chance, age or tool are here (Minecraft Wiki, 1.16). Fortune
+ * is ignored, silk touch is not.
  */
 
 const SHEARED =
   /_leaves$|^(grass|fern|dead_bush|vine|seagrass|tall_seagrass|tall_grass|large_fern|nether_sprouts|cobweb)$/;
-/** Plants of two blocks, and the short ones that shears make two of. */
+/** Plants of two blocks, and the short ones of which shears give two. */
 const TALL = { tall_grass: 'grass', large_fern: 'fern', tall_seagrass: 'seagrass' };
 const SAPLINGS = { jungle: 0.025 };
 
@@ -20,7 +20,7 @@ function chance(p, item, count = 1) {
   return Math.random() < p ? [[item, count]] : [];
 }
 
-/** A ripe crop's count: three draws of chance 4/7 each beside what it gives anyway. */
+/** A ripe crop's count: three draws with probability 4/7 each in addition to the normal drop. */
 function crop(base) {
   let count = base;
   for (let i = 0; i < 3; i++) if (Math.random() < 4 / 7) count++;
@@ -104,7 +104,7 @@ const BY_HAND = {
   spawner: () => [],
 };
 
-/** Wall-standing forms drop what their standing forms do. */
+/** Wall forms drop the same as their standing forms. */
 function standing(name) {
   return name.replace('wall_', '').replace(/^attached_/, '');
 }

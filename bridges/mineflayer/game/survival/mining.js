@@ -1,11 +1,11 @@
 'use strict';
 
 /**
- * Breaking blocks: the server works out the time by tool, water and ground itself, and puts back a
- * block broken too early, from too far or in the wrong mode (Minecraft Wiki, "Breaking"). As
- * Mojang's server it lets 70 % of the time pass, for clients whose clock is not its own. Drops by
- * the tool's level (loot.js), durability, experience, exhaustion. 'gamut:mined' {player, block, x,
- * y, z}.
+ * Breaking blocks: the server computes the time by tool, water and ground itself, and restores a
+ * block broken too early, from too far or in the wrong mode (Minecraft Wiki, "Breaking"). Like
+ * Mojang's server it accepts 70 % of the time, for clients with a different clock. Drops by the
+ * tool's level (loot.js), durability, experience, exhaustion. 'gamut:mined' {player, block, x, y,
+ * z}.
  */
 
 const { Vec3 } = require('vec3');
@@ -20,12 +20,12 @@ function enchantments(item) {
   return item && item.nbt ? item.enchants : [];
 }
 
-/** Returns the ticks a player needs for a block as it is now; Infinity if it cannot. */
+/** Returns the ticks a player needs for a block in its current state; Infinity if it cannot. */
 function ticksFor(serv, player, x, y, z) {
   const { blocks } = serv.survival;
   const tool = player.heldStack();
   const { position } = player;
-  // minecraft-data gives bedrock and its like no hardness, which would count as none.
+  // minecraft-data gives bedrock and similar blocks no hardness, which would count as none.
   if (!blocks.at(x, y, z).def.diggable) return Infinity;
   const wet = blocks.at(position.x, position.y + EYES, position.z).name === 'water';
   const time = blocks
@@ -96,7 +96,7 @@ function finish(serv, player, location) {
   const { digging } = player;
   const stateId = survival.blocks.stateAt(x, y, z);
   const same = digging && digging.x === x && digging.y === y && digging.z === z;
-  // A block that broke at once is gone by now: its end has nothing to say.
+  // A block that broke at once is gone by now: the end of digging has no effect.
   if (!same && stateId === 0) return;
   const spent = same ? survival.tick - digging.since + 1 : 0;
   if (
@@ -142,7 +142,7 @@ function breakBlock(serv, player, x, y, z) {
     player.gameMode === 1 || !survival.rules.doTileDrops
       ? []
       : lootOf(survival.items, serv.registry, twin ? lower(info) : info, tool, goodEnough);
-  // The halves drop here and once: falling.js is not to find one without the other.
+  // The halves drop here, once: falling.js must not find one without the other.
   survival.handled = twin ? [`${x},${y},${z}`, `${twin}`] : [];
   if (twin && survival.blocks.at(...twin).name === info.name)
     survival.blocks.setNamed(...twin, 'air');
@@ -157,7 +157,7 @@ function breakBlock(serv, player, x, y, z) {
   serv.emit('gamut:mined', { player, block: info.name, x, y, z });
 }
 
-/** The half that drops, for a block that is broken by either. */
+/** The half that drops, whichever half was broken. */
 function lower(info) {
   const { props } = info;
   if (props.part) return { ...info, props: { ...props, part: 'head' } };

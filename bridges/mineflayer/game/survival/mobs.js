@@ -1,18 +1,18 @@
 'use strict';
 
 /**
- * Mobs: bodies, wits, deaths. Their numbers are in mobs/kinds.js, what they leave in mobs/loot.js,
- * how they move in mobs/body.js, their ways in mobs/walkers.js and mobs/floaters.js, what they
- * shoot in mobs/missiles.js; each of those heads says what is simpler than in the game.
+ * Mobs: bodies, behaviour, deaths. Their numbers are in mobs/kinds.js, their loot in mobs/loot.js,
+ * their motion in mobs/body.js, their behaviour in mobs/walkers.js and mobs/floaters.js, their
+ * missiles in mobs/missiles.js; the head of each file lists its simplifications.
  *
  * `serv.survival.spawnMob(kind, position, {name, target, natural, baby, colour, size})` makes one
  * (so does `serv.spawnMob`, by the number of its kind): `name` is shown above it, `target` marks
- * what an episode is about, `natural` ones go away when nobody is near. `serv.survival.mobs.list`
- * holds all that are there by their ids. A mob with `ai` null is left alone altogether: it neither
- * moves nor burns. `mob.xpReward` is what its kill is worth, [least, most].
+ * the targets of an episode, `natural` ones despawn when no player is near.
+ * `serv.survival.mobs.list` contains all by their ids. A mob with `ai` null is not updated: it
+ * neither moves nor burns. `mob.xpReward` is the experience of its kill, [least, most].
  *
- * Mobs farther than 48 blocks from all players do not think; mobs in chunks that are not loaded do
- * not move. Undead burn by day unless they wear a helmet, in water or rain.
+ * Mobs farther than 48 blocks from all players make no decisions; mobs in chunks that are not
+ * loaded do not move. Undead burn by day unless they wear a helmet, in water or rain.
  */
 
 const { Vec3 } = require('vec3');
@@ -31,10 +31,10 @@ const BRAINS = { ...require('./mobs/walkers'), ...require('./mobs/floaters') };
 
 const name = 'mobs';
 const AWAKE = 48;
-const LOOKS = 16; // ticks between looks for how far the next player is
-const ALARM = 35; // blocks within which a pack comes to help
+const LOOKS = 16; // ticks between checks of the nearest player's distance
+const ALARM = 35; // blocks within which a pack helps
 const PANIC = 100; // ticks
-const SLAIN = 100; // ticks for which a player's blow makes a death its kill
+const SLAIN = 100; // ticks for which a death counts as the kill of a player
 const LAYS = [6000, 12000]; // ticks between a chicken's eggs
 const BURNS = 160;
 
@@ -96,7 +96,7 @@ class Mobs {
     return mob;
   }
 
-  /** Works out what follows from what a mob is, and puts it on the list. */
+  /** Computes the values that follow from a mob's kind and state, and adds it to the list. */
   finish(mob, def) {
     build(mob, def);
     const plain = mob.updateHealth;
@@ -176,7 +176,7 @@ class Mobs {
     }
   }
 
-  /** What time does to a mob: the sun, water, growing up, eggs. */
+  /** Effects of time on a mob: the sun, water, growing up, eggs. */
   age(mob, tick) {
     const { kind } = mob;
     const { survival } = this;
@@ -202,14 +202,14 @@ class Mobs {
     }
   }
 
-  /** Sets an undead on fire that the sun shines on. */
+  /** Ignites an undead mob in sunlight. */
   sun(mob) {
     const { x, y, z } = mob.position;
     if (mob.wet || mob.fireProof || this.survival.rainsOn(mob.position)) return;
     if (seesSky(this.survival, x, y + mob.eyes, z)) this.survival.setBurning(mob, BURNS);
   }
 
-  /** What a blow makes a mob do: fight back, call its pack, or run. */
+  /** Reaction of a mob to a blow: fight back, call its pack, or run. */
   hurt({ victim, cause, by }) {
     if (cause === 'arrow' && by && by.kind && by.kind.arrow === 'slowness' && victim.health > 0) {
       afflict(this.survival, victim, 'Slowness', 600);
@@ -306,10 +306,10 @@ function player(player, serv) {
   player.on('attacks', (target) => serv.survival.mobs.missiles.deflect(player, target));
 }
 
-/** Returns all mobs and missiles with what they have in mind; chance is the world's. */
+/** Returns all mobs and missiles with their memories; random numbers are the world's. */
 const save = (serv) => saveMobs(serv.survival.mobs);
 
-/** Puts back what `save` returned, under the same ids where these are free; without data, none. */
+/** Restores what `save` returned, under the same ids where these are free; without data, none. */
 const load = (serv, data) => loadMobs(serv.survival.mobs, data);
 
 module.exports = { name, server, player, save, load };

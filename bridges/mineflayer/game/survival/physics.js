@@ -43,7 +43,7 @@ function clip(boxes, axis, low, high, distance) {
 }
 
 /**
- * Returns where a box at (x, y, z) that wants to go by (vx, vy, vz) gets to: `{x, y, z, hitX, hitY,
+ * Returns where a box at (x, y, z) that is to move by (vx, vy, vz) ends: `{x, y, z, hitX, hitY,
  * hitZ, onGround}`.
  */
 function sweep(blocks, x, y, z, width, height, vx, vy, vz) {

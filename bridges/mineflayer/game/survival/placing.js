@@ -51,7 +51,7 @@ function six(player) {
   return player.facing.pitch < -Math.PI / 4 ? 'up' : looksTo(player);
 }
 
-/** The block an item becomes on a face, or null. */
+/** The block that an item becomes on a face, or null. */
 function blockFor(registry, itemName, face) {
   let block = BLOCK_OF[itemName] || itemName;
   const onSide = face > 1;
@@ -82,7 +82,7 @@ function facingFor(def, values, { player, face }) {
   return TOWARD_PLAYER.test(def.name) ? OPPOSITE[look] : look;
 }
 
-/** Returns the properties of a block placed so, or null where it cannot be. */
+/** Returns the properties of a block placed in this way, or null if it cannot be. */
 function propsFor(blocks, def, call) {
   const props = {};
   const { face, cursor, player } = call;
@@ -100,7 +100,7 @@ function propsFor(blocks, def, call) {
     props.rotation = Math.floor((player.facing.yaw / (2 * Math.PI)) * 16 + 8.5) & 15;
   if (states.hanging) props.hanging = face === 0;
   if (states.waterlogged) {
-    // By a source only: flowing water is pushed aside.
+    // Only by a source: flowing water is replaced.
     const there = blocks.at(call.px, call.py, call.pz);
     props.waterlogged = there.water && there.level === 0;
   }
@@ -108,7 +108,7 @@ function propsFor(blocks, def, call) {
   return props;
 }
 
-/** Whether somebody stands where a block with these boxes would be. */
+/** Whether an entity is where a block with these boxes would be. */
 function inTheWay(serv, info, x, y, z) {
   if (!info.boxes.length) return false;
   const centre = { x: x + 0.5, y, z: z + 0.5 };
@@ -127,7 +127,7 @@ function inTheWay(serv, info, x, y, z) {
   return false;
 }
 
-/** A slab on its like makes a double one. Returns null for all else, else whether it did. */
+/** A slab on an equal one makes a double one. Returns null for all else, else whether it did. */
 function doubleSlab(serv, call, def) {
   const { blocks } = serv.survival;
   const { info, face, cursor, px, py, pz } = call;
@@ -153,7 +153,7 @@ function place(serv, { player, slot }, x, y, z, stateId) {
   serv.emit('gamut:placed', { player, block: blocks.info(stateId).name, x, y, z });
 }
 
-/** Which way a door hangs: away from its like, then towards the walls. */
+/** The hinge side of a door: away from an equal one, then towards the walls. */
 function hinge(blocks, facing, x, y, z, id) {
   const step = { north: [1, 0], south: [-1, 0], east: [0, 1], west: [0, -1] }[facing];
   const right = blocks.at(x + step[0], y, z + step[1]);
@@ -183,7 +183,7 @@ function placeDouble(serv, call, def, props) {
   if (states.includes('hinge')) first.hinge = hinge(blocks, props.facing, px, py, pz, def.id);
   if (!supported(blocks, px, py, pz, blocks.info(blocks.state(def.name, first)))) return false;
   const other = bed ? { ...first, part: 'head' } : { ...first, half: 'upper' };
-  // The upper half first: a lower one alone would fall apart.
+  // The upper half first: a lower one alone would break.
   serv.survival.placingDouble = true;
   blocks.setNamed(...second, def.name, other);
   place(serv, call, px, py, pz, blocks.state(def.name, first));

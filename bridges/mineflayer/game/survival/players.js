@@ -1,11 +1,11 @@
 'use strict';
 
 /**
- * Players as others see them and as they move: sneaking and sprinting, the swing of an arm, where
- * they look (`player.facing`, radians), and what a movement means for the mechanics.
+ * Visible state and movement of players: sneaking and sprinting, the swing of an arm, the look
+ * (`player.facing`, radians), and the effect of a movement on the mechanics.
  *
  * `serv.survival.onMove(fn)` registers `fn(player, dx, dy, dz, onGround)`, called for every
- * movement a client reports (blocks since its last report); teleports are none.
+ * movement a client reports (blocks since its last report); teleports are not reported.
  */
 
 const name = 'players';
@@ -18,7 +18,7 @@ const ACTIONS = [
   'start_sprinting',
   'stop_sprinting',
 ];
-/** Faster than anything falls or runs: such a step is a teleport. */
+/** Faster than any fall or run: such a step is a teleport. */
 const JUMP = 8;
 
 function showState(serv, player) {
@@ -48,7 +48,7 @@ function onAction(player, actionId) {
   player.showState();
 }
 
-/** What a step that a client reports means: nothing if it is a teleport or was refused. */
+/** The effect of a step that a client reports: none if it is a teleport or was refused. */
 function onStep(serv, player, { position, onGround, teleport }, cancelled) {
   if (cancelled) return;
   const from = player.position;
@@ -95,7 +95,7 @@ function player(player, serv) {
 }
 
 /**
- * Puts a player into the state of one that has just come: standing, not burning, nothing under way.
+ * Resets a player to the state of a new one: standing, not burning, nothing in progress.
  */
 function loadPlayer(player) {
   player.crouching = false;

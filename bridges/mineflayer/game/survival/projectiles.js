@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Arrows, of players and of whoever shoots: flight, hits, sticking in blocks, picking up again
- * (Minecraft Wiki, "Arrow" and "Bow", 1.16). Crossbows, tridents and thrown things are not there.
+ * Arrows, of players and mobs: flight, hits, sticking in blocks, picking up again (Minecraft Wiki,
+ * "Arrow" and "Bow", 1.16). There are no crossbows, tridents and thrown items.
  *
  * `serv.survival.shoot(shooter, {from, direction, speed, damage, spread, critical, keep})` returns
  * the arrow: speed in blocks per tick, `damage` per block per tick of speed (2 for a bow), `spread`
@@ -64,7 +64,7 @@ function remove(survival, arrow) {
   survival.removeEntity(arrow);
 }
 
-/** Where along a step, 0 to 1, a segment enters a box; null if it does not. */
+/** The share of a step, 0 to 1, at which a segment enters a box; null if it does not. */
 function entry(from, step, low, high) {
   let [enter, leave] = [0, 1];
   for (const axis of ['x', 'y', 'z']) {
@@ -79,7 +79,7 @@ function entry(from, step, low, high) {
   return enter <= leave ? enter : null;
 }
 
-/** The first living thing on the way, within `share` of the step. */
+/** The first living entity on the way, within `share` of the step. */
 function victimOf(serv, arrow, share) {
   let [best, first] = [null, share];
   for (const id in serv.entities) {
@@ -111,7 +111,7 @@ function strike(serv, arrow, victim) {
     remove(survival, arrow);
     return;
   }
-  // Off a shield, or off somebody who was hit just now, it falls down.
+  // It bounces off a shield, or off an entity that was hit just now, and falls down.
   arrow.motion = arrow.motion.scaled(-0.1);
 }
 
@@ -203,7 +203,7 @@ function draw(serv, { player, slot }) {
   return true;
 }
 
-/** Lets go of a bow: the longer it was drawn, up to a second, the faster the arrow. */
+/** Releases a bow: the longer it was drawn, up to a second, the faster the arrow. */
 function release(serv, player, using) {
   const { survival } = serv;
   const bow = player.inventory.slots[using.slot];

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * What furnaces make of what, and what burns how long: minecraft-data has neither (Minecraft Wiki,
+ * Smelting recipes and burning times of fuels: minecraft-data has neither (Minecraft Wiki,
  * "Smelting" and "Fuel", 1.16). Times are ticks, experience is points per item.
  */
 

@@ -1,15 +1,15 @@
 'use strict';
 
 /**
- * Where mobs come from and go to (Minecraft Wiki, "Spawn", Java Edition 1.16): monsters in the
+ * Spawning and despawning of mobs (Minecraft Wiki, "Spawn", Java Edition 1.16): monsters in the
  * dark, bats in caves, animals on grass, phantoms over players who have not slept for three days;
- * monsters that nobody is near to go, and all of them on peaceful.
+ * monsters despawn far from players, and all of them on peaceful.
  *
  * Simplified: a few chunks are tried per tick instead of all (the caps are reached a little later);
- * the caps are the game's in proportion to the chunks that are loaded; fish and squid come with the
- * world's chunks only; no slimes in swamps, no patrols, sieges, raids, jockeys and spawners; nobody
- * comes armoured. Regional difficulty is that of a new world. New animals come only to worlds whose
- * generator makes animals (not to flat sites).
+ * the caps are the game's in proportion to the loaded chunks; fish and squid spawn with the world's
+ * chunks only; no slimes in swamps, no patrols, sieges, raids, jockeys and spawners; no mob has
+ * armour. Regional difficulty is that of a new world. New animals spawn only in worlds whose
+ * generator makes animals (not on flat sites).
  */
 
 const { Vec3 } = require('vec3');
@@ -26,9 +26,9 @@ const WHOLE = 289; // chunks that the game's caps are for: 17 by 17
 const CAPS = { monster: 70, animal: 10, bat: 15 };
 const TOO_NEAR = 24; // blocks from any player and from the spawn
 const GONE = 128;
-const FAR = 32; // monsters farther than this go by chance
-const PATIENCE = 600; // ticks that a monster stays far before it may go
-const SLEEPLESS = 72000; // ticks without sleep that bring phantoms
+const FAR = 32; // farther than this, monsters despawn at random
+const PATIENCE = 600; // ticks that a monster stays far before it may despawn
+const SLEEPLESS = 72000; // ticks without sleep after which phantoms come
 const RANGE = 8; // chunks around players
 
 const COMMON = [
@@ -86,7 +86,7 @@ class Spawning {
     return this.survival.mobs;
   }
 
-  /** Returns which cap a mob counts for, or null. */
+  /** Returns the cap that a mob counts towards, or null. */
   category(mob) {
     if (mob.name === 'bat') return 'bat';
     if (mob.kind.hostile) return 'monster';
@@ -130,7 +130,7 @@ class Spawning {
     if (tick % 1200 === 0 && serv.difficulty > 0 && !isDay(serv)) this.phantoms(tick);
   }
 
-  /** Returns whether the generator puts animals into this world; once found it stays so. */
+  /** Returns whether the generator puts animals into this world; cached once true. */
   isWild() {
     const { generator } = this.serv.gamut;
     this.wild ||= this.chunks.some(([cx, cz]) => (generator.animals?.(cx, cz) ?? []).length > 0);
@@ -164,7 +164,7 @@ class Spawning {
     return info.boxes.length === 0 && !info.liquid && !info.water;
   }
 
-  /** Tries places around one for up to four of a kind. */
+  /** Tries positions around one for up to four of a kind. */
   group(category, x, y, z) {
     let kind = null;
     let [gx, gz] = [x, z];
@@ -251,7 +251,7 @@ class Spawning {
     }
   }
 
-  /** Takes away what is hostile on peaceful, and what came by itself and has nobody near. */
+  /** Removes hostile mobs on peaceful, and natural ones without a player near. */
   depart(tick) {
     const { serv, mobs } = this;
     for (const mob of [...mobs.list.values()]) {

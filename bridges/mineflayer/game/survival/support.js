@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * What must stand on or hang at something: plants on their soil, torches on walls, doors on the
- * ground (Minecraft Wiki, pages of the blocks, 1.16).
+ * Blocks that need support: plants on their soil, torches on walls, doors on the ground (Minecraft
+ * Wiki, pages of the blocks, 1.16).
  */
 
 const SOIL = new Set(['grass_block', 'dirt', 'coarse_dirt', 'podzol', 'farmland', 'mycelium']);
@@ -61,7 +61,7 @@ function plantHolds(blocks, x, y, z, info) {
   return FLOWERS.test(name) ? SOIL.has(below.name) : null;
 }
 
-/** Returns whether a block can be at a position, going by what is around it. */
+/** Returns whether the surroundings allow a block at a position. */
 function supported(blocks, x, y, z, info) {
   const plant = plantHolds(blocks, x, y, z, info);
   if (plant !== null) return plant;

@@ -17,7 +17,7 @@ const SHEEP_KEY = 16;
 const LOGS =
   /^(oak|spruce|birch|jungle|acacia|dark_oak)_(log|wood)$|^(crimson|warped)_(stem|hyphae)$/;
 
-/** Sets one key of an entity's metadata and tells who sees it. */
+/** Sets one key of an entity's metadata and sends it to all who see it. */
 function setMetadata(entity, key, type, value) {
   const rest = (Array.isArray(entity.metadata) ? entity.metadata : []).filter((m) => m.key !== key);
   entity.metadata = [...rest, { key, type, value }];
@@ -51,7 +51,7 @@ function shear(serv, { player, entity, slot, item }) {
   return true;
 }
 
-/** Swaps one of a stack for another item. */
+/** Replaces one of a stack by another item. */
 function exchange(serv, player, slot, itemName) {
   const { survival } = serv;
   const item = survival.items.make(itemName);
@@ -71,8 +71,7 @@ function milk(serv, { player, entity, slot, item }) {
 }
 
 /**
- * The first block in a player's line of sight for which `accept(info)` holds, before anything
- * solid.
+ * The first block in a player's line of sight that satisfies `accept(info)`, before anything solid.
  */
 function inSight(survival, player, accept) {
   const { yaw, pitch } = player.facing;
@@ -98,7 +97,7 @@ function inSight(survival, player, accept) {
   return null;
 }
 
-/** The bucket that a block fills: sources only, waterlogged blocks are such. Null for others. */
+/** The bucket that a block fills: sources only, including waterlogged blocks. Null for others. */
 function bucketOf(info) {
   if (info.name === 'bubble_column' || info.props.waterlogged) return 'water_bucket';
   const source = (info.name === 'water' || info.name === 'lava') && info.level === 0;
@@ -133,7 +132,7 @@ function pourAt(serv, player, slot, [x, y, z], liquid) {
   return true;
 }
 
-/** Empties a bucket on a block: into it if it takes water in, else before the face. */
+/** Empties a bucket on a block: into it if it takes in water, else in front of the face. */
 function pourOn(serv, { player, slot, item, info, x, y, z, face }) {
   if (!FACES[face]) return false;
   const liquid = item.name.replace('_bucket', '');

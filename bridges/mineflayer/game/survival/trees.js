@@ -1,7 +1,8 @@
 'use strict';
 
 /**
- * Trees that come of saplings: plain forms of the game's (Minecraft Wiki, "Tree"), one trunk each.
+ * Trees that grow from saplings: plain forms of the game's (Minecraft Wiki, "Tree"), one trunk
+ * each.
  */
 
 const HEIGHTS = { oak: [4, 6], birch: [5, 7], spruce: [6, 9], jungle: [4, 7], acacia: [5, 7] };
@@ -35,7 +36,7 @@ function crown(wood) {
 
 /**
  * Grows a tree in place of the sapling at a position. Returns whether there was room: the trunk's
- * way must be free of all but plants. Dark oaks need four saplings and do not grow from one.
+ * cells may contain only plants. Dark oaks need four saplings and do not grow from one.
  */
 function growTree(blocks, wood, x, y, z) {
   if (!HEIGHTS[wood]) return false;

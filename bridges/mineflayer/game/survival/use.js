@@ -55,7 +55,8 @@ function onBlockPlace(serv, player, packet) {
 }
 
 /**
- * The client waits for the block it clicked and then for the one across the face, changed or not.
+ * The client waits for updates of the block it clicked and then of the one across the face, changed
+ * or not.
  */
 function answer(survival, player, { x, y, z, face }) {
   const [dx, dy, dz] = FACES[face] || [0, 1, 0];

@@ -1,10 +1,9 @@
 'use strict';
 
 /**
- * Rain and thunder, the right way round: reason 1 starts rain, 2 ends it (the names in minecraft-
- * data; flying-squid has them the other way). Weather changes by itself only with the rule
- * doWeatherCycle (off at the start: an episode's weather is what its start says). Full at once, no
- * fading.
+ * Rain and thunder with the correct codes: reason 1 starts rain, 2 ends it (the names in minecraft-
+ * data; flying-squid swaps them). Weather changes by itself only with the rule doWeatherCycle (off
+ * at the start: an episode's weather is that of its start). At full strength at once, no fading.
  *
  * `serv.weather` is {rain, thunder}, 0 or 1; `serv.survival.setWeather('clear' | 'rain' |
  * 'thunder', ticks)`; `rainsOn(position)`: whether rain falls on somebody there. Lightning does not
@@ -13,7 +12,7 @@
 
 const name = 'weather';
 const KINDS = { clear: [0, 0], rain: [1, 0], thunder: [1, 1] };
-/** Ticks of each weather, least and most (Minecraft Wiki, "Daylight cycle" and "Rain"). */
+/** Minimum and maximum ticks of each weather (Minecraft Wiki, "Daylight cycle" and "Rain"). */
 const LASTS = { clear: [12000, 180000], rain: [12000, 24000], thunder: [3600, 15600] };
 
 function tell(serv, players) {

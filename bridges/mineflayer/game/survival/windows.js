@@ -1,12 +1,12 @@
 'use strict';
 
 /**
- * Windows: a player's own and the one it has open over a chest, a table or a furnace; clicks in
- * them answered with `transaction` and then the slots as they really are.
+ * Windows: a player's own and the open one of a chest, a table or a furnace; clicks in them are
+ * answered with `transaction` and then the actual slots.
  *
  * `serv.survival.openWindow(player, {kind, title, slots, place, quick, closed, viewed})` opens one
- * over `slots` (see clicks.js); `player.openWindow` is it or null; `player.closeWindow()` ends it,
- * and what lies at the cursor goes back to the player.
+ * over `slots` (see clicks.js); `player.openWindow` is it or null; `player.closeWindow()` closes
+ * it, and the item at the cursor is returned to the player.
  */
 
 const { Clicks } = require('./clicks');
@@ -37,7 +37,7 @@ function ownSlot(player, index) {
   return slot;
 }
 
-/** Shift-click in a player's own window: armour to where it is worn, else between bar and bag. */
+/** Shift-click in a player's own window: armour to its slot, else between hotbar and inventory. */
 function quickOwn(player, index, item) {
   if (index < 9 || index === OFF_HAND) return STORAGE.slice().sort((a, b) => a - b);
   const worn = wornSlot(item.name);
@@ -138,8 +138,7 @@ function onClick(serv, player, packet) {
     player.emit('clicked', window);
   });
   answer(accepted);
-  // Where a shift-click or a number key moves things, client and server differ: the whole window is
-  // sent.
+  // For a shift-click or a number key, client and server may differ: the whole window is sent.
   if (!accepted || packet.mode === 1 || packet.mode === 2) {
     player.sendHeld();
     sendAll(serv, window);
@@ -197,7 +196,7 @@ function savePlayer(player, serv) {
   return { cursor: serv.survival.items.toJson(player.cursor) };
 }
 
-/** Windows are closed by a restore; what was at the cursor comes to the bag. */
+/** A restore closes windows; the item at the cursor goes to the inventory. */
 function loadPlayer(player, serv, data) {
   if (player.openWindow) {
     player._client.write('close_window', { windowId: player.openWindow.id });

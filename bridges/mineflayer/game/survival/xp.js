@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Experience: points straight to who earned them (there are no orbs), levels as in the game
- * (Minecraft Wiki, "Experience").
+ * Experience: points go directly to the player who earned them (there are no orbs), levels as in
+ * the game (Minecraft Wiki, "Experience").
  *
  * On players: `addXp(points)`, `setXpPoints(points)`, `stats.xp` = {points, level, progress}.
  */

@@ -35,7 +35,7 @@ test('the senses and helpers work on the real game: a log is mined', async () =>
   world.close();
 });
 
-test('a block in sight is found, however many of its kind are nearer and buried', async () => {
+test('a block in sight is found, however many of its kind are nearer and hidden', async () => {
   const world = await program({ blocks: [{ x: 9, y: 0, z: 3, name: 'dirt' }, { x: 12, y: 0, z: 0, name: 'stone' }] });
   await play(world, NEW(`for (const matching of ['dirt', 'stone', ({ name }) => name === 'stone']) {
     for (const count of [1, 9]) {
@@ -209,7 +209,7 @@ test('a program runs in every tick of a step', async () => {
   world.close();
 });
 
-test('one locked-up program that loops for ever does not change what another one does', async () => {
+test('one locked-up program that loops forever does not change what another one does', async () => {
   const walk = NEW('await moveTo(6, 64, 3, 1); bot.chat("there");');
   const outcomes = [];
   for (const other of ['while (true) {}', 'bot.toss("stone", 3)', 'const a = []; for (;;) a.push("x".repeat(1e5));']) {

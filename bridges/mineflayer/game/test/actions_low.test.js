@@ -62,7 +62,7 @@ test('keys are those of the action: walking, sneaking, sprinting, jumping', asyn
   world.close();
 });
 
-test('digging goes on while it is chosen, ends when it is not, and the drop is picked up', async () => {
+test('digging continues while it is chosen, ends when it is not, and the drop is picked up', async () => {
   const world = await begin();
   await play(world, DOWN);
   await play(world, low({ do: 'dig' }), 5);
@@ -78,7 +78,7 @@ test('digging goes on while it is chosen, ends when it is not, and the drop is p
   world.close();
 });
 
-test('another block under the cursor begins anew', async () => {
+test('another block under the cursor begins again', async () => {
   const world = await begin({}, { blocks: [[0, 2], [1, 2], [-1, 2]].map(([x, z]) => (
     { x, y: 1, z, name: 'dirt' })) });
   await ahead(world);

@@ -57,7 +57,7 @@ test('timers fire in the order of their times, then of asking, and intervals aga
   assert.strictEqual(context.now, 100);
 });
 
-test('a timer that is refreshed waits its time anew', () => {
+test('a timer that is refreshed waits its time again', () => {
   const context = new Context(1);
   let fired = 0;
   const timer = context.run(() => setTimeout(() => { fired = context.now; }, 50));

@@ -131,7 +131,7 @@ test('an entity is told of within the interest radius only, and goes when it lea
   await world.step(20);
   world.run(() => far.setControlState('jump', false));
   // The steps of the one who jumps, up, and the time of day, down; nothing for the other.
-  assert.ok(world.link.delivered - before < 30, 'packets go on without anybody to see');
+  assert.ok(world.link.delivered - before < 30, 'packets continue without anybody to see');
   await world.run(() => world.players[1].teleport(world.players[0].position.offset(3, 0, 0)));
   await world.step(20);
   near(bot.entities[id].position, far.entity.position, 0.001);

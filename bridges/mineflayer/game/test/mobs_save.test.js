@@ -66,7 +66,7 @@ function loadAll(w, { words, mechanics }) {
   });
 }
 
-test('saving and loading changes nothing: the story goes on as it would have', async () => {
+test('saving and loading changes nothing: the world continues as it would have', async () => {
   const w = await crowd(9);
   // The client is not saved: its player stays where it is and nobody is after it.
   await w.console('/gamemode creative a0');

@@ -227,7 +227,7 @@ test('hurt and death are events with the right names, counted for the right agen
   game.close();
 });
 
-test('an agent that respawns plays on at the spawn, and its life is counted anew', async () => {
+test('an agent that respawns plays on at the spawn, and its life is counted again', async () => {
   const { game } = await begin({ server: { respawn: true } }, start());
   const [world] = game.worlds;
   const [player] = world.players;
@@ -276,7 +276,7 @@ test('a meal is an event that says what was eaten', async () => {
   game.close();
 });
 
-test('whoever falls out of the world or is kicked gets an event and an end', async () => {
+test('an agent that falls out of the world or is kicked gets an event and an end', async () => {
   const { game } = await begin({ agents: 2, server: { respawn: true } }, start(), start());
   const [world] = game.worlds;
   await world.run(() => world.players[0].teleport(world.players[0].position.offset(0, -200, 0)));

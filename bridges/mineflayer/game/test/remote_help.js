@@ -1,5 +1,5 @@
 'use strict';
-/** Servers in processes of their own, and sessions that play on them, for tests of remote mode. */
+/** Servers in their own processes, and sessions that play on them, for tests of remote mode. */
 const assert = require('node:assert');
 const { fork } = require('node:child_process');
 const path = require('node:path');
@@ -93,7 +93,7 @@ const numbers = (values) => {
   return bytes;
 };
 
-/** Returns the columns of `code`: a program for each agent; null lets the old one go on. */
+/** Returns the columns of `code`: a program for each agent; null lets the old one continue. */
 const code = (...programs) => ({
   kind: numbers(programs.map((program) => (program === null ? 0 : 1))),
   code: programs.map((program) => program ?? '')

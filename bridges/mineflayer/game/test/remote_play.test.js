@@ -99,7 +99,7 @@ test('death interrupts a program and ends the episode; the next begins alive', a
   assert.deepStrictEqual([alive.game_over[0], alive.code_state[2]], [0, 0]);
 });
 
-test('with respawn a death is counted and play goes on', async (t) => {
+test('with respawn a death is counted and play continues', async (t) => {
   const server = await serve(t);
   const { game } = await begin(t, server, { server: { respawn: true } });
   await server.tell({ do: 'hurt', name: 'r0', amount: 100 });

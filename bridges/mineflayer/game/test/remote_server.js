@@ -1,6 +1,6 @@
 'use strict';
 /**
- * A server in a process of its own, for tests of remote mode: a flying-squid that listens on the
+ * A server in its own process, for tests of remote mode: a flying-squid that listens on the
  * network. `node remote_server.js '{"version": "1.16.5", "ours": true, ...}'` says its port. Commands,
  * {"do": "kick", ...}, and answers are messages of Node's channel to its parent, else lines of JSON
  * on standard input (which flying-squid's own servers read themselves) and output. It ends with them.
@@ -55,7 +55,7 @@ const COMMANDS = {
   hurt: ({ name, amount }) => serv.survival.hurt(player(name), { amount, cause: 'magic' }),
   run: ({ line }) => serv.handleCommand(line),
   cut: ({ name }) => player(name)._client.socket.destroy(),
-  mute: () => { // goes on to take what is sent, and says nothing
+  mute: () => { // keeps reading, and sends nothing
     for (const each of serv.players) each._client.socket.cork();
   },
   say: (all) => { options.say = all.reasons; },

@@ -1,5 +1,5 @@
 'use strict';
-/** Attacks on the sandbox: each ends as a reported code error while a neighbour goes on as if alone. */
+/** Attacks on the sandbox: each ends as a reported code error while a neighbour continues as if alone. */
 const assert = require('node:assert');
 const test = require('node:test');
 const { FakeBot, drain, makeSandbox, play } = require('../sandbox/testing');
@@ -72,7 +72,7 @@ const ATTACKS = [
   ['a count out of range', '\nbot.findBlocks({ matching: "grass_block", count: 1e9 });', 'ArgumentError', /count: expected a whole number from 1 to 256/, 2],
   ['error in a host function', '\nbot.swingArm();', 'ActionError', /cannot read "arm"/, 2],
   ['never awaited and failing', '\nbot.dig(new Vec3(500, 64, 0));\nawait bot.waitForTicks(5);', 'ActionError', /too far away to dig/, 2],
-  ['waiting for ever', 'await new Promise(() => {});', 'NeverError', /never come/, null],
+  ['waiting forever', 'await new Promise(() => {});', 'NeverError', /never come/, null],
   ['a timer that throws', 'setTimeout(() => {\n  throw new Error("late");\n}, 100);', 'Error', /late/, 2]
 ];
 

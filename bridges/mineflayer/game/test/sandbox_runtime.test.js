@@ -36,7 +36,7 @@ test('the same program twice: the same ticks, calls and results', async () => {
   assert.notStrictEqual(other.logs[0], first.logs[0]);
 });
 
-test('an episode that begins anew has the chance it had before', async () => {
+test('an episode that begins again has the chance it had before', async () => {
   const sandbox = makeSandbox();
   const program = 'console.log(Math.random());';
   const first = await play(sandbox, program);
@@ -56,7 +56,7 @@ test('a new program ends the former at once: its dig stops, nothing of it runs a
   await playOn(sandbox, 1);
   assert.strictEqual(bot.targetDigBlock.name, 'grass_block');
   const started = sandbox.start('await bot.waitForTicks(10); console.log("mine");');
-  assert.strictEqual(bot.targetDigBlock, null, 'digging goes on');
+  assert.strictEqual(bot.targetDigBlock, null, 'digging continues');
   assert.deepStrictEqual(bot.controlState, {}, 'a key is still pressed');
   await started;
   const { error, logs, stopped } = await playOn(sandbox, 30);
@@ -242,7 +242,7 @@ test('thirty-two sandboxes in one process do what one does alone', async () => {
   for (const sandbox of all) assert.deepStrictEqual(sandbox.state(), alone);
 });
 
-test('a program that holds the process is ended, and those ticked with it go on', async () => {
+test('a program that holds the process is ended, and those ticked with it continue', async () => {
   const program = 'await bot.waitForTicks(2); console.log(Math.random());';
   const alone = await play(makeSandbox(), program);
   const all = Array.from({ length: 4 }, () => makeSandbox({ wallMs: 2000 }));

@@ -35,7 +35,7 @@ async function play(game, from, to) {
   return shown;
 }
 
-test('a restored world shows what it showed and goes on as it went on, bit for bit', async () => {
+test('a restored world shows what it showed and continues as it continued, bit for bit', async () => {
   const game = new Game(config(1));
   await game.reset([0], [start(5)]);
   const [shown] = (await play(game, 0, 20)).slice(-1);

@@ -267,7 +267,7 @@ test('weather: rain is rain at the client and puts fires out, thunder is thunder
     assert.equal(bot.isRaining, false);
   }));
 
-test('time goes on by ticks and days, or stands still', () =>
+test('time continues by ticks and days, or stands still', () =>
   inWorld({}, async (w, bot) => {
     await w.console('/time set 23990');
     await w.step(20);

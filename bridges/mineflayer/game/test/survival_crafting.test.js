@@ -261,7 +261,7 @@ test('a window over a block that goes closes, and what lay in it comes back', ()
     agree(bot, player);
   }));
 
-test('who dies over a table drops the grid and the cursor too; another thing to smelt starts anew', () =>
+test('who dies over a table drops the grid and the cursor too; another thing to smelt starts again', () =>
   inWorld({}, async (w, bot, player) => {
     await w.console('/give a0 diamond 9');
     const table = await put(w, bot, 'crafting_table');

@@ -40,7 +40,7 @@ test('a fire without fuel goes out by itself, and at once with what it stands on
     assert.equal(at(w, 6, 6, 0).name, 'air');
   }));
 
-test('it burns for ever on netherrack, soul fire on soul sand, and stays with doFireTick off', () =>
+test('it burns forever on netherrack, soul fire on soul sand, and stays with doFireTick off', () =>
   inWorld({}, async (w) => {
     await w.console('/setblock 0 3 0 netherrack');
     await w.console('/setblock 3 3 0 soul_sand');

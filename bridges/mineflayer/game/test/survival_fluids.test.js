@@ -322,7 +322,7 @@ async function cascade(halfway) {
   return shown;
 }
 
-test('what flows goes on from its saved state, and is the same each time', async () => {
+test('what flows continues from its saved state, and is the same each time', async () => {
   const plain = await cascade(() => {});
   const saved = await cascade((w) => {
     for (const name of ['fluids', 'fire']) {

@@ -86,7 +86,7 @@ test('a session says hello, resets, steps, saves, restores and closes', async ()
   assert.deepStrictEqual(await ask('close'), { id: 5, ok: true });
 });
 
-test('what is asked wrongly is answered by its kind, and the session goes on', async () => {
+test('what is asked wrongly is answered by its kind, and the session continues', async () => {
   const session = new Session();
   await session.answer({ id: 1, op: 'hello', config: CONFIG });
   const ask = async (op, fields) => (await session.answer({ id: 2, op, ...fields })).error;

@@ -47,7 +47,7 @@ const killMob = guest.helper(async (name, timeout = 300) => {
       }
       place = entity.position;
       const far = bot.entity.position.distanceTo(place);
-      // A goal that moves less than its range counts as reached: it is set anew now and then.
+      // A goal that moves less than its range counts as reached: it is set again now and then.
       if (far > 2.8 && bot.currentTick - followed >= SECOND) {
         bot.pathfinder.setGoal(goals.GoalFollow(entity, 1), true);
         followed = bot.currentTick;

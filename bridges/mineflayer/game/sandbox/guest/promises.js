@@ -80,7 +80,7 @@ guest.hooks = {
     for (const event of batch.events) guest.events.emit(event);
     for (const one of batch.settled) settle(one);
   },
-  /** Called when no job is left: whoever wanted to wait does so by now. */
+  /** Called when no job is left: everything that waits is waiting by now. */
   turn() {
     for (const error of unhandled.values()) guest.report('$unhandled', describe(error));
     unhandled.clear();

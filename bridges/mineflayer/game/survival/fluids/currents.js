@@ -1,9 +1,9 @@
 'use strict';
 
 /**
- * What flowing water does to bodies: it carries items and mobs along (Minecraft Wiki, "Water",
- * "Flow and currents"; 0.014 blocks per tick more each tick). Players' own clients do it for them.
- * Swimmers are not carried, as in the game. Simplified: lava carries nobody.
+ * The effect of flowing water on bodies: it moves items and mobs (Minecraft Wiki, "Water", "Flow
+ * and currents"; 0.014 blocks per tick more each tick). Players are moved by their own clients.
+ * Swimmers are not moved, as in the game. Simplified: lava moves no bodies.
  */
 
 const { FACES } = require('../blocks');
@@ -13,12 +13,12 @@ const PUSH = 0.014;
 const SHALLOW = 0.4;
 const ITEM = 0.25;
 
-/** Returns how high the water of a block reaches in it, 0 to 1. */
+/** Returns the height of the water in a block, 0 to 1. */
 function heightAt(fluids, x, y, z, here) {
   return fluids.read(x, y + 1, z).kind === WATER ? 1 : here.amount / 9;
 }
 
-/** Writes where the water of a block flows to `out`, as a unit vector, or 0 where it stands. */
+/** Writes the direction of flow of a block's water to `out`, as a unit vector, or 0 for still water. */
 function current(fluids, x, y, z, here, out) {
   out.x = out.y = out.z = 0;
   let walled = false;
@@ -93,7 +93,7 @@ function carry(fluids, body, width, height) {
   body.resting = false;
 }
 
-/** Carries the items and mobs of a world along, by one tick. */
+/** Moves the items and mobs of a world with the currents, by one tick. */
 function carryAll(survival) {
   const { fluids } = survival;
   for (const item of survival.drops.values()) {

@@ -1,12 +1,12 @@
 'use strict';
 
 /**
- * Ticks that blocks have asked for, by the tick they are due at, each block once (as the game's own
- * list: a block that waits already is not put off). What is more than `most` in a tick waits for
- * the next one, in its order. Blocks are numbers (`keyOf`), so that a snapshot is plain JSON.
+ * Updates that blocks have scheduled, by their tick, each block once (like the game's own
+ * list: a block that waits already is not postponed). Updates beyond `most` in a tick wait for the
+ * next one, in order. Blocks are numbers (`keyOf`), so that a snapshot is plain JSON.
  */
 
-/** Blocks from the middle of the world within which `keyOf` has a number for each. */
+/** Distance in blocks from the middle of the world within which `keyOf` has a number for each. */
 const REACH = 2 ** 21;
 const SIDE = 2 * REACH;
 
@@ -16,7 +16,7 @@ function keyOf(x, y, z, bit = 0) {
   return ((x + REACH) * SIDE + (z + REACH)) * 512 + y * 2 + bit;
 }
 
-/** Calls `fn(x, y, z, bit)` with what a number stands for, and returns what it returns. */
+/** Calls `fn(x, y, z, bit)` with the decoded number, and returns its result. */
 function unpack(key, fn) {
   const place = Math.floor(key / 512);
   const rest = key - place * 512;
@@ -34,7 +34,7 @@ class TickQueue {
     return this.waiting.size;
   }
 
-  /** Lets a block wait for a tick, unless it waits already or has no number. */
+  /** Schedules a block for a tick, unless it waits already or has no number. */
   add(due, key) {
     if (key < 0 || this.waiting.has(key)) return;
     this.waiting.add(key);
@@ -61,7 +61,7 @@ class TickQueue {
     return { byTick, late: [...this.late] };
   }
 
-  /** Puts back what `save` returned; without data, nothing waits. */
+  /** Restores what `save` returned; without data, the queue is empty. */
   load(data) {
     this.byTick = new Map(data ? data.byTick.map(([tick, list]) => [tick, [...list]]) : []);
     this.late = data ? [...data.late] : [];

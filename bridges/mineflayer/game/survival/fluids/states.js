@@ -1,21 +1,21 @@
 'use strict';
 
 /**
- * What a block state is to a liquid: which liquid it holds, whether it gives way to one, and which
- * of its sides a liquid passes (Minecraft Wiki, "Fluid", "Water", "Waterlogging", 1.16). Worked out
- * once per state and process.
+ * The properties of a block state for liquids: the liquid it contains, whether a liquid can replace
+ * it, and which of its sides a liquid passes (Minecraft Wiki, "Fluid", "Water", "Waterlogging",
+ * 1.16). Computed once per state and process.
  */
 
 const { FACES } = require('../blocks');
 
 const WATER = 1;
 const LAVA = 2;
-/** What a block does when a liquid comes: stops it, gives way, or takes a source of water in. */
+/** The reaction of a block to a liquid: stops it, is replaced, or takes in a source of water. */
 const CLOSED = 0;
 const OPEN = 1;
 const LOGS = 2;
 
-/** Blocks of the game's materials that stop no motion: a liquid washes them away. */
+/** Blocks of the game's materials without collision: a liquid washes them away. */
 const WASHED = new RegExp(
   `^(${[
     'grass|fern|dead_bush|tall_grass|large_fern|sunflower|lilac|rose_bush|peony|dandelion|poppy',
@@ -28,7 +28,7 @@ const WASHED = new RegExp(
     '(zombie|creeper|player|dragon)_(wall_)?head|end_rod|.*_carpet|snow|cobweb|fire|soul_fire',
   ].join('|')})$`,
 );
-/** Other blocks that are not solid, yet stop a liquid or take it in. */
+/** Other blocks that are not solid, but stop a liquid or take it in. */
 const SOFT = new RegExp(
   `^(${[
     '(tall_)?seagrass|kelp|kelp_plant|.*_coral(_fan|_wall_fan)?|sea_pickle|ladder|scaffolding',
@@ -76,7 +76,7 @@ function describe(info) {
     stateId: info.stateId,
     info,
     kind,
-    /** As in the block's state: 0 a source, 1 to 7 flowing, ever lower, 8 falling. */
+    /** As in the block's state: 0 a source, 1 to 7 flowing with decreasing height, 8 falling. */
     level,
     amount: kind ? (level === 0 || level === 8 ? 8 : 8 - level) : 0,
     source: kind !== 0 && level === 0,
@@ -84,14 +84,14 @@ function describe(info) {
     solid: !soft,
     dense: info.full,
     sides: sides.some(Boolean) ? sides : null,
-    /** Whether fire and the like can stand on it. */
+    /** Whether fire and similar blocks can stand on it. */
     sturdy: (info.full || coversAll(sides[1], null)) && !info.name.endsWith('_leaves'),
   };
 }
 
 const KNOWN = new WeakMap();
 
-/** Returns a function (state id) -> what it is to a liquid, for the blocks of a world. */
+/** Returns a function (state id) -> its properties for liquids, for the blocks of a world. */
 function makeStates(blocks) {
   if (!KNOWN.has(blocks.registry)) KNOWN.set(blocks.registry, []);
   const known = KNOWN.get(blocks.registry);
@@ -105,7 +105,7 @@ function passes(from, face, to) {
   return !coversAll(from.sides && from.sides[face], to.sides && to.sides[face ^ 1]);
 }
 
-/** Stands for what is outside the world or not loaded. */
+/** Represents positions outside the world or not loaded. */
 const WALL = {
   stateId: -1,
   info: null,

@@ -1,21 +1,21 @@
 'use strict';
 
 /**
- * Where a liquid that cannot fall goes: to the sides from which the nearest way down is the
- * shortest, to all open sides where there is none near (Minecraft Wiki, "Fluid", 1.16). One search
- * in rings does for the game's search from each side, and finds the same.
+ * Where a liquid that cannot fall flows: to the sides with the shortest way down, to all open sides
+ * if there is none nearby (Minecraft Wiki, "Fluid", 1.16). One search in rings replaces the game's
+ * search from each side, with the same result.
  */
 
 const { FACES } = require('../blocks');
 const { passes } = require('./states');
 
-/** By liquid: how many steps beyond the first a way down is looked for. */
+/** By liquid: number of steps after the first in which a way down is searched. */
 const FAR = [0, 4, 2];
 const SIDES = [2, 3, 4, 5];
 const EDGE = 5;
 const WIDE = 2 * EDGE + 1;
 const MIDDLE = EDGE * WIDE + EDGE;
-/** How far each side is in the square of the search. */
+/** Distance to each side in the square of the search. */
 const STEPS = FACES.map(([dx, , dz]) => dz * WIDE + dx);
 const FLOWING = 1;
 
@@ -71,7 +71,7 @@ class Ways {
     return this.fluids.isHole(x + dx, y, z + dz, this.cells[cell], kind, FLOWING);
   }
 
-  /** Returns the cells one step on. */
+  /** Returns the cells of the next step. */
   widen(x, y, z, edge, ring, kind) {
     const next = [];
     for (const cell of edge) {

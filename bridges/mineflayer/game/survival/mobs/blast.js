@@ -1,9 +1,10 @@
 'use strict';
 
 /**
- * Explosions (Minecraft Wiki, "Explosion", Java Edition 1.16): 1,352 rays that blocks wear down by
- * their resistance, damage and push by distance and by how much of a body the centre sees. A block
- * that breaks drops with chance 1 / power. With the rule mobGriefing off, blocks stay.
+ * Explosions (Minecraft Wiki, "Explosion", Java Edition 1.16): 1,352 rays that blocks attenuate by
+ * their resistance, damage and push by distance and by the share of a body that is visible from the
+ * centre. A block that breaks drops with probability 1 / power. With the rule mobGriefing off,
+ * blocks stay.
  */
 
 const { Vec3 } = require('vec3');
@@ -52,7 +53,7 @@ function broken(blocks, centre, power) {
   return cells;
 }
 
-/** Returns the share of a body's points that the centre sees, 0 to 1. */
+/** Returns the share of a body's points visible from the centre, 0 to 1. */
 function exposure(blocks, centre, position, width, height) {
   let seen = 0;
   let all = 0;
@@ -72,7 +73,7 @@ function exposure(blocks, centre, position, width, height) {
   return seen / all;
 }
 
-/** Hurts and pushes one body; returns the push, in blocks per tick. */
+/** Damages and pushes one body; returns the push, in blocks per tick. */
 function strike(survival, victim, centre, power, by) {
   const reach = power * 2;
   const { position } = victim;

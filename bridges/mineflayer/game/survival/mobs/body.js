@@ -2,11 +2,12 @@
 
 /**
  * How mobs move: gravity, collisions, steps, jumps, water, flight (LivingEntity's travel, 1.16).
- * What a mob wants is in `goX`, `goZ` (unit vector), `goSpeed` (its attribute times the way's
+ * The intended motion of a mob is in `goX`, `goZ` (unit vector), `goSpeed` (its attribute times a
  * factor) and `jumps` and `climbs`; flyers and swimmers add to `motion` themselves. A mob at rest
- * is not looked at until its ground changes, it is pushed or it wants to go.
+ * is not updated until its ground changes, it is pushed or it is to move.
  *
- * Simplified: no drowning of walkers, no cramming, no suffocation, ice and soul sand are as stone.
+ * Simplified: no drowning of walkers, no cramming, no suffocation, ice and soul sand behave like
+ * stone.
  */
 
 const { Vec3 } = require('vec3');
@@ -14,7 +15,7 @@ const { sweep } = require('../physics');
 
 const STILL = 0.003;
 const DEEP = 0.4; // blocks of water in which a walker swims up
-const CHECKED = 10; // ticks between looks at what a mob at rest stands in
+const CHECKED = 10; // ticks between checks of the blocks that a mob at rest stands in
 
 const byteOf = (radians) => (Math.floor((radians * 128) / Math.PI) << 24) >> 24;
 
@@ -33,7 +34,7 @@ function lookAt(mob, x, y, z) {
   mob.pitch = byteOf(-Math.atan2(y - (mob.position.y + mob.eyes), Math.hypot(dx, dz)));
 }
 
-/** Makes a mob want to go towards a place, at `factor` times its own speed. */
+/** Makes a mob move towards a position, at `factor` times its own speed. */
 function goTo(mob, x, z, factor = 1) {
   const dx = x - mob.position.x;
   const dz = z - mob.position.z;
@@ -55,7 +56,7 @@ function slide(blocks, mob, { x, y, z }) {
   return sweep(blocks, at.x, at.y, at.z, mob.width, mob.height, x, y, z);
 }
 
-/** Tries to get further by a step up; returns the better of both ends. */
+/** Tries to get further by a step up; returns the better of both end positions. */
 function stepUp(blocks, mob, at, to, vx, vz) {
   const { width, height } = mob;
   const rise = sweep(blocks, at.x, at.y, at.z, width, height, 0, mob.kind.step, 0);
@@ -80,7 +81,7 @@ function landed(survival, mob, fell) {
 
 function walkOnLand(survival, mob, motion) {
   const wish = mob.goSpeed * mob.goSpeed * 0.98;
-  // A jump starts at once; the air carries but hardly pushes.
+  // A jump starts at once; acceleration in the air is small.
   const push = mob.onGround ? wish : 0.02 * mob.goSpeed;
   if (mob.jumps && mob.onGround) motion.y = 0.42;
   if (mob.kind.glides && !mob.onGround && motion.y < 0) motion.y *= 0.6;
@@ -112,7 +113,7 @@ function wade(survival, mob, motion, thick) {
   motion.z += mob.goZ * push;
   const { x, y, z } = mob.position;
   const deep = survival.blocks.at(x, y + DEEP, z);
-  // Whatever cannot swim keeps its head above the surface.
+  // Mobs that cannot swim keep their heads above the surface.
   if (!mob.sinks && (deep.water || deep.lava)) motion.y += 0.04;
   const to = slide(survival.blocks, mob, motion);
   moveTo(mob, to);
@@ -120,13 +121,13 @@ function wade(survival, mob, motion, thick) {
   motion.x = to.hitX ? 0 : motion.x * drag;
   motion.z = to.hitZ ? 0 : motion.z * drag;
   motion.y = (to.hitY ? 0 : motion.y) * 0.8 - 0.02;
-  // At the edge of a pool the game lifts whoever pushes against it.
+  // At the edge of a pool the game lifts a body that pushes against it.
   mob.bumped = to.hitX || to.hitZ;
   if (mob.bumped && mob.goSpeed > 0) motion.y = 0.3;
   mob.fallDistance = 0;
 }
 
-/** Moves what floats in its element: no weight, much drag. */
+/** Moves a mob that floats in its element: no gravity, much drag. */
 function drift(survival, mob, motion, drag, weight) {
   const at = mob.position;
   const to = slide(survival.blocks, mob, motion);
@@ -151,10 +152,10 @@ function rests(mob) {
 }
 
 /**
- * Moves a mob by one tick, and hurts it by what it stands in.
+ * Moves a mob by one tick, and applies damage by the blocks it stands in.
  *
- * `mob.resting` is whether nothing would move it; `mob.motionSeen` and `mob.placeSeen` tell a
- * motion or a place that another mechanic put in the place of those it came to rest with.
+ * `mob.resting` is whether it would not move; `mob.motionSeen` and `mob.placeSeen` reveal a motion
+ * or a position that another mechanic has set since it came to rest.
  */
 function step(survival, mob, tick) {
   const checks = (tick + mob.turn) % CHECKED === 0;

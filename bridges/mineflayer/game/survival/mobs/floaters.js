@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * The ways of mobs that fly, swim or cast: bats, fish, squid, guardians, ghasts, blazes, phantoms,
- * vexes, the wither, shulkers, witches and evokers (Minecraft Wiki, page of each, 1.16).
+ * The behaviour of mobs that fly, swim or cast: bats, fish, squid, guardians, ghasts, blazes,
+ * phantoms, vexes, the wither, shulkers, witches and evokers (Minecraft Wiki, page of each, 1.16).
  *
  * Much simpler than in the game: vexes do not pass through walls; the wither hovers above its
  * target, shoots and regains health, and neither charges up nor breaks blocks by itself; guardians'
@@ -16,7 +16,7 @@ const ways = require('./ways');
 const { face, lookAt } = require('./body');
 const { afflict, gaussian, unscaled } = require('./missiles');
 
-const DRY = 300; // ticks a fish lives out of water before it suffers
+const DRY = 300; // ticks a fish lives out of water before it takes damage
 
 /** Pushes a mob towards a place, in blocks per tick and tick; returns how far away it is. */
 function driveTo(mob, x, y, z, push) {
@@ -31,7 +31,7 @@ function driveTo(mob, x, y, z, push) {
   return away;
 }
 
-/** Drives to random places around, a new one when it is reached, walls are met or time is up. */
+/** Moves to random positions around, a new one when it is reached, at walls or after a time. */
 function roam(mob, tick, { far, up, push, every }) {
   const { mind, position } = mob;
   const there =
@@ -52,7 +52,7 @@ function bat(mobs, mob, tick) {
   roam(mob, tick, { far: 7, up: 3, push: 0.02, every: 40 });
 }
 
-/** Fish out of water flop about, and die slowly unless they breathe air. */
+/** Fish out of water move about, and die slowly unless they breathe air. */
 function dries(mobs, mob, tick) {
   if (mob.wet) {
     mob.mind.dry = 0;
@@ -94,7 +94,7 @@ function squid(mobs, mob, tick) {
   staysUnder(mobs, mob);
 }
 
-/** Tires all players within 50 blocks of an elder guardian, once a minute. */
+/** Gives mining fatigue to all players within 50 blocks of an elder guardian, once a minute. */
 function curse(mobs, mob, tick) {
   if (mob.name !== 'elder_guardian' || (tick + mob.turn) % 1200 !== 0) return;
   for (const player of mobs.players) {
@@ -139,7 +139,7 @@ function ghast(mobs, mob, tick) {
 }
 
 /**
- * Rises with its target, then burns for three seconds and shoots three fireballs, and rests five.
+ * Rises with its target, then burns for three seconds and shoots three fireballs, and pauses five.
  */
 function blaze(mobs, mob, tick) {
   const { mind } = mob;
@@ -247,7 +247,7 @@ function shulker(mobs, mob, tick) {
   mobs.missiles.shoot('shulker_bullet', mob, from, new Vec3(0, 0.3, 0), { target: target.id });
 }
 
-/** Returns what a witch throws at somebody: the effect's name and its ticks. */
+/** Returns the potion that a witch throws at a target: the effect's name and its ticks. */
 function potionFor(mobs, target, away) {
   const level = (effect) => mobs.survival.effectLevel(target, effect);
   if (away >= 8 && !level('Slowness')) return { effect: 'Slowness', duration: 1800 };

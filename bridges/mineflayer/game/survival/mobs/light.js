@@ -1,10 +1,9 @@
 'use strict';
 
 /**
- * How bright a place is. Chunks keep the light they were generated with, so what was built since is
- * looked for here: whether the sky is open above, and whether a lamp shines near. Shadows that
- * roofs cast by day are not: a built room counts as lit from the sky until its chunk's own light is
- * low.
+ * The brightness of a position. Chunks keep the light they were generated with, so later changes
+ * are searched for here: whether the sky is open above, and whether a lamp is near. Shadows of
+ * roofs by day are not: a built room counts as lit by the sky until its chunk's own light is low.
  */
 
 const { FACES } = require('../blocks');
@@ -13,7 +12,7 @@ const TICKS_PER_DAY = 24000;
 const GLIMMER = 7; // the brightest block light in which monsters appear
 const REACH = 7; // steps from the strongest lamp (15) to where it falls to that light, less one
 
-/** Returns what night and weather take from sky light, 0 to 11 (Minecraft Wiki, "Light"). */
+/** Returns the reduction of sky light by night and weather, 0 to 11 (Minecraft Wiki, "Light"). */
 function skyDarkness(serv) {
   const angle = (serv.time / TICKS_PER_DAY - 0.25 + 1) % 1;
   const curve = (angle + (0.5 - Math.cos(angle * Math.PI) / 2 - angle) / 3) * 2 * Math.PI;
@@ -22,10 +21,10 @@ function skyDarkness(serv) {
   return Math.trunc((1 - clear * (1 - (rain * 5) / 16) * (1 - (thunder * 5) / 16)) * 11);
 }
 
-/** Returns whether it is day as mobs see it: the sky is bright enough for undead to burn. */
+/** Returns whether it is day for mobs: the sky is bright enough for undead to burn. */
 const isDay = (serv) => skyDarkness(serv) < 4;
 
-/** Returns whether nothing that stops light is above a place. */
+/** Returns whether no block that stops light is above a position. */
 function seesSky(survival, x, y, z) {
   const { blocks, serv } = survival;
   const column = serv.overworld.getLoadedColumn(Math.floor(x) >> 4, Math.floor(z) >> 4);
@@ -52,7 +51,7 @@ function skyLight(survival, x, y, z) {
   return stored < 15 && seesSky(survival, x, y, z) ? 15 : stored;
 }
 
-/** Returns whether a lamp lights a place to more than monsters like. */
+/** Returns whether a lamp lights a position too brightly for monsters. */
 function lampNear(survival, x, y, z) {
   const { blocks } = survival;
   let edge = [[Math.floor(x), Math.floor(y), Math.floor(z)]];
@@ -76,7 +75,7 @@ function lampNear(survival, x, y, z) {
 }
 
 /**
- * Returns whether monsters may appear: dark by sky and stored light, by the game's draw of chance.
+ * Returns whether monsters may appear: dark by sky and stored light, by the game's random draw.
  */
 function darkEnough(survival, x, y, z) {
   const { serv } = survival;
@@ -87,7 +86,7 @@ function darkEnough(survival, x, y, z) {
   return !lampNear(survival, x, y, z);
 }
 
-/** Returns the light at a place, the sky's by the hour; lamps only as generated. */
+/** Returns the light at a position, sky light by the time of day; lamps only as generated. */
 function lightAt(survival, x, y, z) {
   const column = survival.serv.overworld.getLoadedColumn(Math.floor(x) >> 4, Math.floor(z) >> 4);
   const by = Math.floor(y);

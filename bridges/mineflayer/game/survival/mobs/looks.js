@@ -1,15 +1,15 @@
 'use strict';
 
 /**
- * What others see of a mob: the metadata of protocol 754 (wiki.vg, "Entity metadata", 1.16.5), and
- * what it was born with: its colour, size, age and what it holds.
+ * The visible properties of a mob: the metadata of protocol 754 (wiki.vg, "Entity metadata",
+ * 1.16.5), and those it spawns with: its colour, size, age and held items.
  */
 
 const { COLOURS, SHORN } = require('../colours');
 const { sized } = require('./kinds');
 
 const KEYS = { flags: 0, name: 2, nameShown: 3, health: 8, wool: 16, creeper: 15, size: 15 };
-/** Where each kind keeps whether it is a child; 15 for all that is not here. */
+/** Metadata index of the child flag by kind; 15 for all others. */
 const BABY = { piglin: 16 };
 /**
  * Colours of sheep in the shares of the game: 81.8 % white, 5 % each of three, 3 % brown, the rest
@@ -29,7 +29,7 @@ function fleece() {
   return found ? found[0] : 'white';
 }
 
-/** Draws what differs between mobs of a kind; options ask for some of it. */
+/** Draws the properties that differ between mobs of a kind; options set some of them. */
 function born(mob, options) {
   const { name, kind } = mob;
   if (name === 'sheep') mob.colour = options.colour ?? fleece();
@@ -38,7 +38,7 @@ function born(mob, options) {
   mob.age = mob.baby ? -24000 : 0;
 }
 
-/** Works out a mob's body and strength from its kind, size and age. */
+/** Computes a mob's body and strength from its kind, size and age. */
 function build(mob, def) {
   const { kind, size } = mob;
   const scale = size ? size / 4 : mob.baby ? 0.5 : 1;
@@ -50,7 +50,7 @@ function build(mob, def) {
   mob.damage = numbers.damage;
   mob.armourPoints = numbers.armour;
   mob.knockbackResistance = kind.resistance;
-  // The young of the undead are half as fast again.
+  // Young undead are 1.5 times as fast.
   mob.pace = size ? 0.2 + 0.1 * size : kind.speed * (mob.baby && kind.undead ? 1.5 : 1);
   mob.fireProof = kind.fireproof === true;
   mob.xpReward = mob.baby && !kind.hostile ? [0, 0] : size ? [size, size] : kind.xp;
@@ -83,7 +83,8 @@ function metadataOf(mob) {
 }
 
 /**
- * Returns what a mob holds and wears, by the protocol's numbers: hand, other hand, feet ... head.
+ * Returns the held and worn items of a mob, by the protocol's numbers: hand, other hand, feet ...
+ * head.
  */
 function equipmentOf(mob, items) {
   const worn = [];

@@ -80,7 +80,7 @@ const LOOT = {
 const tagOf = (potion) => ({ type: 'compound', name: '',
   value: { Potion: { type: 'string', value: potion } } });
 
-/** What comes out cooked of an animal that burns. */
+/** The cooked drops of an animal that burns. */
 const COOKED = { beef: 'cooked_beef', porkchop: 'cooked_porkchop', mutton: 'cooked_mutton',
   chicken: 'cooked_chicken', rabbit: 'cooked_rabbit', cod: 'cooked_cod', salmon: 'cooked_salmon' };
 
@@ -109,7 +109,7 @@ function rolled({ rolls, of, chance = 1 }) {
 }
 
 /**
- * Returns what a mob leaves as `[[item, count, nbt or null], ...]`.
+ * Returns the drops of a mob as `[[item, count, nbt or null], ...]`.
  *
  * @param {object} mob `name`, `baby`, `burning`, and of sheep `colour` and `shorn`, of slimes
  *   `size`

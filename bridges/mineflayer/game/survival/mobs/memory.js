@@ -1,14 +1,14 @@
 'use strict';
 
 /**
- * Mobs as plain JSON, with all that they remember, and back again. Entities are referred to by
- * their ids, players by their names, so that what is saved outlives its server.
+ * Mobs as plain JSON, with all their memory, and back. Entities are referred to by their ids,
+ * players by their names, so that the data does not depend on its server.
  */
 
 const { Vec3 } = require('vec3');
 const { KINDS } = require('./kinds');
 
-/** What is saved of a mob as it is; the rest is worked out from it. */
+/** The properties of a mob that are saved as they are; the others are computed. */
 const PLAIN = [
   'uuid',
   'name',
@@ -47,7 +47,7 @@ const PLAIN = [
 ];
 const REFERENCES = ['target', 'foe', 'lure'];
 
-/** Returns an id in a form that outlives this server. */
+/** Returns an id in a form that does not depend on this server. */
 function refer(serv, id) {
   const entity = id === null ? null : serv.entities[id];
   return entity && entity.type === 'player' ? { player: entity.username } : id;
@@ -68,7 +68,7 @@ function saveMobs(mobs) {
   return JSON.parse(JSON.stringify({ turns, rows, missiles }));
 }
 
-/** Makes a mob from what was saved of it. */
+/** Makes a mob from saved data. */
 function revive(mobs, row) {
   const { serv, survival } = mobs;
   const def = serv.registry.entitiesByName[row.name];
@@ -99,7 +99,7 @@ function revive(mobs, row) {
   return mob;
 }
 
-/** Puts back what `saveMobs` returned, under the same ids where these are free; none without it. */
+/** Restores what `saveMobs` returned, under the same ids where these are free; none without it. */
 function loadMobs(mobs, data) {
   const { serv } = mobs;
   for (const mob of [...mobs.list.values()]) mobs.remove(mob);

@@ -1,12 +1,12 @@
 'use strict';
 
 /**
- * What mobs shoot and throw beside arrows (those are projectiles.js): fireballs, skulls, snowballs,
- * potions, shulkers' bullets, each with its own flight (Minecraft Wiki, "Projectile", 1.16). A blow
- * sends a ghast's fireball back the way its striker looks.
+ * What mobs shoot and throw besides arrows (those are in projectiles.js): fireballs, skulls,
+ * snowballs, potions, shulkers' bullets, each with its own flight (Minecraft Wiki, "Projectile",
+ * 1.16). A blow sends a ghast's fireball back in the direction of the striker's look.
  *
- * Simplified: shulkers' bullets fly straight at their target, dragon's breath, tridents and spit
- * are not there, players throw nothing.
+ * Simplified: shulkers' bullets fly straight at their target, there are no dragon's breath,
+ * tridents and spit, players throw nothing.
  */
 
 const { Vec3 } = require('vec3');
@@ -25,15 +25,15 @@ const FLIGHT = {
 const OWN = 10; // ticks in which a missile passes through its shooter
 const SPLASH = 4; // blocks from where a potion breaks
 
-/** Returns a draw of the normal distribution. */
+/** Returns a sample of the normal distribution. */
 function gaussian() {
   const u = 1 - Math.random();
   return Math.sqrt(-2 * Math.log(u)) * Math.cos(2 * Math.PI * Math.random());
 }
 
 /**
- * Returns what to ask `hurt` for so that it does `amount`: it scales what mobs do to players by
- * difficulty, which missiles and magic are not.
+ * Returns the amount to pass to `hurt` so that it costs `amount`: it scales the damage of mobs to
+ * players by difficulty, which does not apply to missiles and magic.
  */
 function unscaled(survival, victim, by, amount) {
   if (victim.type !== 'player' || !by || by.type === 'player') return amount;
@@ -77,7 +77,7 @@ const HITS = {
     if (lost > 0) survival.setBurning(victim, 100);
   },
   fireball(survival, missile, victim, speed, shooter) {
-    // A ghast dies of its own fireball when a player sends it back.
+    // A ghast is killed by its own fireball when a player sends it back.
     const amount =
       victim.name === 'ghast' && shooter && shooter.type === 'player'
         ? 1000
@@ -102,7 +102,7 @@ const HITS = {
   potion() {},
 };
 
-/** What happens where a missile ends, whether it hit somebody or a block. */
+/** The effect of a missile where it ends, at a victim or a block. */
 const ENDS = {
   fireball: (survival, missile, shooter) => explode(survival, missile.position, 1, shooter),
   wither_skull: (survival, missile, shooter) => explode(survival, missile.position, 1, shooter),
@@ -129,7 +129,7 @@ class Missiles {
   }
 
   /**
-   * Lets one fly.
+   * Launches a missile.
    *
    * @param {string} kind of FLIGHT
    * @param {object} shooter the entity it comes from; it is not hit itself
@@ -158,7 +158,7 @@ class Missiles {
     return missile;
   }
 
-  /** Throws from a shooter's eyes at a body so that what falls on its way gets there. */
+  /** Throws from a shooter's eyes at a body, compensating for the fall. */
   throwAt(kind, shooter, target, { speed, spread, aimAt, ...more }) {
     const { from, direction } = lineTo(shooter, target, aimAt);
     const off = () => gaussian() * 0.0075 * spread;
@@ -171,7 +171,7 @@ class Missiles {
     this.survival.removeEntity(missile);
   }
 
-  /** Returns who is hit between two places, as `{victim, share}` of the way. */
+  /** Returns the victim between two positions, as `{victim, share}` of the way. */
   firstHit(missile, from, to) {
     let victim = null;
     let share = Infinity;
@@ -241,7 +241,7 @@ class Missiles {
     if (ends) ends(survival, missile, shooter);
   }
 
-  /** Sends a fireball back that a player strikes. */
+  /** Sends back a fireball that a player strikes. */
   deflect(player, missile) {
     if (missile.name !== 'fireball' || !this.flying.has(missile.id)) return;
     const { yaw, pitch } = player.facing;
@@ -259,7 +259,7 @@ class Missiles {
     }
   }
 
-  /** Returns what flies as plain JSON, entities by `refer(id)`. */
+  /** Returns the flying missiles as plain JSON, entities by `refer(id)`. */
   save(refer) {
     return [...this.flying.values()].map((m) => ({
       id: m.id,
@@ -276,8 +276,7 @@ class Missiles {
   }
 
   /**
-   * Puts back what `save` returned; `resolve` turns its references into ids, `as(id, fn)` keeps
-   * ids.
+   * Restores what `save` returned; `resolve` turns its references into ids, `as(id, fn)` keeps ids.
    */
   load(rows, resolve, as) {
     for (const missile of [...this.flying.values()]) this.end(missile);

@@ -1,14 +1,13 @@
 'use strict';
 
 /**
- * Ways over the ground: A* over the cells a body can stand in, with a bounded number of cells
- * looked at. Steps go to the eight neighbours, one block up or a few down. A body takes up as many
- * cells each way as its width and height ask, as in the game; x and z of a way are those of the
- * cell of its lowest corner. Where the goal cannot be reached the way leads to the nearest cell
- * that can.
+ * Paths on the ground: A* over the cells a body can stand in, with a limit on visited cells. Steps
+ * go to the eight neighbours, one block up or a few down. A body takes up as many cells each way as
+ * its width and height need, as in the game; x and z of a path are those of the cell of its lowest
+ * corner. If the goal cannot be reached the path leads to the nearest reachable cell.
  */
 
-const OPEN = 0; // nothing in the way
+const OPEN = 0; // no obstacle
 const LOW = 1; // slabs, carpets: one stands inside the cell
 const SOLID = 2; // one stands on it
 const TALL = 3; // fences and walls: neither through nor over
@@ -68,7 +67,7 @@ class Ground {
     this.spot = { x: 0, y: 0, z: 0 };
   }
 
-  /** Forgets the column in hand: worlds may have swapped it since the last search. */
+  /** Clears the cached column: worlds may have replaced it since the last search. */
   begin() {
     this.cx = NaN;
   }
@@ -151,7 +150,7 @@ class Ground {
   }
 }
 
-/** A binary heap of cells by what a way through them is expected to cost. */
+/** A binary heap of cells by the estimated cost of a path through them. */
 class Heap {
   constructor() {
     this.items = [];

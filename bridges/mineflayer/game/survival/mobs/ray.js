@@ -1,8 +1,8 @@
 'use strict';
 
 /**
- * Straight lines through blocks: what an eye sees and what a missile hits. The cells along a line
- * are visited in their order (Amanatides and Woo, "A Fast Voxel Traversal Algorithm", 1987).
+ * Straight lines through blocks: visibility and missile hits. The cells along a line are visited in
+ * order (Amanatides and Woo, "A Fast Voxel Traversal Algorithm", 1987).
  */
 
 /**

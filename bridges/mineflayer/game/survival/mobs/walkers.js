@@ -1,11 +1,11 @@
 'use strict';
 
 /**
- * The ways of mobs that walk: animals, villagers, those that bite, archers, creepers, endermen,
- * slimes and golems (Minecraft Wiki, page of each, 1.16).
+ * The behaviour of mobs that walk: animals, villagers, melee attackers, archers, creepers,
+ * endermen, slimes and golems (Minecraft Wiki, page of each, 1.16).
  *
- * Simplified: nobody breeds, is tamed or trades, zombies break no doors, piglins and hoglins do not
- * turn in the overworld and piglins do not barter, illagers raid nothing, drowned throw no
+ * Simplified: no breeding, taming or trading, zombies break no doors, piglins and hoglins do not
+ * convert in the overworld and piglins do not barter, illagers do not raid, drowned throw no
  * tridents.
  */
 
@@ -26,7 +26,7 @@ const idle = (mob, tick) =>
   mob.mind.lure === null &&
   tick >= mob.mind.fearUntil;
 
-/** Follows who holds its food; returns whether it does. */
+/** Follows a player who holds its food; returns whether it does. */
 function follows(mobs, mob, tick) {
   const { mind, kind } = mob;
   if (kind.food.length === 0) return false;
@@ -101,7 +101,7 @@ function animal(mobs, mob, tick) {
   ways.stroll(mobs, mob, tick);
 }
 
-/** Villagers stroll, and run from the undead and from illagers within 8 blocks. */
+/** Villagers stroll, and flee from the undead and from illagers within 8 blocks. */
 function villager(mobs, mob, tick) {
   if ((tick + mob.turn) % 20 === 0) {
     for (const other of mobs.list.values()) {
@@ -133,7 +133,7 @@ function melee(mobs, mob, tick) {
 }
 
 /**
- * Draws its bow for a second, looses, waits two (one on hard); keeps 15 blocks away and side-steps.
+ * Draws its bow for a second, shoots, waits two (one on hard); keeps 15 blocks away and side-steps.
  */
 function archer(mobs, mob, tick) {
   const { mind, kind } = mob;
@@ -160,8 +160,8 @@ function archer(mobs, mob, tick) {
 }
 
 /**
- * Lets an arrow fly. `hurt` scales what mobs do by difficulty, but arrows go by their bow: it is
- * taken out again here (about, as arrows' damage is rounded up).
+ * Shoots an arrow. `hurt` scales the damage of mobs by difficulty, but that of arrows depends on
+ * their bow: the factor is removed here (about, as arrows' damage is rounded up).
  */
 function loose(mobs, mob, target) {
   const { difficulty } = mobs.serv;
@@ -262,7 +262,7 @@ function enderman(mobs, mob, tick) {
   ways.strike(mobs, mob, target, tick);
 }
 
-/** Slimes hop: a jump every 10 to 30 ticks, thrice as often when they are after somebody. */
+/** Slimes hop: a jump every 10 to 30 ticks, three times as often when they have a target. */
 function slime(mobs, mob, tick) {
   const { mind } = mob;
   const target = ways.targetOf(mobs, mob, tick);
@@ -279,7 +279,7 @@ function slime(mobs, mob, tick) {
   if (mob.onGround) {
     mind.phaseAt = tick + Math.floor((10 + Math.random() * 20) / (target ? 3 : 1)) + 10;
     mob.jumps = true;
-    // The hop's whole push comes at once: in the air there is little to push from.
+    // The hop's whole speed is set at once: acceleration in the air is small.
     mob.motion.x = Math.sin(mind.heading) * (0.1 + mob.pace * 0.6);
     mob.motion.z = Math.cos(mind.heading) * (0.1 + mob.pace * 0.6);
     mob.resting = false;
@@ -299,7 +299,7 @@ function touch(mobs, mob, target, tick) {
 }
 
 /**
- * Snow golems throw a snowball a second at what is hostile; snowballs push but hurt only blazes.
+ * Snow golems throw a snowball per second at hostile mobs; snowballs push but damage only blazes.
  */
 function snowGolem(mobs, mob, tick) {
   const target = ways.targetOf(mobs, mob, tick);

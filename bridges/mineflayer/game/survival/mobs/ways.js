@@ -1,9 +1,8 @@
 'use strict';
 
 /**
- * What the ways of many mobs are made of: walking a path, strolling, fleeing, finding prey,
- * chasing, biting. All that a mob remembers is in `mob.mind`, plain JSON; entities are there by
- * their ids.
+ * Shared behaviour of mobs: following a path, strolling, fleeing, finding prey, chasing, biting.
+ * The memory of a mob is in `mob.mind`, plain JSON; entities are stored by their ids.
  */
 
 const { findPath, widthOf } = require('./path');
@@ -11,23 +10,24 @@ const { clear } = require('./ray');
 const { face, goTo, lookAt } = require('./body');
 const { afflict } = require('./missiles');
 
-const THINKS = 8; // ticks between thoughts of an idle mob
+const THINKS = 8; // ticks between decisions of an idle mob
 const SEARCHES = 10; // ticks between looks for prey, as the game's chance of one in ten
 const FORGETS = 60; // ticks for which a target out of sight is remembered
 const STUCK = 40; // ticks within which a walker must get somewhere
 const DARING = 8; // blocks beyond three that a hunter jumps down, at most
-const HOPELESS = 80; // ticks before a way that was not found is looked for again
+const HOPELESS = 80; // ticks before another search for a path that was not found
 const STROLL_CELLS = 60;
 const CHASE_CELLS = 400;
 /**
- * Difficulty where nobody has been for long, by difficulty (Minecraft Wiki, "Regional difficulty").
+ * Difficulty where players have spent little time, by difficulty (Minecraft Wiki, "Regional
+ * difficulty").
  */
 const REGIONAL = [0, 0.75, 1.5, 2.25];
 
 const flat = (a, b) => Math.hypot(a.x - b.x, a.z - b.z);
 const random = (low, high) => low + Math.random() * (high - low);
 
-/** Returns what a new mob remembers: nothing. */
+/** Returns the memory of a new mob: empty. */
 function freshMind() {
   return {
     target: null,
@@ -52,10 +52,10 @@ function freshMind() {
   };
 }
 
-/** Whether an idle mob thinks in this tick; each has its own. */
+/** Whether an idle mob decides in this tick; each mob has its own ticks. */
 const thinks = (mob, tick) => (tick + mob.turn) % THINKS === 0;
 
-/** Plans a way; returns whether it leads anywhere. */
+/** Plans a path; returns whether it leads anywhere. */
 function setPath(mobs, mob, to, factor, { budget = CHASE_CELLS, reach = 0, drop } = {}) {
   const { mind } = mob;
   const path = findPath(mobs.ground, mob.position, to, mob, budget, reach, drop);
@@ -78,7 +78,7 @@ function stuck(mob, tick) {
   return moved < 0.5;
 }
 
-/** Goes on along the path; returns false once there is none or its end is reached. */
+/** Continues along the path; returns false once there is none or its end is reached. */
 function follow(mobs, mob) {
   const { mind, position, width } = mob;
   const close = width > 0.75 ? width / 2 : 0.75 - width / 2;
@@ -100,7 +100,7 @@ function follow(mobs, mob) {
       return false;
     }
     goTo(mob, x, z, mind.factor);
-    // Rabbits hop; everybody else jumps only what is higher than a step.
+    // Rabbits hop; all others jump only where an obstacle is higher than a step.
     const higher = y > position.y + mob.kind.step && dx * dx + dz * dz < Math.max(1, width) ** 2;
     mob.jumps = higher || (mob.kind.hops === true && mob.onGround);
     mob.climbs = mob.kind.climbs === true && y > position.y;
@@ -109,7 +109,7 @@ function follow(mobs, mob) {
   return false;
 }
 
-/** Strolls about now and then, one start in 120 ticks as in the game. */
+/** Strolls now and then, starting once in 120 ticks as in the game. */
 function stroll(mobs, mob, tick) {
   if (follow(mobs, mob) || !thinks(mob, tick)) return;
   if (Math.random() * 120 >= THINKS) return;
@@ -118,7 +118,7 @@ function stroll(mobs, mob, tick) {
   setPath(mobs, mob, to, mob.kind.stroll, { budget: STROLL_CELLS });
 }
 
-/** Runs from what it fears, from one place to the next; returns whether it does. */
+/** Flees from what it fears, from one position to the next; returns whether it does. */
 function flee(mobs, mob, tick) {
   const { mind, position } = mob;
   if (tick >= mind.fearUntil) return false;
@@ -134,7 +134,7 @@ function flee(mobs, mob, tick) {
   return true;
 }
 
-/** Makes a mob fear a place for some ticks. */
+/** Makes a mob fear a position for some ticks. */
 function frighten(mob, x, z, until) {
   Object.assign(mob.mind, { fearUntil: until, fearX: x, fearZ: z, path: null, lure: null });
 }
@@ -144,14 +144,14 @@ const bodyOf = (entity) =>
     ? { width: 0.6, height: entity.crouching ? 1.5 : 1.8, eyes: entity.crouching ? 1.27 : 1.62 }
     : entity;
 
-/** Returns whether a mob's eyes and another's are in line of sight. */
+/** Returns whether the eyes of a mob and of another are in line of sight. */
 function sees(mobs, mob, other) {
   const a = mob.position;
   const b = other.position;
   return clear(mobs.survival.blocks, a.x, a.y + mob.eyes, a.z, b.x, b.y + bodyOf(other).eyes, b.z);
 }
 
-/** Returns whether an entity can be fought at all: alive, and a player not in creative mode. */
+/** Returns whether an entity can be attacked at all: alive, and not a player in creative mode. */
 function fair(mobs, other) {
   if (!other || !(other.health > 0) || mobs.serv.entities[other.id] !== other) return false;
   return other.type === 'player' ? mobs.survival.mortal(other) : Boolean(other.kind);
@@ -216,7 +216,7 @@ function remembers(mobs, mob, target, tick) {
   return tick - mind.seenAt < FORGETS;
 }
 
-/** Returns whom a mob is after, or null: who hurt it, then its prey, as long as it remembers it. */
+/** Returns the target of a mob, or null: its attacker, then its prey, as long as it remembers it. */
 function targetOf(mobs, mob, tick, unprovoked = true) {
   const { mind } = mob;
   if (mind.foe !== null) {
@@ -235,7 +235,7 @@ function targetOf(mobs, mob, tick, unprovoked = true) {
   return prey;
 }
 
-/** Returns whether the path, or the mob where there is none, ends next to a place. */
+/** Returns whether the path, or the mob if it has none, ends next to a position. */
 function arrives(mob, to) {
   const { path } = mob.mind;
   const middle = widthOf(mob) / 2;
@@ -245,20 +245,20 @@ function arrives(mob, to) {
   return Math.abs(x - to.x) < 1.5 && Math.abs(z - to.z) < 1.5 && Math.abs(y - to.y) < 2;
 }
 
-/** Whether the last search, not long ago, found no way to where the target still is. */
+/** Whether the last search, not long ago, found no path to the target's current position. */
 function hopeless(mind, to, tick) {
   if (!mind.missed) return false;
   const [x, y, z, at] = mind.missed;
   return tick < at + HOPELESS && Math.hypot(x - to.x, y - to.y, z - to.z) < 1.5;
 }
 
-/** Returns how far down a mob jumps after its target: the healthier the farther, as in the game. */
+/** Returns how far down a mob jumps after its target: farther with more health, as in the game. */
 function daring(mobs, mob) {
   const spare = Math.floor(mob.health - mob.maxHealth * 0.33) - (3 - mobs.serv.difficulty) * 4;
   return 3 + Math.min(DARING, Math.max(0, spare));
 }
 
-/** Walks after a target; looks for a new way rarely, as the game does. */
+/** Walks after a target; searches a new path rarely, as the game does. */
 function chase(mobs, mob, target, tick, factor = 1) {
   const { mind } = mob;
   const away = mob.position.distanceTo(target.position);
@@ -275,7 +275,7 @@ function chase(mobs, mob, target, tick, factor = 1) {
   lookAt(mob, target.position.x, target.position.y + bodyOf(target).eyes, target.position.z);
 }
 
-/** Returns how far from middle to middle a mob's blow reaches, squared. */
+/** Returns the reach of a mob's blow between the centres, squared. */
 const reachOf = (mob, target) => (mob.width * 2) ** 2 + bodyOf(target).width;
 
 function strength(mob) {
@@ -284,7 +284,7 @@ function strength(mob) {
   return mob.baby ? 0.5 : damage / 2 + Math.floor(Math.random() * damage);
 }
 
-/** What a bite leaves behind: cave spiders' poison, husks' hunger, wither skeletons' decay. */
+/** The effect of a bite: cave spiders' poison, husks' hunger, wither skeletons' decay. */
 function poison(mobs, mob, target) {
   const { survival } = mobs;
   const { difficulty } = mobs.serv;
@@ -302,7 +302,7 @@ function poison(mobs, mob, target) {
   }
 }
 
-/** Hits a target that is in reach, once a second; returns the health it lost. */
+/** Hits a target within reach, once a second; returns the health it lost. */
 function strike(mobs, mob, target, tick, pause = 20) {
   const { mind, kind } = mob;
   const { survival } = mobs;

@@ -1,0 +1,129 @@
+"""Compares the throughput of two checkouts: the same jobs, alternating A B A B, in one run.
+
+Each turn is a run of a script with the checkout's own ``.venv``, ended by SIGINT after some seconds
+of steady work. Its rate is the steps between the first and the last line of ``metrics.jsonl`` in
+these seconds, so start-up does not count. Ratios are of consecutive turns.
+
+    python -m benchmarks.compare OTHER_CHECKOUT [--rounds 4] [--seconds 25] [--only ...] [--save]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from benchmarks.report import header, save, spread, table
+
+HERE = Path(__file__).resolve().parents[1]
+START_S = 300.0  # longest wait for the first line of metrics
+RAYS = ["bridge.name=blockworld", "bridge.observe=[semantic_rays]", "task=hunt_sheep"]
+JOBS = {
+    "collect, blockworld, 2 actors": [
+        "collect", *RAYS, "policy=random", "actors=2", "width=64", "episodes=1000000",
+        "recording.enabled=false",
+    ],
+    "collect and record, CartPole, 1 actor": [
+        "collect", "bridge.name=gymnasium", "bridge.id=CartPole-v1", "policy=random", "actors=1",
+        "width=64", "episodes=100000000",
+    ],
+    "train, CartPole, one process": [
+        "train", "bridge.name=gymnasium", "bridge.id=CartPole-v1", "width=64",
+        "env_steps=1000000000", "policy.name=actor_critic", "policy.hidden=[64,64]",
+    ],
+    "train, blockworld, 2 runners": [
+        "train", *RAYS, "env_steps=1000000000", "runners=2", "width=64",
+        "policy.name=actor_critic", "policy.hidden=[128,128]",
+    ],
+    "collect, uneven games that hang and crash, 2 actors": [
+        "collect", "bridge.name=chaos", "bridge.step_latency=lognormal(0.02, 1.0, 2)",
+        "bridge.step_hang=0.0002", "bridge.step_crash=0.0001", "bridge.step_deadline_s=3.0",
+        "policy=random", "actors=2", "instances=16", "episodes=1000000",
+    ],
+}  # fmt: skip
+
+
+def lines(path: Path) -> list[tuple[float, float]]:
+    """Returns wall time and steps of every line of metrics that counts steps."""
+    if not path.exists():
+        return []
+    text = path.read_text().splitlines()
+    rows = [json.loads(line) for line in text if line.endswith("}")]
+    return [(r["wall_s"], r["env_steps"]) for r in rows if r.get("env_steps")]
+
+
+def rate(checkout: Path, job: list[str], seconds: float) -> float:
+    """Returns steps per second of a job in a checkout, once it runs."""
+    script, *settings = job
+    with tempfile.TemporaryDirectory(prefix="gamut-compare-") as folder:
+        output = Path(folder, "run")
+        settings = [*settings, f"output={output}", "wandb.mode=disabled", "log.level=error"]
+        command = [".venv/bin/python", f"scripts/{script}.py", "--set", *settings]
+        with Path(folder, "log").open("wb") as log:
+            run = subprocess.Popen(
+                command,
+                cwd=checkout,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "RAY_AUTH_MODE": "disabled"},
+            )
+            try:
+                rows = watch(run, output / "metrics.jsonl", seconds)
+            finally:
+                run.send_signal(signal.SIGINT)
+                run.wait(120)
+        if len(rows) < 2:
+            said = Path(folder, "log").read_text(errors="replace")[-2000:]
+            sys.exit(f"{checkout}: {' '.join(job)} wrote no metrics:\n{said}")
+        (first, before), (last, after) = rows[0], rows[-1]
+        return (after - before) / (last - first)
+
+
+def watch(run: subprocess.Popen[bytes], metrics: Path, seconds: float) -> list[tuple[float, float]]:
+    """Returns the lines of metrics of a window of time that begins with the first one."""
+    pause, end = threading.Event(), time.monotonic() + START_S
+    while time.monotonic() < end and not lines(metrics) and run.poll() is None:
+        pause.wait(0.5)
+    pause.wait(seconds if run.poll() is None else 0.0)
+    return lines(metrics)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("other", type=Path)
+    parser.add_argument("--rounds", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=25.0)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--save", action="store_true")
+    asked = parser.parse_args()
+    chosen = {k: v for k, v in JOBS.items() if not asked.only or any(o in k for o in asked.only)}
+    other = asked.other.resolve()
+    rates: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in chosen}
+    for number in range(asked.rounds):
+        for name, job in chosen.items():
+            for each, checkout in zip(rates[name], (other, HERE), strict=True):
+                each.append(rate(checkout, job, asked.seconds))
+            print(f"round {number}, {name}: {rates[name][0][-1]:,.0f} {rates[name][1][-1]:,.0f}")
+    rows = []
+    for name, (old, new) in rates.items():
+        ratios = [b / a for a, b in zip(old, new, strict=True)]
+        middle = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
+        rows.append([name, spread(old), spread(new), middle])
+    revision = ["git", "-C", str(other), "rev-parse", "HEAD"]
+    before = subprocess.run(revision, capture_output=True, text=True, check=True).stdout.strip()
+    head = header("Throughput against an earlier commit", f"python -m benchmarks.compare {before}")
+    columns = ["job", f"steps/s at {before[:8]}: median (range)", "steps/s here", "here / there"]
+    text = f"{head}\n{asked.rounds} rounds of {asked.seconds:g} s each.\n\n{table(columns, rows)}"
+    save("compare", text) if asked.save else print(text)
+
+
+if __name__ == "__main__":
+    main()

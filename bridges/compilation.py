@@ -1,0 +1,99 @@
+"""Cache of compiled code: one per machine, for all processes and all copies of the sources.
+
+Numba's own cache checks only the file of a function to see whether its code is stale, so it misses
+a change in a function that it calls; and it stores code by the path of that file, so every copy of
+the sources, such as that of a Ray job, is compiled again. Here the code of a package is in a folder
+named after a digest of everything it depends on: the content of all sources, the versions of
+Python, NumPy, Numba and LLVM, and the processor.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import platform
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding  # type: ignore[import-untyped] # it ships no types
+import numba
+import numpy as np
+from filelock import FileLock
+from numba.core import caching
+
+_COMPILE_S = 1800.0  # that another process may take to compile, on a busy machine
+
+
+def cache_root() -> Path:
+    """Returns the folder of all compiled code.
+
+    It is ``$GAMUT_CACHE``, else ``$XDG_CACHE_HOME/gamut``, else ``~/.cache/gamut``; if that is not
+    writable, a folder among the machine's temporary files.
+    """
+    if given := os.environ.get("GAMUT_CACHE"):
+        return Path(given)
+    home = os.environ.get("XDG_CACHE_HOME")
+    root = (Path(home) if home else Path.home() / ".cache") / "gamut"
+    with contextlib.suppress(OSError):  # the home is not writable, for example in a container
+        root.mkdir(parents=True, exist_ok=True)
+    if os.access(root, os.W_OK):
+        return root
+    return Path(tempfile.gettempdir()) / f"gamut-{os.getuid()}"
+
+
+def digest(sources: Sequence[Path]) -> str:
+    """Returns sixteen hex digits that depend on everything the compiled code depends on.
+
+    Args:
+        sources: every file that the code may come from. Their names and contents count; their
+            folders and modification times do not.
+    """
+    text = hashlib.sha256("\0".join(_toolchain()).encode())
+    for path in sources:
+        content = path.read_bytes()
+        text.update(f"{path.name}\0{len(content)}\0".encode() + content)
+    return text.hexdigest()[:16]
+
+
+@functools.cache
+def _toolchain() -> tuple[str, ...]:
+    """The compiler and the processor: machines of different types may share a home."""
+    processor = llvmlite.binding.get_host_cpu_name()
+    features = llvmlite.binding.get_host_cpu_features().flatten()
+    versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
+    return (*versions, processor, features)
+
+
+@contextlib.contextmanager
+def compilation_lock(folder: Path) -> Iterator[None]:
+    """Lets one process of the machine compile into a folder; others wait and load its code."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / "lock", timeout=_COMPILE_S):
+        yield
+
+
+def keep_code(made: Any, folder: Path) -> None:
+    """Makes a function load its compiled code from a folder, and save it there.
+
+    Args:
+        made: what ``numba.njit`` returned, without ``cache=True``.
+        folder: one whose name changes with the sources, see ``digest``.
+    """
+
+    class Locator(caching.InTreeCacheLocator):  # type: ignore[misc] # numba has no types
+        def get_cache_path(self) -> str:
+            return str(folder)
+
+    class Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc] # as above
+        # If the folder is not writable, Numba's own locations are used.
+        _locator_classes = (Locator, *caching.CacheImpl._locator_classes)
+
+    class Cache(caching.FunctionCache):  # type: ignore[misc] # as above
+        _impl_class = Implementation
+
+    # What `cache=True` does, with a folder of our choice.
+    made._cache = Cache(made.py_func)

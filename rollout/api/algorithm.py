@@ -1,0 +1,134 @@
+"""The interface of a training algorithm: what it asks of a policy, and how its weights improve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from rollout.api.fragment import Fragment
+from rollout.api.types import Array, Columns
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands when an update is made.
+
+    Attributes:
+        update: number of updates made before this one.
+        env_steps: steps played before those of this update.
+        budget: steps that the run plays in all.
+        seed: of the run. Whatever is random in an update must depend on ``seed`` and ``update``
+            alone: then a resumed run makes the same updates.
+    """
+
+    update: int
+    env_steps: int
+    budget: int
+    seed: int
+
+    @property
+    def share(self) -> float:
+        """The share of the budget that was used before this update, 0 to 1."""
+        return min(1.0, self.env_steps / self.budget)
+
+
+class Learner(Protocol):
+    """Improves the weights of one network, in place."""
+
+    def update(self, batch: Mapping[str, Array], progress: Progress) -> dict[str, float]:
+        """Makes one update.
+
+        Args:
+            batch: columns of ``Algorithm.gather``, joined; this learner's share of them. It may
+                hold no step at all. Arrays may be read-only.
+            progress: where the run stands.
+
+        Returns:
+            figures of the update, written to ``metrics.jsonl`` as ``train/<name>``; NaN for one
+            that is undefined.
+        """
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Returns what an update depends on beside the weights: tensors and plain data."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what ``state`` returned."""
+        ...
+
+
+class Algorithm(Protocol):
+    """A frozen dataclass of options; the entry point in ``gamut.algorithms`` names its class.
+
+    Its options are the keys under ``algorithm`` in a training configuration. ``gather`` runs where
+    games are played, ``learner`` where weights are updated. The policy it trains offers a network,
+    see ``rollout.train.network``.
+
+    Attributes:
+        extras: columns that the policy must record beside its actions.
+    """
+
+    extras: ClassVar[frozenset[str]]
+
+    @property
+    def batch(self) -> int:
+        """Steps that are played for each update."""
+        ...
+
+    @property
+    def max_staleness(self) -> int:
+        """Updates that weights may be behind when the steps they played are learned from.
+
+        With 0, no game is played during an update.
+        """
+        ...
+
+    def check(self, fragment_steps: int) -> None:
+        """Checks that the options fit fragments of so many steps.
+
+        Raises:
+            ConfigError: they do not.
+        """
+        ...
+
+    def references(self) -> Mapping[str, str]:
+        """Returns checkpoints of further networks that updates need, by the option naming each."""
+        ...
+
+    def gather(
+        self, fragment: Fragment, network: Any, *, reads: Sequence[str], steps: int
+    ) -> Columns:
+        """Returns the part of a batch that a fragment becomes.
+
+        Args:
+            fragment: what was played; it has at least one row.
+            network: with the weights that acted; must not be changed.
+            reads: the observation columns that the network reads.
+            steps: number of steps of a whole fragment; this one may be shorter.
+
+        Returns:
+            arrays ``(B, ...)`` of the same ``B`` rows: ``valid``, ``(B, steps)`` bool, marks the
+            steps, and ``version``, ``(B,)`` int64, is that of the weights that acted. See
+            ``rollout.train.batch.from_fragment``, which makes what most algorithms need.
+        """
+        ...
+
+    def learner(
+        self,
+        network: Any,
+        *,
+        references: Mapping[str, Any],
+        reduce_gradients: Callable[[list[Any]], None] | None,
+    ) -> Learner:
+        """Returns a learner of a network.
+
+        Args:
+            network: a ``torch.nn.Module`` on the device where it learns.
+            references: the networks of ``references()``, frozen, on the same device.
+            reduce_gradients: averages gradients, in place, over several learners that share each
+                batch; None for one learner. Every learner must call it equally often in an
+                update, however many steps its share holds, or the others wait for it.
+        """
+        ...

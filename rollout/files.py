@@ -1,0 +1,107 @@
+"""Small files: atomic writes, tolerant reads, and locks between processes."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+_NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Returns the value of a JSON text.
+
+    Raises:
+        ValueError: it is not JSON, or is nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def set_aside(path: Path) -> Path:
+    """Renames a damaged file or folder so that it is not read any more; returns its new path."""
+    names = (f"{path.name}.damaged{n or ''}" for n in itertools.count())
+    return path.rename(next(t for name in names if not (t := path.with_name(name)).exists()))
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replaces a text file atomically; it is on disk on return.
+
+    The text is first written to a file ``.<name>.tmp`` beside it.
+
+    Raises:
+        OSError: it cannot be written; the previous file is unchanged.
+    """
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)  # the new name is stored in the folder, not in the file
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def locked(path: Path, wait_s: float, purpose: str = "") -> Iterator[None]:
+    """Holds a file lock; the kernel releases it when the process ends, for whatever reason.
+
+    On a file system without locks, it excludes no one.
+
+    Args:
+        path: the lock file; it names the holder and is never removed.
+        wait_s: seconds to wait for another process to release it.
+        purpose: why it is held, for messages of other processes.
+
+    Raises:
+        BlockingIOError: another process holds it; ``strerror`` says which.
+        OSError: the file cannot be opened or written.
+    """
+
+    def sign(handle: int) -> None:
+        who = {"pid": os.getpid(), "host": socket.gethostname(), "purpose": purpose}
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps(who).encode(), 0)
+
+    lock = FileLock(
+        path, timeout=wait_s, thread_local=False, fallback_to_soft=False, on_acquired=sign
+    )
+    try:
+        lock.acquire()
+    except Timeout:
+        raise BlockingIOError(errno.EWOULDBLOCK, holder_of(path)) from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def holder_of(path: Path) -> str:
+    """Returns the process that holds the lock of a file, or held it last."""
+    try:
+        who = parse_json(path.read_bytes())
+        purpose = f" ({who['purpose']})" if who["purpose"] else ""
+        return f"process {who['pid']} on {who['host']}{purpose}"
+    except (OSError, ValueError, KeyError, TypeError):
+        return "another process"

@@ -1,0 +1,316 @@
+"""The supervisor of a set of actors: launches them and replaces those that fail or hang. No Ray.
+
+There is one for the hosts of a collection or an evaluation (``rollout.host.fleet``), one for the
+runners of a training (``rollout.train.rllib.remote``) and one for the inference actors
+(``rollout.host.inference_actors``). They differ only in the requests to their actors.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from rollout.api.fragment import Phase
+from rollout.configuration.host_section import HostConfig
+from rollout.errors import BudgetExhausted
+from rollout.host.machines import Machines
+from rollout.host.supervision import Health
+
+log = logging.getLogger(__name__)
+
+POLL_S = 2.0
+"""How often silent actors are checked."""
+
+STALL_MARGIN_S = 30.0
+"""Added to the longest deadline of a game before its actor counts as hung."""
+
+ARRIVAL_S = 900.0
+"""Deadline for a new actor's first pulse: a cluster may have to start a machine for it."""
+
+_ANSWER_S = 30.0  # deadline for a living actor to tell which machine it runs on
+
+
+class ActorLost(Exception):  # noqa: N818 - reads as what happened
+    """An actor has died, or a result was lost with its machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """A sign of life.
+
+    Attributes:
+        progress: a number that changes while anything happens.
+        deciding_s: how long the policy has been deciding, in seconds; 0 while it is idle.
+    """
+
+    progress: int
+    deciding_s: float
+
+
+class Launcher(Protocol):
+    """Launches, asks and kills actors; see ``rollout.host.ray_actors``."""
+
+    def launch(self, number: int, incarnation: int, avoid: Sequence[str]) -> Any:
+        """Returns the handle of a new actor, which is on none of the machines in ``avoid``."""
+        ...
+
+    def ask(self, handle: Any) -> Any:
+        """Returns a reference to the machine and the pulse of an actor, a pair."""
+        ...
+
+    def wait(self, references: Sequence[Any], timeout_s: float) -> list[Any]:
+        """Returns the references that are ready, at least one unless the timeout passes."""
+        ...
+
+    def get(self, reference: Any) -> Any:
+        """Returns a result, or raises the actor's error.
+
+        Raises:
+            ActorLost: the result does not exist and never will.
+        """
+        ...
+
+    def kill(self, handle: Any) -> None:
+        """Kills an actor, whatever its state."""
+        ...
+
+    def machines(self) -> Sequence[str]:
+        """Returns the machines that are alive."""
+        ...
+
+
+@dataclass(eq=False)
+class Actor:
+    """The supervisor's record of one actor.
+
+    Attributes:
+        number: number of the actor, which its replacements keep.
+        health: the record of its failures.
+        handle: handle of the running actor; None while there is none.
+        incarnation: number of its replacements.
+        requests: references to pending requests, oldest first.
+        pulse: the last pulse; None until the actor has sent one.
+        moved: when its progress last changed, or when it last had no request.
+        due: when it is launched again; None while it runs, and once it is abandoned.
+        quarantined: whether its next launch waits for the end of a quarantine.
+    """
+
+    number: int
+    health: Health
+    handle: Any = None
+    incarnation: int = 0
+    requests: deque[Any] = field(default_factory=deque)
+    pulse: Pulse | None = None
+    moved: float = 0.0
+    due: float | None = None
+    quarantined: bool = False
+    launched: float = 0.0
+    machine: str = ""  # empty until known
+    asked: Any = None  # reference to its next pulse
+
+    @property
+    def available(self) -> bool:
+        """Whether it runs, or will run after a short pause at most."""
+        return self.handle is not None or (self.due is not None and not self.quarantined)
+
+
+@dataclass
+class Supervisor:
+    """Keeps ``count`` actors running.
+
+    An actor is replaced if it dies, does not appear, makes no progress for ``stall_s``, or if its
+    policy decides for longer than ``policy_s``. If it failed before, a pause comes first. It is
+    abandoned after more than ``restarts`` failures within the window. Machines on which actors keep
+    failing get no new actors for a while.
+
+    Args:
+        launcher: launches the actors.
+        count: number of actors.
+        host: how actors are supervised.
+        restarts: restart budget of each actor.
+        stall_s: longest time without progress, in seconds.
+        policy_s: longest time for a decision of the policy, in seconds.
+        name: name of an actor, for messages.
+        failed: called with the actor, the reason and the phase of each failure.
+        serving: whether others send requests to the actors, so that actors without a request of
+            ours are watched too.
+        clock: returns monotonic seconds.
+    """
+
+    launcher: Launcher
+    count: int
+    host: HostConfig
+    restarts: int
+    stall_s: float
+    policy_s: float
+    name: str
+    failed: Callable[[Actor, str, Phase], None]
+    serving: bool = False
+    clock: Callable[[], float] = time.monotonic
+    actors: list[Actor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._machines, self._reason = Machines(self.host), ""
+        self._polled = self.clock()
+        self.actors = [Actor(n, Health(self.host, self.restarts)) for n in range(self.count)]
+        for actor in self.actors:
+            self.launch(actor)
+
+    def launch(self, actor: Actor) -> None:
+        """Launches an actor that is not running."""
+        actor.launched = actor.moved = now = self.clock()
+        avoid = self._machines.quarantined(now)
+        actor.handle = self.launcher.launch(actor.number, actor.incarnation, avoid)
+        actor.asked = self.launcher.ask(actor.handle)
+        actor.pulse, actor.machine, actor.due, actor.quarantined = None, "", None, False
+
+    def withdraw(self, actor: Actor) -> None:
+        """Kills an actor without counting a failure; ``launch`` starts it again."""
+        self.launcher.kill(actor.handle)
+        actor.handle = None
+        actor.requests.clear()
+
+    def poll(self) -> None:
+        """Launches the actors that are due, and replaces those that hang. Must be called often."""
+        now = self.clock()
+        away, self._polled = now - self._polled, now
+        for actor in self.actors:
+            if actor.due is not None and actor.due <= now:
+                self.launch(actor)
+            if actor.handle is None:
+                continue
+            if away > 2 * POLL_S:
+                actor.moved += away  # the caller was busy and did not check the actors
+            if actor.requests or self.serving:
+                self._listen(actor, now)
+            else:
+                actor.moved = now
+            if actor.handle is not None:
+                self._judge(actor, now)
+
+    def _listen(self, actor: Actor, now: float) -> None:
+        """Reads the pulse of an actor that has been silent for a while."""
+        if actor.asked is None:
+            if self.serving or now - actor.moved > POLL_S:
+                actor.asked = self.launcher.ask(actor.handle)
+        elif self.launcher.wait([actor.asked], 0.0):
+            asked, actor.asked = actor.asked, None
+            before = actor.pulse
+            try:
+                actor.machine, actor.pulse = self.launcher.get(asked)
+            except ActorLost as error:
+                if not actor.requests:  # otherwise its oldest request fails for the same reason
+                    self.fail(actor, str(error))
+                return
+            if before is None or actor.pulse.progress != before.progress:
+                actor.moved = now
+
+    def _judge(self, actor: Actor, now: float) -> None:
+        """Replaces an actor that does not appear or makes no progress."""
+        phase: Phase = "actor"
+        limit, what = self.stall_s, "nothing moved"
+        if actor.pulse is None:
+            limit, what = max(limit, ARRIVAL_S), "its actor did not appear"
+        elif actor.pulse.deciding_s > 0.0:
+            limit, phase, what = self.policy_s, "policy", "its policy has not decided"
+        if now - actor.moved > limit:
+            self.fail(actor, f"{what} for {limit:.0f} s", phase=phase)
+
+    def wait(self) -> list[Actor]:
+        """Returns the actors whose oldest request is done, at least one unless it times out."""
+        heads = {actor.requests[0]: actor for actor in self.actors if actor.requests}
+        now = self.clock()
+        pauses = [actor.due - now for actor in self.actors if actor.due is not None]
+        timeout_s = max(0.0, min([POLL_S, *pauses]))
+        return [heads[reference] for reference in self.launcher.wait(list(heads), timeout_s)]
+
+    def take(self, actor: Actor) -> Any:
+        """Returns the result of an actor's oldest request; None if the actor has failed.
+
+        Raises:
+            Exception: an error of the actor, unless its games are exhausted: then the actor is put
+                into quarantine, as a single game would be, unless its machine is.
+        """
+        reference = actor.requests.popleft()
+        try:
+            result = self.launcher.get(reference)
+        except ActorLost as error:
+            self.fail(actor, str(error))
+            return None
+        except BudgetExhausted as error:
+            self.fail(actor, str(error), exhausted=True)
+            return None
+        actor.moved, actor.pulse = self.clock(), actor.pulse or Pulse(0, 0.0)
+        return result
+
+    def fail(
+        self, actor: Actor, reason: str, *, phase: Phase = "actor", exhausted: bool = False
+    ) -> None:
+        """Kills an actor that failed, and plans its replacement.
+
+        Args:
+            actor: a running actor that failed.
+            reason: the reason, for messages.
+            phase: the phase in which it failed.
+            exhausted: whether none of its games may be launched any more.
+        """
+        now, self._reason = self.clock(), reason
+        elsewhere = self._blame(actor, now, exhausted=exhausted)
+        lived_s = 0.0 if actor.pulse is None else now - actor.launched
+        pause = actor.health.failed(now, lived_s)
+        self.withdraw(actor)
+        if exhausted and not elsewhere and pause is not None:
+            rest = actor.health.quarantine()
+            pause, actor.quarantined = (None if rest is None else max(pause, rest)), True
+        if pause is None:
+            log.error("%s %d failed: %s; it is given up", self.name, actor.number, reason)
+        else:
+            when = f" in {pause:g} s" if pause else ""
+            log.warning("%s %d failed: %s; it is replaced%s", self.name, actor.number, reason, when)
+            actor.incarnation += 1
+            actor.due = now + pause
+        self.failed(actor, reason, phase)
+        if actor.due is not None and actor.due <= now:
+            self.launch(actor)
+
+    def _blame(self, actor: Actor, now: float, *, exhausted: bool) -> bool:
+        """Returns whether the machine of a failed actor is in quarantine now.
+
+        An actor whose games are exhausted is alive, and counts as the maximum number of failures.
+        Its result may arrive before its first pulse, which is awaited to know the machine.
+        """
+        patience_s = _ANSWER_S if exhausted else 0.0
+        asked = actor.asked
+        if not actor.machine and asked is not None and self.launcher.wait([asked], patience_s):
+            with suppress(ActorLost):
+                actor.machine, _ = self.launcher.get(asked)
+        weight = (self.host.machine_failures or 1) if exhausted else 1
+        alive = self.launcher.machines()
+        if not self._machines.failed(actor.machine, now, alive, weight=weight):
+            return False
+        log.warning("machine %s gets no new actors for a while: they fail there", actor.machine)
+        return True
+
+    def require_available(self) -> None:
+        """Checks that an actor runs, or will run after a short pause at most.
+
+        Raises:
+            BudgetExhausted: all are abandoned or in quarantine.
+        """
+        if not any(actor.available for actor in self.actors):
+            raise BudgetExhausted(
+                f"all {self.count} {self.name}s failed more than {self.restarts} times or are in "
+                f"quarantine; the last failure: {self._reason}"
+            )
+
+    def close(self) -> None:
+        """Kills every actor."""
+        for actor in self.actors:
+            actor.due = None
+            if actor.handle is not None:
+                self.withdraw(actor)

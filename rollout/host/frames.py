@@ -1,0 +1,241 @@
+"""Checks the frames of a game before the host uses them, and converts its errors to text.
+
+A frame that violates its spec costs the game its episodes (``GameCrashed``), but never the run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from rollout.api import Array, BridgeSpec, Details, Frame, leaf_dtype, leaf_shape
+from rollout.errors import GameCrashed, GameError, InputError
+
+_DEEPEST = 64  # levels of details; json and pickle fail from a few hundred on
+_LARGEST, _VALUE = 2**24, 16  # characters in the details of one slot; each value counts as some
+_INTEGER_BITS = 4096  # Python refuses to write integers of more than 4,300 digits
+_LONGEST_TEXT = 2000  # characters of an error
+_SHAPE_AND_DTYPE = attrgetter("shape", "dtype")
+
+
+class FrameCheck:
+    """Checks the frames of one game and converts their details; see ``Frame.details``.
+
+    Args:
+        spec: spec of the game.
+    """
+
+    def __init__(self, spec: BridgeSpec) -> None:
+        leaves = spec.observation_space.spaces
+        self._name = spec.name
+        self._texts = [key for key, leaf in leaves.items() if isinstance(leaf, spaces.Text)]
+        fixed = {key: leaf for key, leaf in leaves.items() if key not in self._texts}
+        self._columns = [
+            *(("observation", k, leaf_shape(leaf), leaf_dtype(leaf)) for k, leaf in fixed.items()),
+            *(("signal", k, tuple(c.shape), np.dtype(c.dtype)) for k, c in spec.signals.items()),
+            ("frame", "game_over", (), np.dtype(bool)),
+            ("frame", "game_truncated", (), np.dtype(bool)),
+            ("frame", "tick", (), np.dtype(np.int64)),
+        ]
+        self._fixed, self._signals = list(fixed), list(spec.signals)
+        self._floats = [key for key, leaf in fixed.items() if leaf_dtype(leaf).kind == "f"]
+        self._rows = -1  # of the last frame
+        self._expected: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
+
+    def __call__(self, frame: Frame, rows: int) -> Frame:
+        """Returns the frame with plain details.
+
+        frame: the frame of the instance.
+        rows: required number of rows.
+
+        Raises:
+            GameCrashed: it violates the spec; the message names the game, the column and the value.
+        """
+        if not isinstance(frame, Frame):
+            raise GameCrashed(f"{self._name}: expected a Frame, got {type(frame).__name__}")
+        try:
+            self._check_columns(frame, rows)
+            if frame.details is None and not self._texts:
+                return frame
+            return self._plain(frame, rows)
+        except GameCrashed:
+            raise
+        except KeyError as error:
+            raise GameCrashed(f"{self._name}: the frame has no column {error}") from error
+        except Exception as error:  # objects of a game may raise anything
+            raise GameCrashed(f"{self._name}: broken frame: {describe(error)}") from error
+
+    def _check_columns(self, frame: Frame, rows: int) -> None:
+        """Runs at every step of every game, so it does as little as possible."""
+        observations, signals = frame.observations, frame.signals
+        arrays: list[Any] = [
+            *map(observations.__getitem__, self._fixed),
+            *map(signals.__getitem__, self._signals),
+            *(frame.game_over, frame.game_truncated, frame.tick),
+        ]
+        if rows != self._rows:
+            self._rows = rows
+            self._expected = [((rows, *shape), dtype) for _, _, shape, dtype in self._columns]
+        try:
+            right = list(map(_SHAPE_AND_DTYPE, arrays)) == self._expected
+        except AttributeError:  # not an array
+            right = False
+        if not right:
+            self._look_closer(arrays, rows)
+        for key in self._floats:
+            column = observations[key].ravel()
+            if math.isnan(column.dot(column)):  # NaN if and only if one of the values is NaN
+                raise GameCrashed(f"{self._name}: observation {key!r} holds NaN")
+
+    def _look_closer(self, arrays: list[Any], rows: int) -> None:
+        for (role, key, shape, dtype), array in zip(self._columns, arrays, strict=True):
+            came = type(array).__name__
+            if came == "ndarray":
+                if array.shape == (rows, *shape) and (
+                    array.dtype is dtype or np.can_cast(array.dtype, dtype, "same_kind")
+                ):
+                    continue
+                came = f"{array.dtype}{list(array.shape)}"
+            raise GameCrashed(
+                f"{self._name}: {role} {key!r}: expected {dtype}{[rows, *shape]}, got {came}"
+            )
+
+    def _plain(self, frame: Frame, rows: int) -> Frame:
+        observations = dict(frame.observations)
+        for key in self._texts:
+            observations[key] = self._texts_of(key, observations[key], rows)
+        details: Any = frame.details  # whatever the game put there
+        if details is not None:
+            if not isinstance(details, Sequence) or len(details) != rows:
+                count = len(details) if isinstance(details, Sequence) else type(details).__name__
+                raise GameCrashed(f"{self._name}: details: expected {rows} mappings, got {count}")
+            details = [self._details_of(slot, each) for slot, each in enumerate(details)]
+        return Frame(
+            observations,
+            frame.signals,
+            frame.game_over,
+            frame.game_truncated,
+            frame.tick,
+            details,
+        )
+
+    def _texts_of(self, key: str, column: Iterable[Any], rows: int) -> Array:
+        values = list(column)
+        if len(values) != rows or not all(isinstance(value, str) for value in values):
+            kinds = sorted({type(value).__name__ for value in values})
+            raise GameCrashed(
+                f"{self._name}: observation {key!r}: expected {rows} texts, "
+                f"got {len(values)} of {kinds}"
+            )
+        return np.fromiter((clean_text(value) for value in values), dtype=object, count=rows)
+
+    def _details_of(self, slot: int, details: Any) -> Details:
+        where = f"{self._name}: details of row {slot}"
+        if details is None:
+            return {}
+        if not isinstance(details, Mapping):
+            raise GameCrashed(f"{where}: expected a mapping, got {type(details).__name__}")
+        plain: Details = _Plain(where).value(details, ())
+        return plain
+
+
+class _Plain:
+    """Converts one value to plain data; see ``Frame.details`` for the rules."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._left = _LARGEST
+
+    def value(self, value: Any, path: tuple[object, ...]) -> Any:
+        if isinstance(value, np.ndarray):
+            self._spend(_VALUE * value.size, path)
+            value = value.tolist()
+        elif isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, Mapping):
+            return self._mapping(value, path)
+        if isinstance(value, list | tuple):
+            self._enter(value, path)
+            return [self.value(each, (*path, number)) for number, each in enumerate(value)]
+        if isinstance(value, str | bytes | bytearray):
+            self._spend(len(value), path)
+            text = value if isinstance(value, str) else value.decode("utf-8", "backslashreplace")
+            return clean_text(text)
+        return self._number(value, path)
+
+    def _number(self, value: Any, path: tuple[object, ...]) -> Any:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, float):
+            return float(value) if math.isfinite(value) else None
+        if not isinstance(value, int):
+            raise self._error(f"a value of type {type(value).__name__}", path)
+        if value.bit_length() > _INTEGER_BITS:
+            raise self._error(f"an integer of {value.bit_length()} bits", path)
+        return int(value)
+
+    def _mapping(self, value: Mapping[Any, Any], path: tuple[object, ...]) -> dict[str, Any]:
+        self._enter(value, path)
+        out = {}
+        for key, each in value.items():
+            name = self._key(key, path)
+            if name in out:
+                raise self._error(f"two keys that are both {name!r} as text", path)
+            out[name] = self.value(each, (*path, name))
+        return out
+
+    def _enter(self, value: Sized, path: tuple[object, ...]) -> None:
+        if len(path) == _DEEPEST:
+            raise self._error(f"more than {_DEEPEST} levels, or a cycle", path)
+        self._spend(_VALUE * len(value), path)
+
+    def _key(self, key: object, path: tuple[object, ...]) -> str:
+        if isinstance(key, str):
+            return clean_text(key)
+        plain = self.value(key, (*path, "(a key)"))
+        return str(tuple(plain) if isinstance(plain, list) else plain)
+
+    def _spend(self, amount: int, path: tuple[object, ...]) -> None:
+        self._left -= amount
+        if self._left < 0:
+            most = f"{_LARGEST // _VALUE} values, or {_LARGEST} characters"
+            raise self._error(f"more than {most},", path)
+
+    def _error(self, what: str, path: tuple[object, ...]) -> GameCrashed:
+        shown = [*path[:6], "…"] if len(path) > 6 else path
+        key = "/".join(str(part)[:80] for part in shown)
+        return GameCrashed(
+            f"{self._where}: {what} under {key!r}; give text, numbers, lists and mappings"
+        )
+
+
+def clean_text(text: str) -> str:
+    """Returns the text with U+FFFD in place of every lone surrogate, which UTF-8 cannot hold."""
+    text = str.__str__(text)  # of a subclass: exactly str
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def describe(error: BaseException) -> str:
+    """Returns an error of a game as text, with its type unless a bridge raised it on purpose.
+
+    Some errors have no text, and the text of others raises; lone surrogates cannot be written.
+    """
+    kind = type(error).__name__
+    try:
+        text = clean_text(str(error))[:_LONGEST_TEXT]
+    except Exception as another:  # noqa: BLE001 - a game's own error class may do anything
+        return f"{kind}: its text cannot be shown ({type(another).__name__})"
+    if isinstance(error, GameError | InputError) and text:
+        return text  # raised by a bridge, with a complete sentence
+    return f"{kind}: {text}" if text else kind

@@ -1,0 +1,55 @@
+"""Opens the fleet of a plan: here or in Ray actors, with or without inference actors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rollout.configuration.inference_section import InferenceConfig
+from rollout.host.hosting import Fleet, HostPlan, LocalFleet
+
+if TYPE_CHECKING:
+    from rollout.host.inference_actors import InferenceActors
+
+_NONE = InferenceConfig()
+
+
+@contextlib.contextmanager
+def open_fleet(
+    plan: HostPlan, *, actors: int = 0, inference: InferenceConfig = _NONE
+) -> Iterator[tuple[Fleet, InferenceActors | None]]:
+    """Launches the games of a plan and its inference actors, and ends them at the end.
+
+    Args:
+        plan: what is played.
+        actors: number of Ray actors that play; 0 for one player in this process.
+        inference: where the policy decides. Ray must run if there are actors of any kind.
+
+    Yields:
+        the fleet, and the inference actors if there are any.
+
+    Raises:
+        InputError: the cluster does not have what is needed, or the policy cannot be built there.
+        BudgetExhausted: the inference actors do not come up.
+    """
+    with contextlib.ExitStack() as stack:
+        # Ray reads how it authenticates when it is imported: not before the session has set that.
+        deciding = None
+        if inference.actors:
+            from rollout.host.inference_actors import InferenceActors  # noqa: PLC0415
+
+            deciding = InferenceActors(plan, inference, hosts=actors)
+            stack.callback(deciding.close)
+            deciding.wait()
+            plan = deciding.plan
+        fleet: Fleet
+        if actors:
+            from rollout.host.fleet import RayFleet  # noqa: PLC0415
+
+            check = deciding.require_available if deciding else lambda: None
+            fleet = RayFleet(plan, actors, check)
+        else:
+            fleet = LocalFleet(plan)
+        stack.callback(fleet.close)
+        yield fleet, deciding

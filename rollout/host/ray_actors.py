@@ -1,0 +1,115 @@
+"""Actors on Ray, for the supervisor of ``rollout.host.actors``."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayTaskError
+
+from rollout.errors import GamutError
+from rollout.host.actors import ActorLost, Pulse, Supervisor
+from rollout.host.hosting import HostPlan
+
+_NODE = "ray.io/node-id"  # label that Ray gives every node
+_WATCH = "watch"  # concurrency group that answers while the actor is busy
+_CLOSE_MARGIN_S = 5.0  # added to the deadline of the games for their actors to answer
+_FETCH_S = 120.0  # deadline to fetch a result that is ready
+
+
+class Watched:
+    """Mixin for classes whose actors are supervised; they must define ``pulse``."""
+
+    def sign(self) -> tuple[str, Pulse]:
+        """Returns the id of Ray's node that the actor runs on, and its pulse."""
+        pulse: Pulse = self.pulse()  # type: ignore[attr-defined] # of the class that mixes this in
+        return str(ray.get_runtime_context().get_node_id()), pulse
+
+
+class RayLauncher:
+    """Launches actors of a class; see ``rollout.host.actors.Launcher``.
+
+    Args:
+        cls: class of the actors; a subclass of ``Watched``.
+        arguments: returns the constructor's arguments, given number and incarnation.
+        options: options of ``ray.remote``.
+        name: prefix of the actors' names, ``<name>-<number>-<incarnation>``; empty for no names.
+    """
+
+    def __init__(
+        self,
+        cls: type[Watched],
+        arguments: Callable[[int, int], tuple[Any, ...]],
+        options: Mapping[str, Any],
+        name: str = "",
+    ) -> None:
+        self._cls, self._arguments, self._options, self._name = cls, arguments, options, name
+
+    def launch(self, number: int, incarnation: int, avoid: Sequence[str]) -> Any:
+        """See ``Launcher``; a placement group has fixed machines, so ``avoid`` is ignored there."""
+        options = dict(self._options)
+        if self._name:
+            options["name"] = f"{self._name}-{number}-{incarnation}"
+        if avoid and ray.util.get_current_placement_group() is None:
+            options["label_selector"] = {_NODE: f"!in({','.join(avoid)})"}
+        actor = ray.remote(
+            **options,
+            max_restarts=0,  # the supervisor replaces it, within a budget
+            max_task_retries=0,  # steps are not idempotent
+            concurrency_groups={_WATCH: 1},
+        )(self._cls)
+        return actor.remote(*self._arguments(number, incarnation))
+
+    @staticmethod
+    def ask(handle: Any) -> Any:
+        """See ``Launcher``."""
+        return handle.sign.options(concurrency_group=_WATCH).remote()
+
+    def wait(self, references: Sequence[Any], timeout_s: float) -> list[Any]:
+        """See ``Launcher``; waits for all at once: the cost does not grow with their number."""
+        if not references:
+            threading.Event().wait(timeout_s)
+            return []
+        ready, _ = ray.wait(list(references), num_returns=1, timeout=timeout_s)
+        if ready and len(references) > 1:
+            ready, _ = ray.wait(list(references), num_returns=len(references), timeout=0)
+        return list(ready)
+
+    def get(self, reference: Any) -> Any:
+        """See ``Launcher``."""
+        try:
+            return ray.get(reference, timeout=_FETCH_S)
+        except RayTaskError as error:
+            if isinstance(error.cause, GamutError):
+                raise error.cause from None
+            raise error.as_instanceof_cause() from error
+        except (RayActorError, ObjectLostError, GetTimeoutError) as error:
+            # A result may be lost with its node before the death of the actor is known.
+            raise ActorLost(main_line(error)) from error
+
+    def kill(self, handle: Any) -> None:
+        """See ``Launcher``."""
+        ray.kill(handle)
+
+    def machines(self) -> Sequence[str]:
+        """See ``Launcher``."""
+        return [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+
+
+def close_hosts(supervisor: Supervisor, plan: HostPlan) -> None:
+    """Ends the games of all actors, within the deadline of their game, and then the actors."""
+    actors = [actor.handle for actor in supervisor.actors if actor.handle is not None]
+    closing = [actor.close.remote() for actor in actors]
+    if closing:
+        timeout_s = plan.deadlines.close_s * plan.instances + _CLOSE_MARGIN_S
+        ray.wait(closing, num_returns=len(closing), timeout=timeout_s)
+    supervisor.close()
+
+
+def main_line(error: BaseException) -> str:
+    """Returns the type of a Ray error and the line that says what happened."""
+    lines = str(error).strip().splitlines() or [""]
+    # An error that the constructor of an actor raised is in the last line.
+    return f"{type(error).__name__}: {lines[-1 if 'creation task' in lines[0] else 0].strip()}"

@@ -1,0 +1,179 @@
+"""What all jobs share: run directory, logs, metrics, dashboards, Ray and an orderly end.
+
+::
+
+    with open_job("collect", config, session) as job:
+        ...                                  # open what the job needs in its run directory
+        job.report()                         # from here on metrics are written and shown
+        with job.ray() as stack:             # a Ray session, if the job needs one
+            ...                              # launch the games
+            return job.finish(play, conclude)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rollout.cli import Session
+from rollout.config import RunConfig, resolved
+from rollout.errors import BudgetExhausted, is_disk_full
+from rollout.host.session import ray_session, require_session
+from rollout.observe.exporter import RayExporter
+from rollout.observe.logs import about, set_up_logging
+from rollout.observe.metrics import Metrics
+from rollout.observe.progress import Progress, show_progress
+from rollout.observe.wandb_mirror import JobType, WandbMirror, mirror_settings
+from rollout.run_directory import RunDirectory, versions
+from rollout.signals import Stop
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Job:
+    """One session of a run. Made by ``open_job``.
+
+    Attributes:
+        kind: kind of the job.
+        config: its configuration.
+        run: its run directory.
+        stop: tells whether to stop.
+        stack: closes what the job has opened at its end, without interruption by signals.
+        metrics: its metrics file, after ``report``.
+        progress: its progress display, after ``report``.
+    """
+
+    kind: JobType
+    config: Any  # a RunConfig with the sections ray, wandb and log
+    run: RunDirectory
+    stop: Stop
+    stack: contextlib.ExitStack
+    _needs_ray: bool
+    metrics: Metrics = field(init=False)
+    progress: Progress = field(init=False)
+
+    def report(
+        self, *, mirrored: Mapping[str, Any] | None = None, group: str | None = None
+    ) -> None:
+        """Starts the metrics, their W&B mirror and the progress display.
+
+        Args:
+            mirrored: values for the mirror besides the configuration; None for no mirror.
+            group: the mirror's group of runs, unless the configuration sets one.
+        """
+        run = self.run
+        constants = {"resume_count": run.resume_count}
+        self.metrics = self.stack.enter_context(Metrics(run.metrics, constants=constants))
+        if mirrored is not None:
+            wandb = self.config.wandb
+            settings = mirror_settings(
+                wandb.model_copy(update={"group": wandb.group or group}),
+                run.path,
+                run.run_id,
+                job_type=self.kind,
+                config={**resolved(self.config), **mirrored},
+                resume_count=run.resume_count,
+            )
+            if settings is not None:
+                self.stack.callback(WandbMirror(run.metrics, settings).finish)
+        every_s = self.config.log.every_s
+        self.progress = self.stack.enter_context(show_progress(self.kind, every_s=every_s))
+
+    @contextlib.contextmanager
+    def ray(self) -> Iterator[contextlib.ExitStack]:
+        """The Ray session of the job, if it needs one; metrics are exported to it.
+
+        Yields:
+            a stack, which is closed before the session, without interruption by signals.
+
+        Raises:
+            ConfigError: there is no cluster at the address, or it refuses the connection.
+        """
+        # Held: interrupting Ray while it starts or stops may crash the interpreter.
+        with self.stop.held(), contextlib.ExitStack() as stack:
+            if self._needs_ray:
+                stack.enter_context(ray_session(self.config.ray.address))
+            self.metrics.listen(stack.enter_context(RayExporter(self.run.run_id, self.kind)))
+            self.stop.install()  # ray.init has installed its own handler of SIGTERM
+            with self.stop.released():
+                yield stack
+
+    def finish(self, play: Callable[[], str | None], conclude: Callable[[str], str]) -> str | None:
+        """Runs the loop of the job and writes its results, however it ends.
+
+        Args:
+            play: the loop. Returns None if everything is done, otherwise a sentence that says what
+                is missing.
+            conclude: called with the status (``done``, ``ended short`` or ``interrupted``); writes
+                the results and returns a sentence on the progress. No signal interrupts it.
+
+        Returns:
+            the result of ``play``.
+
+        Raises:
+            KeyboardInterrupt: a signal arrived.
+            OSError: the disk is full, or another system error.
+        """
+
+        def end(status: str) -> str:
+            with self.stop.held():
+                state = conclude(status)
+                log.info("%s: %s in %s", status, state, self.run.path)
+            return state
+
+        try:
+            missing = play()
+        except KeyboardInterrupt:
+            end("interrupted")
+            raise
+        except BudgetExhausted as error:
+            return f"{error}. Saved: {end('ended short')}"
+        except OSError as error:
+            if is_disk_full(error):
+                with contextlib.suppress(OSError):  # there may be no space for this either
+                    end("ended short")
+            raise
+        end("done" if missing is None else "ended short")
+        return missing
+
+    def write_summary(self, status: str, **parts: Any) -> dict[str, Any]:
+        """Writes and returns ``summary.json``: identity of the run, its parts, and versions."""
+        run = {"run_id": self.run.run_id, "resume_count": self.run.resume_count}
+        summary = {"status": status, **run, **parts, "versions": versions()}
+        self.run.write_summary(summary)
+        return summary
+
+
+@contextlib.contextmanager
+def open_job(
+    kind: JobType, config: RunConfig, session: Session, *, needs_ray: bool = True
+) -> Iterator[Job]:
+    """Opens the run directory of a job; on exit closes everything that the job has opened.
+
+    Args:
+        kind: kind of the job.
+        config: its configuration; the fields ``ray``, ``wandb`` and ``log`` are used.
+        session: how the script was called.
+        needs_ray: whether the job uses Ray. Access to its cluster is checked first, so that invalid
+            input leaves no files behind.
+
+    Raises:
+        InputError: the output cannot be used, or there is no cluster at the address.
+    """
+    settings: Any = config
+    if needs_ray:
+        require_session(settings.ray.address)
+    # Held: the directory is complete or does not exist; and everything opened is closed.
+    with session.stop.held(), contextlib.ExitStack() as stack:
+        opened = RunDirectory.opened(
+            config.output, config, resume=session.resume, wait_s=session.wait_s
+        )
+        run = stack.enter_context(opened)
+        set_up_logging(settings.log.level, run.log)
+        stack.enter_context(about(run=run.run_id))
+        with session.stop.released():
+            yield Job(kind, settings, run, session.stop, stack, needs_ray)

@@ -1,0 +1,331 @@
+"""The configuration of a sweep over numbers of training states."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from rollout.config import (
+    Directory,
+    LogConfig,
+    PolicyConfig,
+    RayConfig,
+    RunConfig,
+    Section,
+    WandbConfig,
+    key,
+    make_config,
+    resolved,
+)
+from rollout.configuration.document import Document
+from rollout.errors import ConfigError
+from rollout.evaluate.config import VideoConfig
+from rollout.evaluate.legs import TRAIN, Actions
+from rollout.evaluate.scoreboard import Metric
+from rollout.train.config import TrainConfig
+
+_ARM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=,+-]*")
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.=,+-]+")
+_OWN = ("output", "seed", "ray", "wandb", "log")
+_OWN_STATES = ("size", "order")
+_BASE = "random"
+
+Size = Annotated[int, Field(gt=0)]
+Seed = Annotated[int, Field(ge=0)]
+
+
+class TemplateConfig(TrainConfig):
+    """The configuration shared by all training runs; the sweep sets the rest for each run."""
+
+    output: Directory = key(Directory, "Set by the sweep; leave it out.", exclude=True)
+    seed: int = key(0, "Set by the sweep, from seeds; leave it out.", exclude=True)
+    ray: RayConfig = key(RayConfig, "That of the sweep; leave it out.", exclude=True)
+    wandb: WandbConfig = key(WandbConfig, "That of the sweep; leave it out.", exclude=True)
+    log: LogConfig = key(LogConfig, "That of the sweep; leave it out.", exclude=True)
+
+    @model_validator(mode="after")
+    def _left_to_the_sweep(self) -> TemplateConfig:
+        given = [name for name in _OWN if name in self.model_fields_set]
+        states = self.state_set
+        given += [
+            f"state_set.{name}"
+            for name in _OWN_STATES
+            if getattr(states, name) != type(states).model_fields[name].default
+        ]
+        if given:
+            raise ValueError(
+                f"{', '.join(given)}: set by the sweep for each run (output, sizes, seeds, ray, "
+                f"wandb, log are keys of the sweep itself); leave it out"
+            )
+        return self
+
+
+class ArmConfig(Section):
+    """A variation of the sweep: changed keys of ``train``, and its own sizes and seeds."""
+
+    set: dict[str, Any] = key(
+        dict, "Keys of train that it changes, dotted, e.g. {state_set.subset: prefix}."
+    )
+    sizes: tuple[Size, ...] | None = key(
+        None, "Its numbers of training states; null for those of the sweep.", strict=False
+    )
+    seeds: tuple[Seed, ...] | None = key(
+        None, "Its training seeds; null for those of the sweep.", strict=False
+    )
+    doc: str = key("", "Description in a sentence; shown in the report.")
+
+    @field_validator("sizes", "seeds")
+    @classmethod
+    def _different(cls, values: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return None if values is None else _once(values)
+
+
+class SweepEvaluation(Section):
+    """The state sets on which every trained policy is evaluated."""
+
+    test_states: int = key(512, "Held-out states, the same for all runs.", unit="states", gt=0)
+    train_states: int = key(
+        512,
+        "Number of first states of the run's own training set; if it has fewer, all of them, "
+        "repeated for about as many episodes.",
+        unit="states",
+        gt=0,
+    )
+    full_states: int = key(
+        0,
+        "Number of states of the whole space, trained on or not; 0 for none.",
+        unit="states",
+        ge=0,
+    )
+    extrapolation: tuple[str, ...] = key(
+        (),
+        "Factors of state_set.hold_out whose held-out values are evaluated too, or `all`; at most "
+        "test_states of each.",
+        strict=False,
+    )
+    actions: tuple[Actions, ...] = key(
+        ("sampled",), "Whether actions are sampled, deterministic, or both.", strict=False
+    )
+    episodes_per_state: int = key(1, "Episodes from each state.", unit="episodes", gt=0)
+    metric: Metric = key("return", "The score: return, or progress or success of the task.")
+    seed: int = key(0, "Seed of the evaluation, the same for all runs.", ge=0)
+    width: int | None = key(
+        None, "Slots that step together; null for those of training.", unit="slots", gt=0
+    )
+
+    def repeats(self, name: str, size: int) -> int:
+        """Returns how many episodes are played from each state of a set of ``size`` states.
+
+        A score from only 16 episodes would be too noisy, even if all 16 states are played.
+        """
+        if name != TRAIN:
+            return self.episodes_per_state
+        return max(1, round(self.train_states / size)) * self.episodes_per_state
+
+    @field_validator("actions", "extrapolation")
+    @classmethod
+    def _different(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return _once(values)
+
+    @field_validator("actions")
+    @classmethod
+    def _some(cls, actions: tuple[Actions, ...]) -> tuple[Actions, ...]:
+        if not actions:
+            raise ValueError("is empty; expected sampled, deterministic, or both")
+        return actions
+
+
+class SweepVideos(VideoConfig):
+    """Videos of held-out episodes, of the smallest and the largest N."""
+
+    best: int = key(0, "Number of best episodes of each selected run.", unit="episodes", ge=0)
+    worst: int = key(0, "Number of worst episodes of each selected run.", unit="episodes", ge=0)
+
+
+class IntervalsConfig(Section):
+    """Method of the confidence intervals; see docs/statistics.md."""
+
+    method: Literal["t", "percentile"] = key("t", "t, or percentile bootstrap.")
+    confidence: float = key(0.95, "Confidence of intervals.", gt=0, lt=1)
+    resamples: int = key(2000, "Resamples of the bootstrap.", ge=100)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """An arm with its complete training configuration.
+
+    Attributes:
+        name: its name in results and folder names.
+        doc: its description.
+        template: the configuration shared by its runs.
+        sizes: its numbers of training states.
+        seeds: its training seeds.
+    """
+
+    name: str
+    doc: str
+    template: TemplateConfig
+    sizes: tuple[int, ...]
+    seeds: tuple[int, ...]
+
+
+class SweepConfig(RunConfig):
+    """Trains on increasing numbers of states and measures the gap to held-out states."""
+
+    # Each run stores a digest of its configuration, so when a sweep is extended or reduced,
+    # unchanged runs are not repeated; a run that would differ is refused.
+    may_change: ClassVar[tuple[str, ...]] = (
+        *RunConfig.may_change,
+        *("title", "score", "sizes", "seeds", "arms", "grid", "evaluate", "baselines"),
+        *("parallel", "retries", "stall_s", "mirror_runs", "videos", "intervals"),
+        "train.checkpoint",
+    )
+
+    output: Directory = key(
+        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
+    )
+    title: str = key("", "Title of report and figure; empty for the name of the output.")
+    score: str = key("", "Label of the score; empty for the name of the metric.")
+    train: TemplateConfig = key(
+        ..., "The training: keys of scripts/train.py except those that the sweep sets."
+    )
+    sizes: tuple[Size, ...] = key(..., "Numbers of training states N.", unit="states", strict=False)
+    seeds: tuple[Seed, ...] = key(
+        (0, 1, 2), "Training seeds; intervals need two or more.", strict=False
+    )
+    same_subsets: bool = key(
+        False, "Whether all seeds train on the same states; otherwise each has its own nested sets."
+    )
+    arms: dict[str, ArmConfig] = key(
+        lambda: {_BASE: ArmConfig()},
+        "Variations, by a name of your choice; the others are compared with the first.",
+    )
+    grid: dict[str, list[Any]] = key(
+        dict, "Keys of train with the values to try; each combination becomes an arm."
+    )
+    evaluate: SweepEvaluation = key(SweepEvaluation, "The evaluation of every run.")
+    baselines: dict[str, PolicyConfig] = key(
+        dict, "Untrained policies, e.g. {chance: random}, evaluated on the held-out states."
+    )
+    parallel: int | None = key(
+        None,
+        "Concurrent runs; null for one per CPU; 0 runs them in this process, one by one.",
+        ge=0,
+    )
+    retries: int = key(2, "Retries of a failed run.", unit="attempts", ge=0)
+    stall_s: float | None = key(
+        900.0,
+        "A run without output for this long has failed; null for no limit.",
+        unit="s",
+        gt=0,
+    )
+    videos: SweepVideos = key(SweepVideos, "Videos of held-out episodes.")
+    intervals: IntervalsConfig = key(IntervalsConfig, "Confidence intervals.")
+    ray: RayConfig = key(RayConfig, "Which cluster.")
+    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
+    mirror_runs: bool = key(
+        True, "Whether each training run is mirrored too, in a group named after the sweep."
+    )
+    log: LogConfig = key(LogConfig, "Log output.")
+
+    @field_validator("sizes", "seeds")
+    @classmethod
+    def _different(cls, values: tuple[int, ...]) -> tuple[int, ...]:
+        if not values:
+            raise ValueError("is empty; give at least one")
+        return _once(values)
+
+    @field_validator("arms", "baselines")
+    @classmethod
+    def _named(cls, named: Mapping[str, Any]) -> Mapping[str, Any]:
+        for name in named:
+            if not _ARM.fullmatch(name):
+                raise ValueError(
+                    f"expected names of letters, digits and any of _.=,+-, got {name!r}"
+                )
+        return named
+
+    @model_validator(mode="after")
+    def _arms_differ(self) -> SweepConfig:
+        if not self.arms:
+            raise ValueError("arms: is empty; give at least one, or leave it out")
+        names: dict[str, Arm] = {}
+        same: dict[str, str] = {}
+        for arm in self.expanded():
+            if arm.name in names:
+                raise ValueError(f"arms: two are called {arm.name!r}; rename one")
+            names[arm.name] = arm
+            first = same.setdefault(repr(resolved(arm.template)), arm.name)
+            if first != arm.name:
+                raise ValueError(
+                    f"arms: {first!r} and {arm.name!r} train the same; remove one, or change one"
+                )
+        return self
+
+    def expanded(self) -> tuple[Arm, ...]:
+        """Returns the arms, each with every combination of ``grid``.
+
+        Raises:
+            ConfigError: an arm or the grid changes a key that does not exist, or sets an invalid
+                value.
+        """
+        return tuple(
+            self._arm(name, arm, point)
+            for name, arm in self.arms.items()
+            for point in self._points()
+        )
+
+    def _points(self) -> list[dict[str, Any]]:
+        empty = [name for name, values in self.grid.items() if not values]
+        if empty:
+            raise ConfigError(f"grid.{empty[0]}: is empty; give values, or leave it out")
+        return [
+            dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())
+        ]
+
+    def _arm(self, name: str, arm: ArmConfig, point: Mapping[str, Any]) -> Arm:
+        both = sorted(point.keys() & arm.set.keys())
+        if both:
+            raise ConfigError(f"arms.{name}.set.{both[0]} is in grid too; remove one of the two")
+        template = self.train
+        for source, changes in ((f"arms.{name}.set", arm.set), ("grid", point)):
+            if changes:
+                template = _changed(template, changes, source)
+        words = [f"{_short(k, self.grid)}={_shown(v)}" for k, v in point.items()]
+        # The default arm adds nothing to the name.
+        lone = list(self.arms) == [_BASE] and not arm.set
+        parts = [*([] if lone and words else [name]), *words]
+        full = _NOT_IN_A_NAME.sub("-", ",".join(parts)).strip("-")
+        return Arm(full, arm.doc, template, arm.sizes or self.sizes, arm.seeds or self.seeds)
+
+
+def _changed(template: TemplateConfig, changes: Mapping[str, Any], source: str) -> TemplateConfig:
+    """The template with some of its keys changed."""
+    data = Document(resolved(template)).override(changes.items()).data
+    return make_config(TemplateConfig, data, source=source)
+
+
+def _short(key_: str, keys: Mapping[str, Any]) -> str:
+    """The last part of a dotted key, if it is unique among the keys."""
+    last = key_.rpartition(".")[2]
+    return last if sum(k.rpartition(".")[2] == last for k in keys) == 1 else key_
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return "+".join(map(_shown, value))
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _once(values: Sequence[Any]) -> tuple[Any, ...]:
+    twice = sorted({value for value in values if list(values).count(value) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(map(str, twice))} is given twice; remove one")
+    return tuple(values)

@@ -1,0 +1,268 @@
+"""Computes the figures for the plot and the report of a sweep over numbers of training states.
+
+A *sweep* trains once per arm, number of training states N and training seed. Every result plays its
+own training states and states held out from all of them. ``curves`` computes one ``Point`` per arm
+and N; ``contrasts`` compares arms at equal N.
+
+Source of the experiment: MCU, Appendix D and Figure 7. Its figure shows mean and standard deviation
+of 100 episodes of one run. Here training seeds are the replicates, and the gap has its own interval
+(Agarwal et al. 2021, "Deep RL at the Edge of the Statistical Precipice").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollout.data.tables import Table, rows_of
+from rollout.evaluate.legs import TEST, TRAIN
+from rollout.evaluate.statistics import Estimate, Intervals, gap, hierarchical, wilson
+from rollout.evaluate.statistics.estimate import DEFAULT_INTERVALS
+from rollout.sweep.results import FULL, SAMPLED, Scores, cells_of, checked, scores_of, select
+
+
+@dataclass(frozen=True)
+class Point:
+    """The results of one arm and N.
+
+    Attributes:
+        arm: named variation of the sweep.
+        n: number of training states.
+        actions: ``"sampled"`` or ``"deterministic"``.
+        seeds: the training seeds that have results.
+        scores: the score on each set that was played, by set name.
+        gap: score on the training states minus score on the held-out ones; None if either is
+            missing.
+        success: success rate on each set for which the task decides success, with a Wilson interval
+            over all episodes of the set, of all seeds.
+        by_seed: scores in the order of ``seeds``, by set name or ``"gap"``; NaN where missing.
+        episodes: evaluated episodes with a result.
+        lost: evaluated episodes without a result.
+    """
+
+    arm: str
+    n: int
+    actions: str
+    seeds: tuple[int, ...]
+    scores: Mapping[str, Estimate]
+    gap: Estimate | None
+    success: Mapping[str, Estimate]
+    by_seed: Mapping[str, tuple[float, ...]]
+    episodes: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Comparison of an arm with the base arm at the same N.
+
+    Attributes:
+        arm: the arm.
+        base: the arm with which it is compared.
+        n: number of training states of both.
+        gap: the gap of the arm.
+        base_gap: the gap of the base arm.
+        gap_difference: ``gap`` minus ``base_gap``.
+        test_difference: held-out score of the arm minus that of the base arm.
+        same_test_states: whether both arms were tested on the same states; if not,
+            ``test_difference`` also contains the difference between the states.
+    """
+
+    arm: str
+    base: str
+    n: int
+    gap: Estimate
+    base_gap: Estimate
+    gap_difference: Estimate
+    test_difference: Estimate
+    same_test_states: bool
+
+
+def curves(
+    table: Table, *, actions: str = SAMPLED, intervals: Intervals = DEFAULT_INTERVALS
+) -> list[Point]:
+    """Returns a point for each arm and N: arms in the order of the table, N ascending.
+
+    Args:
+        table: results, see ``results.COLUMNS``.
+        actions: ``"sampled"`` or ``"deterministic"``; without such rows there are no points.
+        intervals: how intervals are computed.
+
+    Raises:
+        DatasetError: a column is missing, an episode is duplicated, or a row has no N.
+    """
+    return [
+        _point(cell, arm, n, actions, intervals)
+        for arm, n, cell in cells_of(checked(table), actions)
+    ]
+
+
+def contrasts(
+    table: Table,
+    *,
+    base: str,
+    actions: str = SAMPLED,
+    intervals: Intervals = DEFAULT_INTERVALS,
+) -> list[Contrast]:
+    """Compares each arm with the base arm, for every N that both have.
+
+    The difference of two gaps is estimated as the gap of differences: the score in the arm minus
+    the score in the base arm, position by position, for training and held-out states. Where both
+    arms share states and seeds, this pairs them. Otherwise the states of each are an independent
+    draw in random order, so pairing by position does not change the expectation.
+
+    Args:
+        table: results, see ``results.COLUMNS``.
+        base: the arm with which others are compared.
+        actions: ``"sampled"`` or ``"deterministic"``.
+        intervals: how intervals are computed.
+
+    Raises:
+        DatasetError: as in ``curves``.
+    """
+    cells = {(arm, n): cell for arm, n, cell in cells_of(checked(table), actions)}
+    found = []
+    for (arm, n), cell in cells.items():
+        if arm != base and (base, n) in cells:
+            found.append(_contrast(cell, cells[base, n], arm, base, n, intervals))
+    return [contrast for contrast in found if contrast]
+
+
+def shrinks(points: Sequence[Point]) -> bool | None:
+    """Returns whether the gap at the smallest N is clearly larger than the gap at the largest N.
+
+    Args:
+        points: points of one arm.
+
+    Returns:
+        True if the intervals of the two gaps do not overlap and the first is higher, otherwise
+        False; None if undecidable: a single N, or a gap without interval.
+    """
+    with_gap = sorted((p for p in points if p.gap is not None), key=lambda p: p.n)
+    if len(with_gap) < 2:
+        return None
+    first, last = with_gap[0].gap, with_gap[-1].gap
+    if first is None or last is None or first.low is None or last.high is None:
+        return None
+    return first.low > last.high
+
+
+def by_arm(points: Sequence[Point]) -> dict[str, list[Point]]:
+    """Returns the points of each arm, N ascending; arms in order of appearance."""
+    found: dict[str, list[Point]] = {}
+    for point in points:
+        found.setdefault(point.arm, []).append(point)
+    return {arm: sorted(own, key=lambda p: p.n) for arm, own in found.items()}
+
+
+def _sets(cell: Table) -> dict[str, Scores]:
+    """The scores of each set with results: train, test, full, then the others."""
+    known = {TRAIN: 0, TEST: 1, FULL: 2}
+    names = sorted(np.unique(cell["set"]).tolist(), key=lambda name: (known.get(name, 3), name))
+    scores = {name: scores_of(select(cell, cell["set"] == name)) for name in names}
+    return {name: own for name, own in scores.items() if not np.isnan(own.values).all()}
+
+
+def _point(cell: Table, arm: str, n: int, actions: str, intervals: Intervals) -> Point:
+    sets = _sets(cell)
+    seeds = tuple(sorted({seed for own in sets.values() for seed in own.seeds}))
+    by_seed: dict[str, tuple[float, ...]] = {}
+    for name, own in sets.items():
+        means = dict(zip(own.seeds, own.by_seed(), strict=True))
+        by_seed[name] = tuple(means.get(seed, np.nan) for seed in seeds)
+    if TRAIN in by_seed and TEST in by_seed:
+        pairs = zip(by_seed[TRAIN], by_seed[TEST], strict=True)
+        by_seed["gap"] = tuple(train - test for train, test in pairs)
+    lost = int(np.count_nonzero(cell["end"] == "lost"))
+    return Point(
+        arm=arm,
+        n=n,
+        actions=actions,
+        seeds=seeds,
+        scores={name: _estimate(own, intervals) for name, own in sets.items()},
+        gap=_gap(sets.get(TRAIN), sets.get(TEST), intervals),
+        success=_success(cell, sets, intervals),
+        by_seed=by_seed,
+        episodes=rows_of(cell) - lost,
+        lost=lost,
+    )
+
+
+def _estimate(scores: Scores, intervals: Intervals) -> Estimate:
+    return hierarchical(scores.values, intervals, states=scores.states)
+
+
+def _gap(train: Scores | None, test: Scores | None, intervals: Intervals) -> Estimate | None:
+    """The gap over the seeds that have both scores; None if there is none."""
+    if train is None or test is None:
+        return None
+    seeds = [seed for seed in train.seeds if seed in test.seeds]
+    if not seeds:
+        return None
+    return gap(
+        train.of(seeds),
+        test.of(seeds),
+        intervals,
+        train_states=train.states,
+        test_states=test.states,
+    )
+
+
+def _success(cell: Table, sets: Mapping[str, Scores], intervals: Intervals) -> dict[str, Estimate]:
+    found = {}
+    for name in sets:
+        decided = cell["success"][(cell["set"] == name) & (cell["end"] != "lost")]
+        decided = decided[~np.isnan(decided)]
+        if len(decided):
+            successes = int(np.count_nonzero(decided))
+            found[name] = wilson(successes, len(decided), confidence=intervals.confidence)
+    return found
+
+
+def _contrast(
+    cell: Table, base_cell: Table, arm: str, base: str, n: int, intervals: Intervals
+) -> Contrast | None:
+    sets, base_sets = _sets(cell), _sets(base_cell)
+    gaps = [_gap(own.get(TRAIN), own.get(TEST), intervals) for own in (sets, base_sets)]
+    if gaps[0] is None or gaps[1] is None:
+        return None
+    kept = (sets[TRAIN].seeds, sets[TEST].seeds, base_sets[TRAIN].seeds, base_sets[TEST].seeds)
+    seeds = [seed for seed in kept[0] if all(seed in other for other in kept[1:])]
+    if not seeds:
+        return None
+    train = _minus(sets[TRAIN], base_sets[TRAIN], seeds)
+    test = _minus(sets[TEST], base_sets[TEST], seeds)
+    if np.isnan(train.values).all() or np.isnan(test.values).all():
+        return None
+    of_two = intervals.of_differences
+    return Contrast(
+        arm=arm,
+        base=base,
+        n=n,
+        gap=gaps[0],
+        base_gap=gaps[1],
+        gap_difference=gap(
+            train.values,
+            test.values,
+            of_two,
+            train_states=train.states,
+            test_states=test.states,
+        ),
+        test_difference=_estimate(test, of_two),
+        same_test_states=_states(cell) == _states(base_cell),
+    )
+
+
+def _minus(scores: Scores, base: Scores, seeds: Sequence[int]) -> Scores:
+    """Difference of scores, over the positions and repeats that both have."""
+    positions, own, other = np.intersect1d(scores.positions, base.positions, return_indices=True)
+    repeats = min(scores.values.shape[2], base.values.shape[2])
+    values = scores.of(seeds)[:, own, :repeats] - base.of(seeds)[:, other, :repeats]
+    crossed, whole = scores.crossed and base.crossed, scores.whole and base.whole
+    return Scores(tuple(seeds), positions, values, crossed, whole)
+
+
+def _states(cell: Table) -> set[str]:
+    return set(cell["state"][cell["set"] == TEST].tolist())

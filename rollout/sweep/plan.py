@@ -1,0 +1,298 @@
+"""The plan of a sweep: its runs and their state sets, built and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rollout.api import Bridge, StateSet, Task
+from rollout.api.chosen import choose
+from rollout.api.sets import ALL, EXTRAPOLATION
+from rollout.api.sets import TEST as TEST_PART
+from rollout.api.state import digest
+from rollout.config import BridgeConfig, PolicyConfig, make_config, resolved
+from rollout.errors import ConfigError, InputError, TestStateError
+from rollout.evaluate.legs import TEST, TRAIN
+from rollout.evaluate.scoreboard import check_metric
+from rollout.evaluate.videos import filmed_bridge
+from rollout.run_directory import absolute
+from rollout.sweep.config import Arm, SweepConfig, SweepEvaluation
+from rollout.sweep.results import FULL
+from rollout.tasks import bridge_and_task
+from rollout.train.config import TrainConfig
+
+RUNS, BASELINES = "runs", "baselines"
+"""Folders of a sweep: its training runs, and the evaluations of untrained baselines."""
+
+_LIMIT_GUESS = 1000  # steps of an episode without a limit; decides only the order of the runs
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of a sweep: a training with its evaluation, or the evaluation of a baseline.
+
+    Attributes:
+        name: unique within the sweep; names its folder.
+        folder: its run directory, absolute.
+        arm: named variation; empty for a baseline.
+        n: number of training states; 0 for a baseline.
+        training_seed: its seed; -1 for a baseline.
+        config: the training configuration; for a baseline, one with the same game.
+        baseline: the untrained policy; None for a training.
+        states: training states; None for a baseline.
+        sets: the state sets to evaluate on, by name.
+        evaluation: how to evaluate.
+        trains: digest of everything that affects the training.
+        digest: digest of everything that affects the results.
+    """
+
+    name: str
+    folder: Path
+    arm: str
+    n: int
+    training_seed: int
+    config: TrainConfig
+    baseline: PolicyConfig | None
+    states: StateSet | None
+    sets: Mapping[str, StateSet]
+    evaluation: SweepEvaluation
+    trains: str
+    digest: str
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Arm, N and training seed."""
+        return self.arm, self.n, self.training_seed
+
+    @property
+    def player(self) -> str:
+        """Name of the player in results."""
+        return self.name
+
+    @property
+    def episodes(self) -> int:
+        """Number of evaluated episodes."""
+        e = self.evaluation
+        each = (states.size * e.repeats(name, states.size) for name, states in self.sets.items())
+        return sum(each) * len(e.actions)
+
+
+@dataclass(frozen=True)
+class Game:
+    """The game and task that the runs of an arm play.
+
+    Attributes:
+        arm: the arm.
+        shared: the configuration shared by the runs; each run sets its output, states and seed.
+        config: the game, with the options that the task needs.
+        bridge: recipe of the game.
+        task: the task.
+        held_out: the state sets on which all runs are evaluated, by name.
+    """
+
+    arm: Arm
+    shared: TrainConfig
+    config: BridgeConfig
+    bridge: Bridge
+    task: Task
+    held_out: Mapping[str, StateSet]
+
+
+@dataclass(frozen=True)
+class SweepPlan:
+    """A configuration that is built and checked; nothing has been launched.
+
+    Attributes:
+        config: the configuration, with an absolute output.
+        games: the game of each arm, by name; the others are compared with the first one.
+        jobs: the training runs, in the order in which they start.
+        baselines: the evaluations of untrained policies.
+        filmed: the first arm's game with an image observation; None without videos.
+    """
+
+    config: SweepConfig
+    games: Mapping[str, Game]
+    jobs: tuple[Job, ...]
+    baselines: tuple[Job, ...]
+    filmed: Bridge | None
+
+    @property
+    def base(self) -> Game:
+        """The game of the first arm."""
+        return next(iter(self.games.values()))
+
+    @classmethod
+    def make(cls, config: SweepConfig, check: Callable[[TrainConfig], object]) -> SweepPlan:
+        """Returns the plan of a configuration.
+
+        Args:
+            config: the configuration.
+            check: raises an error for what cannot be trained; called once per arm.
+
+        Raises:
+            InputError: something in the configuration does not exist or does not fit.
+            TestStateError: a run would train on a state that is held out.
+        """
+        config = config.model_copy(update={"output": absolute(config.output)})
+        games = {arm.name: _game(config, arm) for arm in config.expanded()}
+        known = {name for game in games.values() for name in game.held_out}
+        for factor in config.evaluate.extrapolation:
+            if _extrapolation(factor) not in known:
+                raise ConfigError(
+                    f"evaluate.extrapolation: no arm holds out values of {factor!r}; name the "
+                    f"values in train.state_set.hold_out, or drop it"
+                )
+        jobs = []
+        for game in games.values():
+            own = [_job(config, game, n, seed) for n in game.arm.sizes for seed in game.arm.seeds]
+            _named(f"arm {game.arm.name!r}", check, own[0].config)
+            jobs += own
+        base = next(iter(games.values()))
+        # Longest first, so that the sweep does not end with one long run.
+        jobs.sort(key=lambda job: (-_cost(job, games[job.arm].task), -job.n, job.training_seed))
+        baselines = [_baseline(config, base, name) for name in config.baselines]
+        videos, filmed = config.videos, None
+        if videos.best + videos.worst:
+            given = (videos, "videos", base.config, base.bridge, base.task)
+            filmed = _named("videos", filmed_bridge, *given)
+        return cls(config, games, tuple(jobs), tuple(baselines), filmed)
+
+
+def _named(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a function and adds to its errors what they are about."""
+    try:
+        return function(*arguments)
+    except TestStateError as error:
+        raise TestStateError(f"{what}: {error}") from error
+    except InputError as error:
+        raise ConfigError(f"{what}: {error}") from error
+
+
+def _game(config: SweepConfig, arm: Arm) -> Game:
+    template, e = arm.template, config.evaluate
+    about = f"arm {arm.name!r}"
+    chosen, bridge, task = _named(about, bridge_and_task, template.bridge, template.task)
+    _named(f"evaluate, {about}", check_metric, e.metric, task)
+    bridge.spec.require_width(e.width or template.width, "evaluate.width")
+    splits = _named(about, template.state_set.splits, task.state_space)
+    sets = {TEST: _named(f"evaluate.test_states, {about}", splits.take, TEST_PART, e.test_states)}
+    if e.full_states:
+        sets[FULL] = _named(f"evaluate.full_states, {about}", splits.take, ALL, e.full_states)
+    for factor in e.extrapolation:
+        part = _extrapolation(factor)
+        if part in splits.names:
+            sets[part] = splits.take(part, min(e.test_states, splits.part_size(part)))
+    return Game(arm, _shared_config(config, template), chosen, bridge, task, sets)
+
+
+def _extrapolation(factor: str) -> str:
+    return EXTRAPOLATION if factor == "all" else f"{EXTRAPOLATION}/{factor}"
+
+
+def _job(config: SweepConfig, game: Game, n: int, seed: int) -> Job:
+    arm = game.arm
+    name = f"{arm.name}-n{n}-s{seed}"
+    folder = config.output / RUNS / name
+    train = _train_config(game.shared, n, 0 if config.same_subsets else seed, seed, folder)
+    states = _named(f"arm {arm.name!r}, N = {n}", train.state_set.take, game.task.state_space)
+    _require_held_out(name, states, game)
+    _named(f"run {name}", states.require_trainable)
+    sets = {TRAIN: first_of(states, config.evaluate.train_states), **game.held_out}
+    trains = digest([_decides(train), _describe(game)])
+    return Job(
+        *(name, folder, arm.name, n, seed, train, None, states, sets, config.evaluate),
+        trains=trains,
+        digest=digest([trains, name, _evaluated(config.evaluate, sets)]),
+    )
+
+
+def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:
+    """The configuration shared by the runs of an arm, with the keys that the sweep sets."""
+    data = resolved(template)
+    threads = data["learners"]["threads"] or 1  # as many runs as processors run at once
+    data["learners"] = {**data["learners"], "threads": threads}
+    mirror: dict[str, Any] = resolved(config.wandb)
+    mirror["group"] = mirror["group"] or config.output.name
+    if not config.mirror_runs:
+        mirror["mode"] = "disabled"
+    own = {"output": str(config.output / RUNS), "wandb": mirror}
+    shared = {"ray": resolved(config.ray), "log": resolved(config.log)}
+    return make_config(TrainConfig, {**data, **own, **shared})
+
+
+def _train_config(shared: TrainConfig, n: int, order: int, seed: int, folder: Path) -> TrainConfig:
+    states = shared.state_set.model_copy(update={"size": n, "order": order})
+    mirror = shared.wandb.model_copy(update={"name": f"{shared.wandb.group}/{folder.name}"})
+    own = {"output": folder, "seed": seed, "state_set": states, "wandb": mirror}
+    return shared.model_copy(update=own)
+
+
+def _decides(train: TrainConfig) -> dict[str, Any]:
+    """The keys of a run that affect its results."""
+    return {k: v for k, v in resolved(train).items() if k not in TrainConfig.may_change}
+
+
+def _describe(game: Game) -> list[str]:
+    """What files and plug-ins add to the configuration; they may change during a sweep."""
+    task = game.task
+    return [
+        *(game.bridge.spec.version, task.name, task.goal, task.state_space.digest),
+        *(repr(task.evaluator), repr(task.limits)),
+    ]
+
+
+def _evaluated(e: SweepEvaluation, sets: Mapping[str, StateSet]) -> list[object]:
+    digests = {name: states.digest for name, states in sets.items()}
+    # The width has no effect: an episode does not depend on other slots.
+    own = e.repeats(TRAIN, sets[TRAIN].size) if TRAIN in sets else 0
+    return [digests, list(e.actions), e.episodes_per_state, own, e.metric, e.seed]
+
+
+def _require_held_out(name: str, states: StateSet, game: Game) -> None:
+    """Refuses a training set that contains a test state."""
+    for set_name, held_out in game.held_out.items():
+        if set_name == FULL:
+            continue  # drawn from all states, including training states
+        for state in held_out:
+            if state.index in states:
+                raise TestStateError(
+                    f"run {name}: state {state.index} is in its training set {states.name} and in "
+                    f"the set {set_name!r} that it is tested on, {held_out.name}; draw training "
+                    f"states from the train part"
+                )
+
+
+def first_of(states: StateSet, count: int) -> StateSet:
+    """Returns the first states of a set, or the set itself if it has no more."""
+    if count >= states.size:
+        return states
+    if type(states) is StateSet:
+        return replace(states, size=count)
+    # Smaller sets of other kinds are not always the first states of larger ones.
+    return choose(states.splits, [states[k].index for k in range(count)])
+
+
+def _baseline(config: SweepConfig, base: Game, name: str) -> Job:
+    player = config.baselines[name]
+    recipe = _named(f"baselines.{name}", player.build)
+    _named(f"baselines.{name}", _built, recipe, base)
+    folder = config.output / BASELINES / name
+    train = _train_config(base.shared, base.arm.sizes[0], 0, 0, folder)
+    sets = {TEST: base.held_out[TEST]}
+    trains = digest([resolved(player), resolved(base.config), _describe(base)])
+    return Job(
+        *(f"baseline {name}", folder, "", 0, -1, train, player, None, sets, config.evaluate),
+        trains=trains,
+        digest=digest([trains, name, _evaluated(config.evaluate, sets)]),
+    )
+
+
+def _built(recipe: Any, game: Game) -> None:
+    recipe.build(game.bridge.spec, game.task, seed=0)
+
+
+def _cost(job: Job, task: Task) -> int:
+    """Approximate number of steps of a run."""
+    return job.config.env_steps + job.episodes * (task.limits.steps or _LIMIT_GUESS)

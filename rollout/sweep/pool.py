@@ -1,0 +1,244 @@
+"""Executes the runs of a sweep: as concurrent Ray tasks, or one by one in this process."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rollout.errors import InputError
+from rollout.signals import Stop
+from rollout.sweep.job import Trainer, work
+from rollout.sweep.plan import Job
+
+log = logging.getLogger(__name__)
+
+_POLL_S = 0.5
+_GRACE_S = 30.0  # time for runs to write a checkpoint when the sweep is told to stop
+_SIGNS = ("metrics.jsonl", "evaluation-*/*.jsonl", "checkpoints")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """An attempt at a run that has ended.
+
+    Attributes:
+        job: the run.
+        failure: why it failed; empty if it succeeded.
+        again: whether it will be tried again.
+    """
+
+    job: Job
+    failure: str = ""
+    again: bool = False
+
+
+@dataclass
+class _Running:
+    """A run that was submitted to the cluster.
+
+    Attributes:
+        job: the run.
+        log_time: modification time of its log before it was submitted, by the wall clock.
+        sign: modification time of its newest file, by the wall clock. The clock may jump, so only
+            changes of this value count.
+        moved: when the last change was seen, in monotonic seconds.
+    """
+
+    job: Job
+    log_time: float
+    sign: float
+    moved: float
+
+
+class _Queue:
+    """The runs to execute and the number of attempts at each."""
+
+    def __init__(self, jobs: Sequence[Job], retries: int) -> None:
+        self.waiting = deque(jobs)
+        self._failures: Counter[str] = Counter()
+        self._retries = retries
+
+    def end(self, job: Job, error: BaseException | str | None) -> Ended:
+        if error is None:
+            return Ended(job)
+        self._failures[job.name] += 1
+        # An input error would occur again in a second attempt.
+        hopeless = isinstance(error, InputError)
+        again = not hopeless and self._failures[job.name] <= self._retries
+        if again:
+            self.waiting.append(job)
+        return Ended(job, _reason(error), again)
+
+
+def _reason(error: BaseException | str) -> str:
+    if isinstance(error, str):
+        return error
+    # Ray's errors have the traceback in their text and what was raised as their cause.
+    cause = getattr(error, "cause", None)
+    error = cause if isinstance(cause, BaseException) else error
+    text = " ".join(str(error).split())[:500]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def run_here(jobs: Sequence[Job], trainer: Trainer, stop: Stop, *, retries: int) -> Iterator[Ended]:
+    """Executes runs one by one in this process, and yields each as it ends.
+
+    Args:
+        jobs: the runs.
+        trainer: how they are trained.
+        stop: tells runs whether to stop.
+        retries: retries of a run that failed.
+
+    Raises:
+        KeyboardInterrupt: it was told to stop.
+    """
+    queue = _Queue(jobs, retries)
+    while queue.waiting:
+        job = queue.waiting.popleft()
+        try:
+            work(job, trainer, stop)
+        except Exception as error:
+            log.debug("%s failed", job.name, exc_info=True)
+            yield queue.end(job, error)
+        else:
+            yield queue.end(job, None)
+
+
+def run_on_ray(
+    jobs: Sequence[Job],
+    trainer: Trainer,
+    *,
+    parallel: int | None,
+    retries: int,
+    stall_s: float | None,
+    stopping: Callable[[], bool],
+) -> Generator[Ended | None]:
+    """Executes runs as Ray tasks; yields each as it ends, and None from time to time.
+
+    Ray must run.
+
+    Args:
+        jobs: the runs.
+        trainer: how they are trained.
+        parallel: maximum number of runs at once; None for as many as fit into the cluster.
+        retries: retries of a run that failed.
+        stall_s: seconds without output after which a run is stopped; None for no limit.
+        stopping: called at least twice a second; if true, all runs are told to stop, and it ends.
+    """
+    import ray  # noqa: PLC0415 - only after the session has decided about authentication
+
+    queue = _Queue(jobs, retries)
+    most = parallel or _room(jobs)
+    running: dict[Any, _Running] = {}
+    try:
+        while (queue.waiting or running) and not stopping():
+            while queue.waiting and len(running) < most:
+                job = queue.waiting.popleft()
+                before = _Running(job, _log_time(job), _last_sign(job), time.monotonic())
+                running[_begin(job, trainer)] = before
+            ready, _ = ray.wait(list(running), num_returns=1, timeout=_POLL_S)
+            for ref in ready:
+                yield queue.end(running.pop(ref).job, _error_of(ref))
+            for ref in _stalled(running, stall_s, time.monotonic()):
+                job = running.pop(ref).job
+                with contextlib.suppress(ray.exceptions.RayError):  # it ended meanwhile
+                    ray.cancel(ref, force=True)
+                yield queue.end(job, f"no sign of life for {stall_s:g} s; it was broken off")
+            yield None
+    finally:
+        _stop_all(list(running))
+
+
+def _begin(job: Job, trainer: Trainer) -> Any:
+    import ray  # noqa: PLC0415 - as above
+
+    learners = job.config.learners
+    # Workers are reused, so that each imports the modules of a run only once.
+    remote = ray.remote(
+        num_cpus=1, num_gpus=0 if learners.count else learners.gpus, max_calls=0, max_retries=0
+    )(_in_worker)
+    return remote.options(name=job.name).remote(job, trainer)
+
+
+def _room(jobs: Sequence[Job]) -> int:
+    """Number of runs that fit into the cluster, with the processes that each of them starts."""
+    import ray  # noqa: PLC0415 - as above
+
+    processes = max(1 + job.config.runners + job.config.learners.count for job in jobs)
+    return max(1, int(ray.cluster_resources().get("CPU", 1)) // processes)
+
+
+def _error_of(ref: Any) -> BaseException | None:
+    import ray  # noqa: PLC0415 - as above
+
+    try:
+        ray.get(ref, timeout=_GRACE_S)
+    except Exception as error:  # noqa: BLE001 - a run can raise anything
+        return error
+    return None
+
+
+def _stalled(running: Mapping[Any, _Running], stall_s: float | None, now: float) -> list[Any]:
+    """The runs that have started and have written nothing for too long."""
+    stalled = []
+    for ref, run in running.items():
+        sign = _last_sign(run.job)
+        # A run that waits for room in the cluster has not started, so its log is unchanged.
+        if sign != run.sign or _log_time(run.job) == run.log_time:
+            run.sign, run.moved = sign, now
+        elif stall_s is not None and now - run.moved > stall_s:
+            stalled.append(ref)
+    return stalled
+
+
+def _last_sign(job: Job) -> float:
+    """When a run last wrote something, in Unix time; 0 if it never did."""
+    times = [_log_time(job)]
+    for pattern in _SIGNS:
+        for path in job.folder.glob(pattern):
+            with contextlib.suppress(OSError):  # the file may have been removed meanwhile
+                times.append(path.stat().st_mtime)
+    return max(times)
+
+
+def _log_of(job: Job) -> Path:
+    return job.folder.with_name(f"{job.folder.name}.log")
+
+
+def _log_time(job: Job) -> float:
+    try:
+        return _log_of(job).stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
+
+
+def _stop_all(refs: Sequence[Any]) -> None:
+    import ray  # noqa: PLC0415 - as above
+
+    if not refs:
+        return
+    for ref in refs:
+        with contextlib.suppress(ray.exceptions.RayError):  # it ended meanwhile
+            ray.cancel(ref, force=False)
+    ray.wait(list(refs), num_returns=len(refs), timeout=_GRACE_S)
+
+
+def _in_worker(job: Job, trainer: Trainer) -> None:
+    """Executes a run in a Ray worker, on one thread and with its own log."""
+    import torch  # noqa: PLC0415 - slow to import, and needed only here
+
+    torch.set_num_threads(1)
+    job.folder.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(_log_of(job).open("a", buffering=1, encoding="utf-8"))
+        _log_of(job).touch()  # marks the start of the run
+        stack.enter_context(contextlib.redirect_stdout(file))
+        stack.enter_context(contextlib.redirect_stderr(file))
+        # Ray interrupts a task to stop it, and the interrupt is deferred like a user's Ctrl-C.
+        work(job, trainer, stack.enter_context(Stop()))

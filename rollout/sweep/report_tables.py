@@ -1,0 +1,265 @@
+"""The tables of a report, in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rollout.evaluate.legs import TEST, TRAIN
+from rollout.evaluate.statistics import Estimate
+from rollout.sweep.curves import Contrast, Point, by_arm
+from rollout.sweep.report_data import RunInfo, SweepReport
+from rollout.sweep.results import FULL
+
+_NAMES = {TRAIN: "training states", TEST: "held-out states", FULL: "all states"}
+_DIGEST = 12  # characters of a digest that tables show
+_MOST_LOST = 50
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Returns a Markdown table; numbers and estimates are aligned to the right."""
+    cells = [[_escaped(cell) for cell in row] for row in rows]
+    right = [bool(cells) and all(_is_figure(row[i]) for row in cells) for i in range(len(header))]
+    lines = [[_escaped(cell) for cell in header], ["--:" if r else "---" for r in right], *cells]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _escaped(cell: object) -> str:
+    return " ".join(str(cell).replace("|", "\\|").split())
+
+
+def _is_figure(cell: str) -> bool:
+    return not cell or cell[0].isdigit() or cell[0] in "-+"
+
+
+class Figures:
+    """Formats estimates for tables, and collects reasons for missing intervals.
+
+    Attributes:
+        reasons: reasons for missing intervals, in order of appearance; an estimate without interval
+            carries the number of its reason.
+
+    Args:
+        digits: number of decimal places.
+    """
+
+    def __init__(self, digits: int) -> None:
+        self.digits = digits
+        self.reasons: list[str] = []
+
+    def __call__(self, estimate: Estimate | None) -> str:
+        """Returns ``0.53 [0.49, 0.58]``, or ``0.53 †1`` if there is no interval."""
+        if estimate is None:
+            return "-"
+        if not estimate.refused:
+            return estimate.text(self.digits)
+        if estimate.refused not in self.reasons:
+            self.reasons.append(estimate.refused)
+        point = "-" if math.isnan(estimate.point) else f"{estimate.point:.{self.digits}f}"
+        return f"{point} †{self.reasons.index(estimate.refused) + 1}"
+
+
+def digits_for(points: Sequence[Point]) -> int:
+    """Returns the number of decimal places that the scores of a sweep need."""
+    scores = [abs(e.point) for p in points for e in p.scores.values() if math.isfinite(e.point)]
+    largest = max(scores, default=0.0)
+    return 3 if largest < 10 else 2 if largest < 100 else 1
+
+
+def score_tables(data: SweepReport, figures: Figures) -> str:
+    """Returns the main tables: the training runs and their scores.
+
+    Every arm with several N has a table; the arms with one N share one.
+    """
+    arms = by_arm(data.points)
+    single = [own[0] for arm, own in arms.items() if len(own) == 1 and arm != data.base]
+    parts = []
+    for arm, own in arms.items():
+        if len(own) > 1 or arm == data.base:
+            about = [data.arms[arm]] if data.arms.get(arm) else []
+            parts += [f"### {arm}", *about, _scores(data, own, figures, with_arm=False)]
+    if single:
+        about = [f"- {p.arm}: {data.arms[p.arm]}" for p in single if data.arms.get(p.arm)]
+        parts += ["### Arms with one N", *(["\n".join(about)] if about else [])]
+        parts.append(_scores(data, single, figures, with_arm=True))
+    return "\n\n".join(parts)
+
+
+def _scores(data: SweepReport, points: Sequence[Point], figures: Figures, *, with_arm: bool) -> str:
+    names, cells = _score_columns(points, figures)
+    header = [
+        *("N", "training set", "env steps", "episodes"),
+        *("visits per state: least / median / most", "never visited", *names),
+    ]
+    rows = [
+        [f"{point.n:,}", *_training(data, point), *scores]
+        for point, scores in zip(points, cells, strict=True)
+    ]
+    if with_arm:
+        header = ["arm", *header]
+        rows = [[point.arm, *row] for point, row in zip(points, rows, strict=True)]
+    return table(header, rows)
+
+
+def short_tables(points: Sequence[Point], figures: Figures) -> str:
+    """Returns one table of all arms, with the scores only."""
+    names, cells = _score_columns(points, figures)
+    rows = [[p.arm, f"{p.n:,}", *scores] for p, scores in zip(points, cells, strict=True)]
+    return table(["arm", "N", *names], rows)
+
+
+def _score_columns(points: Sequence[Point], figures: Figures) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns of scores, and their cells for every point."""
+    found = dict.fromkeys(name for point in points for name in point.scores)
+    others = [name for name in found if name not in (TRAIN, TEST)]
+    cells = [
+        [
+            *(figures(point.scores.get(name)) for name in (TRAIN, TEST)),
+            figures(point.gap),
+            *(figures(point.scores.get(name)) for name in others),
+        ]
+        for point in points
+    ]
+    return ["training states", "held-out states", "gap", *map(_set_name, others)], cells
+
+
+def success_table(points: Sequence[Point], figures: Figures) -> str:
+    """Returns the success rates; empty if the task does not decide success."""
+    decided = list(dict.fromkeys(name for point in points for name in point.success))
+    rows = [
+        [p.arm, f"{p.n:,}", *(figures(p.success.get(name)) for name in decided)]
+        for p in points
+        if p.success
+    ]
+    return table(["arm", "N", *map(_set_name, decided)], rows) if rows else ""
+
+
+def contrast_table(contrasts: Sequence[Contrast], figures: Figures) -> str:
+    """Returns the comparisons with the base arm; empty if there is no other arm."""
+    if not contrasts:
+        return ""
+    base = contrasts[0].base
+    header = [
+        *("N", "arm", "gap", f"gap of {base}", "difference of the gaps"),
+        f"held-out score minus that of {base}",
+    ]
+    rows = [
+        [
+            f"{c.n:,}",
+            c.arm,
+            figures(c.gap),
+            figures(c.base_gap),
+            figures(c.gap_difference),
+            figures(c.test_difference) + ("" if c.same_test_states else " (other states)"),
+        ]
+        for c in sorted(contrasts, key=lambda c: c.n)
+    ]
+    return (
+        f"{table(header, rows)}\n\nDifferences are paired by training seed and position in "
+        f"the set, over the episodes that have a result in both arms."
+    )
+
+
+def runs_table(runs: Sequence[RunInfo]) -> str:
+    """Returns a table of all finished training runs."""
+    header = [
+        *("arm", "N", "training seed", "training set", "digest of the set", "env steps"),
+        *("episodes", "seconds", "checkpoint"),
+    ]
+    rows = [
+        [
+            run.arm,
+            f"{run.n:,}",
+            run.training_seed,
+            run.set_name,
+            f"`{run.set_digest}`",
+            f"{run.env_steps:,}",
+            f"{run.episodes:,}",
+            f"{run.seconds:,.0f}",
+            f"`{run.checkpoint}`",
+        ]
+        for run in _ordered(runs)
+    ]
+    return table(header, rows)
+
+
+def _ordered(runs: Sequence[RunInfo]) -> list[RunInfo]:
+    """Sorts by arm in order of appearance, then N, then training seed."""
+    arms = list(dict.fromkeys(run.arm for run in runs))
+    return sorted(runs, key=lambda run: (arms.index(run.arm), run.n, run.training_seed))
+
+
+def sets_table(data: SweepReport) -> str:
+    """Returns a table of the state sets on which runs were evaluated."""
+    rows = [
+        [_set_name(s.name), f"{s.size:,}", f"`{s.digest}`", ", ".join(s.arms) or "all"]
+        for s in data.sets
+    ]
+    return table(["evaluated on", "states", "digest", "arms"], rows)
+
+
+def mapping_table(header: tuple[str, str], values: Mapping[str, object]) -> str:
+    """Returns a table of names and values."""
+    return table(header, [(name, _plain(value)) for name, value in values.items()])
+
+
+def lost_table(data: SweepReport) -> str:
+    """Returns the abandoned episodes; empty if there are none."""
+    rows = np.flatnonzero(data.table["end"] == "lost") if "end" in data.table else np.array([], int)
+    names = ("arm", "n", "training_seed", "set", "actions", "state", "repeat", "episode_seed")
+    shown = [[data.table[name][row] for name in (*names, "attempts")] for row in rows[:_MOST_LOST]]
+    if not shown:
+        return ""
+    more = len(rows) - len(shown)
+    text = table([*(name.replace("_", " ") for name in names), "attempts"], shown)
+    return f"{text}\n\nand {more:,} more, which `results.parquet` names" if more else text
+
+
+def _plain(value: object) -> object:
+    """Formats a value for readers."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(each)}" for name, each in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(str(_plain(each)) for each in value)
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _set_name(name: str) -> str:
+    return _NAMES.get(name, name)
+
+
+def _training(data: SweepReport, point: Point) -> list[str]:
+    """Digests, steps, episodes, visits and share never visited of the runs behind a point."""
+    runs = [run for run in data.runs if (run.arm, run.n) == (point.arm, point.n)]
+    if not runs:
+        return ["not told"] * 5
+    digests = sorted({run.set_digest for run in runs})
+    more = f" and {len(digests) - 1} more" if len(digests) > 1 else ""
+    visits = [run.visits for run in runs]
+    never = float(np.mean([v["never"] for v in visits]))
+    return [
+        f"`{digests[0][:_DIGEST]}`{more}",
+        _range([run.env_steps for run in runs]),
+        _range([run.episodes for run in runs]),
+        " / ".join(
+            _count(value)
+            for value in (
+                min(v["min"] for v in visits),
+                np.median([v["median"] for v in visits]),
+                max(v["max"] for v in visits),
+            )
+        ),
+        f"{never:.0%}" if never in (0, 1) else f"{100 * never:.2g} %".replace(" ", ""),
+    ]
+
+
+def _range(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _count(value: Any) -> str:
+    return f"{value:,.1f}".removesuffix(".0")

@@ -1,0 +1,319 @@
+"""A sweep: trains on more and more states and measures how the generalization gap shrinks.
+
+::
+
+    for ended in runs:                        # concurrent Ray tasks, in the order they end
+        outcomes[run] = its scores            # kept in the run's own folder, never repeated
+        publish                               # results.parquet, report.md, generalization.png
+
+A run is one arm, one number of training states N and one training seed. A sweep that was killed
+continues with ``--resume``; finished runs are recognised by a digest of all their inputs.
+
+Source: MCU, Appendix D and Figure 7.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import math
+import shutil
+import time
+from collections.abc import Mapping
+
+from rollout.cli import Session
+from rollout.data.tables import concatenate, write_table
+from rollout.evaluate.legs import TEST, TRAIN
+from rollout.evaluate.scoreboard import COLUMN_DOCS
+from rollout.files import write_atomically
+from rollout.job import Job as SweepJob
+from rollout.job import open_job
+from rollout.observe.logs import set_up_logging
+from rollout.observe.look import duration
+from rollout.observe.media import Image, Media, Table, Video
+from rollout.observe.metrics import read_metrics
+from rollout.observe.run_files import METRICS, newest_lines
+from rollout.run_directory import RunDirectory
+from rollout.sweep.config import SweepConfig
+from rollout.sweep.curves import Point
+from rollout.sweep.films import Shown, film_runs
+from rollout.sweep.job import TRAINER, Outcome, Trainer, outcome_of
+from rollout.sweep.plan import Job, SweepPlan
+from rollout.sweep.pool import Ended, run_here, run_on_ray
+from rollout.sweep.report import publish, verdict
+from rollout.sweep.report_data import SweepReport
+from rollout.sweep.results import SAMPLED
+from rollout.sweep.summary import (
+    digests_of,
+    plain_points,
+    report_of,
+    sets_of,
+    values_of,
+)
+
+log = logging.getLogger(__name__)
+
+SETS, BASELINE_TABLE, PICTURE = "sets.json", "baselines.parquet", "generalization.png"
+
+_REFRESH_S = 30.0  # between reports while the sweep is in progress
+_LOOK_S = 2.0  # between checks of the progress of the runs
+
+
+def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) -> str | None:
+    """Runs the sweep that the configuration describes.
+
+    Args:
+        config: the sweep.
+        session: how the script was called.
+        trainer: how runs are trained.
+
+    Returns:
+        None if everything was done; otherwise a sentence that says what is missing.
+
+    Raises:
+        InputError: the configuration is invalid; nothing was launched.
+        KeyboardInterrupt: the job was told to stop; what was done is saved.
+    """
+    plan = SweepPlan.make(config, trainer.check)
+    outcomes = {
+        job.name: outcome
+        for job in (*plan.jobs, *plan.baselines)
+        if (outcome := outcome_of(job)) is not None
+    }
+    with open_job("sweep", plan.config, session) as job:
+        write_atomically(job.run.path / SETS, json.dumps(sets_of(plan), indent=2) + "\n")
+        group = plan.config.output.name
+        job.report(mirrored={"set_digests": digests_of(plan)}, group=group)
+        whole = _Sweep(plan, job, trainer, outcomes)
+        return job.finish(whole.play, whole.conclude)
+
+
+class _Sweep:
+    """One session of a sweep."""
+
+    def __init__(
+        self, plan: SweepPlan, job: SweepJob, trainer: Trainer, outcomes: dict[str, Outcome]
+    ) -> None:
+        self._plan, self._job, self._run, self._trainer = plan, job, job.run, trainer
+        self._outcomes, self._failures = outcomes, dict[str, str]()
+        self._films: list[Shown] = []
+        self._ran = False
+        self._told = _told(self._run)
+        self._began, self._published, self._looked = time.monotonic(), time.monotonic(), 0.0
+        self._written = time.monotonic()
+        self._steps_before = self._steps()
+
+    def play(self) -> str | None:
+        """Executes the remaining runs until all are done or a signal arrives; records videos."""
+        for outcome in list(self._outcomes.values()):
+            self._tell(outcome)
+        left = [
+            job
+            for job in (*self._plan.baselines, *self._plan.jobs)
+            if job.name not in self._outcomes
+        ]
+        done = len(self._plan.jobs) + len(self._plan.baselines) - len(left)
+        if done:
+            log.info("%d runs are done already, %d are left", done, len(left))
+        if left:
+            self._run_all(left)
+        self._films = film_runs(self._plan, self._outcomes, self._trainer, self._run.videos)
+        return self._missing()
+
+    def _run_all(self, left: list[Job]) -> None:
+        c, stop = self._plan.config, self._job.stop
+        self._ran = True
+        if c.parallel == 0:
+            for ended in run_here(left, self._trainer, stop, retries=c.retries):
+                set_up_logging(c.log.level, self._run.log)  # the run has installed its own logging
+                self._take(ended)
+            return
+        with self._job.ray():
+            # All runs of an arm have the same needs; unmet ones would make every run fail.
+            for job in {job.arm: job for job in left if job.baseline is None}.values():
+                self._trainer.room(job.config)
+            events = run_on_ray(
+                left,
+                self._trainer,
+                parallel=c.parallel,
+                retries=c.retries,
+                stall_s=c.stall_s,
+                stopping=lambda: stop.requested,
+            )
+            with stop.deferred(), contextlib.closing(events):
+                for event in events:
+                    if event is not None:
+                        self._take(event)
+                    self._show()
+
+    def _take(self, ended: Ended) -> None:
+        """Records a run that has ended."""
+        name = ended.job.name
+        if ended.failure:
+            then = "it is tried again" if ended.again else "it is given up"
+            log.warning("%s failed, %s: %s", name, then, ended.failure)
+            self._failures[name] = ended.failure
+            return
+        outcome = outcome_of(ended.job)
+        if outcome is None:
+            self._failures[name] = "it left no result"
+            return
+        self._failures.pop(name, None)
+        self._outcomes[name] = outcome
+        self._tell(outcome)
+        scores = {k: v.get(self._actions) for k, v in outcome.result["scores"].items()}
+        known = [f"{k} {v:.3f}" for k, v in scores.items() if v is not None]
+        log.info("%s: %s", name, ", ".join(known))
+        if time.monotonic() - self._published > _REFRESH_S:
+            self._publish()
+
+    @property
+    def _actions(self) -> str:
+        given = self._plan.config.evaluate.actions
+        return SAMPLED if SAMPLED in given else given[0]
+
+    def _tell(self, outcome: Outcome) -> None:
+        """Writes a metrics line for a training run, once."""
+        job = outcome.job
+        if job.baseline is not None or (job.key, job.digest) in self._told:
+            return
+        self._told.add((job.key, job.digest))
+        scores = {k: v.get(self._actions) for k, v in outcome.result["scores"].items()}
+        values: dict[str, object] = {f"sweep/{name}": v for name, v in scores.items()}
+        train, test = scores.get(TRAIN), scores.get(TEST)
+        if train is not None and test is not None:
+            values["sweep/gap"] = train - test
+        about_ = {
+            "sweep/arm": job.arm,
+            "sweep/n": job.n,
+            "sweep/training_seed": job.training_seed,
+            "sweep/digest": job.digest,
+        }
+        self._job.metrics.write(self._steps_of(outcome), {**about_, **values})
+
+    def _steps_of(self, *outcomes: Outcome) -> int:
+        return sum(each.result["training"]["env_steps"] for each in outcomes)
+
+    def _steps(self) -> int:
+        """Training steps so far, of finished runs and of those in progress."""
+        steps = 0
+        for job in self._plan.jobs:
+            outcome = self._outcomes.get(job.name)
+            steps += _newest_steps(job) if outcome is None else self._steps_of(outcome)
+        return steps
+
+    def _show(self) -> None:
+        """Updates the progress bar."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK_S:
+            return
+        self._looked = now
+        total = sum(job.config.env_steps for job in self._plan.jobs)
+        steps, seconds = self._steps(), now - self._began
+        rate = (steps - self._steps_before) / seconds if seconds else 0.0
+        left = "?" if rate <= 0 else duration(max(0, total - steps) / rate)
+        done = sum(job.name in self._outcomes for job in self._plan.jobs)
+        shown = {"runs": f"{done}/{len(self._plan.jobs)}", "steps/s": round(rate), "left": left}
+        self._job.progress.update(min(1.0, steps / total), shown)
+        if now - self._written > _REFRESH_S:
+            self._written = now
+            self._job.metrics.write(steps, {"done": min(1.0, steps / total), "sweep/ended": done})
+
+    def _missing(self) -> str | None:
+        jobs = (*self._plan.baselines, *self._plan.jobs)
+        names = [job.name for job in jobs if job.name not in self._outcomes]
+        if not names:
+            return None
+        why = "; ".join(f"{name}: {self._failures.get(name, 'not begun')}" for name in names[:5])
+        more = f"; and {len(names) - 5} more" if len(names) > 5 else ""
+        return (
+            f"{len(names)} of {len(jobs)} runs are missing ({why}{more}). The others are saved and "
+            f"in the report; --resume tries again"
+        )
+
+    def _publish(self) -> SweepReport:
+        """Writes results, figure and report so far; returns the data of the report."""
+        videos = [(each.title, each.file) for each in self._films]
+        data = report_of(self._plan, self._outcomes, self._failures, videos)
+        publish(self._run.path, data)
+        played = [self._outcomes[j.name] for j in self._plan.baselines if j.name in self._outcomes]
+        if played:
+            table = concatenate(outcome.table for outcome in played)
+            write_table(self._run.path / BASELINE_TABLE, table, docs=COLUMN_DOCS)
+        self._published = time.monotonic()
+        return data
+
+    def conclude(self, status: str) -> str:
+        """Writes report and summary; returns a status sentence."""
+        data = self._publish()
+        said = verdict(data)
+        jobs = self._plan.jobs
+        trained = [self._outcomes[job.name] for job in jobs if job.name in self._outcomes]
+        if self._ran or not self._run.summary_file.exists():
+            self._tell_points(data.points, self._steps_of(*trained))
+        self._job.write_summary(
+            status,
+            verdict=said,
+            results={
+                "runs": len(trained),
+                "planned": len(jobs),
+                "env_steps": self._steps_of(*trained),
+                "episodes_evaluated": sum(len(o.table["score"]) for o in trained),
+                "missing": {
+                    job.name: self._failures.get(job.name, "not begun")
+                    for job in (*jobs, *self._plan.baselines)
+                    if job.name not in self._outcomes
+                },
+            },
+            points=plain_points(data.points),
+            sets=digests_of(self._plan),
+            films=[each.file for each in self._films],
+            session={"seconds": round(time.monotonic() - self._began, 1)},
+        )
+        self._looked = 0.0
+        self._show()
+        log.info("%s", said.replace("**", ""))
+        return f"{len(trained)} of {len(jobs)} runs"
+
+    def _tell_points(self, points: list[Point], steps: int) -> None:
+        """Writes the curves and media into the metrics."""
+        for point in points:
+            values = {k: v for k, v in values_of(point).items() if math.isfinite(v)}
+            self._job.metrics.write(steps, {"sweep/n": point.n, **values})
+        runs = sum(len(point.seeds) for point in points)
+        self._job.metrics.write(steps, {"sweep/runs": runs}, media=self._media())
+
+    def _media(self) -> Mapping[str, Media]:
+        """The figure, the episodes and the videos; copies, since media files must not change."""
+        folder = self._run.path / "media"
+        folder.mkdir(exist_ok=True)
+        media: dict[str, Media] = {}
+        for name, file in (("generalization", PICTURE), ("tables/episodes", "results.parquet")):
+            source = self._run.path / file
+            if source.exists():
+                copy = folder / f"{source.stem}-{self._run.resume_count}{source.suffix}"
+                shutil.copyfile(source, copy)
+                media[name] = Image(copy) if copy.suffix == ".png" else Table(copy)
+        fps = self._plan.config.videos.fps
+        for each in self._films:
+            media[each.name] = Video(self._run.path / each.file, fps, each.title)
+        return media
+
+
+def _told(run: RunDirectory) -> set[tuple[tuple[str, int, int], str]]:
+    """The runs that already have a metrics line."""
+    names = ("sweep/arm", "sweep/n", "sweep/training_seed", "sweep/digest")
+    told: set[tuple[tuple[str, int, int], str]] = set()
+    for line in read_metrics(run.metrics):
+        if all(name in line for name in names):
+            arm, n, seed, digest = (line[name] for name in names)
+            told.add(((str(arm), int(n or 0), int(seed or 0)), str(digest)))
+    return told
+
+
+def _newest_steps(job: Job) -> int:
+    """The steps of a run so far, from its own metrics; 0 if it has none."""
+    lines, _ = newest_lines(job.folder / METRICS)
+    steps = lines[-1].get("env_steps") if lines else None
+    return steps if isinstance(steps, int) else 0

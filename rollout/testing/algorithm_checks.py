@@ -1,0 +1,146 @@
+"""The conformance suite of algorithms."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from rollout.api import Algorithm, Bridge, Columns, Progress
+from rollout.testing.fragments import make_fragments
+from rollout.testing.report import Report, Suite, require
+
+_STEPS, _WIDTH = 8, 4
+_PROGRESS = Progress(update=3, env_steps=100, budget=1000, seed=0)
+
+
+@dataclass
+class _Case:
+    """An algorithm, and fragments played by its policy: two complete ones and a short one."""
+
+    algorithm: Algorithm
+    recipe: Any
+    bridge: Bridge
+
+    def network(self) -> Any:
+        spec = self.bridge.spec
+        return self.recipe.network(spec.observation_space, spec.action_space, seed=0)
+
+    @cached_property
+    def batches(self) -> list[Columns]:
+        made = partial(make_fragments, width=_WIDTH, bridge=self.bridge, policy=self.recipe)
+        fragments = [*made(2, length=_STEPS), *made(1, length=_STEPS - 3, episodes=2)]
+        return [
+            self.algorithm.gather(
+                fragment,
+                self.network(),
+                reads=self.recipe.reads(self.bridge.spec.observation_space),
+                steps=_STEPS,
+            )
+            for fragment in fragments
+        ]
+
+    @property
+    def batch(self) -> Columns:
+        return {k: np.concatenate([b[k] for b in self.batches]) for k in self.batches[0]}
+
+    def updated(
+        self, batches: Sequence[Columns], reduce: Any = None, *, restored: bool = False
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns the weights after an update on each batch, and the last figures.
+
+        With ``restored``, the last update is made by a second learner with the state of the first.
+        """
+        network = self.network()
+        make = partial(self.algorithm.learner, references={}, reduce_gradients=reduce)
+        learner, figures = make(network), dict[str, Any]()
+        for number, batch in enumerate(batches):
+            if restored and number == len(batches) - 1:
+                state, network = copy.deepcopy(learner.state()), copy.deepcopy(network)
+                learner = make(network)
+                learner.restore(state)
+            figures = learner.update(batch, _PROGRESS)
+        return {k: v.numpy() for k, v in network.state_dict().items()}, figures
+
+
+def check_algorithm(
+    algorithm: Algorithm, recipe: Any, bridge: Bridge, *, timeout_s: float = 60.0
+) -> Report:
+    """Returns whether the algorithm keeps its contract with this policy and game.
+
+    Args:
+        algorithm: the algorithm; one without ``references``.
+        recipe: recipe of a policy with a network, see ``rollout.train.network.TrainableRecipe``.
+        bridge: a game that is cheap to launch in this process.
+        timeout_s: timeout of each check, in seconds.
+    """
+    suite = Suite(f"algorithm {type(algorithm).__name__}", timeout_s)
+    case = _Case(algorithm, recipe, bridge)
+    if suite.check("gathers", partial(_gathers, case)) != "passed":
+        return suite.report()
+    for name, check in (
+        ("updates", _updates),
+        ("same batch, same weights", _repeats),
+        ("state is whole", _restores),
+        ("every share calls for gradients equally often", _reduces),
+    ):
+        suite.check(name, partial(check, case))
+    return suite.report()
+
+
+def _gathers(case: _Case) -> str:
+    algorithm = case.algorithm
+    require(dataclasses.is_dataclass(algorithm), f"{algorithm!r} is not a dataclass")
+    require(algorithm.batch > 0, f"batch: expected more than 0, got {algorithm.batch}")
+    algorithm.check(_STEPS)
+    for batch in case.batches:
+        require(batch.keys() == case.batches[0].keys(), "batches have different columns")
+        for key, array in batch.items():
+            rows = array.shape[0] == _WIDTH
+            require(rows, f"{key}: expected {_WIDTH} rows, got the shape {array.shape}")
+        shape = batch["valid"].shape
+        require(shape == (_WIDTH, _STEPS), f"valid: expected {(_WIDTH, _STEPS)}, got {shape}")
+        require(batch["version"].shape == (_WIDTH,), "version: expected one for each row")
+    return ", ".join(case.batches[0])
+
+
+def _updates(case: _Case) -> str:
+    before = {k: v.numpy().copy() for k, v in case.network().state_dict().items()}
+    after, figures = case.updated([case.batch])
+    require(any((before[k] != after[k]).any() for k in before), "no weight has changed")
+    require(all(np.isfinite(v).all() for v in after.values()), "a weight is not finite")
+    wrong = [k for k, v in figures.items() if not isinstance(v, float)]
+    require(not wrong, f"figures: expected floats, got others as {', '.join(wrong)}")
+    return ", ".join(figures)
+
+
+def _repeats(case: _Case) -> str:
+    _same(case.updated([case.batch]), case.updated([case.batch]))
+    return "bit for bit"
+
+
+def _restores(case: _Case) -> str:
+    twice = [case.batch, case.batch]
+    _same(case.updated(twice), case.updated(twice, restored=True))
+    return "bit for bit"
+
+
+def _same(one: tuple[dict[str, Any], Any], other: tuple[dict[str, Any], Any]) -> None:
+    different = [k for k in one[0] if (one[0][k] != other[0][k]).any()]
+    require(not different, f"weights differ: {', '.join(different[:3])}")
+
+
+def _reduces(case: _Case) -> str:
+    whole, counts = case.batch, []
+    empty = {**whole, "valid": np.zeros_like(whole["valid"])}
+    for batch in (whole, {k: v[:1] for k, v in whole.items()}, empty):
+        calls: list[int] = []
+        case.updated([batch], lambda gradients, calls=calls: calls.append(len(gradients)))
+        counts.append(len(calls))
+    require(len(set(counts)) == 1, f"all rows, one row, no step: called {counts} times")
+    return f"{counts[0]} times"

@@ -1,0 +1,329 @@
+"""The PPO update (Schulman et al., 2017) on a batch of columns: plain torch, no Ray.
+
+The batch contains the behaviour policy's log-probabilities and values, which are never recomputed.
+So the ratio refers to the policy that acted, however old its weights are.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rollout.api import Array, Progress
+from rollout.train.batch import ACTION, MEMORY, OBSERVATION, part
+from rollout.train.gae import advantages
+from rollout.train.ppo.options import PpoOptions, Rates
+from rollout.train.ppo.precision import uses_bfloat16
+
+Tensors = dict[str, Tensor]
+
+
+def make_optimizer(
+    network: nn.Module, *, lr: float, eps: float, weight_decay: float
+) -> torch.optim.Optimizer:
+    """Returns AdamW (Adam where ``weight_decay`` is 0), fused."""
+    return torch.optim.AdamW(
+        network.parameters(), lr=lr, eps=eps, weight_decay=weight_decay, fused=True
+    )
+
+
+class PpoLearner:
+    """Improves a network.
+
+    Args:
+        network: a ``rollout.train.network.Network``.
+        optimizer: optimizer of its parameters.
+        settings: the options.
+        reference: a frozen network with the same spaces, to which the policy stays close.
+        reduce_gradients: averages gradients over several learners; called before each step.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        optimizer: torch.optim.Optimizer,
+        settings: PpoOptions,
+        *,
+        reference: Any = None,
+        reduce_gradients: Callable[[list[Tensor]], None] | None = None,
+    ) -> None:
+        self.network, self.optimizer, self.settings = network, optimizer, settings
+        self._reference, self._reduce = reference, reduce_gradients
+        self._parameters = [p for p in network.parameters() if p.requires_grad]
+        self._device = self._parameters[0].device
+        self._bfloat16 = uses_bfloat16(settings.precision, self._device)
+
+    def update(self, batch: Mapping[str, Array], progress: Progress) -> dict[str, float]:
+        """Makes one update; see ``rollout.api.Learner``.
+
+        Returns:
+            the figures of ``learn``, with ``learning_rate`` and ``reference_coef``.
+        """
+        rates = self.settings.rates(progress)
+        order = np.random.default_rng((progress.seed, progress.update))
+        figures = self.learn(batch, rates, order)
+        return {
+            **figures,
+            "learning_rate": rates.lr,
+            "reference_coef": rates.reference_coef,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Returns the state of the optimizer."""
+        return dict(self.optimizer.state_dict())
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restores the state of the optimizer."""
+        self.optimizer.load_state_dict(dict(state))
+
+    def learn(
+        self, batch: Mapping[str, Array], rates: Rates, order: np.random.Generator
+    ) -> dict[str, float]:
+        """Makes ``epochs`` passes over a batch.
+
+        Args:
+            batch: a batch of ``rollout.train.ppo.gather``.
+            rates: learning rate and weights of the loss.
+            order: random generator for the order of the minibatches.
+
+        Returns:
+            means over the minibatches: ``policy_loss``, ``value_loss``, ``entropy``, ``approx_kl``
+            (Schulman's low-variance estimator), ``old_approx_kl``, ``clip_fraction``,
+            ``grad_norm``, ``reference_kl``; and ``explained_variance``, ``skipped_steps`` (steps
+            whose gradient was not finite).
+        """
+        rows = self._rows(batch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rates.lr
+        self.network.train()
+        totals: dict[str, Tensor] = {}
+        count, norms = 0, list[float]()
+        together = self.settings.accumulate  # divides the number of minibatches
+        self.optimizer.zero_grad(set_to_none=True)
+        for number, minibatch in enumerate(rows.minibatches(order, self.settings)):
+            if not minibatch.empty:
+                loss, figures = self._loss(minibatch, rates)
+                (loss / together).backward()  # type: ignore[no-untyped-call] # torch
+                for key, value in figures.items():
+                    totals[key] = totals[key] + value if key in totals else value
+                count += 1
+            if (number + 1) % together == 0:
+                norms += self._step()
+        out = {key: float(value) / count for key, value in totals.items()}
+        finite = [n for n in norms if math.isfinite(n)]
+        skipped = len(norms) - len(finite)
+        out["grad_norm"] = sum(finite) / len(finite) if finite else math.nan
+        out |= {"skipped_steps": float(skipped), "explained_variance": rows.explained}
+        return out
+
+    def _step(self) -> list[float]:
+        """Applies the gradients; returns their norm, or an empty list if there are none."""
+        if self._reduce is not None:
+            # Learners without rows take part too: the others wait for their gradients.
+            gradients = [
+                torch.zeros_like(p) if p.grad is None else p.grad for p in self._parameters
+            ]
+            self._reduce(gradients)
+            for parameter, gradient in zip(self._parameters, gradients, strict=True):
+                parameter.grad = gradient
+        elif all(p.grad is None for p in self._parameters):
+            return []
+        most = self.settings.max_grad_norm
+        norm = float(nn.utils.clip_grad_norm_(self._parameters, math.inf if most is None else most))
+        # One minibatch with a non-finite gradient must not end a run of days: it is skipped and
+        # counted.
+        if math.isfinite(norm):
+            self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return [norm]
+
+    def _rows(self, batch: Mapping[str, Array]) -> _Rows:
+        s = self.settings
+        advantage, target = advantages(
+            batch["reward"],
+            batch["value"],
+            batch["next_value"],
+            batch["end"],
+            gamma=s.gamma,
+            lambda_=s.gae_lambda,
+        )
+        valid = batch["valid"]
+        explained = _explained(batch["value"][valid], target[valid])
+        if s.normalize_advantages and valid.any():
+            chosen = advantage[valid]
+            advantage = (advantage - chosen.mean()) / (chosen.std() + 1e-8)
+        arrays = {"advantage": advantage, "target": target}
+        arrays |= {k: batch[k] for k in ("logp", "value", "first", "valid")}
+        with warnings.catch_warnings():
+            # Arrays from Ray are read-only, and nothing here writes to them.
+            warnings.filterwarnings("ignore", "The given NumPy array is not writable")
+            columns = {k: torch.from_numpy(v).to(self._device) for k, v in arrays.items()}
+            columns["choices"] = self.network.layout.encode(part(batch, ACTION)).to(self._device)
+            for key, array in part(batch, OBSERVATION).items():
+                columns[OBSERVATION + key] = torch.from_numpy(array).to(self._device)
+            memory = {
+                k: torch.from_numpy(v).to(self._device) for k, v in part(batch, MEMORY).items()
+            }
+        rows = _Rows(columns, memory, explained)
+        if self._reference is not None:
+            rows.columns["reference"] = self._reference_logits(rows)
+        if self.network.memory_keys:
+            # Rows without a step stay in their sequences; their action may be invalid.
+            columns["choices"] = columns["choices"] * columns["valid"].unsqueeze(-1)
+            rows.cut(s.bptt, self.network)
+        else:
+            rows.flatten()
+        return rows
+
+    @torch.no_grad()
+    def _reference_logits(self, rows: _Rows) -> Tensor:
+        """Logits of the reference, computed once: they do not change within an update.
+
+        A recurrent reference begins each fragment with a zero memory.
+        """
+        network = self._reference
+        slots = rows.columns["first"].shape[0]
+        blank = {
+            k: torch.zeros(slots, network.memory_size, device=self._device)
+            for k in network.memory_keys
+        }
+        seen = {k: v.swapaxes(0, 1) for k, v in _observed(rows.columns).items()}
+        first = rows.columns["first"].T
+        logits, _, _ = network.unroll(seen, blank, first)
+        return logits.swapaxes(0, 1).contiguous()  # type: ignore[no-any-return] # a tensor
+
+    def _loss(self, rows: _Minibatch, rates: Rates) -> tuple[Tensor, dict[str, Tensor]]:
+        s, columns = self.settings, rows.columns
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bfloat16):
+            if rows.memory is None:
+                logits, value, _ = self.network(_observed(columns), {})
+            else:
+                logits, value, _ = self.network.unroll(
+                    _observed(columns), rows.memory, columns["first"]
+                )
+        logits, value = logits.float(), value.float()
+        distribution = self.network.distribution(logits)
+        logp = distribution.log_prob(columns["choices"])
+        advantage, mean = columns["advantage"], rows.mean
+        if s.logp_floor is not None:
+            logp = torch.where(advantage < 0, logp.clamp(min=s.logp_floor), logp)
+        log_ratio = (logp - columns["logp"]).clamp(max=s.log_ratio_cap)
+        ratio = log_ratio.exp()
+        clipped = ratio.clamp(1.0 - s.clip, 1.0 + s.clip)
+        policy_loss = -mean(torch.minimum(ratio * advantage, clipped * advantage))
+        error = (value - columns["target"]).square()
+        if s.value_clip is not None:
+            near = columns["value"] + (value - columns["value"]).clamp(-s.value_clip, s.value_clip)
+            error = torch.maximum(error, (near - columns["target"]).square())
+        value_loss = 0.5 * mean(error)
+        entropy = mean(distribution.entropy())
+        loss = policy_loss + s.value_coef * value_loss - rates.entropy * entropy
+        with torch.no_grad():
+            figures = {
+                "policy_loss": policy_loss,
+                "value_loss": value_loss,
+                "entropy": entropy,
+                "approx_kl": mean(ratio - 1.0 - log_ratio),
+                "old_approx_kl": mean(-log_ratio),
+                "clip_fraction": mean(((ratio - 1.0).abs() > s.clip).float()),
+            }
+        if "reference" in columns:
+            kl = mean(distribution.kl(self.network.distribution(columns["reference"])))
+            loss = loss + rates.reference_coef * kl
+            figures["reference_kl"] = kl
+        return loss, {key: figure.detach() for key, figure in figures.items()}
+
+
+@dataclass
+class _Minibatch:
+    """Rows of a batch: flat, or sequences with time first."""
+
+    columns: Tensors
+    memory: Tensors | None
+    weight: Tensor | None
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no rows."""
+        return self.columns["logp"].numel() == 0
+
+    def mean(self, values: Tensor) -> Tensor:
+        """The mean over rows that contain a step."""
+        if self.weight is None:
+            return values.mean()
+        return (values * self.weight).sum() / self.weight.sum().clamp(min=1.0)
+
+
+@dataclass
+class _Rows:
+    """A batch on the device, and its division into minibatches."""
+
+    columns: Tensors
+    memory: Tensors
+    explained: float
+    sequences: bool = False
+
+    def flatten(self) -> None:
+        """Drops the order of rows in time, and rows without a step."""
+        valid = self.columns.pop("valid").flatten()
+        del self.columns["first"]
+        flat = {key: array.flatten(0, 1) for key, array in self.columns.items()}
+        self.columns = flat if bool(valid.all()) else {k: v[valid] for k, v in flat.items()}
+
+    @torch.no_grad()
+    def cut(self, length: int, network: Any) -> None:
+        """Cuts sequences to ``length``; the network computes the memory at the cuts."""
+        self.sequences = True
+        slots, steps = self.columns["first"].shape
+        count = max(1, steps // length)
+        if count == 1:
+            return
+        seen = {k: v.swapaxes(0, 1) for k, v in _observed(self.columns).items()}
+        _, _, after = network.unroll(seen, self.memory, self.columns["first"].T)
+        at = torch.arange(1, count) * (steps // count) - 1
+        self.memory = {
+            k: torch.cat([v.unsqueeze(1), after[k][at].swapaxes(0, 1)], 1).flatten(0, 1)
+            for k, v in self.memory.items()
+        }
+        self.columns = {
+            k: v.reshape(slots * count, steps // count, *v.shape[2:])
+            for k, v in self.columns.items()
+        }
+
+    def minibatches(self, rng: np.random.Generator, s: PpoOptions) -> Iterator[_Minibatch]:
+        """Yields ``epochs`` times ``minibatches`` parts, in a new random order each epoch.
+
+        The number of parts does not depend on the number of rows: learners that wait for each
+        other's gradients must all take the same number of steps.
+        """
+        count = len(self.columns["logp"])
+        for _ in range(s.epochs):
+            order = torch.from_numpy(rng.permutation(count)).to(self.columns["logp"].device)
+            for index in order.tensor_split(s.minibatches):
+                own = {key: array[index] for key, array in self.columns.items()}
+                if not self.sequences:
+                    yield _Minibatch(own, None, None)
+                    continue
+                weight = own.pop("valid").float().T
+                timed = {key: array.swapaxes(0, 1) for key, array in own.items()}
+                memory = {key: array[index] for key, array in self.memory.items()}
+                yield _Minibatch(timed, memory, weight)
+
+
+def _observed(columns: Tensors) -> Tensors:
+    return {k.removeprefix(OBSERVATION): v for k, v in columns.items() if k.startswith(OBSERVATION)}
+
+
+def _explained(value: Array, target: Array) -> float:
+    """Explained variance of the value targets; NaN where they have no variance."""
+    if not target.size:
+        return math.nan
+    variance = float(target.var())
+    return 1.0 - float((target - value).var()) / variance if variance > 0 else math.nan

@@ -1,0 +1,75 @@
+"""Every algorithm keeps the contract; the suite finds those that do not."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from policies.actor_critic import ActorCriticPolicy
+from rollout.testing import FakeBridge, check_algorithm
+from rollout.train.ppo import Ppo
+from rollout.train.ppo.learner import PpoLearner
+from tests.ray.toy_cloning import Cloning
+
+pytestmark = pytest.mark.heavy
+
+BRIDGE = FakeBridge(side=4)
+POLICY = ActorCriticPolicy(hidden=(8,), columns=("position",))
+SMALL = Ppo(batch=3, minibatch=1, epochs=2, bptt=4)
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_ppo_keeps_the_contract(memory):
+    policy = ActorCriticPolicy(hidden=(8,), columns=("position",), memory=memory, memory_size=4)
+    check_algorithm(SMALL, policy, BRIDGE).raise_if_failed()
+
+
+def test_behaviour_cloning_keeps_the_contract():
+    check_algorithm(Cloning(), POLICY, BRIDGE).raise_if_failed()
+
+
+@dataclass(frozen=True)
+class Broken(Ppo):
+    """PPO with one thing wrong."""
+
+    fault: str = ""
+
+    def gather(self, fragment, network, *, reads, steps):
+        batch = super().gather(fragment, network, reads=reads, steps=steps)
+        return {k: v[:1] for k, v in batch.items()} if self.fault == "rows" else batch
+
+    def learner(self, network, *, references, reduce_gradients):
+        learner = super().learner(network, references=references, reduce_gradients=reduce_gradients)
+        learner.__class__ = FAULTY.get(self.fault, PpoLearner)
+        return learner
+
+
+class Forgetful(PpoLearner):
+    def restore(self, state):
+        """Takes nothing back."""
+
+
+class Idle(PpoLearner):
+    def update(self, batch, progress):
+        return {}
+
+
+class Eager(PpoLearner):
+    def _step(self):
+        return super()._step() if any(p.grad is not None for p in self._parameters) else []
+
+
+FAULTY = {"forgetful": Forgetful, "idle": Idle, "eager": Eager}
+
+
+@pytest.mark.parametrize(
+    ("fault", "check"),
+    [
+        ("rows", "gathers"),
+        ("idle", "updates"),
+        ("forgetful", "state is whole"),
+        ("eager", "every share calls for gradients equally often"),
+    ],
+)
+def test_what_is_wrong_is_found(fault, check):
+    broken = Broken(batch=3, minibatch=1, epochs=2, bptt=4, fault=fault)
+    assert check in check_algorithm(broken, POLICY, BRIDGE).names("failed")

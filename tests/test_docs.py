@@ -1,0 +1,136 @@
+"""What README, docs and docstrings name exists: files, modules, names in them, keys, targets."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from rollout.config import CollectConfig, PluginConfig
+from rollout.configuration.plugins import options_of
+from rollout.evaluate.config import EvaluateConfig
+from rollout.registry import names
+from rollout.sweep.config import SweepConfig
+from rollout.train.config import TrainConfig
+from rollout.train.search_config import SearchConfig
+
+ROOT = Path(__file__).parents[1]
+DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+SOURCES = sorted(p for p in (ROOT / "rollout").rglob("*.py"))
+FOLDERS = ("rollout", "policies", "bridges", "scripts", "configs", "docs", "tests", "benchmarks")
+MODELS = (CollectConfig, TrainConfig, EvaluateConfig, SweepConfig, SearchConfig)
+
+PATH = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]*[\w*/}}]")
+MODULE = re.compile(r"(?<![\w./-])(?:rollout|policies|bridges|benchmarks)(?:\.\w+)+")
+KEY = re.compile(r"(?<![\w./-])[a-z][a-z_]*(?:\.[a-z][a-z_]*)+(?=[=`: ])")
+SUFFIXES = ("json", "jsonl", "parquet", "py", "yaml", "md")
+LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+TARGET = re.compile(r"`make ([a-z]+)`")
+
+# Made by runs, by games or by the user; not part of the repository.
+MADE = re.compile(
+    r"node_modules|\.cache|runs/|<|configs/local|docs/reference|bridges/my|policies/my"
+)
+
+
+def code_of(text):
+    """What stands in backticks or in blocks of code."""
+    blocks = re.findall(r"```.*?```", text, re.DOTALL)
+    rest = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return [*blocks, *re.findall(r"`[^`]+`", rest)]
+
+
+def exists(path):
+    first = re.sub(r"\{([^,}]*)[^}]*\}", r"\1", path).rstrip("/")
+    return any(ROOT.glob(first)) if "*" in first else (ROOT / first).exists()
+
+
+def known(name):
+    """Whether a dotted name is a module, or something in one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        place = ROOT.joinpath(*parts[:length])
+        file = (
+            place.with_suffix(".py") if place.with_suffix(".py").exists() else place / "__init__.py"
+        )
+        if length == len(parts) and place.is_dir():
+            return True
+        if file.exists():
+            rest = parts[length:]
+            return not rest or re.search(rf"\b{rest[0]}\b", file.read_text()) is not None
+    return False
+
+
+@cache
+def fields_of(model):
+    return model.model_fields
+
+
+def has_key(model, parts):
+    if not parts:
+        return True
+    if isinstance(model, type) and issubclass(model, PluginConfig):
+        group = model.group
+        options = {o for name in names(group) for o in options_of(group, name)}
+        return parts[0] in {*options, "name"}
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
+        return True  # a mapping with arbitrary keys
+    field = fields_of(model).get(parts[0])
+    if field is None:
+        return False
+    inner = [field.annotation, *getattr(field.annotation, "__args__", ())]
+    sections = [a for a in inner if isinstance(a, type) and issubclass(a, BaseModel)]
+    return any(has_key(section, parts[1:]) for section in sections) if sections else True
+
+
+SECTIONS = {
+    name
+    for model in MODELS
+    for name, field in fields_of(model).items()
+    for kind in (field.annotation, *getattr(field.annotation, "__args__", ()))
+    if isinstance(kind, type) and issubclass(kind, BaseModel) and name != "ray"  # also a library
+}
+
+
+def missing_in(text, code, folder):
+    for target in LINK.findall(text):
+        if not (folder / target).exists():
+            yield f"link {target}"
+    for each in code:
+        for path in PATH.findall(each):
+            if not MADE.search(path) and not exists(path):
+                yield f"path {path}"
+        for name in MODULE.findall(each):
+            if not known(name):
+                yield f"module {name}"
+        for key in KEY.findall(each):
+            parts = key.split(".")
+            if (
+                parts[0] in SECTIONS
+                and parts[-1] not in SUFFIXES
+                and not any(has_key(model, parts) for model in MODELS)
+            ):
+                yield f"key {key}"
+        for target in TARGET.findall(each):
+            if f"\n{target}:" not in (ROOT / "Makefile").read_text():
+                yield f"target {target}"
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_what_the_docs_name_exists(path):
+    text = path.read_text()
+    assert not sorted(set(missing_in(text, code_of(text), path.parent)))
+
+
+def test_what_docstrings_name_exists():
+    found = {}
+    for path in SOURCES:
+        text = path.read_text()
+        names_ = [n for each in re.findall(r"``[^`]+``", text) for n in MODULE.findall(each)]
+        paths = [p for each in re.findall(r"``[^`]+``", text) for p in PATH.findall(each)]
+        gone = [n for n in names_ if not known(n)]
+        gone += [p for p in paths if not MADE.search(p) and not exists(p)]
+        if gone:
+            found[path.relative_to(ROOT).as_posix()] = gone
+    assert not found

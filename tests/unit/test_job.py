@@ -1,0 +1,92 @@
+"""What all jobs share: how a run is concluded, whatever it ends with."""
+
+import errno
+import json
+import os
+import signal
+
+import pytest
+
+from rollout.cli import main
+from rollout.config import LogConfig, RayConfig, RunConfig, WandbConfig, key
+from rollout.errors import BudgetExhausted, is_disk_full
+from rollout.job import open_job
+
+
+class Config(RunConfig):
+    ray: RayConfig = key(RayConfig, "Which cluster.")
+    wandb: WandbConfig = key(WandbConfig, "Mirroring.")
+    log: LogConfig = key(LogConfig, "Log.")
+
+
+@pytest.fixture
+def job(tmp_path, capsys):
+    """Runs a job that consists of ``play``; returns its status, what it said, its summary."""
+
+    def run(play, *arguments):
+        def work(config, session):
+            with open_job("collect", config, session, needs_ray=False) as job:
+                job.report()
+                with job.ray():
+
+                    def conclude(status):
+                        job.write_summary(status, steps=job.metrics.path.stat().st_size)
+                        return "3 steps"
+
+                    return job.finish(lambda: play(job), conclude)
+
+        settings = ["--set", f"output={tmp_path / 'run'}", *arguments]
+        status = main(work, Config, "", settings)
+        summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+        return status, capsys.readouterr().err.splitlines()[-1], summary
+
+    return run
+
+
+def raising(error):
+    def play(job):
+        job.metrics.write(1, {"a": 1})
+        raise error
+
+    return play
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_ends_it_short_with_its_summary_and_it_goes_on(job, number):
+    status, said, summary = job(raising(OSError(number, os.strerror(number))))
+    assert status == 3
+    assert said.startswith(f"ended short: [Errno {number}]")
+    assert "--resume" in said
+    assert summary["status"] == "ended short"
+    assert summary["steps"] > 0
+    status, _, summary = job(lambda job: None, "--resume")
+    assert (status, summary["status"], summary["resume_count"]) == (0, "done", 1)
+
+
+def test_a_full_disk_in_an_actor_is_one_too():
+    class RemoteError(OSError):
+        cause = OSError(errno.ENOSPC, "No space left on device")
+
+    assert is_disk_full(RemoteError("ray::Actor.play()"))
+    assert not is_disk_full(OSError(errno.EACCES, "Permission denied"))
+
+
+def test_games_that_are_used_up_are_told_with_what_was_saved(job):
+    status, said, summary = job(raising(BudgetExhausted("no game is left")))
+    assert (status, said) == (3, "ended short: no game is left. Saved: 3 steps")
+    assert summary["status"] == "ended short"
+
+
+def test_a_signal_while_it_concludes_interrupts_nothing(job):
+    def play(job):
+        write = job.write_summary
+
+        def interrupted(status, **parts):
+            os.kill(os.getpid(), signal.SIGHUP)
+            return write(status, **parts)
+
+        job.write_summary = interrupted
+
+    status, said, summary = job(play)
+    assert (status, summary["status"]) == (129, "done")
+    assert said.startswith("stopped by SIGHUP")
