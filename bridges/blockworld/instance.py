@@ -49,13 +49,12 @@ class BlockworldInstance:
         self._ready = np.zeros(width, np.bool_)  # slots that were reset at least once
         self._signals = np.zeros((len(SIGNALS), width), np.float32)
         spec = given.spec
-        options = given.sense_options()
         self._buffers = allocate(spec.observation_space, width)
         self._senses = [
-            (observation, {key: self._buffers[key] for key in observation.space(options)})
+            (observation, {key: self._buffers[key] for key in observation.space(given)})
             for observation in given.observations()
         ]
-        self._options = options
+        self._options = given
         self._oracle = self._make_oracle(given.oracle) if given.oracle else None
         self._frame = Frame(
             self._buffers,

@@ -21,66 +21,11 @@ from bridges.blockworld.grid import ENTITY_COLUMNS, MOST_HEIGHT, entities, grid
 from bridges.blockworld.items import ITEMS
 from bridges.blockworld.rays import fan
 from bridges.blockworld.semantic import CLASSES
-from bridges.blockworld.world import HEIGHT, HOTBAR, MAX_CREATURES, SIZE
+from bridges.blockworld.sense_options import SenseOptions
+from bridges.blockworld.world import HEIGHT, HOTBAR, SIZE
 from rollout.api import Array, Columns
-from rollout.errors import ConfigError
 
 Spaces = dict[str, spaces.Space[Any]]
-
-
-@dataclass(frozen=True)
-class SenseOptions:
-    """Sizes and ranges of the observations.
-
-    Attributes:
-        rgb_width: width of the picture, in pixels.
-        rgb_height: its height.
-        rgb_fov: its vertical field of view, in degrees.
-        hud: whether it shows hotbar, health and food.
-        ray_rows: rows of ``semantic_rays``.
-        ray_columns: columns of it.
-        ray_fov: field of view of the rays from left to right, in degrees.
-        ray_rise: from top to bottom.
-        ray_reach: how far they go, in blocks.
-        grid_size: height and width of the grids, in blocks.
-        entity_slots: maximum number of creatures in ``entities``.
-
-    Raises:
-        ConfigError: a value is out of its range, which the message states.
-    """
-
-    rgb_width: int = 64
-    rgb_height: int = 64
-    rgb_fov: float = 70.0
-    hud: bool = True
-    ray_rows: int = 4
-    ray_columns: int = 8
-    ray_fov: float = 100.0
-    ray_rise: float = 50.0
-    ray_reach: float = 16.0
-    grid_size: int = 9
-    entity_slots: int = 9
-
-    def __post_init__(self) -> None:
-        ranges = {
-            "rgb_width": (1, 4096),
-            "rgb_height": (1, 4096),
-            "rgb_fov": (10.0, 120.0),
-            "ray_rows": (1, 64),
-            "ray_columns": (1, 256),
-            "ray_fov": (1.0, 170.0),
-            "ray_rise": (1.0, 170.0),
-            "ray_reach": (1.0, float(SIZE)),
-            "grid_size": (3, SIZE - 1),
-            "entity_slots": (1, MAX_CREATURES),
-        }
-        for name, (least, most) in ranges.items():
-            value = getattr(self, name)
-            whole = isinstance(least, int)
-            number = isinstance(value, int | np.integer | float) and not isinstance(value, bool)
-            if not number or not least <= value <= most or (whole and value != int(value)):
-                kind = "a whole number" if whole else "a number"
-                raise ConfigError(f"{name} must be {kind} from {least} to {most}, got {value!r}")
 
 
 @dataclass(frozen=True)

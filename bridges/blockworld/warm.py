@@ -48,7 +48,8 @@ def _rgb() -> None:
 def _senses() -> None:
     from gymnasium import spaces  # noqa: PLC0415
 
-    from bridges.blockworld.senses import OBSERVATIONS, SenseOptions  # noqa: PLC0415
+    from bridges.blockworld.sense_options import SenseOptions  # noqa: PLC0415
+    from bridges.blockworld.senses import OBSERVATIONS  # noqa: PLC0415
     from rollout.api import allocate  # noqa: PLC0415
 
     options, worlds = SenseOptions(), np.zeros(1, WORLD)

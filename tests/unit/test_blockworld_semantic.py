@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from bridges.blockworld import blocks
 from bridges.blockworld.semantic import CLASS_OF, CLASSES, OPAQUE, first_block, free_way
-from bridges.blockworld.senses import OBSERVATIONS, SenseOptions
+from bridges.blockworld.sense_options import SenseOptions
+from bridges.blockworld.senses import OBSERVATIONS
 from bridges.blockworld.species import NAMES, SHEEP
 from bridges.blockworld.world import (
     EYES,

@@ -6,7 +6,8 @@ from gymnasium import spaces
 
 from bridges.blockworld import world
 from bridges.blockworld.items import ITEMS, NUMBER
-from bridges.blockworld.senses import OBSERVATIONS, SenseOptions
+from bridges.blockworld.sense_options import SenseOptions
+from bridges.blockworld.senses import OBSERVATIONS
 from bridges.blockworld.status import COMPASS, PLACES, SCREEN, VITALS
 from rollout.api import allocate, check_columns, is_fixed
 from rollout.errors import ConfigError
