@@ -111,7 +111,7 @@ class Game {
   /** Restores a slot's world from a snapshot; returns the slot's frame. */
   async restore(slot, bytes) {
     const number = Math.floor(slot / this.agents);
-    const world = await replay(this.config, bytes);
+    const world = await replay(makeGameWorld, this.config, bytes);
     this.worlds[number]?.close();
     this.worlds[number] = world;
     this.show(slot);

@@ -32,9 +32,8 @@ class Journal {
 /** Data that is not a snapshot. */
 class SnapshotError extends Error {}
 
-/** Returns a new world in the state of a snapshot. */
-async function replay(config, bytes) {
-  const { makeGameWorld } = require('./gameworld');
+/** Returns a new world, of that constructor, in the state of a snapshot. */
+async function replay(makeGameWorld, config, bytes) {
   let saved;
   try {
     saved = decode(bytes);
