@@ -39,7 +39,7 @@ HOMES = {
     "pyarrow": ("rollout/data/",),
     # rollout.host pickles recipes to send them to a game's own process; the suite checks that a
     # recipe survives it. Nothing that is stored is ever pickled.
-    "pickle": ("rollout/host/", "rollout/testing/recipe_checks.py"),
+    "pickle": ("rollout/host/", "rollout/testing/bridge_checks.py"),
     "cloudpickle": ("rollout/host/",),
     "dill": (),
     "shelve": (),
@@ -68,7 +68,10 @@ MAY_IMPORT = {
     "rollout.errors": (),
     "rollout.evaluate": core_but(*JOBS),
     "rollout.sweep": core_but("rollout.collect"),
-    "rollout.testing": ("rollout.host.processes", *CORE),
+    "rollout.testing": (
+        *(f"rollout.host.{each}" for each in ("builder", "instances", "processes", "referee")),
+        *CORE,
+    ),
     "rollout.train": core_but(*JOBS),
 }
 # Classes that share more than four fields, and why; all others must declare an option once.

@@ -79,18 +79,15 @@ def check_algorithm(
         bridge: a game that is cheap to launch in this process.
         timeout_s: timeout of each check, in seconds.
     """
+    checks = {
+        "gathers": _gathers,
+        "updates": _updates,
+        "same batch, same weights": _repeats,
+        "state is whole": _restores,
+        "every share calls for gradients equally often": _reduces,
+    }
     suite = Suite(f"algorithm {type(algorithm).__name__}", timeout_s)
-    case = _Case(algorithm, recipe, bridge)
-    if suite.check("gathers", partial(_gathers, case)) != "passed":
-        return suite.report()
-    for name, check in (
-        ("updates", _updates),
-        ("same batch, same weights", _repeats),
-        ("state is whole", _restores),
-        ("every share calls for gradients equally often", _reduces),
-    ):
-        suite.check(name, partial(check, case))
-    return suite.report()
+    return suite.run(checks, _Case(algorithm, recipe, bridge), required="gathers")
 
 
 def _gathers(case: _Case) -> str:

@@ -1,4 +1,4 @@
-"""Compares frames with their spec, and trajectories with each other."""
+"""Random starts, and comparisons of frames with their spec and of trajectories."""
 
 from __future__ import annotations
 
@@ -11,9 +11,27 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from rollout.api import Array, BridgeSpec, Columns, Frame, Instance, Start, check_columns
+from rollout.api import (
+    Array,
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Frame,
+    Instance,
+    Start,
+    StateSpace,
+    check_columns,
+)
 from rollout.errors import ContractError, SpaceError
 from rollout.testing.report import require
+
+
+def random_start(
+    space: StateSpace, rng: np.random.Generator, episode: int = 0, state_set: str = "check"
+) -> Start:
+    """Returns a start from a random state of the space, with a random seed."""
+    state = space.state(int.from_bytes(rng.bytes(32), "little") % space.size)
+    return Start(state, int(rng.integers(2**63)), episode, state_set=state_set)
 
 
 def copy_frame(frame: Frame, rows: Sequence[int] | Array | None = None) -> Frame:
@@ -36,7 +54,7 @@ def check_frame(spec: BridgeSpec, frame: Frame, rows: int) -> None:
     except SpaceError as error:
         raise ContractError(f"observations: {error}") from error
     check_outside("observation", spec.observation_space, frame.observations)
-    check_signals(spec, frame, rows)
+    check_declared("signal", spec.signals, frame.signals, rows)
     for name, dtype in (("game_over", bool), ("game_truncated", bool), ("tick", np.int64)):
         _check_array(name, getattr(frame, name), np.dtype(dtype), (rows,))
     require((frame.tick >= 0).all(), f"tick: expected 0 or more, got {frame.tick.min()}")
@@ -44,21 +62,24 @@ def check_frame(spec: BridgeSpec, frame: Frame, rows: int) -> None:
         check_details(frame.details, rows)
 
 
-def check_signals(spec: BridgeSpec, frame: Frame, rows: int) -> None:
-    """Checks that the signals are exactly the declared ones.
+def check_declared(
+    what: str, declared: Mapping[str, ColumnSpec], columns: Mapping[str, Array], rows: int
+) -> None:
+    """Checks that columns are exactly the declared ones, with their dtypes and shapes.
 
     Raises:
-        ContractError: the message names the signal.
+        ContractError: the message names the column.
     """
-    missing = sorted(spec.signals.keys() - frame.signals.keys())
-    unknown = sorted(frame.signals.keys() - spec.signals.keys())
+    missing = sorted(declared.keys() - columns.keys())
+    unknown = sorted(columns.keys() - declared.keys())
     require(
         not missing and not unknown,
-        f"signals: expected {sorted(spec.signals)}; missing: {missing}, undeclared: {unknown}",
+        f"{what} columns: expected {sorted(declared)} as declared; missing: {missing}, "
+        f"undeclared: {unknown}",
     )
-    for name, column in spec.signals.items():
-        shape = (rows, *column.shape)
-        _check_array(f"signal {name!r}", frame.signals[name], np.dtype(column.dtype), shape)
+    for name, column in declared.items():
+        dtype, shape = np.dtype(column.dtype), (rows, *column.shape)
+        _check_array(f"{what} {name!r}", columns[name], dtype, shape)
 
 
 def check_details(details: Sequence[Mapping[str, Any]], rows: int) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from rollout.api import (
     Verdict,
     sample,
 )
-from rollout.testing.compare import same
+from rollout.testing.compare import random_start, same
 from rollout.testing.report import Report, Suite, require
 
 WIDTHS = (1, 3, 17)
@@ -40,12 +39,7 @@ class _Case:
 
     def starts(self, width: int, key: int = 0) -> list[Start]:
         rng = np.random.default_rng([self.seed, 0, key])
-        space = self.spec.state_space
-        out = []
-        for episode in range(width):
-            state = space.state(int.from_bytes(rng.bytes(32), "little") % space.size)
-            out.append(Start(state, int(rng.integers(2**63)), episode))
-        return out
+        return [random_start(self.spec.state_space, rng, episode) for episode in range(width)]
 
     def frames(self, width: int, steps: int = _STEPS) -> list[Frame]:
         """Frames with random signals; slots end one after another and then repeat their row."""
@@ -107,20 +101,17 @@ def check_evaluator(
         seed: seed of the frames.
         timeout_s: timeout of each check, in seconds.
     """
+    checks = {
+        "requires": _requires,
+        "verdicts": _verdicts,
+        "same frames, same verdicts": _deterministic,
+        "over slots repeat their verdict": _over,
+        "reset forgets the past": _forgets,
+        "rows are independent": _rows_independent,
+        "inputs are left as they are": _inputs_untouched,
+    }
     suite = Suite(f"evaluator {type(recipe).__name__}", timeout_s)
-    case = _Case(recipe, bridge_spec, seed)
-    if suite.check("requires", partial(_requires, case)) != "passed":
-        return suite.report()
-    for name, check in (
-        ("verdicts", _verdicts),
-        ("same frames, same verdicts", _deterministic),
-        ("over slots repeat their verdict", _over),
-        ("reset forgets the past", _forgets),
-        ("rows are independent", _rows_independent),
-        ("inputs are left as they are", _inputs_untouched),
-    ):
-        suite.check(name, partial(check, case))
-    return suite.report()
+    return suite.run(checks, _Case(recipe, bridge_spec, seed), required="requires")
 
 
 def _requires(case: _Case) -> str:

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from rollout.api import (
-    Array,
     Bridge,
+    BridgeSpec,
     Columns,
-    Decision,
-    Details,
-    EpisodeResult,
-    Evaluator,
     EvaluatorRecipe,
     Fragment,
-    Frame,
     Instance,
     Loss,
-    Outcome,
     Policy,
     PolicyRecipe,
     Start,
     Task,
-    Verdict,
 )
 from rollout.api.fragment import End
-from rollout.testing.compare import copy_frame
+from rollout.host.builder import FragmentBuilder
+from rollout.host.referee import Referee
+from rollout.testing.compare import random_start
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
@@ -69,238 +64,106 @@ def make_fragments(
     """
     bridge = bridge or FakeBridge(side=4, max_steps=20)
     spec = bridge.spec
-    evaluator = evaluator or FakeEvaluator()
-    task = Task("fragments", "reach the target", spec.state_space, evaluator)
+    task = Task("fragments", "reach the target", spec.state_space, evaluator or FakeEvaluator())
+    numbers = itertools.count() if episodes is None else range(episodes)
+    rng = np.random.default_rng(seed)
+    starts = (random_start(spec.state_space, rng, number, "train") for number in numbers)
     with tempfile.TemporaryDirectory() as folder:
         game = bridge.launch(Path(folder), (), width=width, timeout_s=spec.deadlines.start_s)
         player = (policy or FakePolicy()).build(spec, task, seed=seed)
-        starts = _Starts(bridge, np.random.default_rng(seed), episodes)
-        play = _Play(game, player, evaluator.build(width), starts, instance, width)
+        play = _Play(game, spec, player, Referee(task, width, instance), instance, width, starts)
         try:
-            play.begin(range(width))
             return [play.fragment(length, lost=number in lost_after) for number in range(count)]
         finally:
             game.close()
 
 
 @dataclass
-class _Starts:
-    bridge: Bridge
-    rng: np.random.Generator
-    left: int | None
-    number: int = 0
-
-    def next(self) -> Start | None:
-        if self.left is not None and self.number >= self.left:
-            return None
-        space = self.bridge.spec.state_space
-        index = int.from_bytes(self.rng.bytes(32), "little") % space.size
-        seed = int(self.rng.integers(2**63))
-        self.number += 1
-        return Start(space.state(index), seed, self.number - 1, state_set="train")
-
-
-@dataclass
-class _Episode:
-    """The episode of a slot."""
-
-    start: Start
-    step: int = 0
-    reward: float = 0.0
-
-
-@dataclass
-class _Tape:
-    """A fragment under construction: a list per column, an entry per step."""
-
-    starts: list[Start] = field(default_factory=list)
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    final: list[tuple[int, int]] = field(default_factory=list)
-    final_rows: list[Frame] = field(default_factory=list)
-    results: list[EpisodeResult] = field(default_factory=list)
-    losses: list[Loss] = field(default_factory=list)
-
-    def index(self, start: Start) -> int:
-        if start not in self.starts:
-            self.starts.append(start)
-        return self.starts.index(start)
-
-
 class _Play:
     """Plays episode after episode in the slots of one instance."""
 
-    def __init__(
-        self,
-        game: Instance,
-        policy: Policy,
-        judge: Evaluator,
-        starts: _Starts,
-        number: int,
-        width: int,
-    ) -> None:
-        self.game, self.policy, self.judge, self.starts = game, policy, judge, starts
-        self.number, self.width = number, width
-        self.incarnation, self.total = 0, 0
-        self.playing: list[_Episode | None] = [None] * width
-        self.memory: Columns = {}
-        self.observations: Columns = {}
-        self.details: list[Details | None] = [None] * width
-
-    def begin(self, slots: Sequence[int], again: Sequence[Start | None] = ()) -> None:
-        """Starts an episode in each slot while there are any; lost ones before new ones."""
-        for number, slot in enumerate(slots):
-            start = (again[number] if again else None) or self.starts.next()
-            fresh = not self.memory
-            if start is None and not fresh:
-                self.playing[slot] = None
-                continue
-            # Even a slot that never plays is reset: its rows need valid contents.
-            at = start or Start(self.starts.bridge.spec.state_space.state(0), 0)
-            if fresh:
-                self._fill(at)
-            self._reset(slot, at)
-            self.playing[slot] = None if start is None else _Episode(start)
-
-    def _fill(self, start: Start) -> None:
-        starts = [start] * self.width
-        frame = copy_frame(self.game.reset(range(self.width), starts, timeout_s=60))
-        self.judge.reset(range(self.width), starts, frame)
-        self.observations = frame.observations
-        self.memory = self.policy.initial_memory(starts)
-
-    def _reset(self, slot: int, start: Start) -> None:
-        frame = self.game.reset([slot], [start], timeout_s=60)
-        self.judge.reset([slot], [start], frame)
-        for key, column in frame.observations.items():
-            self.observations[key][slot] = column[0]
-        for key, column in self.policy.initial_memory([start]).items():
-            self.memory[key][slot] = column[0]
-        self.details[slot] = None if frame.details is None else frame.details[0]
+    game: Instance
+    spec: BridgeSpec
+    policy: Policy
+    referee: Referee
+    number: int
+    width: int
+    starts: Iterator[Start]
+    again: deque[Start] = field(default_factory=deque)  # lost episodes, which come first
+    incarnation: int = 0
+    steps: int = 0
+    memory: Columns = field(default_factory=dict)
+    builder: FragmentBuilder | None = None
 
     def fragment(self, length: int, *, lost: bool) -> Fragment:
         """Plays the next fragment."""
-        tape = _Tape()
-        memory = {key: column.copy() for key, column in self.memory.items()}
-        for t in range(length):
-            self._step(tape, t, lost=lost and t == length - 1)
-        fragment = self._collect(tape, memory)
-        self.incarnation += lost
-        return fragment
-
-    def _step(self, tape: _Tape, t: int, *, lost: bool) -> None:
-        details = None if self.details[0] is None else [d or {} for d in self.details]
-        decision = self.policy.act(self.observations, self.memory, details=details, explore=True)
-        frame = copy_frame(self.game.step(decision.actions, timeout_s=60))
-        verdict = self.judge.judge(decision.actions, frame)
-        row = self._row(tape, decision, frame, verdict)
-        row["lost"] |= (row["start_index"] >= 0) & ~row["terminated"] & ~row["truncated"] & lost
-        tape.rows.append(row)
-        self.observations, self.memory = frame.observations, decision.memory
-        self.details = [None] * self.width if frame.details is None else list(frame.details)
-        self.total += 1
-        ended = np.flatnonzero(row["terminated"] | row["truncated"] | row["lost"])
-        kept = copy_frame(frame)
-        again = [self._end(tape, t, int(slot), row, kept) for slot in ended]
-        if len(ended):
-            self.begin([int(slot) for slot in ended], again)
-
-    def _row(
-        self, tape: _Tape, decision: Decision, frame: Frame, verdict: Verdict
-    ) -> dict[str, Any]:
-        index = [-1 if e is None else tape.index(e.start) for e in self.playing]
-        step = np.array([0 if e is None else e.step for e in self.playing], np.int32)
-        valid = np.array(index) >= 0
-        for slot in np.flatnonzero(valid):
-            episode = self.playing[slot]
-            if episode is not None:
-                episode.step += 1
-                episode.reward += float(verdict.reward[slot])
-        decided = frame.game_over | (verdict.outcome != Outcome.RUNNING)
-        return {
-            "observations": {k: c.copy() for k, c in self.observations.items()},
-            "actions": decision.actions,
-            "extras": decision.extras,
-            "signals": frame.signals,
-            "start_index": np.array(index, np.int32),
-            "step": step,
-            "reward": verdict.reward,
-            "progress": verdict.progress,
-            "outcome": verdict.outcome,
-            "tick": frame.tick,
-            "first": valid & (step == 0),
-            "terminated": valid & decided,
-            "truncated": valid & frame.game_truncated & ~decided,
-            "lost": np.zeros(self.width, bool),
-            "details": self.details,
-        }
-
-    def _end(
-        self, tape: _Tape, t: int, slot: int, row: dict[str, Any], frame: Frame
-    ) -> Start | None:
-        """Records the end of an episode; returns the start of the next attempt if it was lost."""
-        episode = self.playing[slot]
-        if episode is None:
-            raise AssertionError(f"slot {slot} ended without playing")
-        end: End = next(e for e in ("terminated", "truncated", "lost") if row[e][slot])
-        tape.final.append((t, slot))
-        tape.final_rows.append(frame.take([slot]))
-        tape.results.append(
-            EpisodeResult(
-                episode.start,
-                self.number,
-                slot,
-                end,
-                Outcome(int(row["outcome"][slot])),
-                episode.step,
-                episode.reward,
-                float(row["progress"][slot]),
-                episode.step * _STEP_S,
-            )
-        )
-        if end != "lost":
-            return None
-        loss = Loss(episode.start, self.number, slot, "step", _REASON, episode.step)
-        tape.losses.append(loss)
-        return dataclasses.replace(episode.start, attempt=episode.start.attempt + 1)
-
-    def _collect(self, tape: _Tape, memory: Columns) -> Fragment:
-        rows, length = tape.rows, len(tape.rows)
-        scalars = ("start_index", "step", "reward", "progress", "outcome", "tick", "first")
-        names = (*scalars, "terminated", "truncated", "lost")
-        plain: dict[str, Any] = {k: np.stack([row[k] for row in rows]) for k in names}
-        groups: dict[str, Any] = {
-            group: _stack([row[group] for row in rows])
-            for group in ("observations", "actions", "extras", "signals")
-        }
-        final = [frame.observations for frame in tape.final_rows]
-        has_details = rows[0]["details"][0] is not None
-        wall = _EPOCH_S + _STEP_S * np.arange(self.total - length, self.total, dtype=np.float64)
-        return Fragment(
+        builder = FragmentBuilder(
+            self.spec,
+            dict(self.policy.extras),
+            width=self.width,
+            steps=length,
             instance=self.number,
             incarnation=self.incarnation,
-            starts=tuple(tape.starts),
-            version=np.full(length, self.policy.version, np.int64),
-            wall_time=wall,
-            latency=np.full(length, _STEP_S, np.float32),
-            final_index=np.array(tape.final, np.int64).reshape(-1, 2),
-            final_observations={
-                key: np.concatenate([f[key] for f in final]) if final else column[:0].copy()
-                for key, column in self.observations.items()
-            },
-            next_observations={k: c.copy() for k, c in self.observations.items()},
-            memory=memory,
-            details=[list(row["details"]) for row in rows] if has_details else None,
-            final_details=_first_details(tape.final_rows) if has_details else None,
-            results=tuple(tape.results),
-            losses=tuple(tape.losses),
-            **plain,
-            **groups,
         )
+        if self.builder is not None:
+            builder.resume(self.builder, self.referee.starts, self.referee.steps)
+        self.builder = builder
+        while not builder.full:
+            self._begin(builder)
+            self._step(builder)
+        if lost:
+            self._lose(builder)
+        fragment = builder.build()
+        self.steps += length
+        steps = np.arange(self.steps - length, self.steps, dtype=np.float64)
+        fragment.wall_time = _EPOCH_S + _STEP_S * steps
+        fragment.results = tuple(
+            replace(result, seconds=result.length * _STEP_S) for result in fragment.results
+        )
+        return fragment
 
+    def _begin(self, builder: FragmentBuilder) -> None:
+        """Starts an episode in each free slot, while there are any."""
+        free: list[int] = np.flatnonzero(~self.referee.active).tolist()
+        starts = [self.again.popleft() for _ in range(min(len(free), len(self.again)))]
+        starts += itertools.islice(self.starts, len(free) - len(starts))
+        if not starts:
+            return
+        slots = free[: len(starts)]
+        frame = self.game.reset(slots, starts, timeout_s=60)
+        self.referee.reset(slots, starts, frame)
+        builder.begin(slots, starts, frame)
+        for key, rows in self.policy.initial_memory(starts).items():
+            if key not in self.memory:
+                self.memory[key] = np.zeros((self.width, *rows.shape[1:]), rows.dtype)
+            self.memory[key][slots] = rows
 
-def _first_details(frames: Sequence[Frame]) -> list[Details | None]:
-    return [None if frame.details is None else frame.details[0] for frame in frames]
+    def _step(self, builder: FragmentBuilder) -> None:
+        builder.remember(self.memory)
+        details = builder.details()
+        decision = self.policy.act(
+            builder.observations(),
+            self.memory,
+            details=None if details is None else [each or {} for each in details],
+            explore=True,
+        )
+        self.memory = decision.memory
+        builder.write_decision(decision, self.policy.version)
+        frame = self.game.step(decision.actions, timeout_s=60)
+        ruling = self.referee.judge(decision.actions, frame)
+        builder.write_step(frame, ruling, _STEP_S)
+        builder.blank_idle(self.referee.active)
+        for slot in ruling.ended:
+            end: End = "terminated" if ruling.terminated[slot] else "truncated"
+            outcome = int(ruling.verdict.outcome[slot])
+            said = None if frame.details is None else frame.details[slot]
+            builder.end(slot, self.referee.finish(slot, end, outcome, said))
 
-
-def _stack(rows: Sequence[dict[str, Array]]) -> Columns:
-    return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
+    def _lose(self, builder: FragmentBuilder) -> None:
+        for slot, start in enumerate(self.referee.starts):
+            if start is not None:
+                result = self.referee.finish(slot, "lost", 0)
+                loss = Loss(start, self.number, slot, "step", _REASON, result.length)
+                builder.end(slot, result, loss)
+                self.again.append(replace(start, attempt=start.attempt + 1))
+        self.incarnation += 1

@@ -6,7 +6,7 @@ import copy
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from rollout.api import (
     sample,
 )
 from rollout.errors import ContractError, SpaceError
-from rollout.testing.compare import check_outside, same
+from rollout.testing.compare import check_declared, check_outside, random_start, same
 from rollout.testing.report import Report, Skipped, Suite, require
 
 BATCHES = (1, 3, 17)
@@ -50,12 +50,7 @@ class _Case:
 
     def starts(self, batch: int) -> list[Start]:
         rng = np.random.default_rng([self.seed, 1])
-        size = self.task.state_space.size
-        out = []
-        for episode in range(batch):
-            state = self.task.state_space.state(int.from_bytes(rng.bytes(32), "little") % size)
-            out.append(Start(state, int(rng.integers(2**63)), episode))
-        return out
+        return [random_start(self.task.state_space, rng, episode) for episode in range(batch)]
 
     def observations(self, batch: int, step: int) -> Columns:
         rng = np.random.default_rng([self.seed, 2, step])
@@ -85,20 +80,17 @@ def check_policy(
         seed: seed of the policy and of the observations.
         timeout_s: timeout of each check, in seconds.
     """
+    checks = {
+        "builds": _builds,
+        "actions": _actions,
+        "extras": _extras,
+        "memory": _memory,
+        "inputs are left as they are": _inputs_untouched,
+        "same seed, same decisions": _same_seed,
+        "rows are independent": _rows_independent,
+    }
     suite = Suite(f"policy {type(recipe).__name__}", timeout_s)
-    case = _Case(recipe, spec, task, seed)
-    if suite.check("builds", partial(_builds, case)) != "passed":
-        return suite.report()
-    for name, check in (
-        ("actions", _actions),
-        ("extras", _extras),
-        ("memory", _memory),
-        ("inputs are left as they are", _inputs_untouched),
-        ("same seed, same decisions", _same_seed),
-        ("rows are independent", _rows_independent),
-    ):
-        suite.check(name, partial(check, case))
-    return suite.report()
+    return suite.run(checks, _Case(recipe, spec, task, seed), required="builds")
 
 
 def _builds(case: _Case) -> str:
@@ -125,23 +117,8 @@ def _extras(case: _Case) -> str:
     declared = dict(case.policy.extras)
     for batch in BATCHES:
         for decision in case.play(case.policy, batch, explore=True):
-            _check_columns("extra", declared, decision.extras, batch)
+            check_declared("extra", declared, decision.extras, batch)
     return ", ".join(declared) or "none declared, none delivered"
-
-
-def _check_columns(
-    what: str, declared: Mapping[str, ColumnSpec], columns: Columns, batch: int
-) -> None:
-    require(
-        declared.keys() == columns.keys(),
-        f"{what}s: expected {sorted(declared)} as declared, got {sorted(columns)}",
-    )
-    for key, column in declared.items():
-        got, dtype, shape = columns[key], np.dtype(column.dtype), (batch, *column.shape)
-        require(
-            got.dtype == dtype and got.shape == shape,
-            f"{what} {key!r}: expected {dtype}{list(shape)}, got {got.dtype}{list(got.shape)}",
-        )
 
 
 def _memory(case: _Case) -> str:
@@ -149,9 +126,9 @@ def _memory(case: _Case) -> str:
     for batch in BATCHES:
         first = case.policy.initial_memory(case.starts(batch))
         shapes = {key: ColumnSpec(str(a.dtype), a.shape[1:]) for key, a in first.items()}
-        _check_columns("memory", shapes, first, batch)
+        check_declared("memory", shapes, first, batch)
         for decision in case.play(case.policy, batch, explore=True):
-            _check_columns("memory", shapes, decision.memory, batch)
+            check_declared("memory", shapes, decision.memory, batch)
         columns = len(shapes)
     return f"{columns} columns of constant shape"
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
-import functools
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, TypeAlias, cast
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from rollout.api import Array, Columns, Fragment, Recorder, Start
+from rollout.api import Array, Fragment, Recorder, Start
 from rollout.errors import ContractError, DatasetError, OutOfTurnError
 from rollout.testing.fragments import make_fragments
 from rollout.testing.report import Report, Suite, require
@@ -32,6 +30,27 @@ _COLUMNS = ("episode", "attempt", "step", "reward", "first", "terminated", "trun
 _Episodes: TypeAlias = dict[tuple[int, int], list[tuple[float, ...]]]
 
 
+@dataclass
+class _Case:
+    """A recorder under test, and how it is read."""
+
+    make_recorder: MakeRecorder
+    read_back: ReadBack
+
+    def recorder_of(self, fragments: Sequence[Fragment]) -> Recorder:
+        """Returns an open recorder with these fragments."""
+        recorder = self.make_recorder()
+        for fragment in fragments:
+            recorder.append(fragment)
+        return recorder
+
+    def check_kept(self, fragments: Sequence[Fragment]) -> str:
+        """Checks that all fragments can be read once the recorder is closed."""
+        recorder = self.recorder_of(fragments)
+        recorder.close()
+        return _check_kept(fragments, self.read_back(recorder))
+
+
 def check_recorder(
     make_recorder: MakeRecorder, read_back: ReadBack, *, timeout_s: float = 60.0
 ) -> Report:
@@ -44,31 +63,19 @@ def check_recorder(
         read_back: reads a recording; called while the recorder is open and after it is closed.
         timeout_s: timeout of each check, in seconds.
     """
-    suite = Suite("recorder", timeout_s)
-    for name, check in (
-        ("keeps every row in order", _keeps),
-        ("keeps several instances apart", _several),
-        ("ended episodes are kept by append", _ended),
-        ("flush keeps every row", _flush),
-        ("lost episodes are kept", _lost),
-        ("idle rows are left out", _idle),
-        ("refuses other columns", _refuses),
-        ("close is idempotent", _close),
-        ("append after close is refused", _after_close),
-        ("an empty recording can be closed", _empty),
-    ):
-        suite.check(name, partial(check, make_recorder, read_back))
-    return suite.report()
-
-
-@functools.cache
-def _made(count: int, options: tuple[tuple[str, Any], ...]) -> list[Fragment]:
-    return make_fragments(count, **dict(options))
-
-
-def _fragments(count: int, **options: Any) -> list[Fragment]:
-    """As ``make_fragments``, whose result is cached; every recorder gets its own copy."""
-    return copy.deepcopy(_made(count, tuple(options.items())))
+    checks = {
+        "keeps every row in order": _keeps,
+        "keeps several instances apart": _several,
+        "ended episodes are kept by append": _ended,
+        "flush keeps every row": _flush,
+        "lost episodes are kept": _lost,
+        "idle rows are left out": _idle,
+        "refuses other columns": _refuses,
+        "close is idempotent": _close,
+        "append after close is refused": _after_close,
+        "an empty recording can be closed": _empty,
+    }
+    return Suite("recorder", timeout_s).run(checks, _Case(make_recorder, read_back))
 
 
 def rows_of(fragments: Sequence[Fragment]) -> dict[str, Array]:
@@ -119,26 +126,14 @@ def _check_kept(expected: Sequence[Fragment], got: Mapping[str, Array]) -> str:
     return f"{sum(map(len, want.values()))} rows of {len(want)} episodes"
 
 
-def _record(
-    make_recorder: MakeRecorder, read_back: ReadBack, fragments: Sequence[Fragment]
-) -> Mapping[str, Array]:
-    recorder = make_recorder()
-    for fragment in fragments:
-        recorder.append(fragment)
-    recorder.close()
-    return read_back(recorder)
+def _keeps(case: _Case) -> str:
+    return case.check_kept(make_fragments(3))
 
 
-def _keeps(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = _fragments(3)
-    return _check_kept(fragments, _record(make_recorder, read_back, fragments))
-
-
-def _several(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    streams = [_fragments(3, seed=k, instance=k) for k in range(2)]
-    fragments = [_shift(f, 1000 * k) for pair in zip(*streams, strict=True)
-                 for k, f in enumerate(pair)]  # fmt: skip
-    return _check_kept(fragments, _record(make_recorder, read_back, fragments))
+def _several(case: _Case) -> str:
+    streams = [make_fragments(3, seed=k, instance=k) for k in range(2)]
+    pairs = zip(*streams, strict=True)
+    return case.check_kept([_shift(f, 1000 * k) for pair in pairs for k, f in enumerate(pair)])
 
 
 def _shift(fragment: Fragment, by: int) -> Fragment:
@@ -155,11 +150,11 @@ def _shift(fragment: Fragment, by: int) -> Fragment:
     )
 
 
-def _ended(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragment = _fragments(1, length=32)[0]
-    recorder = make_recorder()
+def _ended(case: _Case) -> str:
+    (fragment,) = make_fragments(1, length=32)
+    recorder = case.make_recorder()
     recorder.append(fragment)
-    have = _episodes(read_back(recorder))
+    have = _episodes(case.read_back(recorder))
     ended = {(r.start.episode, r.start.attempt): r.length for r in fragment.results}
     recorder.close()
     require(ended, "the fragments of the suite end no episode")
@@ -169,35 +164,33 @@ def _ended(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
     return f"{len(ended)} episodes that ended can be read while recording"
 
 
-def _flush(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = _fragments(2)
-    recorder = make_recorder()
-    for fragment in fragments:
-        recorder.append(fragment)
+def _flush(case: _Case) -> str:
+    fragments = make_fragments(2)
+    recorder = case.recorder_of(fragments)
     recorder.flush()
-    seen = _check_kept(fragments, read_back(recorder))
+    seen = _check_kept(fragments, case.read_back(recorder))
     recorder.close()
     return seen
 
 
-def _lost(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = _fragments(3, lost_after=(0,))
-    seen = _check_kept(fragments, _record(make_recorder, read_back, fragments))
+def _lost(case: _Case) -> str:
+    fragments = make_fragments(3, lost_after=(0,))
+    seen = case.check_kept(fragments)
     return f"{seen}, {sum(len(f.losses) for f in fragments)} of them lost"
 
 
-def _idle(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = _fragments(3, episodes=3)
-    seen = _check_kept(fragments, _record(make_recorder, read_back, fragments))
+def _idle(case: _Case) -> str:
+    fragments = make_fragments(3, episodes=3)
+    seen = case.check_kept(fragments)
     idle = sum(int((~f.valid).sum()) for f in fragments)
     require(idle, "the fragments of the suite have no idle rows")
     return f"{seen}, {idle} idle rows left out"
 
 
-def _refuses(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = _fragments(2)
+def _refuses(case: _Case) -> str:
+    fragments = make_fragments(2)
     second = fragments[1]
-    changes: dict[str, dict[str, Columns]] = {
+    changes: dict[str, dict[str, Any]] = {
         "another observation dtype": {
             "observations": {k: v.astype(np.float64) for k, v in second.observations.items()}
         },
@@ -208,44 +201,41 @@ def _refuses(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
         },
     }
     for what, columns in changes.items():
-        recorder = make_recorder()
-        recorder.append(fragments[0])
+        recorder = case.recorder_of(fragments[:1])
         try:
-            recorder.append(dataclasses.replace(second, **cast(dict[str, Any], columns)))
+            recorder.append(dataclasses.replace(second, **columns))
         except DatasetError:
             recorder.append(second)  # still works after the refusal
             recorder.close()
-            _check_kept(fragments, read_back(recorder))
+            _check_kept(fragments, case.read_back(recorder))
             continue
         recorder.close()
         raise ContractError(f"a fragment with {what} was accepted; expected DatasetError")
     return ", ".join(changes)
 
 
-def _close(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = _fragments(1)
-    recorder = make_recorder()
-    recorder.append(fragments[0])
+def _close(case: _Case) -> str:
+    fragments = make_fragments(1)
+    recorder = case.recorder_of(fragments)
     recorder.close()
     recorder.close()
-    _check_kept(fragments, read_back(recorder))
+    _check_kept(fragments, case.read_back(recorder))
     return "twice"
 
 
-def _after_close(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    fragments = _fragments(2)
-    recorder = make_recorder()
-    recorder.append(fragments[0])
+def _after_close(case: _Case) -> str:
+    fragments = make_fragments(2)
+    recorder = case.recorder_of(fragments[:1])
     recorder.close()
     try:
         recorder.append(fragments[1])
     except OutOfTurnError:
-        return _check_kept(fragments[:1], read_back(recorder))
+        return _check_kept(fragments[:1], case.read_back(recorder))
     raise ContractError("a fragment was accepted after close; expected OutOfTurnError")
 
 
-def _empty(make_recorder: MakeRecorder, read_back: ReadBack) -> str:
-    recorder = make_recorder()
+def _empty(case: _Case) -> str:
+    recorder = case.make_recorder()
     recorder.flush()
     recorder.close()
     return "no fragment, no error"

@@ -8,15 +8,17 @@ import sysconfig
 import threading
 import time
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from rollout.errors import ContractError
 
 Result = Literal["passed", "failed", "skipped"]
-CheckFunction: TypeAlias = Callable[[], str]
-"""Runs one check and returns its observations; raises ContractError or ``Skipped``."""
+CheckFunction: TypeAlias = Callable[..., str]
+"""Makes one check and returns its observations; raises ContractError or ``Skipped``."""
 
 
 class Skipped(Exception):  # noqa: N818 - reads as what happened
@@ -66,9 +68,8 @@ class Report:
         Raises:
             ContractError: the message lists every failed check with its observations.
         """
-        failed = [c for c in self.checks if c.result == "failed"]
-        if failed:
-            lines = "\n".join(f"  {check.name}: {check.seen}" for check in failed)
+        if failed := self.names("failed"):
+            lines = "\n".join(f"  {name}: {self[name].seen}" for name in failed)
             raise ContractError(
                 f"{self.subject} fails {len(failed)} of {len(self.checks)} checks:\n{lines}"
             )
@@ -89,10 +90,7 @@ class Report:
         return {
             "subject": self.subject,
             "passed": self.passed,
-            "checks": [
-                {"name": c.name, "result": c.result, "seen": c.seen, "seconds": c.seconds}
-                for c in self.checks
-            ],
+            "checks": [asdict(check) for check in self.checks],
         }
 
 
@@ -104,38 +102,33 @@ class Worker:
     """A thread that makes calls one by one, and is abandoned when a call hangs.
 
     It is one thread, not one per call, because some games may only be used from the thread that
-    launched them.
+    launched them. It is a daemon, unlike the threads of an executor: one that hangs must not keep
+    the program from ending.
     """
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
-        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]
 
-    def run(self, function: CheckFunction, timeout_s: float) -> str:
+    def run(self, function: Callable[[], Any], timeout_s: float) -> Any:
         """Returns what the function returns, or raises what it raises.
 
         Raises:
             Hung: it took longer than ``timeout_s``; the call continues in the abandoned thread.
         """
-        thread = self._ready()
-        answer: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
-
-        def call() -> None:
-            try:
-                answer.put(function())
-            except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
-                answer.put(error)
-
-        self._calls.put(call)
-        try:
-            result = answer.get(timeout=timeout_s)
-        except queue.Empty:
-            self._calls.put(None)  # ends the thread if the call ever returns
-            self._thread = None
-            raise Hung(f"did not come back within {timeout_s:g} s; {_where(thread)}") from None
-        if isinstance(result, BaseException):
-            raise result
-        return result
+        if self._thread is None:
+            self._calls = queue.SimpleQueue()
+            self._thread = threading.Thread(
+                target=_serve, args=(self._calls,), name="conformance", daemon=True
+            )
+            self._thread.start()
+        answer = Future[Any]()
+        self._calls.put((function, answer))
+        if wait((answer,), timeout_s).done:
+            return answer.result()
+        self._calls.put(None)  # ends the thread if the call ever returns
+        thread, self._thread = self._thread, None
+        raise Hung(f"did not come back within {timeout_s:g} s; {_where(thread)}")
 
     def stop(self) -> None:
         """Lets the thread end after its calls."""
@@ -144,19 +137,14 @@ class Worker:
             self._thread.join(1.0)
             self._thread = None
 
-    def _ready(self) -> threading.Thread:
-        if self._thread is None:
-            self._calls = queue.SimpleQueue()
-            self._thread = threading.Thread(
-                target=_serve, args=(self._calls,), name="conformance", daemon=True
-            )
-            self._thread.start()
-        return self._thread
 
-
-def _serve(calls: queue.SimpleQueue[Callable[[], None] | None]) -> None:
+def _serve(calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]) -> None:
     while (call := calls.get()) is not None:
-        call()
+        function, answer = call
+        try:
+            answer.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
+            answer.set_exception(error)
 
 
 def _where(thread: threading.Thread) -> str:
@@ -188,32 +176,41 @@ class Suite:
     worker: Worker = field(default_factory=Worker)
     _hung: int = 0
 
+    def run(
+        self, checks: Mapping[str, CheckFunction], *subject: object, required: str = ""
+    ) -> Report:
+        """Makes checks of one subject, which each function gets as its arguments.
+
+        Args:
+            checks: the checks by name.
+            subject: arguments of every check.
+            required: name of a check without which the others cannot be made.
+        """
+        for name, function in checks.items():
+            if self.check(name, partial(function, *subject)) != "passed" and name == required:
+                break
+        return self.report()
+
     def check(self, name: str, function: CheckFunction) -> Result:
-        """Runs one check and returns its result; any exception is a failure."""
+        """Makes one check and returns its result; any exception is a failure."""
         began = time.monotonic()
-        result, seen = self._make(function)
-        self.checks.append(Check(name, result, seen, round(time.monotonic() - began, 3)))
-        return result
-
-    def skip(self, name: str, reason: str) -> None:
-        """Records a check that is skipped."""
-        self.checks.append(Check(name, "skipped", reason))
-
-    def _make(self, function: CheckFunction) -> tuple[Result, str]:
-        if self._hung >= self.most_hung:
-            return "skipped", f"not made: {self._hung} checks before it hung"
+        result: Result = "failed"
         try:
-            return "passed", self.worker.run(function, self.timeout_s)
+            if self._hung >= self.most_hung:
+                raise Skipped(f"not made: {self._hung} checks before it hung")
+            result, seen = "passed", self.worker.run(function, self.timeout_s)
         except Skipped as reason:
-            return "skipped", str(reason)
+            result, seen = "skipped", str(reason)
         except Hung as error:
             self._hung += 1
-            return "failed", str(error)
+            seen = str(error)
         except ContractError as error:
-            return "failed", str(error)
+            seen = str(error)
         except Exception as error:  # noqa: BLE001 - reports everything that foreign code raises
             at = traceback.extract_tb(error.__traceback__)[-1]
-            return "failed", f"{type(error).__name__}: {error} ({at.filename}:{at.lineno})"
+            seen = f"{type(error).__name__}: {error} ({at.filename}:{at.lineno})"
+        self.checks.append(Check(name, result, seen, round(time.monotonic() - began, 3)))
+        return result
 
     def report(self) -> Report:
         """Returns the report."""

@@ -14,7 +14,7 @@ import numpy as np
 from rollout.api import Splits, StateSet, StateSpace, factor_from_data
 from rollout.api.sets import ALL, EXTRAPOLATION, OUTSIDE, TRAIN
 from rollout.errors import ContractError, GamutError, StateError, TestStateError, UnknownNameError
-from rollout.testing.report import Report, Skipped, Suite, require
+from rollout.testing.report import CheckFunction, Report, Skipped, Suite, require
 
 SMALL = 3000  # states that are enumerated; larger spaces are sampled
 _SAMPLES = 200
@@ -28,16 +28,15 @@ def check_state_space(space: StateSpace, *, seed: int = 0, timeout_s: float = 60
         seed: seed of the sample of states, if there are many.
         timeout_s: timeout of each check, in seconds.
     """
+    checks: dict[str, CheckFunction] = {
+        "size is the product": _size,
+        "index and state are inverse": partial(_inverse, seed=seed),
+        "refuses what does not exist": _refuses,
+        "restricts": _restricts,
+        "describes itself": _describes,
+    }
     suite = Suite(f"state space {space.digest} of {space.size} states", timeout_s)
-    for name, check in (
-        ("size is the product", _size),
-        ("index and state are inverse", partial(_inverse, seed=seed)),
-        ("refuses what does not exist", _refuses),
-        ("restricts", _restricts),
-        ("describes itself", _describes),
-    ):
-        suite.check(name, partial(check, space))
-    return suite.report()
+    return suite.run(checks, space)
 
 
 def check_splits(splits: Splits, *, seed: int = 0, timeout_s: float = 60.0) -> Report:
@@ -48,17 +47,15 @@ def check_splits(splits: Splits, *, seed: int = 0, timeout_s: float = 60.0) -> R
         seed: seed of the sample of states, if there are many.
         timeout_s: timeout of each check, in seconds.
     """
-    suite = Suite(f"splits of {splits.space.size} states", timeout_s)
-    for name, check in (
-        ("parts are a partition", partial(_partition, seed=seed)),
-        ("sets know their states", partial(_membership, seed=seed)),
-        ("larger sets contain smaller ones", _nesting),
-        ("digests are stable", _digests),
-        ("refuses what a part does not have", _too_large),
-        ("only train is trained on", partial(_trainable, seed=seed)),
-    ):
-        suite.check(name, partial(check, splits))
-    return suite.report()
+    checks: dict[str, CheckFunction] = {
+        "parts are a partition": partial(_partition, seed=seed),
+        "sets know their states": partial(_membership, seed=seed),
+        "larger sets contain smaller ones": _nesting,
+        "digests are stable": _digests,
+        "refuses what a part does not have": _too_large,
+        "only train is trained on": partial(_trainable, seed=seed),
+    }
+    return Suite(f"splits of {splits.space.size} states", timeout_s).run(checks, splits)
 
 
 def _some(size: int, seed: int, most: int = _SAMPLES) -> Iterator[int]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import psutil  # type: ignore[import-untyped]
@@ -18,25 +17,13 @@ from gymnasium import spaces
 
 from rollout.api import Bridge, BridgeSpec, Columns, Frame, Instance, Start, sample
 from rollout.errors import ContractError, GameStartError, InputError
+from rollout.host.instances import free_ports
 from rollout.host.processes import marked_processes, owner_mark
-from rollout.testing.compare import copy_frame, roll
+from rollout.testing.compare import copy_frame, random_start, roll
 from rollout.testing.report import Skipped
 
-
-class Event(NamedTuple):
-    """One call of an instance: a reset if it has slots, otherwise a step."""
-
-    slots: Sequence[int]
-    starts: Sequence[Start]
-    actions: Columns | None
-
-
-class Copy(NamedTuple):
-    """A running instance, its folder and its processes."""
-
-    instance: Instance
-    workdir: Path
-    processes: tuple[psutil.Process, ...]
+Call: TypeAlias = Callable[[Instance], Frame]
+"""A call of an instance, with its arguments."""
 
 
 def children() -> set[psutil.Process]:
@@ -50,7 +37,7 @@ def children() -> set[psutil.Process]:
     return found
 
 
-def alive(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
     """Returns the processes that still exist, including zombies."""
     return [process for process in processes if process.is_running()]
 
@@ -65,6 +52,8 @@ class Trial:
         width: slots of an instance.
         seed: seed of the starts and the actions.
         root: folder of all workdirs.
+        workdirs: the folder of each instance that was launched.
+        processes: all that were started, none of which may outlive the suite.
     """
 
     bridge: Bridge
@@ -72,9 +61,9 @@ class Trial:
     width: int
     seed: int
     root: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="check-bridge-")))
-    _shared: Copy | None = None
-    _launched: int = 0
-    _processes: list[psutil.Process] = field(default_factory=list)
+    workdirs: list[Path] = field(default_factory=list)
+    processes: list[psutil.Process] = field(default_factory=list)
+    _shared: Instance | None = None
 
     @cached_property
     def spec(self) -> BridgeSpec:
@@ -109,14 +98,8 @@ class Trial:
 
     def starts(self, key: int, width: int | None = None) -> list[Start]:
         """Returns one random start per slot; slot ``k`` gets the same at every width."""
-        out = []
-        for slot in range(width or self.width):
-            rng = self.rng(0, key, slot)
-            index = int.from_bytes(rng.bytes(32), "little") % self.spec.state_space.size
-            seed = int(rng.integers(2**63))
-            state = self.spec.state_space.state(index)
-            out.append(Start(state, seed, episode=key * 10_000 + slot, state_set="check"))
-        return out
+        space, slots = self.spec.state_space, range(width or self.width)
+        return [random_start(space, self.rng(0, key, slot), key * 10_000 + slot) for slot in slots]
 
     def actions(self, key: int, steps: int | None = None) -> list[Columns]:
         """Returns random actions for every step, ``{key: (width, ...)}``."""
@@ -124,18 +107,18 @@ class Trial:
         count = self.steps if steps is None else steps
         return [sample(self.spec.action_space, self.width, rng) for _ in range(count)]
 
-    def launch(self, width: int | None = None) -> Copy:
+    def launch(self, width: int | None = None) -> Instance:
         """Launches an instance with the width of the trial, or another.
 
         Raises:
             ContractError: it failed with an error other than GameStartError or InputError.
         """
-        self._launched += 1
-        workdir = self.root / f"instance-{self._launched}"
+        workdir = self.root / f"instance-{len(self.workdirs) + 1}"
         workdir.mkdir(parents=True)
+        self.workdirs.append(workdir)
         before = children()
         try:
-            instance = self.bridge.launch(
+            return self.bridge.launch(
                 workdir,
                 free_ports(self.spec.ports),
                 width=self.width if width is None else width,
@@ -148,37 +131,19 @@ class Trial:
                 f"launch raised {type(error).__name__}: {error}; expected GameStartError"
             ) from error
         finally:
-            started = tuple(children() - before)
-            self._processes += started
-        return Copy(instance, workdir, started)
-
-    @contextmanager
-    def fresh(self, width: int | None = None) -> Iterator[Instance]:
-        """A new instance for the duration of a ``with`` block."""
-        copy = self.launch(width)
-        try:
-            yield copy.instance
-        finally:
-            copy.instance.close()
+            self.processes += children() - before
 
     @property
     def shared(self) -> Instance:
         """The instance that checks share; most checks see it after earlier episodes."""
         if self._shared is None:
             self._shared = self.launch()
-        return self._shared.instance
+        return self._shared
 
-    def drop_shared(self) -> str:
-        """Closes the shared instance, if there is one; the next use launches another."""
+    def take_shared(self) -> Instance | None:
+        """Returns the shared instance, if there is one; the next check gets another."""
         shared, self._shared = self._shared, None
-        if shared is None:
-            return "there was none"
-        shared.instance.close()
-        return "closed"
-
-    def forget_shared(self) -> None:
-        """Drops a shared instance that hangs; its processes are ended at the end of the suite."""
-        self._shared = None
+        return shared
 
     def reset(self, instance: Instance, slots: Sequence[int], starts: Sequence[Start]) -> Frame:
         """Resets slots within the timeout of the spec."""
@@ -191,72 +156,46 @@ class Trial:
     @cached_property
     def reference(self) -> list[Frame]:
         """The trajectory of start 0 and actions 0 on a new instance."""
-        with self.fresh() as instance:
+        with closing(self.launch()) as instance:
             return roll(self.spec, instance, self.starts(0), self.actions(0))
 
-    def random_play(self, instance: Instance, key: int) -> tuple[list[Event], list[Frame]]:
-        """Plays random actions and resets slots as they end; returns calls and copied frames."""
-        everyone = list(range(self.width))
-        events = [Event(everyone, self.starts(key), None)]
-        frames = [copy_frame(self.reset(instance, everyone, events[0].starts))]
-        for number, actions in enumerate(self.actions(key)):
-            frames.append(copy_frame(self.step(instance, actions)))
-            events.append(Event((), (), actions))
-            over = np.flatnonzero(frames[-1].game_over | frames[-1].game_truncated)
-            if len(over):
-                fresh = self.starts(key + number + 1)
-                slots = [int(slot) for slot in over]
-                events.append(Event(slots, [fresh[s] for s in slots], None))
-                frames.append(copy_frame(self.reset(instance, slots, events[-1].starts)))
-        return events, frames
+    def random_play(self, instance: Instance, key: int) -> tuple[list[Call], list[Frame]]:
+        """Plays random actions and resets slots as they end.
 
-    def replay(self, instance: Instance, events: Sequence[Event]) -> list[Frame]:
-        """Repeats the calls; returns copied frames."""
-        return [
-            copy_frame(
-                self.reset(instance, event.slots, event.starts)
-                if event.actions is None
-                else self.step(instance, event.actions)
-            )
-            for event in events
-        ]
+        Returns:
+            the calls, which can be repeated on any instance, and a copy of each frame.
+        """
+        calls: list[Call] = []
+        frames: list[Frame] = []
+
+        def play(call: Call) -> Frame:
+            calls.append(call)
+            frames.append(copy_frame(call(instance)))
+            return frames[-1]
+
+        play(partial(self.reset, slots=range(self.width), starts=self.starts(key)))
+        for number, actions in enumerate(self.actions(key), 1):
+            frame = play(partial(self.step, actions=actions))
+            over: list[int] = np.flatnonzero(frame.game_over | frame.game_truncated).tolist()
+            if over:
+                fresh = self.starts(key + number)
+                play(partial(self.reset, slots=over, starts=[fresh[slot] for slot in over]))
+        return calls, frames
 
     def require_reproducible(self) -> None:
         """Skips the check for a game that is not reproducible by its spec."""
         if not self.spec.reproducible:
             raise Skipped("the spec says reproducible=False")
 
-    def watch(self, processes: Sequence[psutil.Process]) -> None:
-        """Records processes that must not outlive the suite."""
-        self._processes += processes
-
     def end(self) -> None:
         """Ends every remaining process and removes every folder."""
-        for process in alive(self._processes):
+        for process in alive(self.processes):
             try:
                 process.kill()
                 process.wait(5)
             except psutil.Error:
                 continue  # it has ended meanwhile
         shutil.rmtree(self.root, ignore_errors=True)
-
-
-def open_files(folder: Path) -> list[str]:
-    """Returns the files below a folder that this process has open."""
-    paths = [file.path for file in psutil.Process().open_files()]
-    return [path for path in paths if Path(path).is_relative_to(folder)]
-
-
-def free_ports(count: int) -> list[int]:
-    """Returns ``count`` network ports that were free at the time of the call."""
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for each in held:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in held]
-    finally:
-        for each in held:
-            each.close()
 
 
 def corner_actions(space: spaces.Dict, width: int, *, most: int = 64) -> list[Columns]:
@@ -282,15 +221,3 @@ def _corners(leaf: spaces.Space[Any]) -> list[Any]:
     if isinstance(leaf, spaces.Box) and leaf.is_bounded():
         return [leaf.low, leaf.high]
     return []
-
-
-def refuses_width(trial: Trial, width: int) -> None:
-    """Fails unless launching with an invalid width is refused."""
-    try:
-        copy = trial.launch(width)
-    except (GameStartError, InputError):
-        return
-    copy.instance.close()
-    raise ContractError(
-        f"launch with width={width} was accepted; expected GameStartError or an InputError"
-    )

@@ -25,7 +25,7 @@ from rollout.testing import FakeBridge, check_bridge
 from rollout.testing.bridge_checks import BEFORE_LAUNCH, LAUNCHED
 from rollout.testing.fakes import FakeSavingInstance
 
-CHECKS = [name for name, _ in (*BEFORE_LAUNCH, *LAUNCHED)]
+CHECKS = [*BEFORE_LAUNCH, *LAUNCHED]
 
 
 @pytest.mark.parametrize(

@@ -160,11 +160,16 @@ def test_whatever_the_reference_player_plays_is_whole(seed, width, length, episo
     for fragment in fragments:
         fragment.check()
         assert len(fragment.results) == fragment.done.sum()
-        for (t, slot), result in zip(fragment.final_index, fragment.results, strict=True):
+        results = {
+            (result.start.episode, result.start.attempt): result for result in fragment.results
+        }
+        for t, slot in fragment.final_index:
+            start = fragment.starts[fragment.start_index[t, slot]]
+            result = results[start.episode, start.attempt]
             assert getattr(fragment, result.end)[t, slot]
             assert result.slot == slot
             assert result.length == fragment.step[t, slot] + 1
-            assert result.start == fragment.starts[fragment.start_index[t, slot]]
+            assert result.start == start
 
 
 def without_first_key(columns):
