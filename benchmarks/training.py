@@ -61,7 +61,7 @@ class Setup:
 
 def ours(name: str, group: str, settings: dict[str, Any]) -> Setup:
     """A run of ``scripts/train.py``, without its files."""
-    from rollout.train.rllib.build import build
+    from rollout.train.rllib.algorithm import build
 
     config = make_config(
         TrainConfig,

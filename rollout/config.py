@@ -89,7 +89,9 @@ class RunConfig(Section):
     may_change: ClassVar[tuple[str, ...]] = ("output", "host", "ray", "wandb", "log")
     may_grow: ClassVar[tuple[str, ...]] = ()
 
-    output: Directory
+    output: Directory = key(
+        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
+    )
 
 
 class CollectConfig(RunConfig):
@@ -106,9 +108,6 @@ class CollectConfig(RunConfig):
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
 
-    output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
-    )
     bridge: BridgeConfig = key(..., "The game.")
     policy: PolicyConfig = key(..., "The policy.")
     task: str = key(

@@ -27,7 +27,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,29 +36,25 @@ from rollout.config import RunConfig, load_config, resolved, write_config
 from rollout.errors import ConfigError, InputError, RunDirectoryError, is_disk_full
 from rollout.files import locked, write_atomically
 from rollout.host.processes import RUN_ID
-from rollout.observe.run_files import RUNS_DIR, read_about
+from rollout.observe.run_files import LOG, METRICS, RUN, RUNS_DIR, SUMMARY, read_about
 
 _SWEEP, _SWEEP_RUN = "WANDB_SWEEP_ID", "WANDB_RUN_ID"  # set by `wandb agent`
-
-"""Environment variable: the folder that contains relative output directories."""
-
-_LOCK = ".run.lock"
-
+_IN_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+_CONFIG, _LOCK = "config.yaml", ".run.lock"
 _BEGINNING = {
-    *(_LOCK, "run.json", "config.yaml", "metrics.jsonl", "run.log"),
-    *("dataset/dataset.json", "dataset/dataset.lock"),
-    "sets.json",
+    *(_LOCK, RUN, _CONFIG, METRICS, LOG),
+    *("dataset/dataset.json", "dataset/dataset.lock", "sets.json"),
 }
 """Files of a run in which nothing was recorded, except those of the mirror."""
 
-_IN_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _PACKAGES = ("gamut", "ray", "torch", "numpy", "gymnasium", "pyarrow")
 _GIT_TIMEOUT_S = 5.0
 
 
-@dataclass(frozen=True)
 class RunDirectory:
-    """The directory of one run. Made by ``create``.
+    """The directory of one run, made by ``create``; the module lists what lies in it.
+
+    The folders ``dataset``, ``checkpoints``, ``videos`` and ``wandb`` are made by their writers.
 
     Attributes:
         path: its absolute path.
@@ -67,49 +62,12 @@ class RunDirectory:
         resume_count: how often the run was resumed; 0 in its first session.
     """
 
-    path: Path
-    run_id: str
-    resume_count: int = 0
-
-    @property
-    def config_file(self) -> Path:
-        """The resolved configuration."""
-        return self.path / "config.yaml"
-
-    @property
-    def metrics(self) -> Path:
-        """The metrics file."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def log(self) -> Path:
-        """The log file."""
-        return self.path / "run.log"
-
-    @property
-    def summary_file(self) -> Path:
-        """The summary file."""
-        return self.path / "summary.json"
-
-    @property
-    def dataset(self) -> Path:
-        """Folder of the recorded dataset; created by its writer."""
-        return self.path / "dataset"
-
-    @property
-    def checkpoints(self) -> Path:
-        """Folder of checkpoints; created by their writer."""
-        return self.path / "checkpoints"
-
-    @property
-    def videos(self) -> Path:
-        """Folder of videos; created by their writer."""
-        return self.path / "videos"
-
-    @property
-    def wandb(self) -> Path:
-        """Folder of the W&B mirror; created by the mirror."""
-        return self.path / "wandb"
+    def __init__(self, path: Path, run_id: str, resume_count: int) -> None:
+        self.path, self.run_id, self.resume_count = path, run_id, resume_count
+        self.config_file, self.summary_file = path / _CONFIG, path / SUMMARY
+        self.metrics, self.log = path / METRICS, path / LOG
+        self.dataset, self.checkpoints = path / "dataset", path / "checkpoints"
+        self.videos, self.wandb = path / "videos", path / "wandb"
 
     @classmethod
     def create(cls, path: Path | str, config: RunConfig, *, resume: bool) -> RunDirectory:
@@ -132,17 +90,35 @@ class RunDirectory:
         with _usable(folder):
             folder.mkdir(parents=True, exist_ok=True)
             found = _found(folder)
-            if found and "run.json" not in found:
+            if not found:
+                now = datetime.now(UTC)
+                about: dict[str, Any] = {
+                    "run_id": f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
+                    "kind": type(config).__name__,
+                    "sessions": [],
+                }
+                changes: list[str] = []
+            elif RUN in found:
+                about = read_about(folder)
+                changes = _check_same(folder, about, config, resume=resume)
+            else:
                 raise RunDirectoryError(
                     f"output {folder} is not empty and holds no run (found "
                     f"{', '.join(found[:5])}); choose another output"
                 )
-            about = read_about(folder) if found else _new_about(config)
-            changes = _check_same(folder, about, config, resume=resume) if found else []
-            about["sessions"].append(_session(changes))
+            about["sessions"].append(
+                {
+                    "started": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "host": socket.gethostname(),
+                    "pid": os.getpid(),
+                    "argv": sys.argv,
+                    "changes": changes,
+                    "versions": versions(),
+                }
+            )
             run = cls(folder, about["run_id"], len(about["sessions"]) - 1)
             os.environ[RUN_ID] = run.run_id  # games are marked with it, wherever they run
-            write_atomically(folder / "run.json", json.dumps(about, indent=2) + "\n")
+            write_atomically(folder / RUN, json.dumps(about, indent=2) + "\n")
             write_config(config, run.config_file)
         return run
 
@@ -157,9 +133,9 @@ class RunDirectory:
         recorded then, so the corrected command finds the directory free as before.
 
         Args:
-            path: as for ``create``.
-            config: as for ``create``.
-            resume: as for ``create``.
+            path: as for ``create``, and so are ``config`` and ``resume``.
+            config: configuration of the run.
+            resume: whether to continue the run in the directory.
             wait_s: seconds to wait for another process that works on the run.
 
         Raises:
@@ -174,7 +150,14 @@ class RunDirectory:
                     shutil.rmtree(run.path, ignore_errors=True)
                 raise
             except OSError as error:
-                raise _of_the_run(error, run.path) from error
+                file = error.filename2 or error.filename
+                own = isinstance(file, str) and run.path in Path(file).parents
+                if is_disk_full(error) or not own:
+                    raise
+                raise RunDirectoryError(
+                    f"{file}: {error.strerror}; it is not what the run left there: restore it or "
+                    f"move it away, then continue with --resume"
+                ) from error
 
     def _unused(self) -> bool:
         """Whether it contains only what every run begins with."""
@@ -234,17 +217,6 @@ def _usable(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def _of_the_run(error: OSError, folder: Path) -> OSError | RunDirectoryError:
-    """The error to raise for a system error: one about a file of the run gets the run's name."""
-    file = error.filename2 or error.filename
-    if is_disk_full(error) or not isinstance(file, str) or folder not in Path(file).parents:
-        return error
-    return RunDirectoryError(
-        f"{file}: {error.strerror}; it is not what the run left there: restore it or move it away, "
-        f"then continue with --resume"
-    )
-
-
 def _found(folder: Path) -> list[str]:
     """The contents of a folder, except what a crash leaves before it has begun a run."""
     names = (p.name for p in folder.iterdir() if not (p.name[0] == "." and p.suffix == ".tmp"))
@@ -258,7 +230,7 @@ def _alone(folder: Path, wait_s: float) -> Iterator[None]:
         with _usable(folder):
             folder.mkdir(parents=True, exist_ok=True)
             found = _found(folder)
-            if not found or "run.json" in found:  # otherwise it is not our folder
+            if not found or RUN in found:  # otherwise it is not our folder
                 try:
                     stack.enter_context(locked(folder / _LOCK, wait_s))
                 except BlockingIOError as error:
@@ -267,15 +239,6 @@ def _alone(folder: Path, wait_s: float) -> Iterator[None]:
                         f"it, or choose another output"
                     ) from None
         yield
-
-
-def _new_about(config: RunConfig) -> dict[str, Any]:
-    now = datetime.now(UTC)
-    return {
-        "run_id": f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
-        "kind": type(config).__name__,
-        "sessions": [],
-    }
 
 
 def _check_same(
@@ -293,7 +256,7 @@ def _check_same(
             f"output {folder} already contains the run {about['run_id']}; continue it with "
             f"--resume, or choose another output"
         )
-    file = folder / "config.yaml"
+    file = folder / _CONFIG
     if not file.exists():
         return []  # the run was interrupted before it began: nothing to compare with
     try:
@@ -332,17 +295,6 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _show(data: Mapping[str, Any], key: str) -> str:
     return json.dumps(data[key]) if key in data else "not given"
-
-
-def _session(changes: list[str]) -> dict[str, Any]:
-    return {
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "host": socket.gethostname(),
-        "pid": os.getpid(),
-        "argv": sys.argv,
-        "changes": changes,
-        "versions": versions(),
-    }
 
 
 def versions() -> dict[str, str | int | None]:

@@ -10,7 +10,6 @@ from pydantic import field_validator, model_validator
 
 from rollout.config import (
     BridgeConfig,
-    Directory,
     FragmentConfig,
     HostConfig,
     InferenceConfig,
@@ -60,9 +59,6 @@ class EvaluateConfig(RunConfig):
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
 
-    output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
-    )
     bridge: BridgeConfig = key(..., "The game.")
     task: str = key(
         "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."

@@ -186,9 +186,6 @@ class SweepConfig(RunConfig):
         "train.checkpoint",
     )
 
-    output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
-    )
     title: str = key("", "Title of report and figure; empty for the name of the output.")
     score: str = key("", "Label of the score; empty for the name of the metric.")
     train: TemplateConfig = key(

@@ -8,10 +8,13 @@ A batch is a flat mapping of arrays, which RLlib transports unchanged. Every alg
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from rollout.api import Array, Columns, Fragment
+
+T = TypeVar("T")
 
 OBSERVATION, ACTION, MEMORY = "observation/", "action/", "memory/"
 
@@ -64,6 +67,6 @@ def env_steps(batch: Mapping[str, Array]) -> int:
     return int(np.count_nonzero(batch["valid"]))
 
 
-def part(batch: Mapping[str, Array], prefix: str) -> Columns:
+def part(batch: Mapping[str, T], prefix: str) -> dict[str, T]:
     """Returns the columns under a prefix, without it."""
     return {k.removeprefix(prefix): v for k, v in batch.items() if k.startswith(prefix)}

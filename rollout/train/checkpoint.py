@@ -42,13 +42,14 @@ _DIGITS = 8  # digits of the update in a folder's name, so that names sort
 _log = logging.getLogger(__name__)
 
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
-_STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 
 
-class Position(TypedDict):
+class _Strict(TypedDict):
+    __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)  # type: ignore[misc]
+
+
+class Position(_Strict):
     """Position of a runner's schedule; see ``rollout.host.schedule.Schedule.state``."""
-
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
 
     state_set: str
     seed: _Count
@@ -59,20 +60,16 @@ class Position(TypedDict):
     playing: list[tuple[_Count, _Count]]
 
 
-class VisitsState(TypedDict):
+class VisitsState(_Strict):
     """Visits per state; see ``rollout.host.schedule.Visits.state``."""
-
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
 
     state_set: str
     episodes: _Count
     counts: str
 
 
-class PolicyAbout(TypedDict):
+class PolicyAbout(_Strict):
     """Name and options of a policy."""
-
-    __pydantic_config__ = _STRICT  # type: ignore[misc]
 
     name: str
     options: dict[str, Any]
@@ -81,7 +78,9 @@ class PolicyAbout(TypedDict):
 class About(TypedDict, total=False):
     """Contents of ``checkpoint.json``; other keys are for human readers."""
 
-    __pydantic_config__ = ConfigDict(**_STRICT, extra="allow")  # type: ignore[misc]
+    __pydantic_config__ = ConfigDict(  # type: ignore[misc]
+        strict=True, allow_inf_nan=False, extra="allow"
+    )
 
     format: Required[int]
     update: Required[_Count]
@@ -173,27 +172,27 @@ class Checkpoint:
         Raises:
             ConfigError: it does not fit; the message names both sides.
         """
+        name, again = spec.name, "give the game the options it was trained with"
         pairs = [("action", self.action_space, spec.action_space)]
         pairs += [("observation", self.observation_space, spec.observation_space)]
         for what, own, offered in pairs:
             for key, leaf in own.spaces.items():
+                trained = f"the checkpoint {self.path} was trained with the {what} {key!r}"
                 if key not in offered.spaces:
                     raise ConfigError(
-                        f"the checkpoint {self.path} was trained with the {what} {key!r}, {leaf}, "
-                        f"and {spec.name} as it is configured has: {', '.join(offered.spaces)}; "
-                        f"give the game the options it was trained with"
+                        f"{trained}, {leaf}, and {name} as it is configured has: "
+                        f"{', '.join(offered.spaces)}; {again}"
                     )
                 if offered.spaces[key] != leaf:
                     raise ConfigError(
-                        f"the checkpoint {self.path} was trained with the {what} {key!r} = {leaf}, "
-                        f"and that of {spec.name} as it is configured is {offered.spaces[key]}; "
-                        f"give the game the options it was trained with"
+                        f"{trained} = {leaf}, and that of {name} as it is configured is "
+                        f"{offered.spaces[key]}; {again}"
                     )
         extra = sorted(set(spec.action_space.spaces) - set(self.action_space.spaces))
         if extra:
             raise ConfigError(
                 f"the checkpoint {self.path} chooses {', '.join(self.action_space.spaces)}, and "
-                f"{spec.name} as it is configured asks for {', '.join(extra)} too"
+                f"{name} as it is configured asks for {', '.join(extra)} too"
             )
 
 

@@ -10,7 +10,6 @@ from pydantic import Field, field_validator, model_validator
 from rollout.api import Resources
 from rollout.config import (
     BridgeConfig,
-    Directory,
     FragmentConfig,
     HostConfig,
     LogConfig,
@@ -92,15 +91,11 @@ class TrainConfig(RunConfig):
     """Trains a policy."""
 
     may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "checkpoint", "episodes")
-    may_grow: ClassVar[tuple[str, ...]] = ()
     renamed: ClassVar[Mapping[str, str]] = {
         "ppo": "algorithm, with the same keys but algorithm.reference, algorithm.reference_coef "
         "and algorithm.reference_decay for ppo.reference.*"
     }
 
-    output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
-    )
     bridge: BridgeConfig = key(..., "The game.")
     policy: PolicyConfig = key(
         lambda: PolicyConfig(name="actor_critic"),

@@ -29,7 +29,7 @@ class Sample:
         signals: the last values of the requested signals, for each result.
         losses: every episode that was lost.
         abandoned: episodes that were lost in all their attempts.
-        figures: state of the runner's games; None if the runner died.
+        figures: state of the runner's games; none if the runner died.
         idle_failures: instance, phase and reason of games that failed without an episode.
     """
 
@@ -40,7 +40,7 @@ class Sample:
     signals: list[Signals] = field(default_factory=list)
     losses: list[Loss] = field(default_factory=list)
     abandoned: list[Start] = field(default_factory=list)
-    figures: HostFigures | None = None
+    figures: HostFigures = field(default_factory=lambda: HostFigures(instances=0, ready=0))
     idle_failures: list[tuple[int, Phase, str]] = field(default_factory=list)
 
 

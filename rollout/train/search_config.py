@@ -75,9 +75,6 @@ class SearchConfig(RunConfig):
     )
     may_grow: ClassVar[tuple[str, ...]] = ("samples",)
 
-    output: Directory = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
-    )
     train: SearchedConfig = key(..., "The training: keys of scripts/train.py.")
     space: dict[str, Any] = key(
         ...,

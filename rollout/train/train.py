@@ -124,7 +124,7 @@ def _check_others(plan: TrainPlan) -> None:
 
 def _algorithm(plan: TrainPlan) -> Any:
     # RLlib takes seconds to import, and Ray decides about authentication when it is imported.
-    from rollout.train.rllib.build import build  # noqa: PLC0415
+    from rollout.train.rllib.algorithm import build  # noqa: PLC0415
 
     return build(plan)
 

@@ -11,8 +11,8 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from rollout.errors import ConfigError
 from rollout.train.plan import TrainPlan
 from rollout.train.ppo import Ppo
+from rollout.train.rllib.learner import PLAN
 from rollout.train.rllib.module import NetworkModule
-from rollout.train.rllib.runner import PLAN
 from rollout.vector_env import RemoteVectorEnv, bare
 
 

@@ -24,7 +24,7 @@ pytestmark = [
 @pytest.fixture
 def build():
     """Builds algorithms, and stops them at the end of the test."""
-    from rollout.train.rllib.build import build as make
+    from rollout.train.rllib.algorithm import build as make
 
     made = []
 
@@ -65,7 +65,7 @@ def in_turn(episodes, runners):
 
 
 def handle_of(algorithm, number):
-    return algorithm._remote.supervisor.actors[number - 1].handle
+    return algorithm._runners.supervisor.actors[number - 1].handle
 
 
 def kill(algorithm, number):
@@ -118,7 +118,7 @@ def test_a_killed_runner_comes_back_and_skips_nothing(build):
         seen = [i for i in iterations if any(s.phase == "actor" for s in i.losses)]
         if seen and any(r.start.episode % 2 == 0 for r in iterations[-1].results):
             break
-    runner = algorithm._remote.supervisor.actors[0]
+    runner = algorithm._runners.supervisor.actors[0]
     assert runner.incarnation == 1, "one death counts once"
     assert kill(algorithm, 1) != first
     again = {s.start.episode for i in iterations for s in i.losses}
@@ -138,10 +138,10 @@ def test_a_runner_that_hangs_is_replaced(build, tmp_path):
     marker = tmp_path / "once"
     bridge = {"hang_on_step": 20.0, "once_file": str(marker)}
     algorithm = build(merged(whole_episodes(), {"bridge": bridge}), runners=1)
-    algorithm._remote.supervisor.stall_s = 4.0  # instead of all deadlines plus a margin
+    algorithm._runners.supervisor.stall_s = 4.0  # instead of all deadlines plus a margin
     iterations = trained(algorithm, 4)
     assert marker.exists()
-    assert algorithm._remote.supervisor.actors[0].incarnation == 1
+    assert algorithm._runners.supervisor.actors[0].incarnation == 1
     assert in_turn(ended(iterations), 1)
     assert {s.phase for i in iterations for s in i.losses} == {"actor"}
 

@@ -50,7 +50,7 @@ def make_task():
         """
         import torch
 
-        from rollout.train.rllib.build import build
+        from rollout.train.rllib.algorithm import build
 
         torch.set_num_threads(1)
         algorithm = stock_config_of(plan).build_algo() if stock else build(plan)

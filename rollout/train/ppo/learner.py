@@ -6,6 +6,7 @@ So the ratio refers to the policy that acted, however old its weights are.
 
 from __future__ import annotations
 
+import logging
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -20,26 +21,48 @@ from rollout.api import Array, Progress
 from rollout.train.batch import ACTION, MEMORY, OBSERVATION, part
 from rollout.train.gae import advantages
 from rollout.train.ppo.options import PpoOptions, Rates
-from rollout.train.ppo.precision import uses_bfloat16
+
+log = logging.getLogger(__name__)
 
 Tensors = dict[str, Tensor]
 
+_KEPT = {"logp", "value", "first", "valid"}
+"""Columns of a batch that the loss reads as they are."""
 
-def make_optimizer(
-    network: nn.Module, *, lr: float, eps: float, weight_decay: float
-) -> torch.optim.Optimizer:
-    """Returns AdamW (Adam where ``weight_decay`` is 0), fused."""
-    return torch.optim.AdamW(
-        network.parameters(), lr=lr, eps=eps, weight_decay=weight_decay, fused=True
-    )
+
+def uses_bfloat16(precision: str, device: torch.device) -> bool:
+    """Returns whether a learner on a device computes in bfloat16; ``auto`` does in hardware only.
+
+    Warns if bfloat16 was requested and the device emulates it: on such a processor convolutions
+    were 13 times slower in bfloat16 than in float32.
+
+    Args:
+        precision: ``auto``, ``float32`` or ``bfloat16``.
+        device: device of the network.
+    """
+    if precision == "float32":
+        return False
+    if device.type == "cuda":
+        hardware = bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    else:  # avx512_bf16 and amx_bf16 of x86, bf16 of ARM
+        known = torch.cpu.get_capabilities()
+        hardware = any(has for name, has in known.items() if name.endswith("bf16"))
+    if precision == "auto":
+        log.info("precision: auto chose %s", "bfloat16" if hardware else "float32")
+    elif not hardware:
+        log.warning(
+            "precision: bfloat16, and the %s that learns has no hardware for it, which makes "
+            "updates many times slower; use auto or float32",
+            "GPU" if device.type == "cuda" else "processor",
+        )
+    return hardware or precision == "bfloat16"
 
 
 class PpoLearner:
-    """Improves a network.
+    """Improves a network with AdamW (Adam where ``weight_decay`` is 0).
 
     Args:
         network: a ``rollout.train.network.Network``.
-        optimizer: optimizer of its parameters.
         settings: the options.
         reference: a frozen network with the same spaces, to which the policy stays close.
         reduce_gradients: averages gradients over several learners; called before each step.
@@ -48,32 +71,29 @@ class PpoLearner:
     def __init__(
         self,
         network: Any,
-        optimizer: torch.optim.Optimizer,
         settings: PpoOptions,
         *,
         reference: Any = None,
         reduce_gradients: Callable[[list[Tensor]], None] | None = None,
     ) -> None:
-        self.network, self.optimizer, self.settings = network, optimizer, settings
+        self.network, self.settings = network, settings
+        self.optimizer: torch.optim.Optimizer = torch.optim.AdamW(
+            network.parameters(),
+            lr=settings.lr,
+            eps=settings.adam_eps,
+            weight_decay=settings.weight_decay,
+            fused=True,
+        )
         self._reference, self._reduce = reference, reduce_gradients
         self._parameters = [p for p in network.parameters() if p.requires_grad]
         self._device = self._parameters[0].device
         self._bfloat16 = uses_bfloat16(settings.precision, self._device)
 
     def update(self, batch: Mapping[str, Array], progress: Progress) -> dict[str, float]:
-        """Makes one update; see ``rollout.api.Learner``.
-
-        Returns:
-            the figures of ``learn``, with ``learning_rate`` and ``reference_coef``.
-        """
+        """Makes one update; adds ``learning_rate`` and ``reference_coef`` to its figures."""
         rates = self.settings.rates(progress)
-        order = np.random.default_rng((progress.seed, progress.update))
-        figures = self.learn(batch, rates, order)
-        return {
-            **figures,
-            "learning_rate": rates.lr,
-            "reference_coef": rates.reference_coef,
-        }
+        figures = self.learn(batch, rates, np.random.default_rng((progress.seed, progress.update)))
+        return {**figures, "learning_rate": rates.lr, "reference_coef": rates.reference_coef}
 
     def state(self) -> dict[str, Any]:
         """Returns the state of the optimizer."""
@@ -159,18 +179,14 @@ class PpoLearner:
         if s.normalize_advantages and valid.any():
             chosen = advantage[valid]
             advantage = (advantage - chosen.mean()) / (chosen.std() + 1e-8)
-        arrays = {"advantage": advantage, "target": target}
-        arrays |= {k: batch[k] for k in ("logp", "value", "first", "valid")}
+        kept = {k for k in batch if k.startswith((OBSERVATION, MEMORY))} | _KEPT
+        arrays = {"advantage": advantage, "target": target, **{k: batch[k] for k in kept}}
         with warnings.catch_warnings():
             # Arrays from Ray are read-only, and nothing here writes to them.
             warnings.filterwarnings("ignore", "The given NumPy array is not writable")
             columns = {k: torch.from_numpy(v).to(self._device) for k, v in arrays.items()}
             columns["choices"] = self.network.layout.encode(part(batch, ACTION)).to(self._device)
-            for key, array in part(batch, OBSERVATION).items():
-                columns[OBSERVATION + key] = torch.from_numpy(array).to(self._device)
-            memory = {
-                k: torch.from_numpy(v).to(self._device) for k, v in part(batch, MEMORY).items()
-            }
+        memory = {k.removeprefix(MEMORY): columns.pop(k) for k in kept if k.startswith(MEMORY)}
         rows = _Rows(columns, memory, explained)
         if self._reference is not None:
             rows.columns["reference"] = self._reference_logits(rows)
@@ -194,7 +210,7 @@ class PpoLearner:
             k: torch.zeros(slots, network.memory_size, device=self._device)
             for k in network.memory_keys
         }
-        seen = {k: v.swapaxes(0, 1) for k, v in _observed(rows.columns).items()}
+        seen = {k: v.swapaxes(0, 1) for k, v in part(rows.columns, OBSERVATION).items()}
         first = rows.columns["first"].T
         logits, _, _ = network.unroll(seen, blank, first)
         return logits.swapaxes(0, 1).contiguous()  # type: ignore[no-any-return] # a tensor
@@ -203,10 +219,10 @@ class PpoLearner:
         s, columns = self.settings, rows.columns
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bfloat16):
             if rows.memory is None:
-                logits, value, _ = self.network(_observed(columns), {})
+                logits, value, _ = self.network(part(columns, OBSERVATION), {})
             else:
                 logits, value, _ = self.network.unroll(
-                    _observed(columns), rows.memory, columns["first"]
+                    part(columns, OBSERVATION), rows.memory, columns["first"]
                 )
         logits, value = logits.float(), value.float()
         distribution = self.network.distribution(logits)
@@ -285,7 +301,7 @@ class _Rows:
         count = max(1, steps // length)
         if count == 1:
             return
-        seen = {k: v.swapaxes(0, 1) for k, v in _observed(self.columns).items()}
+        seen = {k: v.swapaxes(0, 1) for k, v in part(self.columns, OBSERVATION).items()}
         _, _, after = network.unroll(seen, self.memory, self.columns["first"].T)
         at = torch.arange(1, count) * (steps // count) - 1
         self.memory = {
@@ -315,10 +331,6 @@ class _Rows:
                 timed = {key: array.swapaxes(0, 1) for key, array in own.items()}
                 memory = {key: array[index] for key, array in self.memory.items()}
                 yield _Minibatch(timed, memory, weight)
-
-
-def _observed(columns: Tensors) -> Tensors:
-    return {k.removeprefix(OBSERVATION): v for k, v in columns.items() if k.startswith(OBSERVATION)}
 
 
 def _explained(value: Array, target: Array) -> float:

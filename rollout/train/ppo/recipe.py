@@ -54,13 +54,8 @@ class Ppo(PpoOptions):
         references: Mapping[str, Any],
         reduce_gradients: Callable[[list[Any]], None] | None,
     ) -> Learner:
-        """Returns a learner with AdamW (Adam where ``weight_decay`` is 0)."""
-        from rollout.train.ppo.learner import PpoLearner, make_optimizer  # noqa: PLC0415 - torch
+        """Returns a learner; see ``rollout.api.Algorithm``."""
+        from rollout.train.ppo.learner import PpoLearner  # noqa: PLC0415 - imports torch
 
-        return PpoLearner(
-            network,
-            make_optimizer(network, lr=self.lr, eps=self.adam_eps, weight_decay=self.weight_decay),
-            self,
-            reference=references.get("reference"),
-            reduce_gradients=reduce_gradients,
-        )
+        reference = references.get("reference")
+        return PpoLearner(network, self, reference=reference, reduce_gradients=reduce_gradients)

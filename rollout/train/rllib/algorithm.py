@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import ray
@@ -13,7 +15,10 @@ from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.env import INPUT_ENV_SINGLE_SPACES, INPUT_ENV_SPACES
+from ray.rllib.env.env_runner import EnvRunner
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
+from ray.rllib.utils.checkpoints import Checkpointable
 from ray.rllib.utils.metrics import (
     ENV_RUNNER_RESULTS,
     EPISODE_RETURN_MEAN,
@@ -25,14 +30,13 @@ from ray.tune import PlacementGroupFactory
 from rollout.api import Columns, EpisodeResult, Loss, Progress, Start
 from rollout.errors import BudgetExhausted
 from rollout.host.hosting import tell_idle_failures
-from rollout.observe.hosts import HostTable
+from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.train.batch import env_steps, join
 from rollout.train.episodes import Signals
 from rollout.train.plan import TrainPlan
-from rollout.train.rllib.learner import ColumnLearner
+from rollout.train.rllib.learner import PLAN, ColumnLearner, quieten
 from rollout.train.rllib.module import NetworkModule
-from rollout.train.rllib.remote import RemoteRunners
-from rollout.train.rllib.runner import PLAN, FragmentRunner
+from rollout.train.rllib.runners import LocalRunner, RemoteRunners
 from rollout.train.sampler import Sample
 
 
@@ -78,11 +82,36 @@ class ColumnAlgorithmConfig(AlgorithmConfig):  # type: ignore[misc] # RLlib is u
         super().__init__(algo_class or ColumnAlgorithm)
 
     def get_default_rl_module_spec(self) -> RLModuleSpec:
-        """Returns the module spec that wraps every network; see ``config_of``."""
-        return RLModuleSpec(module_class=NetworkModule)
+        """Returns the module that wraps the network of the plan."""
+        c = self.env_config[PLAN].config
+        chosen = {"policy": c.policy.name, "options": c.policy.options, "seed": c.seed}
+        return RLModuleSpec(module_class=NetworkModule, model_config=chosen)
 
     def validate_train_batch_size_vs_rollout_fragment_length(self) -> None:
         """Allows every size: a batch consists of any number of whole fragments."""
+
+
+class _NoRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib is untyped
+    """The EnvRunner without which RLlib builds no algorithm; ``ColumnAlgorithm`` has runners."""
+
+    def get_spaces(self) -> dict[str, Any]:
+        pair = (self.config.observation_space, self.config.action_space)
+        return dict.fromkeys((INPUT_ENV_SPACES, INPUT_ENV_SINGLE_SPACES, DEFAULT_MODULE_ID), pair)
+
+    def get_state(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        return {}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        pass
+
+    def get_ctor_args_and_kwargs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        return (), {"config": self.config}
+
+    def sample(self, **kwargs: Any) -> None:
+        raise NotImplementedError
+
+    def assert_healthy(self) -> None:
+        pass
 
 
 def config_of(plan: TrainPlan) -> ColumnAlgorithmConfig:
@@ -96,27 +125,13 @@ def config_of(plan: TrainPlan) -> ColumnAlgorithmConfig:
         disable_env_checking=True,
     )
     share = _share(plan)
-    config.env_runners(
-        env_runner_cls=FragmentRunner,
-        num_env_runners=0,  # the plan's runners are supervised by us
-        rollout_fragment_length=c.fragment.steps,
-    )
+    config.env_runners(env_runner_cls=_NoRunner, num_env_runners=0)
     config.learners(
         num_learners=c.learners.count,
         num_cpus_per_learner=share,
         num_gpus_per_learner=c.learners.gpus,
         custom_resources_per_learner=dict(c.learners.resources),
         learner_class=ColumnLearner,
-    )
-    config.rl_module(
-        rl_module_spec=RLModuleSpec(
-            module_class=NetworkModule,
-            model_config={
-                "policy": c.policy.name,
-                "options": c.policy.options,
-                "seed": c.seed,
-            },
-        )
     )
     config.resources(num_cpus_for_main_process=share)
     config._dont_auto_sync_env_runner_states = True  # weights are sent with every request
@@ -165,13 +180,13 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         """Builds runners and learners; see RLlib."""
         self.plan: TrainPlan = config.env_config[PLAN]
         self.last = Iteration()
-        self._weights_ref: Any = None
-        self._remote: RemoteRunners | None = None
         super().setup(config)
-        if self.plan.config.runners:
-            self._remote = RemoteRunners(self.plan, _runner_options(self.plan))
-        self._hosts = HostTable() if self._remote is None else self._remote.hosts
-        self._positions = self._positions_now()
+        self._runners: LocalRunner | RemoteRunners = (
+            RemoteRunners(self.plan, _runner_options(self.plan))
+            if self.plan.config.runners
+            else LocalRunner(self.plan)
+        )
+        self._positions = self._runners.positions()
 
     @classmethod
     def default_resource_request(cls, config: Any) -> PlacementGroupFactory:
@@ -185,8 +200,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
 
     def cleanup(self) -> None:
         """Ends runners and learners; see RLlib."""
-        if self._remote is not None:
-            self._remote.close()
+        self._runners.close()
         super().cleanup()
 
     @classmethod
@@ -213,7 +227,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         if batch is not None:
             now.figures = self._update(batch, progress)
         now.update_s = time.monotonic() - began
-        self._positions = self._positions_now()
+        self._positions = self._runners.positions()
         self._show(now)
 
     def _update(self, batch: Columns, progress: Progress) -> dict[str, float]:
@@ -221,7 +235,6 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         shared = MultiAgentBatch({DEFAULT_MODULE_ID: SampleBatch(batch)}, steps)
         results = self.learner_group.update(batch=shared, progress=progress)
         self.metrics.aggregate(results, key=LEARNER_RESULTS)
-        self._weights_ref = None
         figures: dict[str, list[float]] = {}
         for result in results:
             for key, value in result[DEFAULT_MODULE_ID].items():
@@ -259,12 +272,8 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
     def _collect(self, now: Iteration) -> list[Sample]:
         """Takes fragments until they make a batch; records what happened even if they do not."""
         samples: list[Sample] = []
-        version = now.update - 1
         try:
-            if self._remote is None:
-                self._collect_here(samples, version)
-            else:
-                self._remote.collect(samples, version, self._shared_weights)
+            self._runners.collect(samples, now.update - 1, self.weights)
         finally:
             for sample in samples:
                 now.fresh_steps += sample.env_steps
@@ -274,20 +283,8 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
                 now.abandoned += sample.abandoned
                 tell_idle_failures(sample.idle_failures)
         now.env_steps += now.fresh_steps
-        now.hosts = self._hosts.values()
+        now.hosts = self._runners.hosts.values()
         return samples
-
-    def _collect_here(self, samples: list[Sample], version: int) -> None:
-        sampler = self.env_runner.sampler
-        sampler.load(self.weights(), version)
-        while sum(s.env_steps for s in samples) < self.plan.algorithm.batch:
-            samples.append(sample := sampler.sample())
-            self._hosts.note(0, sample.figures)
-
-    def _shared_weights(self) -> Any:
-        if self._weights_ref is None:
-            self._weights_ref = ray.put(self.weights())
-        return self._weights_ref
 
     def weights(self) -> dict[str, Any]:
         """Returns the network's weights, as arrays by name."""
@@ -311,7 +308,6 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
             lambda learner: learner.remember(weights, optimizer)
         ):
             answer.get()
-        self._weights_ref = None
 
     def positions(self) -> dict[str, Any]:
         """Returns the position of every runner's schedule at the newest update.
@@ -321,20 +317,11 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         """
         return self._positions
 
-    def _positions_now(self) -> dict[str, Any]:
-        if self._remote is None:
-            return {"0": self.env_runner.sampler.position()}
-        return self._remote.positions()
-
     def go_to(self, update: int, env_steps_: int, positions: Mapping[str, Any]) -> None:
         """Continues from saved counters and schedules, whatever its own state is."""
         self.last = Iteration(update, env_steps_)
         self._positions = dict(positions)
-        if self._remote is not None:
-            self._remote.go_to(positions)
-        elif "0" in positions:
-            self.env_runner.rewind()
-            self.env_runner.sampler.schedule.restore(positions["0"])
+        self._runners.go_to(positions)
 
     def get_state(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Adds counters and schedules to RLlib's state."""
@@ -352,4 +339,24 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         if "gamut" in state:
             own = state["gamut"]
             self.go_to(own["update"], own["env_steps"], own["positions"])
-        self._weights_ref = None
+
+
+def build(plan: TrainPlan) -> ColumnAlgorithm:
+    """Returns the algorithm of a plan, with its games launching; ``stop`` ends them."""
+    quieten()
+    return _OutsideTune(config=config_of(plan))
+
+
+class _OutsideTune(ColumnAlgorithm):
+    """Removes its folder at the end, because the run directory has everything."""
+
+    def _setup_logdir(self) -> None:
+        self._logdir = str(owned_workdir("gamut-train-"))
+        self._remove = weakref.finalize(self, remove_workdir, Path(self._logdir))
+
+    def log_result(self, result: Any) -> None:
+        """Writes no RLlib files, which took longer than a small update."""
+
+    def cleanup(self) -> Any:
+        super().cleanup()
+        self._remove()

@@ -15,7 +15,9 @@ from torch import Tensor
 from rollout.api import Learner, Progress
 from rollout.train.batch import env_steps
 from rollout.train.plan import TrainPlan
-from rollout.train.rllib.runner import PLAN
+
+PLAN = "gamut_plan"
+"""Key of RLlib's ``env_config`` that contains the plan."""
 
 
 def quieten() -> None:

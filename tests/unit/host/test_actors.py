@@ -22,7 +22,7 @@ from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
-from rollout.train.rllib import remote
+from rollout.train.rllib import runners
 
 ROOT = Path(__file__).resolve().parents[3]
 BRIDGE = FakeBridge(start_deadline_s=300.0, reset_deadline_s=40.0, step_deadline_s=20.0)
@@ -94,7 +94,7 @@ class FakeCluster:
 
 def supervisor_of(job, host, cluster, monkeypatch):
     """The supervisor that a job makes of its configuration, with a fake cluster below it."""
-    for module in (fleet, remote, inference_actors):
+    for module in (fleet, runners, inference_actors):
         monkeypatch.setattr(module, "RayLauncher", cluster)
     monkeypatch.setattr(fleet, "require_resources", lambda *_: None)
     monkeypatch.setattr(fleet, "actor_options", lambda *_, **__: {})
@@ -106,7 +106,7 @@ def supervisor_of(job, host, cluster, monkeypatch):
         policy = {"name": "actor_critic", "columns": ["position"]}
         config = make_config(TrainConfig, {**RUN, "policy": policy, "env_steps": 9, "runners": 2})
         train = TrainPlan.make(config.model_copy(update={"host": host}))
-        made = remote.RemoteRunners(replace(train, bridge=BRIDGE), {})
+        made = runners.RemoteRunners(replace(train, bridge=BRIDGE), {})
     elif job == "inference":
         options = InferenceConfig(actors=2, deadline_s=DEADLINE_S, restarts=2)
         made = inference_actors.InferenceActors(plan, options, hosts=1)
@@ -289,7 +289,7 @@ OWN = ("rollout/configuration/host_section.py",)
 READ_BY = {
     "isolation": GAMES,
     "restarts": GAMES,
-    "actor_restarts": ("rollout/host/fleet.py", "rollout/train/rllib/remote.py"),
+    "actor_restarts": ("rollout/host/fleet.py", "rollout/train/rllib/runners.py"),
     "restart_window_s": ACTORS,
     "backoff_s": ACTORS,
     "quarantine_s": ACTORS,
@@ -305,7 +305,7 @@ READ_BY = {
     "reset_s": OWN,
     "step_s": OWN,
     "close_s": OWN,
-    "policy_s": ("rollout/host/fleet.py", "rollout/train/rllib/remote.py"),
+    "policy_s": ("rollout/host/fleet.py", "rollout/train/rllib/runners.py"),
     "max_in_flight": ("rollout/host/fleet.py",),
 }
 """Where each key is read. All jobs give the same object to their pools and to their supervisor."""

@@ -12,7 +12,7 @@ from rollout.testing import FakeBridge
 from rollout.train.batch import MEMORY, OBSERVATION, env_steps, join, part
 from rollout.train.gae import CUT, advantages
 from rollout.train.ppo import Ppo, Rates
-from rollout.train.ppo.learner import PpoLearner, make_optimizer
+from rollout.train.ppo.learner import PpoLearner
 from tests.unit.train.learning_tools import (
     RichBridge,
     made_up_batch,
@@ -63,8 +63,9 @@ def decided(**options):
 
 
 def learner_of(network, settings, **more):
-    optimizer = Counted(network.parameters(), lr=0.1)
-    return PpoLearner(network, optimizer, settings, **more)
+    learner = PpoLearner(network, settings, **more)
+    learner.optimizer = Counted(network.parameters(), lr=0.1)
+    return learner
 
 
 def gradients_of(network, batch, settings, **how):
@@ -351,8 +352,7 @@ def test_gradients_are_cut_to_the_largest_norm():
 
 def run(network, batch, settings=None, updates=2, seed=3, first=0, lr=1e-2):
     own = copy.deepcopy(network)
-    optimizer = make_optimizer(own, lr=1.0, eps=1e-5, weight_decay=0.0)
-    learner = PpoLearner(own, optimizer, settings or settings_of(minibatches=3, epochs=2, bptt=4))
+    learner = PpoLearner(own, settings or settings_of(minibatches=3, epochs=2, bptt=4))
     for number in range(first, first + updates):
         learn(learner, batch, number=number, seed=seed, lr=lr)
     return torch.cat([p.detach().flatten() for p in own.parameters()])
@@ -423,7 +423,7 @@ def test_symbols_that_do_not_begin_at_zero_survive_rows_without_a_step():
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_weights_decay_as_adamw_says(decay):
     network = network_of(BRIDGE, small())
-    optimizer = make_optimizer(network, lr=1.0, eps=1e-5, weight_decay=decay)
+    optimizer = PpoLearner(network, settings_of(weight_decay=decay)).optimizer
     before = {k: v.detach().clone() for k, v in network.named_parameters()}
     for parameter in network.parameters():
         parameter.grad = torch.zeros_like(parameter)

@@ -24,7 +24,7 @@ from rollout.train.checkpoint import (
 )
 from rollout.train.playing import CheckpointPolicy
 from rollout.train.ppo import Ppo, Rates
-from rollout.train.ppo.learner import PpoLearner, make_optimizer
+from rollout.train.ppo.learner import PpoLearner
 from tests.unit.train.learning_tools import RichBridge, made_up_batch, network_of, small
 
 pytestmark = pytest.mark.heavy
@@ -64,14 +64,13 @@ def write(folder, update=7, *, bridge=BRIDGE, options=OPTIONS, network=None, opt
 def test_everything_comes_back(tmp_path):
     bridge = FakeBridge(side=4)
     network = network_of(bridge, small())
-    optimizer = make_optimizer(network, lr=1e-3, eps=1e-5, weight_decay=0.0)
-    learner = PpoLearner(network, optimizer, Ppo(batch=2, minibatch=1, epochs=1))
+    learner = PpoLearner(network, Ppo(batch=2, minibatch=1, epochs=1))
     batch = made_up_batch(np.random.default_rng(0), 4, 6)
     learner.learn(batch, Rates(1e-2, 0.01), np.random.default_rng(0))
     options = {"hidden": [16, 16], "columns": ["position"]}
     place = write(
         tmp_path, bridge=bridge, options=options, network=network,
-        optimizer=optimizer.state_dict(),
+        optimizer=learner.state(),
     )  # fmt: skip
     assert place.name == "00000007"
     found = find_checkpoint(place)
@@ -86,13 +85,10 @@ def test_everything_comes_back(tmp_path):
     # An update after the checkpoint and one after its return are the same, to the bit.
     again = network_of(bridge, small(), seed=99)
     again.load_state_dict(found.weights())
-    restored = make_optimizer(again, lr=1.0, eps=1.0, weight_decay=0.0)
-    restored.load_state_dict(found.optimizer())
-    for which in (network, again):
-        chosen = optimizer if which is network else restored
-        PpoLearner(which, chosen, Ppo(batch=2, minibatch=1, epochs=1)).learn(
-            batch, Rates(5e-3, 0.01), np.random.default_rng(1)
-        )
+    restored = PpoLearner(again, Ppo(batch=2, minibatch=1, epochs=1, lr=1.0, adam_eps=1.0))
+    restored.restore(found.optimizer())
+    for which in (learner, restored):
+        which.learn(batch, Rates(5e-3, 0.01), np.random.default_rng(1))
     for key, tensor in network.state_dict().items():
         assert torch.equal(tensor, again.state_dict()[key]), key
 

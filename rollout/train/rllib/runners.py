@@ -1,11 +1,13 @@
-"""Runners in Ray actors; fragments are taken in the order in which they are ready."""
+"""Runners in this process or in Ray actors; fragments are taken in the order of their arrival."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ray
 import torch
 
 from rollout.api import Loss
@@ -16,6 +18,9 @@ from rollout.host.schedule import Schedule
 from rollout.observe.hosts import HostTable
 from rollout.train.plan import TrainPlan
 from rollout.train.sampler import Sample
+
+Weights = Callable[[], Mapping[str, Any]]
+"""Returns the newest weights of the network."""
 
 
 class TrainingRunner(Watched):
@@ -68,6 +73,37 @@ class TrainingRunner(Watched):
         self._sampler.close()
 
 
+class LocalRunner:
+    """Plays one ``Sampler`` in the process of the algorithm; methods as in ``RemoteRunners``."""
+
+    def __init__(self, plan: TrainPlan) -> None:
+        self._plan, self.hosts = plan, HostTable()
+        self._sampler = plan.sampler(0)
+
+    def collect(self, samples: list[Sample], version: int, weights: Weights) -> None:
+        """Appends fragments to ``samples`` until they make a batch."""
+        self._sampler.load(weights(), version)
+        while sum(sample.env_steps for sample in samples) < self._plan.algorithm.batch:
+            samples.append(sample := self._sampler.sample())
+            self.hosts.note(0, sample.figures)
+
+    def positions(self) -> dict[str, Any]:
+        """Returns the position of the schedule, under 0."""
+        return {"0": self._sampler.position()}
+
+    def go_to(self, positions: Mapping[str, Any]) -> None:
+        """Continues from a saved position, if there is one."""
+        if "0" in positions:
+            if not self._sampler.untouched:
+                self._sampler.close()
+                self._sampler = self._plan.sampler(0)
+            self._sampler.schedule.restore(positions["0"])
+
+    def close(self) -> None:
+        """Ends every game."""
+        self._sampler.close()
+
+
 @dataclass
 class _Runner:
     """The algorithm's record of a runner.
@@ -116,7 +152,7 @@ class RemoteRunners:
         self._runners = [_Runner(actor) for actor in self.supervisor.actors]
         self._lost: list[Sample] = []  # losses of failed runners, not yet returned by ``collect``
 
-    def collect(self, samples: list[Sample], version: int, weights: Callable[[], Any]) -> None:
+    def collect(self, samples: list[Sample], version: int, weights: Weights) -> None:
         """Appends fragments to ``samples`` until they make a batch.
 
         When it returns, no pending fragment can be too old after the next update.
@@ -124,12 +160,13 @@ class RemoteRunners:
         Args:
             samples: the collected fragments; filled even if it raises.
             version: version of the weights.
-            weights: returns a reference to them.
+            weights: returns them.
 
         Raises:
             BudgetExhausted: no runner is left.
         """
         batch, most = self._algorithm.batch, self._algorithm.max_staleness
+        shared = functools.cache(lambda: ray.put(weights()))  # stored once, when it is first needed
         while True:
             self.supervisor.poll()
             samples += self._lost
@@ -139,7 +176,7 @@ class RemoteRunners:
             # After this update the newest version is version + 1.
             late = any(version + 1 - runner.version > most for runner in requested)
             if have < batch or (most and not late):
-                self._ask(version, weights)
+                self._ask(version, shared)
             requested = [runner for runner in self._runners if runner.actor.requests]
             if have >= batch and not late:
                 self.hosts.queue("in_flight", len(requested))
