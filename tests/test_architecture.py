@@ -78,7 +78,7 @@ MAY_IMPORT = {
 SHARED_FIELDS = {
     "each script has its own keys, in the order of its --help": {
         *("CollectConfig", "EvaluateConfig", "TrainConfig", "SweepConfig", "SweepEvaluation"),
-        *("SearchConfig", "TemplateConfig"),
+        "SearchConfig",
     },
     "a plan holds what a configuration names, after it was built": {
         *("CollectConfig", "EvaluateConfig", "TrainConfig", "HostPlan"),
