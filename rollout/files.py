@@ -1,4 +1,4 @@
-"""Small files: atomic writes, tolerant reads, and locks between processes."""
+"""Small files: atomic writes, whole lines, tolerant reads, and locks between processes."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from rollout.errors import OutOfTurnError
+
+_BLOCK = 1 << 16  # bytes read at once
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
 
 
@@ -58,6 +61,57 @@ def write_atomically(path: Path, text: str) -> None:
         os.fsync(folder)  # the new name is stored in the folder, not in the file
     finally:
         os.close(folder)
+
+
+class LineFile:
+    """A file to which whole lines are appended; a crash leaves at most an incomplete last one.
+
+    Args:
+        path: the file; created if missing.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # Unbuffered, so that the kernel has a line as soon as write() returns.
+        self._file = path.open("a+b", buffering=0)
+
+    def cut(self) -> int:
+        """Removes an incomplete last line; returns the number of bytes removed."""
+        end = size = self._file.seek(0, os.SEEK_END)
+        found = -1
+        while end and found < 0:
+            begin = max(0, end - _BLOCK)
+            self._file.seek(begin)
+            found = self._file.read(end - begin).rfind(b"\n")
+            end = begin + found + 1
+        if end < size:
+            self._file.truncate(end)
+        return size - end
+
+    def append(self, text: str) -> None:
+        """Appends complete lines.
+
+        Raises:
+            OutOfTurnError: the file is closed.
+            OSError: writing failed; no part of a line remains.
+        """
+        if self._file.closed:
+            raise OutOfTurnError(f"{self.path} was closed; a line came too late")
+        data = text.encode()
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError:
+            self._file.truncate(end)  # an incomplete line would damage the next one too
+            raise
+
+    def close(self) -> None:
+        """Closes the file. Idempotent."""
+        self._file.close()
 
 
 @contextmanager

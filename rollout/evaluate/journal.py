@@ -8,10 +8,8 @@ leaves behind. NaN is written as null.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,7 +19,8 @@ from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
 from rollout.api.fragment import End, Phase
 from rollout.configuration.problems import wrong_in
-from rollout.errors import DatasetError, OutOfTurnError
+from rollout.errors import DatasetError
+from rollout.files import LineFile
 
 EPISODES, LOSSES = "episodes.jsonl", "losses.jsonl"
 
@@ -107,14 +106,13 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.ExitStack() as stack:  # closes the open files if the rest fails
-            self._entries = _Lines(folder / EPISODES)
-            stack.callback(self._entries.close)
-            self._losses = _Lines(folder / LOSSES)
-            stack.callback(self._losses.close)
-            self.entries = self._entries.read(TypeAdapter(Entry))
-            self.losses = self._losses.read(TypeAdapter(LossEntry))
-            stack.pop_all()
+        self._entries, self._losses = LineFile(folder / EPISODES), LineFile(folder / LOSSES)
+        try:
+            self.entries = _read(self._entries, TypeAdapter(Entry))
+            self.losses = _read(self._losses, TypeAdapter(LossEntry))
+        except BaseException:
+            self.close()
+            raise
 
     def append(self, entries: Iterable[Entry] = (), losses: Iterable[LossEntry] = ()) -> None:
         """Appends episodes that ended and attempts that were lost; they survive a kill.
@@ -123,8 +121,8 @@ class Journal:
             OutOfTurnError: the journal is closed.
             OSError: writing failed; no part of a line remains.
         """
-        self._losses.append(losses)
-        self._entries.append(entries)
+        for file, rows in ((self._losses, losses), (self._entries, entries)):
+            file.append("".join(f"{json.dumps(_plain(row), allow_nan=False)}\n" for row in rows))
 
     def close(self) -> None:
         """Closes the files. Idempotent."""
@@ -138,54 +136,29 @@ class Journal:
         self.close()
 
 
-class _Lines:
-    """A file of JSON objects, one per line."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        # Unbuffered, so that the kernel has a line as soon as write() returns.
-        self._file = path.open("a+b", buffering=0)
-
-    def read(self, kind: TypeAdapter[_E]) -> tuple[_E, ...]:
-        """Returns the parsed lines and removes an incomplete last one from the file."""
-        self._file.seek(0)
-        *whole, rest = (self._file.read() or b"").split(b"\n")
-        if rest[:1] not in (b"", b"{"):
-            whole.append(rest)  # not the beginning of a line of ours: refused below
-        found = []
-        for number, line in enumerate(whole, start=1):
-            try:
-                found.append(kind.validate_json(line, strict=True))
-            except ValidationError as error:
-                raise DatasetError(
-                    f"{self._path}:{number}: expected an episode of an evaluation, got something "
-                    f"else ({wrong_in(error)}); remove the line, and --resume plays what it told "
-                    f"of again"
-                ) from error
-        self._file.truncate(self._file.tell() - len(rest))
-        return tuple(found)
-
-    def append(self, rows: Iterable[Entry] | Iterable[LossEntry]) -> None:
-        text = "".join(f"{json.dumps(_plain(asdict(row)), allow_nan=False)}\n" for row in rows)
-        if self._file.closed:
-            raise OutOfTurnError(f"{self._path} was closed; something ended too late")
-        data = text.encode()
-        end = self._file.seek(0, os.SEEK_END)
+def _read(file: LineFile, kind: TypeAdapter[_E]) -> tuple[_E, ...]:
+    """Returns the parsed lines and removes an incomplete last one from the file."""
+    *whole, rest = file.path.read_bytes().split(b"\n")
+    if rest[:1] not in (b"", b"{"):
+        whole.append(rest)  # not the beginning of a line of ours: refused below
+    found = []
+    for number, line in enumerate(whole, start=1):
         try:
-            while data:
-                data = data[self._file.write(data) or 0 :]
-        except OSError:
-            self._file.truncate(end)  # an incomplete line would damage the next one too
-            raise
+            found.append(kind.validate_json(line, strict=True))
+        except ValidationError as error:
+            raise DatasetError(
+                f"{file.path}:{number}: expected an episode of an evaluation, got something else "
+                f"({wrong_in(error)}); remove the line, and --resume plays that episode again"
+            ) from error
+    file.cut()
+    return tuple(found)
 
-    def close(self) -> None:
-        self._file.close()
 
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    for name, value in row.items():
+def _plain(row: Played) -> dict[str, Any]:
+    plain = asdict(row)
+    for name, value in plain.items():
         if isinstance(value, float) and math.isnan(value):
-            row[name] = None
+            plain[name] = None
         elif isinstance(value, str):  # a game's text may contain lone surrogates
-            row[name] = value.encode(errors="replace").decode()
-    return row
+            plain[name] = value.encode(errors="replace").decode()
+    return plain

@@ -4,34 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 
 from rollout.api import EpisodeResult, Outcome
 
-
-class Mean:
-    """The mean of the last ``window`` values; NaN values are left out.
-
-    Args:
-        window: number of values.
-    """
-
-    def __init__(self, window: int) -> None:
-        if window < 1:
-            raise ValueError(f"a window holds at least 1 value, got {window}")
-        self._values: deque[float] = deque(maxlen=window)
-
-    def add(self, value: float) -> None:
-        """Adds a value, and drops the oldest if the window is full."""
-        if not math.isnan(value):
-            self._values.append(value)
-
-    @property
-    def value(self) -> float:
-        """The mean; NaN if there is no value."""
-        # fsum of the window each time: a running sum would drift.
-        return math.fsum(self._values) / len(self._values) if self._values else math.nan
+_RATE_S = 60.0  # rates are taken over
 
 
 class Rate:
@@ -78,7 +56,6 @@ class Aggregates:
 
     Args:
         window: episodes that means are taken over.
-        rate_window_s: seconds that rates are taken over.
         env_steps: steps of earlier sessions.
         episodes: episodes of earlier sessions.
         clock: monotonic seconds.
@@ -88,20 +65,14 @@ class Aggregates:
         self,
         *,
         window: int = 100,
-        rate_window_s: float = 60.0,
         env_steps: int = 0,
         episodes: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.env_steps, self.episodes = env_steps, episodes
-        self._return, self._length = Mean(window), Mean(window)
-        self._progress, self._success = Mean(window), Mean(window)
-        self._seconds = Mean(window)
+        self._recent: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=window))
         self._decided = False
-        self._steps_rate, self._episodes_rate = (
-            Rate(rate_window_s, clock),
-            Rate(rate_window_s, clock),
-        )
+        self._steps_rate, self._episodes_rate = Rate(_RATE_S, clock), Rate(_RATE_S, clock)
 
     def add_steps(self, count: int) -> None:
         """Counts steps of single slots."""
@@ -115,12 +86,17 @@ class Aggregates:
                 continue
             self.episodes += 1
             self._episodes_rate.add(1)
-            self._return.add(result.total_reward)
-            self._length.add(result.length)
-            self._progress.add(result.progress)
-            self._success.add(float(result.outcome == Outcome.SUCCESS))
-            self._seconds.add(result.seconds)
             self._decided = self._decided or result.outcome != Outcome.RUNNING
+            figures = {
+                "return": result.total_reward,
+                "length": result.length,
+                "progress": result.progress,
+                "success": float(result.outcome == Outcome.SUCCESS),
+                "seconds": result.seconds,
+            }
+            for name, value in figures.items():
+                if not math.isnan(value):
+                    self._recent[f"episode/{name}"].append(value)
 
     def values(self) -> dict[str, float]:
         """Returns the figures by name, without those that are not known yet.
@@ -128,14 +104,13 @@ class Aggregates:
         ``episode/success`` appears once an evaluator has decided an episode; a game that only gives
         rewards has no success rate.
         """
-        figures = {
-            "episode/return": self._return.value,
-            "episode/length": self._length.value,
-            "episode/progress": self._progress.value,
-            "episode/success": self._success.value if self._decided else math.nan,
-            "episode/seconds": self._seconds.value,
+        # fsum of the window each time: a running sum would drift.
+        figures = {name: math.fsum(recent) / len(recent) for name, recent in self._recent.items()}
+        if not self._decided:
+            figures.pop("episode/success", None)
+        rates = {
             "rate/steps_per_s": self._steps_rate.value,
             "rate/episodes_per_s": self._episodes_rate.value,
         }
-        known = {name: value for name, value in figures.items() if not math.isnan(value)}
-        return {"episodes": self.episodes, **known}
+        known = {name: rate for name, rate in rates.items() if not math.isnan(rate)}
+        return {"episodes": self.episodes, **figures, **known}

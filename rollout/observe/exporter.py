@@ -37,9 +37,9 @@ OTHER = "other"
 
 COMMON_TAGS = ("run", "kind")
 
-_SECONDS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-_REST = "/*"
+_SECONDS = [0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0]  # buckets of histograms
 _JOIN_S = 5.0
+_PHASES = get_args(Phase)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,6 @@ class Exported:
         doc: description with unit.
         tag: name of its own tag; empty for none.
         values: all values of that tag; others are counted together as ``other``.
-        bounds: upper bounds of the buckets of a histogram.
     """
 
     source: str
@@ -63,14 +62,6 @@ class Exported:
     doc: str
     tag: str = ""
     values: tuple[str, ...] = ()
-    bounds: tuple[float, ...] = ()
-
-    @property
-    def series(self) -> tuple[str, ...]:
-        """The names of its series in Prometheus."""
-        if self.kind == "histogram":
-            return tuple(f"ray_{self.name}_{part}" for part in ("bucket", "sum", "count"))
-        return (f"ray_{self.name}_total" if self.kind == "counter" else f"ray_{self.name}",)
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -80,23 +71,16 @@ class Exported:
     def find(self, line: Mapping[str, Scalar]) -> dict[str, float]:
         """Returns the numbers in a line that it exports, by the value of its own tag."""
         if not self.tag:
-            number = _number(line.get(self.source))
-            return {} if number is None else {"": number}
+            named = [("", line.get(self.source))]
+        else:
+            begin = self.source.removesuffix("*")
+            named = [(k.removeprefix(begin), v) for k, v in line.items() if k.startswith(begin)]
         found: dict[str, float] = {}
-        begin = self.source[: -len(_REST) + 1]
-        for name, value in line.items():
-            number = _number(value) if name.startswith(begin) else None
-            if number is not None:
-                rest = name[len(begin) :]
-                key = rest if rest in self.values else OTHER
-                found[key] = found.get(key, 0.0) + number
+        for name, value in named:
+            if not isinstance(value, bool | str | None) and math.isfinite(value):
+                key = name if name in ("", *self.values) else OTHER
+                found[key] = found.get(key, 0.0) + value
         return found
-
-
-def _number(value: Scalar) -> float | None:
-    if isinstance(value, bool | str) or value is None or not math.isfinite(value):
-        return None
-    return float(value)
 
 
 _MEAN = "mean of the last 100 episodes"
@@ -112,40 +96,15 @@ EXPORTED: tuple[Exported, ...] = (
     Exported("episode/success", "gamut_episode_success_ratio", "gauge", f"Successes, {_MEAN}."),
     Exported("episode/progress", "gamut_episode_progress_ratio", "gauge", f"Progress, {_MEAN}."),
     Exported("episode/seconds", "gamut_episode_seconds", "gauge", f"Duration in s, {_MEAN}."),
-    Exported(
-        "lost/*",
-        "gamut_episodes_lost",
-        "counter",
-        "Attempts at episodes that were lost, by what the game was doing.",
-        tag="phase",
-        values=get_args(Phase),
-    ),
+    Exported("lost/*", "gamut_episodes_lost", "counter", "Lost attempts.", "phase", _PHASES),
     Exported("games/instances", "gamut_instances", "gauge", "Games that there are to be."),
     Exported("games/ready", "gamut_instances_ready_ratio", "gauge", "Share of them that are up."),
     Exported("games/memory_mb", "gamut_games_memory_megabytes", "gauge", "Memory of all games."),
-    Exported(
-        "restarts/*",
-        "gamut_restarts",
-        "counter",
-        "Games that were replaced, by cause; who was quarantined or spared counts as failed too.",
-        tag="cause",
-        values=CAUSES,
-    ),
-    Exported(
-        "queue/*",
-        "gamut_queue_depth",
-        "gauge",
-        "Entries in a queue: episodes, fragments or requests.",
-        tag="queue",
-        values=QUEUES,
-    ),
+    # A game that was quarantined, or replaced by a spare, counts as failed too.
+    Exported("restarts/*", "gamut_restarts", "counter", "Replaced games.", "cause", CAUSES),
+    Exported("queue/*", "gamut_queue_depth", "gauge", "Entries in a queue.", "queue", QUEUES),
     Exported("train/update", "gamut_updates", "counter", "Updates of the network."),
-    Exported(
-        "train/staleness",
-        "gamut_staleness_updates",
-        "gauge",
-        "Updates that the weights of the oldest steps learned from were behind.",
-    ),
+    Exported("train/staleness", "gamut_staleness_updates", "gauge", "Age of old steps, updates."),
     Exported("train/dropped_steps", "gamut_dropped_steps", "counter", "Steps too old to use."),
     Exported("train/policy_loss", "gamut_policy_loss", "gauge", "Loss of the policy."),
     Exported("train/value_loss", "gamut_value_loss", "gauge", "Loss of the value."),
@@ -153,20 +112,8 @@ EXPORTED: tuple[Exported, ...] = (
     Exported("train/approx_kl", "gamut_approx_kl", "gauge", "KL of an update, nats."),
     Exported("train/explained_variance", "gamut_explained_variance", "gauge", "Of the returns."),
     Exported("train/learning_rate", "gamut_learning_rate", "gauge", "Learning rate."),
-    Exported(
-        "seconds/sample",
-        "gamut_sample_seconds",
-        "histogram",
-        "Time that the learner waited for the steps of an update, s.",
-        bounds=_SECONDS,
-    ),
-    Exported(
-        "seconds/update",
-        "gamut_update_seconds",
-        "histogram",
-        "Time that the learner took to learn from them, s.",
-        bounds=_SECONDS,
-    ),
+    Exported("seconds/sample", "gamut_sample_seconds", "histogram", "Waiting for steps, s."),
+    Exported("seconds/update", "gamut_update_seconds", "histogram", "Learning from them, s."),
 )
 """Every exported metric, in the order of ``docs/watching.md``."""
 
@@ -220,7 +167,7 @@ class RayExporter:
         """Records the values of a line; never raises. Does nothing once closed."""
         with self._lock:
             self._heard = time.monotonic()
-            self._guarded(lambda define: self._export(define, line))
+            self._guarded(self._export, line)
             if self._gauges and self._thread is None and not self._closed.is_set():
                 self._thread = threading.Thread(target=self._keep, name="ray-metrics", daemon=True)
                 self._thread.start()
@@ -237,13 +184,14 @@ class RayExporter:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _guarded(self, tell: Callable[[Instruments], None]) -> None:
+    def _guarded(self, tell: Callable[..., None], *arguments: object) -> None:
+        """Calls a method with the function that defines metrics, if Ray runs."""
         if self._closed.is_set():
             return
         try:
             define = self._instruments()
             if define is not None:
-                tell(define)
+                tell(define, *arguments)
         except Exception as error:  # noqa: BLE001 - Ray's metrics raise many kinds of errors
             self._closed.set()
             kind = type(error).__name__
@@ -255,10 +203,10 @@ class RayExporter:
         while not self._closed.wait(self._refresh_s):
             with self._lock:
                 if time.monotonic() - self._heard < self._hold_s:
-                    self._guarded(lambda _: self._set_again())
+                    self._guarded(self._set_again)
 
-    def _set_again(self) -> None:
-        for (name, _), (value, tags) in self._gauges.items():
+    def _set_again(self, _: Instruments) -> None:
+        for (name, _own), (value, tags) in self._gauges.items():
             self._records[name](value, tags)
 
     def _export(self, define: Instruments, line: Mapping[str, Scalar]) -> None:
@@ -294,9 +242,9 @@ def ray_instruments() -> Instruments | None:
 def _define(metric: Exported) -> Record:
     from ray.util.metrics import Counter, Gauge, Histogram  # noqa: PLC0415 - only where Ray runs
 
+    name, doc, tags = metric.name, metric.doc, metric.tags
+    if metric.kind == "histogram":
+        return Histogram(name, doc, _SECONDS, tags).observe  # type: ignore[no-any-return]
     if metric.kind == "counter":
-        return Counter(metric.name, metric.doc, metric.tags).inc  # type: ignore[no-any-return]
-    if metric.kind == "gauge":
-        return Gauge(metric.name, metric.doc, metric.tags).set  # type: ignore[no-any-return]
-    bounds = list(metric.bounds)
-    return Histogram(metric.name, metric.doc, bounds, metric.tags).observe  # type: ignore[no-any-return]
+        return Counter(name, doc, tags).inc  # type: ignore[no-any-return]
+    return Gauge(name, doc, tags).set  # type: ignore[no-any-return]

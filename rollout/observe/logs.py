@@ -74,36 +74,27 @@ def log_notices(logger: logging.Logger, results: Iterable[EpisodeResult]) -> Non
                 logger.warning("episode ended after %d steps: %s", result.length, result.notice)
 
 
-class _Filter(logging.Filter):
-    """Adds the bound fields to a record, in the thread that creates it."""
+class _Formatter(logging.Formatter):
+    """One line of a record, with the fields that are bound where it is created.
 
-    def filter(self, record: logging.LogRecord) -> bool:
-        if not hasattr(record, "about"):
-            record.about = bound()
-        return True
+    Args:
+        terminal: time, level, message and the fields in brackets; otherwise full time, level,
+            logger, message, and the fields after a bar.
+    """
 
-
-class _TerminalFormatter(logging.Formatter):
-    """Time, level, message and the bound fields in brackets."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        time = datetime.fromtimestamp(record.created, UTC).astimezone()
-        tail = f" [{_pairs(record)}]" if _pairs(record) else ""
-        return f"{time:%H:%M:%S} {record.levelname} {record.message}{tail}"
-
-
-class _FileFormatter(logging.Formatter):
-    """Full time, level, logger, message, and ``key=value`` pairs after a bar."""
+    def __init__(self, *, terminal: bool) -> None:
+        super().__init__()
+        self._terminal = terminal
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        tail = f" | {_pairs(record)}" if _pairs(record) else ""
-        return f"{time} {record.levelname} {record.name} {record.message}{tail}"
-
-
-def _pairs(record: logging.LogRecord) -> str:
-    fields: Mapping[str, object] = getattr(record, "about", {})
-    return " ".join(f"{key}={_value(value)}" for key, value in fields.items())
+        time = datetime.fromtimestamp(record.created, UTC)
+        pairs = " ".join(f"{key}={_value(value)}" for key, value in bound().items())
+        if self._terminal:
+            tail = f" [{pairs}]" if pairs else ""
+            return f"{time.astimezone():%H:%M:%S} {record.levelname} {record.message}{tail}"
+        tail = f" | {pairs}" if pairs else ""
+        moment = time.isoformat(timespec="milliseconds")
+        return f"{moment} {record.levelname} {record.name} {record.message}{tail}"
 
 
 def _value(value: object) -> str:
@@ -151,15 +142,11 @@ def set_up_logging(level: str = "info", file: Path | None = None) -> None:
     for old in [h for h in root.handlers if isinstance(h, _Stderr | _LogFile)]:
         root.removeHandler(old)
         old.close()
-    terminal = _Stderr()
-    terminal.setFormatter(_TerminalFormatter())
-    handlers: list[logging.Handler] = [terminal]
+    handlers: list[logging.Handler] = [_Stderr()]
     if file is not None:
-        log_file = _LogFile(file, encoding="utf-8", errors="backslashreplace")
-        log_file.setFormatter(_FileFormatter())
-        handlers.append(log_file)
+        handlers.append(_LogFile(file, encoding="utf-8", errors="backslashreplace"))
     for handler in handlers:
-        handler.addFilter(_Filter())
+        handler.setFormatter(_Formatter(terminal=isinstance(handler, _Stderr)))
         root.addHandler(handler)
     for name in OURS:
         logging.getLogger(name).setLevel(level.upper())

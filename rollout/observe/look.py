@@ -18,34 +18,21 @@ from typing import Any, Literal, TypeAlias
 import psutil  # type: ignore[import-untyped]
 
 from rollout.errors import RunDirectoryError
+from rollout.observe import run_files
 from rollout.observe.metrics import Scalar
 from rollout.observe.progress import share
-from rollout.observe.run_files import (
-    LOG,
-    METRICS,
-    RUN,
-    SUMMARY,
-    budgets,
-    first_of,
-    modified,
-    newest_checkpoint,
-    newest_lines,
-    newest_values,
-    read_about,
-    read_json,
-    tail,
-)
+from rollout.observe.run_files import LOG, METRICS, RUN, SUMMARY, modified, newest_lines
 
 RESULT = "result.json"  # of one run of a sweep, see rollout.sweep.job
 TRIALS = ("runs", "trials")
 """Folders of the runs that a job starts."""
 
 State: TypeAlias = Literal[
-    "running", "silent", "gone", "done", "interrupted", "ended short", "ended early"
+    "running", "evaluating", "silent", "gone", "done", "interrupted", "ended short", "ended early"
 ]
-"""``silent``: no output for a long time; ``gone``: its process no longer exists and the job has no
-end; all others except ``running`` are how it ended: ``ended early`` is a trial that its search
-stopped."""
+"""``evaluating``: a run of a sweep, between its training and its score; ``silent``: no output for a
+long time; ``gone``: its process no longer exists and the job has no end; all others except
+``running`` are how it ended: ``ended early`` is a trial that its search stopped."""
 
 _ENDED = ("done", "interrupted", "ended short", "ended early")
 
@@ -82,14 +69,14 @@ class Trial:
 
     Attributes:
         name: name of its folder.
-        state: its state; ``evaluating`` between its training and its score.
+        state: its state.
         done: fraction that is done, or None if unknown.
         values: the newest value of every metric.
         scores: its scores, by set.
     """
 
     name: str
-    state: State | Literal["evaluating"]
+    state: State
     done: float | None
     values: Values
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -149,17 +136,17 @@ def look_at(folder: Path, *, now: float | None = None) -> Look:
     Raises:
         RunDirectoryError: the folder contains no run.
     """
-    about = read_about(folder)
+    about = run_files.read_about(folder)
     now = time.time() if now is None else now
     session = about["sessions"][-1]
     number = len(about["sessions"]) - 1
     lines, damaged = newest_lines(folder / METRICS)
-    log = tail(folder / LOG)
+    log = run_files.tail(folder / LOG)
     trials = _trials(folder, now)
-    checkpoint = newest_checkpoint(folder)
+    checkpoint = run_files.newest_checkpoint(folder)
     began = datetime.fromisoformat(session["started"]).timestamp()
     heard = max(began, _sign(folder, lines), *(sign for _, sign in trials))
-    first = first_of(folder / METRICS, number)
+    first = run_files.first_of(folder / METRICS, number)
     mine = [line for line in lines if line.get("resume_count", number) == number]
     state = _state(folder, about["sessions"], now - heard, lines)
     done, left = _how_far(folder, first, mine, log)
@@ -173,7 +160,7 @@ def look_at(folder: Path, *, now: float | None = None) -> Look:
         process=f"{session.get('pid', '?')} on {session.get('host', '?')}",
         silent_s=max(0.0, now - heard),
         up_s=max(0.0, (now if alive else heard) - began),
-        values=newest_values(lines),
+        values=run_files.newest_values(lines),
         done=1.0 if state == "done" else done,
         left=left if alive else "",
         steps_per_s=_rate(first, mine[-1] if mine else None, "env_steps"),
@@ -187,21 +174,13 @@ def _kind(about: Mapping[str, Any]) -> str:
     return str(about.get("kind", "run")).removesuffix("Config").lower()
 
 
-def _rate(first: Values | None, last: Values | None, name: str) -> float | None:
+def _rate(first: Any, last: Any, name: str) -> float | None:
     """Increase of a value per second between two lines."""
-    if first is None or last is None:
+    try:
+        seconds = last["time"] - first["time"]
+        return float((last[name] - first[name]) / seconds) if seconds > 0 else None
+    except (TypeError, KeyError):  # there are no two lines that have it
         return None
-    times, ends = _pair(first, last, "time"), _pair(first, last, name)
-    if times is None or ends is None or times[1] <= times[0]:
-        return None
-    return (ends[1] - ends[0]) / (times[1] - times[0])
-
-
-def _pair(first: Values, last: Values, name: str) -> tuple[float, float] | None:
-    a, b = first.get(name), last.get(name)
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return float(a), float(b)
-    return None
 
 
 def _sign(folder: Path, lines: list[dict[str, Any]]) -> float:
@@ -212,10 +191,7 @@ def _sign(folder: Path, lines: list[dict[str, Any]]) -> float:
 
 
 def _state(
-    folder: Path,
-    sessions: list[Mapping[str, Any]],
-    silent_s: float,
-    lines: list[dict[str, Any]],
+    folder: Path, sessions: list[Mapping[str, Any]], silent_s: float, lines: list[dict[str, Any]]
 ) -> State:
     status = _status(folder, len(sessions) - 1)
     if status is not None:
@@ -229,7 +205,7 @@ def _state(
 
 def _status(folder: Path, session: int) -> State | None:
     """How this session of a run ended; None if it has not ended."""
-    summary = read_json(folder / SUMMARY)
+    summary = run_files.read_json(folder / SUMMARY)
     if summary.get("resume_count") != session:
         return None  # there is no summary yet, or it is of an earlier session
     status = summary.get("status")
@@ -251,10 +227,7 @@ def _is_gone(session: Mapping[str, Any]) -> bool:
 
 
 def _how_far(
-    folder: Path,
-    first: Values | None,
-    lines: list[dict[str, Any]],
-    log: list[bytes],
+    folder: Path, first: Values | None, lines: list[dict[str, Any]], log: list[bytes]
 ) -> tuple[float | None, str]:
     """The fraction that is done and the time left in words, as far as they are known."""
     told, told_left = _told(log)
@@ -285,7 +258,7 @@ def _done(folder: Path, line: Values) -> float | None:
     if isinstance(own, int | float):
         return min(1.0, float(own))
     path = folder / "config.yaml"
-    bounds = budgets(str(path), modified(path))
+    bounds = run_files.budgets(str(path), modified(path))
     parts = [(float(line[k] or 0), bound) for k, bound in bounds.items() if k in line]
     return share(*parts) if parts else None
 
@@ -295,11 +268,9 @@ def _warnings(log: list[bytes], damaged: int) -> tuple[Warned, ...]:
     for raw in log:
         told = _WARNING.fullmatch(raw.decode(errors="replace"))
         if told is not None:
-            text, about = told[3], _ABOUT.fullmatch(told[3])
-            if about is not None:
-                text = about[1]
-            pairs = about[2].split(" ") if about is not None else []
-            own = [pair for pair in pairs if not pair.startswith("run=")]
+            parts = _ABOUT.fullmatch(told[3])
+            text, about = parts.groups() if parts is not None else (told[3], "")
+            own = [pair for pair in about.split(" ") if not pair.startswith("run=")]
             found.append(Warned(told[1], text, " ".join(own)))
     if damaged:
         found.append(Warned("", f"{damaged} of the last lines of {METRICS} are damaged"))
@@ -314,25 +285,24 @@ def _trials(folder: Path, now: float) -> list[tuple[Trial, float]]:
 
 def _trial(folder: Path, now: float) -> tuple[Trial, float] | None:
     try:
-        sessions = read_about(folder)["sessions"]
+        sessions = run_files.read_about(folder)["sessions"]
     except RunDirectoryError:
         return None  # not a run
     lines, _ = newest_lines(folder / METRICS)
     evaluation = [modified(path) for path in folder.glob("evaluation-*/*")]
     sign = max(_sign(folder, lines), *evaluation, 0.0)
-    state: Any = _state(folder, sessions, now - sign, lines)
+    state = _state(folder, sessions, now - sign, lines)
     if evaluation:  # the folder is removed when the evaluation is complete
         state = "silent" if now - sign > _SILENT_S else "evaluating"
-    result = read_json(folder / RESULT)
+    result = run_files.read_json(folder / RESULT)
     if result:
         state = "done"  # written last
     scores: dict[str, float] = {}
     for name, by_actions in (result.get("scores") or {}).items():
         known = [v for v in by_actions.values() if isinstance(v, int | float)]
         scores |= {str(name): float(known[0])} if known else {}
-    done = _done(folder, lines[-1]) if lines else None
-    done = 1.0 if state == "done" else done
-    return Trial(folder.name, state, done, newest_values(lines), scores), sign
+    done = 1.0 if state == "done" else _done(folder, lines[-1]) if lines else None
+    return Trial(folder.name, state, done, run_files.newest_values(lines), scores), sign
 
 
 def duration(seconds: float) -> str:

@@ -12,16 +12,16 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
-from rollout.errors import DatasetError, OutOfTurnError
-from rollout.files import parse_json
+from rollout.errors import DatasetError
+from rollout.files import LineFile, parse_json
 from rollout.observe.media import Media, media_as_json, media_from_json
+from rollout.observe.run_files import newest_lines
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +33,6 @@ OWN = ("time", "wall_s", "env_steps")
 
 MEDIA = "media"
 """Key of a line's media; no value may have this name."""
-
-_BLOCK = 65536
 
 
 class Line(dict[str, Scalar]):
@@ -79,12 +77,13 @@ class Metrics:
         self._clock = clock
         self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        cut = _cut_torn_line(path)
+        self._file = LineFile(path)
+        cut = self._file.cut()
         if cut:
             logger.warning("%s: cut off %d bytes of a line that was never finished", path, cut)
-        self._began = clock() - _worked_s(path)
-        # Unbuffered, so that the kernel has a line as soon as write() returns.
-        self._file = path.open("ab", buffering=0)
+        lines, _ = newest_lines(path)
+        worked_s = lines[-1].get("wall_s") if lines else None
+        self._began = clock() - (worked_s if isinstance(worked_s, int | float) else 0.0)
 
     def write(
         self,
@@ -117,12 +116,10 @@ class Metrics:
             raise ValueError(f"{', '.join(taken)}: a line has its own; use another name")
         described = self._describe(media or {}, flat)
         with self._lock:
-            if self._file.closed:
-                raise OutOfTurnError(f"{self.path} was closed; metrics were written too late")
             now = self._clock()
             line: dict[str, Scalar] = {"time": now, "wall_s": now - self._began}
             line |= {"env_steps": int(env_steps), **self._constants, **flat}
-            self._append(json.dumps({**line, **described}, allow_nan=False).encode() + b"\n")
+            self._file.append(json.dumps({**line, **described}, allow_nan=False) + "\n")
             for listener in self._listeners:
                 listener(line)
 
@@ -147,16 +144,6 @@ class Metrics:
             if not item.path.is_file():
                 logger.warning("%s: media %r: there is no file %s", self.path, name, item.path)
         return {MEDIA: described} if described else {}
-
-    def _append(self, data: bytes) -> None:
-        end = self._file.seek(0, os.SEEK_END)
-        try:
-            while data:
-                data = data[self._file.write(data) :]
-        except OSError:
-            # An incomplete line would damage the next one too.
-            self._file.truncate(end)
-            raise
 
     def close(self) -> None:
         """Closes the file. Idempotent."""
@@ -199,39 +186,6 @@ def _scalar(name: str, value: Any) -> Scalar:
         f"metric {name!r}: expected a number, a text, true, false or None, got "
         f"{type(value).__name__}; reduce it first"
     )
-
-
-def _cut_torn_line(path: Path) -> int:
-    """Truncates a file after its last newline; returns the number of bytes removed."""
-    if not path.exists():
-        return 0
-    with path.open("r+b") as file:
-        size = file.seek(0, os.SEEK_END)
-        end = position = size
-        while position > 0:
-            position = max(0, position - _BLOCK)
-            file.seek(position)
-            at = file.read(min(_BLOCK, end - position)).rfind(b"\n")
-            if at >= 0:
-                end = position + at + 1
-                break
-            end = position
-        if end < size:
-            file.truncate(end)
-    return size - end
-
-
-def _worked_s(path: Path) -> float:
-    """Returns the working time in the last line of a file; 0 if there is none."""
-    if not path.exists():
-        return 0.0
-    with path.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - _BLOCK))
-        last = file.read().splitlines()[-1:]
-    try:
-        return float(json.loads(last[0])["wall_s"])
-    except (IndexError, ValueError, KeyError, TypeError):  # there is no line, or it is damaged
-        return 0.0
 
 
 def read_metrics(path: Path) -> Iterator[Line]:

@@ -13,7 +13,6 @@ import yaml
 
 from rollout.errors import RunDirectoryError
 from rollout.files import parse_json
-from rollout.observe.metrics import Scalar
 
 RUNS_DIR = "GAMUT_RUNS_DIR"
 """Environment variable: the folder that contains relative outputs of runs."""
@@ -100,9 +99,9 @@ def newest_lines(path: Path) -> tuple[list[dict[str, Any]], int]:
     return lines, len(raw) - len(lines)
 
 
-def newest_values(lines: Iterable[Mapping[str, Any]]) -> dict[str, Scalar]:
+def newest_values(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Returns the newest value of every metric; lines come oldest first."""
-    values: dict[str, Scalar] = {}
+    values: dict[str, Any] = {}
     for line in lines:
         values.update((k, v) for k, v in line.items() if not isinstance(v, dict))
     return values

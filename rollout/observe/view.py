@@ -26,35 +26,32 @@ _STATE_STYLES = {
     "gone": "red",
     "ended short": "red",
 }
-_ORDER = {
-    "running": 0,
-    "evaluating": 0,
-    "done": 2,
-    "ended early": 2,
-}  # of trials; others are 1
+_ORDER = {"running": 0, "evaluating": 0, "done": 2, "ended early": 2}  # of trials; others are 1
 _WARNINGS, _WARNINGS_BESIDE_TRIALS = 5, 2
 _ROOM = 5  # rows of a table with one trial: blank, counts, header, trial, number left out
 
-# Label to metric name and format of its value.
-_RETURNS = {
-    "": ("episode/return", ".4g"),
-    "length": ("episode/length", ".1f"),
-    "success": ("episode/success", ".3f"),
-    "progress": ("episode/progress", ".3f"),
-}
-_UPDATES = {
-    "": ("train/update", ",.0f"),
-    "staleness": ("train/staleness", ".0f"),
-    "dropped": ("train/dropped_steps", ",.0f"),
-    "sample s": ("seconds/sample", ".3g"),
-    "learn s": ("seconds/update", ".3g"),
-}
-_LOSSES = {
-    "policy": ("train/policy_loss", ".3g"),
-    "value": ("train/value_loss", ".3g"),
-    "entropy": ("train/entropy", ".3g"),
-    "kl": ("train/approx_kl", ".3g"),
-    "explained var": ("train/explained_variance", ".3g"),
+# By row: label to metric name and format of its value.
+_FIGURES = {
+    "return": {
+        "": ("episode/return", ".4g"),
+        "length": ("episode/length", ".1f"),
+        "success": ("episode/success", ".3f"),
+        "progress": ("episode/progress", ".3f"),
+    },
+    "updates": {
+        "": ("train/update", ",.0f"),
+        "staleness": ("train/staleness", ".0f"),
+        "dropped": ("train/dropped_steps", ",.0f"),
+        "sample s": ("seconds/sample", ".3g"),
+        "learn s": ("seconds/update", ".3g"),
+    },
+    "losses": {
+        "policy": ("train/policy_loss", ".3g"),
+        "value": ("train/value_loss", ".3g"),
+        "entropy": ("train/entropy", ".3g"),
+        "kl": ("train/approx_kl", ".3g"),
+        "explained var": ("train/explained_variance", ".3g"),
+    },
 }
 _GAMES = {
     "waiting": ("queue/waiting", ".0f"),
@@ -127,9 +124,7 @@ def _figures(look: Look, numbers: Mapping[str, float]) -> Table:
     rows = {
         "steps": _steps(look, numbers),
         "episodes": _episodes(numbers),
-        "return": _of(numbers, _RETURNS),
-        "updates": _of(numbers, _UPDATES),
-        "losses": _of(numbers, _LOSSES),
+        **{label: _of(numbers, names) for label, names in _FIGURES.items()},
         "games": _games(numbers),
         "restarts": _restarts(numbers),
         "checkpoint": _checkpoint(look),

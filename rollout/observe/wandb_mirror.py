@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import math
 import netrc
 import os
 import signal
@@ -31,8 +32,8 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import urlparse
 
 from rollout.config import WandbConfig
+from rollout.observe.media import Media, Table, Video
 from rollout.observe.metrics import Line, Scalar, parse_line
-from rollout.observe.wandb_media import add_media
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +58,10 @@ AXES = ("env_steps", "episodes", "train/update", "wall_s", "time", "sweep/n")
 JobType: TypeAlias = Literal["collect", "train", "evaluate", "sweep", "search"]
 """Job types. The run of a sweep or search and the runs that it starts form one group."""
 
+MOST_ROWS = 10_000
+"""Maximum number of rows of a table that are shown; W&B keeps no more in a table's file."""
+
+_EXACT = 2**53  # larger integers lose digits in a browser
 _SWEEP, _SWEEP_AXIS = "sweep/", "sweep/n"
 _POLL_S = 0.5  # between reads of the file
 _ORPHAN_S = 60.0  # time for a mirror whose run has died to finish
@@ -249,12 +254,64 @@ def _mirror(path: Path, settings: Settings, ended: threading.Event) -> int:
         if number >= held:
             _define_sweep(run, line, defined)
             for name, media in line.media.items():
-                add_media(run, name, media)
+                _add_media(run, name, media)
             # Never step=: W&B drops every step but the newest.
             run.log(shown(line))
             sent += 1
     run.finish()
     return sent
+
+
+def _add_media(run: Any, name: str, media: Media) -> None:
+    """Adds a file to the step that the next ``run.log`` closes, or warns why it cannot be shown."""
+    try:
+        if not media.path.is_file():
+            raise FileNotFoundError("there is no such file")
+        # One by one before the values, so that an invalid file does not affect them.
+        run.log({name: _as_wandb(run, name, media)}, commit=False)
+    except Exception as error:  # noqa: BLE001 - W&B's errors have no common base class
+        kind = type(error).__name__
+        logger.warning("W&B does not show %s, %s: %s: %s", name, media.path, kind, error)
+
+
+def _as_wandb(run: Any, name: str, media: Media) -> object:
+    import wandb  # noqa: PLC0415 - optional, and slow to import
+
+    if isinstance(media, Table):
+        rows, total = read_rows(media.path)
+        if total > MOST_ROWS:
+            run.summary[f"{name}/rows_left_out"] = total - MOST_ROWS
+            logger.warning(
+                "W&B shows the first %d of the %d rows of %s; %s has them all",
+                *(MOST_ROWS, total, name, media.path),
+            )
+        return wandb.Table(columns=list(rows), data=list(zip(*rows.values(), strict=True)))
+    # Without fps: W&B uses the file unchanged, and warns that fps has no effect.
+    kind = wandb.Video if isinstance(media, Video) else wandb.Image
+    return kind(str(media.path), caption=media.caption or None)
+
+
+def read_rows(path: Path, most: int = MOST_ROWS) -> tuple[dict[str, list[Any]], int]:
+    """Returns the columns of a table with its first ``most`` rows, and its number of rows.
+
+    NaN and infinity become None. A column with integers beyond 2**53 (seeds, for example) becomes
+    text, since a browser would round them.
+
+    Raises:
+        DatasetError: the file is not a table, or is damaged.
+    """
+    from rollout.data.tables import read_table, rows_of  # noqa: PLC0415 - Arrow loads slowly
+
+    table = read_table(path)
+    columns = {}
+    for name, column in table.items():
+        values = column[:most].tolist()
+        if column.dtype.kind == "f":
+            values = [value if math.isfinite(value) else None for value in values]
+        elif column.dtype.kind in "iu" and any(abs(value) > _EXACT for value in values):
+            values = [str(value) for value in values]
+        columns[name] = values
+    return columns, rows_of(table)
 
 
 def _define_sweep(run: Any, names: Iterable[str], defined: set[str]) -> None:

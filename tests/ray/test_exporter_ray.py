@@ -9,6 +9,7 @@ import ray
 
 from rollout.observe.exporter import EXPORTED, RayExporter
 from rollout.observe.metrics import Metrics
+from tests.unit.observe.test_exporter import series
 
 pytestmark = [
     pytest.mark.ray,
@@ -83,8 +84,8 @@ def test_what_is_written_can_be_scraped(tmp_path):
         metrics.write(1500, {"episodes": 44, "restarts": {"failed": 4}, "done": 0.75})
         found = wait_for("run-17", lambda f: f.get(("ray_gamut_done_ratio", "")) == 0.75)
         names = {name for name, _ in found}
-        assert [m.name for m in EXPORTED if not names & set(m.series)] == []
-        assert names <= {name for metric in EXPORTED for name in metric.series}
+        assert [m.name for m in EXPORTED if not names & set(series(m))] == []
+        assert names <= {name for metric in EXPORTED for name in series(metric)}
         assert found["ray_gamut_env_steps_total", ""] == 1500
         assert found["ray_gamut_episodes_total", ""] == 44
         assert found["ray_gamut_restarts_total", "failed"] == 4

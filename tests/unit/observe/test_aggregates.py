@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.api import EpisodeResult, Outcome, Start, State
-from rollout.observe.aggregates import Aggregates, Mean, Rate
+from rollout.observe.aggregates import Aggregates, Rate
+
+NAN = math.nan
 
 
 class Clock:
@@ -19,7 +21,7 @@ def result(
     total: float,
     end: str = "terminated",
     outcome: Outcome = Outcome.RUNNING,
-    progress: float = math.nan,
+    progress: float = NAN,
 ) -> EpisodeResult:
     start = Start(State(0, {}), 0)
     return EpisodeResult(start, 0, 0, end, outcome, 10, total, progress, 2.0)  # type: ignore[arg-type]
@@ -27,22 +29,11 @@ def result(
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.integers(1, 10))
 def test_a_mean_is_that_of_the_last_values(values: list[float], window: int) -> None:
-    mean = Mean(window)
-    for value in values:
-        mean.add(value)
-    last = values[-window:]
-    assert mean.value == pytest.approx(sum(last) / len(last), abs=1e-6)
-
-
-def test_a_mean_of_nothing_is_nan_and_nan_is_nothing() -> None:
-    mean = Mean(3)
-    assert math.isnan(mean.value)
-    mean.add(math.nan)
-    assert math.isnan(mean.value)
-    mean.add(2)
-    assert mean.value == 2
-    with pytest.raises(ValueError, match="at least 1"):
-        Mean(0)
+    run = Aggregates(window=window)
+    run.add_episodes(result(value, progress=progress) for value in values for progress in (1, NAN))
+    last = [value for value in values for _ in range(2)][-window:]
+    assert run.values()["episode/return"] == pytest.approx(sum(last) / len(last), abs=1e-6)
+    assert run.values()["episode/progress"] == 1, "NaN is no value"
 
 
 def test_a_rate_looks_back_over_its_window_only() -> None:

@@ -144,7 +144,7 @@ def test_many_threads_write_whole_lines(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch) -> None:
     metrics = Metrics(tmp_path / "m.jsonl")
     metrics.write(1, {})
-    real = metrics._file
+    real = metrics._file._file
 
     class Full:
         closed = False
@@ -158,10 +158,10 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch) -> None:
             self.room = 0
             return written
 
-    monkeypatch.setattr(metrics, "_file", Full())
+    monkeypatch.setattr(metrics._file, "_file", Full())
     with pytest.raises(OSError, match="No space"):
         metrics.write(2, {})
-    monkeypatch.setattr(metrics, "_file", real)
+    monkeypatch.setattr(metrics._file, "_file", real)
     metrics.write(3, {})
     metrics.close()
     assert [line["env_steps"] for line in read_metrics(metrics.path)] == [1, 3]

@@ -27,6 +27,7 @@ from rollout.observe.wandb_mirror import (
     has_api_key,
     mirror_file,
     mirror_settings,
+    read_rows,
     shown,
 )
 
@@ -258,36 +259,55 @@ def test_aliases_stand_beside_our_names() -> None:
     )
 
 
-def films(directory: Path) -> dict[str, Video | Image | Table]:
-    """A small film, picture and two tables in a run directory, by name."""
+def media_in(directory: Path) -> dict[str, Video | Image | Table]:
+    """A small video, picture and table in a run directory, by name."""
     frames = np.random.default_rng(0).integers(0, 255, (5, 32, 32, 3), np.uint8)
-    film = cv2.VideoWriter(
-        str(directory / "film.mp4"), cv2.VideoWriter.fourcc(*"mp4v"), 20, (32, 32)
+    video = cv2.VideoWriter(
+        str(directory / "best.mp4"), cv2.VideoWriter.fourcc(*"mp4v"), 20, (32, 32)
     )
     for frame in frames:
-        film.write(frame)
-    film.release()
+        video.write(frame)
+    video.release()
     cv2.imwrite(str(directory / "picture.png"), frames[0])
     numbers = np.arange(10_003)
     write_table(directory / "rows.parquet", {"n": numbers, "x": np.full(len(numbers), np.nan)})
-    (directory / "rows.jsonl").write_text('{"a": "x"}\n{"b": 0.5}\n')
     return {
-        "videos/best": Video(directory / "film.mp4", fps=20, caption="the best"),
+        "videos/best": Video(directory / "best.mp4", fps=20, caption="the best"),
         "figures/gap": Image(directory / "picture.png"),
         "tables/rows": Table(directory / "rows.parquet"),
-        "tables/few": Table(directory / "rows.jsonl"),
     }
+
+
+def test_rows_are_plain_values(tmp_path: Path) -> None:
+    table = {
+        "state": np.array(["7", "ü", "9"]),
+        "score": np.array([0.5, np.nan, np.inf]),
+        "won": np.array([True, False, True]),
+        "length": np.array([1, 2, 3], np.int64),
+        "seed": np.array([1, 2**53 + 1, 3], np.int64),
+        "low": np.array([1, 2, -(2**63)], np.int64),
+    }
+    write_table(tmp_path / "t.parquet", table)
+    rows, total = read_rows(tmp_path / "t.parquet", most=2)
+    assert list(zip(*rows.values(), strict=True)) == [
+        ("7", 0.5, True, 1, "1", 1), ("ü", None, False, 2, "9007199254740993", 2),
+    ]  # fmt: skip
+    assert (list(rows), total) == (list(table), 3)
+    whole, _ = read_rows(tmp_path / "t.parquet")
+    assert [column[2] for column in whole.values()] == ["9", None, True, 3, "3", str(-(2**63))]
+    write_table(tmp_path / "none.parquet", {"a": np.zeros(0)})
+    assert read_rows(tmp_path / "none.parquet") == ({"a": []}, 0)
 
 
 @pytest.mark.process
 def test_media_arrive_in_their_step_and_those_that_cannot_harm_nothing(tmp_path: Path) -> None:
-    good = films(tmp_path)
+    good = media_in(tmp_path)
     (tmp_path / "gap.svg").write_text("<svg/>")
-    (tmp_path / "torn.jsonl").write_text('{"a"')
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1")
     bad = {
         "figures/svg": Image(tmp_path / "gap.svg"),
-        "tables/torn": Table(tmp_path / "torn.jsonl"),
-        "videos/text": Video(tmp_path / "rows.jsonl"),
+        "tables/torn": Table(tmp_path / "torn.parquet"),
+        "videos/text": Video(tmp_path / "rows.parquet"),
         "videos/none": Video(tmp_path / "none.mp4"),
     }
     with Metrics(tmp_path / "metrics.jsonl") as metrics:
@@ -308,17 +328,15 @@ def test_media_arrive_in_their_step_and_those_that_cannot_harm_nothing(tmp_path:
         "videos/best": "video-file",
         "figures/gap": "image-file",
         "tables/rows": "table-file",
-        "tables/few": "table-file",
     }
     assert rows[1]["videos/best/caption"] == "the best"
     (run,) = tmp_path.glob("wandb/offline-run-*")
     files = {name: run / "files" / rows[1][f"{name}/path"] for name in good}
-    assert files["videos/best"].read_bytes() == (tmp_path / "film.mp4").read_bytes()
+    assert files["videos/best"].read_bytes() == (tmp_path / "best.mp4").read_bytes()
     assert files["figures/gap"].read_bytes() == (tmp_path / "picture.png").read_bytes()
     table = json.loads(files["tables/rows"].read_text())
     assert table["columns"] == ["n", "x"]
     assert table["data"] == [[n, None] for n in range(10_000)]
-    assert json.loads(files["tables/few"].read_text())["data"] == [["x", None], [None, 0.5]]
 
     said = log.read_text()
     for name, media in bad.items():
