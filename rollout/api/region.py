@@ -3,39 +3,37 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from rollout.api.state import StateSpace, length
+from rollout.api.state import StateSpace, from_digits, length, to_digits
 
 
 @dataclass(frozen=True)
 class Region:
     """A sub-product of a space: the remaining digits of each factor.
 
-    ``digits[i]`` is ``None`` for all of factor ``i``; otherwise ``(digits, keep)``: the digits in
-    ascending order, a range if they are evenly spaced, which are kept or removed.
-
     Attributes:
         space: the space that contains it.
-        digits: the remaining digits of each factor.
+        digits: ``(digits, keep)`` for each factor: digits in ascending order, a range if they are
+            evenly spaced, and whether they are kept or removed.
         outer: the region of a larger space that ``space`` is, if any: ``index`` and ``local`` then
             refer to the states of that larger space.
     """
 
     space: StateSpace
-    digits: tuple[tuple[Sequence[int], bool] | None, ...]
+    digits: tuple[tuple[Sequence[int], bool], ...]
     outer: Region | None = None
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of remaining digits of each factor."""
-        sizes = [factor.size for factor in self.space.factors]
-        for i, choice in enumerate(self.digits):
-            if choice is not None:
-                sizes[i] = length(choice[0]) if choice[1] else sizes[i] - length(choice[0])
-        return tuple(sizes)
+        return tuple(
+            length(listed) if keep else factor.size - length(listed)
+            for factor, (listed, keep) in zip(self.space, self.digits, strict=True)
+        )
 
     @cached_property
     def size(self) -> int:
@@ -44,13 +42,11 @@ class Region:
 
     def index(self, local: int) -> int:
         """Returns the index, in the whole space, of the region's state number ``local``."""
-        digits = []
-        for size, choice in zip(reversed(self.sizes), reversed(self.digits), strict=True):
-            local, digit = divmod(local, size)
-            if choice is not None:
-                digit = choice[0][digit] if choice[1] else _skip(choice[0], digit)
-            digits.append(digit)
-        index = self.space.index_of_digits(digits[::-1])
+        digits = [
+            listed[rank] if keep else _skip(listed, rank)
+            for rank, (listed, keep) in zip(to_digits(local, self.sizes), self.digits, strict=True)
+        ]
+        index = self.space.index_of_digits(digits)
         return index if self.outer is None else self.outer.index(index)
 
     def local(self, index: int) -> int | None:
@@ -62,31 +58,20 @@ class Region:
         inner = index if self.outer is None else self.outer.local(index)
         if inner is None:
             return None
-        number = 0
-        for digit, size, choice in zip(
-            self.space.digits(inner), self.sizes, self.digits, strict=True
-        ):
-            own = digit
-            if choice is not None:
-                at = _rank(choice[0], digit)
-                listed = at < length(choice[0]) and choice[0][at] == digit
-                if listed != choice[1]:
-                    return None
-                own = at if choice[1] else digit - at
-            number = number * size + own
-        return number
+        own = []
+        for digit, (listed, keep) in zip(self.space.digits(inner), self.digits, strict=True):
+            rank = _rank(listed, digit)
+            if (rank < length(listed) and listed[rank] == digit) != keep:
+                return None
+            own.append(rank if keep else digit - rank)
+        return int(from_digits(own, self.sizes))
 
 
 def _rank(ascending: Sequence[int], digit: int) -> int:
     """How many are smaller than ``digit``; as ``bisect``, for ranges of any length."""
-    low, high = 0, length(ascending)
-    while low < high:
-        middle = (low + high) // 2
-        if ascending[middle] < digit:
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    if isinstance(ascending, range):
+        return length(range(ascending.start, min(digit, ascending.stop), ascending.step))
+    return bisect_left(ascending, digit)
 
 
 def _skip(removed: Sequence[int], rank: int) -> int:

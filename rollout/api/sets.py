@@ -35,7 +35,7 @@ import numpy as np
 
 from rollout.api.permutation import Permutation
 from rollout.api.region import Region
-from rollout.api.state import Factor, State, StateSpace, Value, describe_values, digest, length
+from rollout.api.state import State, StateSpace, Value, describe_values, digest, length
 from rollout.errors import StateError, TestStateError, UnknownNameError
 
 TRAIN, VALIDATION, TEST, ALL, EXTRAPOLATION = "train", "validation", "test", "all", "extrapolation"
@@ -94,20 +94,16 @@ class Splits:
     def _outer(self) -> Region | None:
         if not self._only:
             return None
-        left = [self._only.get(factor.name) for factor in self.space]
-        return Region(self.space, tuple(None if d is None else (d, True) for d in left))
+        left = tuple((self._only.get(f.name, range(f.size)), True) for f in self.space)
+        return Region(self.space, left)
 
     @cached_property
     def _inner(self) -> StateSpace:
         """The space that is divided: the values that ``only`` keeps, in their original order."""
-        return StateSpace(
-            tuple(
-                Factor(f.name, _at(f.values, self._only[f.name]), f.unit, f.doc)
-                if f.name in self._only
-                else f
-                for f in self.space
-            )
-        )
+        kept = {
+            f.name: _at(f.values, self._only[f.name]) for f in self.space if f.name in self._only
+        }
+        return self.space.restrict(kept)
 
     @cached_property
     def _ordinary(self) -> Region:
@@ -115,9 +111,11 @@ class Splits:
 
     def _region(self, held: Mapping[str, bool]) -> Region:
         """The region where factor ``f`` takes only held-out (True) or ordinary (False) values."""
-        names = [factor.name for factor in self.space]
-        digits = [(self._held[n], held[n]) if n in held else None for n in names]
-        return Region(self._inner, tuple(digits), self._outer)
+        digits = tuple(
+            (self._held[f.name], held[f.name]) if f.name in held else (range(f.size), True)
+            for f in self._inner
+        )
+        return Region(self._inner, digits, self._outer)
 
     @cached_property
     def _held(self) -> dict[str, Sequence[int]]:
@@ -279,15 +277,22 @@ class StateSet:
         k = operator.index(k)
         if not 0 <= k < self.size:
             raise StateError(f"state set {self.name} has states 0 to {self.size - 1}, got {k}")
+        return self.splits.space.state(self._index(k))
+
+    def _index(self, k: int) -> int:
+        """Returns the index of the ``k``-th state."""
         region, permutation, low, _ = self._base
         k = k if self._shuffle is None else self._shuffle(k)
-        return self.splits.space.state(region.index(permutation(low + k)))
+        return region.index(permutation(low + k))
 
     def __contains__(self, index: object) -> bool:
         # Indices read from a dataset are numpy integers: returning False for one would hide a leak.
         if not isinstance(index, int | np.integer) or not 0 <= index < self.splits.space.size:
             return False
-        index = int(index)
+        return self._has(int(index))
+
+    def _has(self, index: int) -> bool:
+        """Returns whether the state with this index belongs to the set."""
         region, permutation, low, length = self._base
         local = region.local(index)
         if local is None:
@@ -299,10 +304,7 @@ class StateSet:
         return k < self.size
 
     def __iter__(self) -> Iterator[State]:
-        k = 0
-        while k < self.size:
-            yield self[k]
-            k += 1
+        return map(self.__getitem__, range(self.size))
 
     def draw(self, rng: np.random.Generator) -> State:
         """Returns a uniformly random state of the set."""

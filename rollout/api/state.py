@@ -63,17 +63,23 @@ class Factor:
         Raises:
             StateError: the factor has no such value; the message lists those it has.
         """
-        if isinstance(self.values, range):
-            if isinstance(value, int) and not isinstance(value, bool) and value in self.values:
-                return (value - self.values.start) // self.values.step
-            raise UnknownValueError(self, value)
         try:
-            digit = self._digits.get((type(value), value))
-        except TypeError:  # an unhashable value, e.g. a list from a file, is not a value either
-            digit = None
-        if digit is None:
-            raise UnknownValueError(self, value)
-        return digit
+            if not isinstance(self.values, range):
+                return self._digits[type(value), value]
+            if isinstance(value, int) and not isinstance(value, bool):
+                return self.values.index(value)
+        except (LookupError, ValueError, TypeError):
+            pass  # TypeError: an unhashable value, e.g. a list from a file, is not a value either
+        raise self._unknown(value)
+
+    def _unknown(self, value: object) -> StateError:
+        if isinstance(self.values, range):
+            r = self.values
+            valid = f"integers from {r.start} to {r[-1]}" + (f" by {r.step}" if r.step != 1 else "")
+        else:
+            error = UnknownNameError("value", str(value), map(str, self.values))
+            valid = str(error).removeprefix(f"unknown value {str(value)!r}.").strip()
+        return StateError(f"factor {self.name!r} has no value {value!r}. {valid}")
 
     def digits(self, values: Sequence[Value]) -> Sequence[int]:
         """Returns the digits of some values, ascending, each once.
@@ -88,7 +94,7 @@ class Factor:
             ends = self.digit(values[0]), self.digit(values[-1])
             step, rest = divmod(abs(values.step), abs(self.values.step))
             if rest and ends[0] != ends[1]:
-                raise UnknownValueError(self, values[1])
+                raise self._unknown(values[1])
             return canonical_range(range(min(ends), max(ends) + 1, max(step, 1)))
         if isinstance(values, range) and length(values) > self.size:
             raise StateError(f"factor {self.name!r} has {self.size} values, {values} has more")
@@ -108,24 +114,6 @@ class Factor:
             "unit": self.unit,
             "doc": self.doc,
         }
-
-
-class UnknownValueError(StateError, LookupError):
-    """The error for a value that a factor does not have."""
-
-    def __init__(self, factor: Factor, value: object) -> None:
-        if isinstance(factor.values, range):
-            r = factor.values
-            valid = f"integers from {r.start} to {r[-1]}" + (f" by {r.step}" if r.step != 1 else "")
-        else:
-            valid = str(UnknownNameError("value", str(value), map(str, factor.values))).partition(
-                "."
-            )[2]
-            valid = valid.strip() or ", ".join(map(repr, factor.values))
-        super().__init__(f"factor {factor.name!r} has no value {value!r}. {valid}")
-
-    def __reduce__(self) -> tuple[type[StateError], tuple[str]]:
-        return StateError, (str(self),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +165,11 @@ class StateSpace:
                 f"state index {index} is out of range: this space has {self.size} states, "
                 f"0 to {self.size - 1}"
             )
-        digits = []
-        for factor in reversed(self.factors):
-            index, digit = divmod(index, factor.size)
-            digits.append(digit)
-        return tuple(reversed(digits))
+        return tuple(to_digits(index, [factor.size for factor in self.factors]))
 
     def index_of_digits(self, digits: Sequence[int]) -> int:
         """Returns the index of the state with these digits; the inverse of ``digits``."""
-        index = 0
-        for factor, digit in zip(self.factors, digits, strict=True):
-            index = index * factor.size + digit
-        return index
+        return int(from_digits(digits, [factor.size for factor in self.factors]))
 
     def state(self, index: int) -> State:
         """Returns the state with this index.
@@ -244,6 +225,23 @@ class StateSpace:
 
     def __iter__(self) -> Iterator[Factor]:
         return iter(self.factors)
+
+
+def to_digits(number: Any, sizes: Sequence[int]) -> list[Any]:
+    """Returns the mixed-radix digits of a number, or of each number of an array."""
+    digits = []
+    for size in reversed(sizes):
+        number, digit = number // size, number % size
+        digits.append(digit)
+    return digits[::-1]
+
+
+def from_digits(digits: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """Returns the number with these digits; the inverse of ``to_digits``."""
+    number = 0
+    for digit, size in zip(digits, sizes, strict=True):
+        number = number * size + digit
+    return number
 
 
 def factor_from_data(data: Mapping[str, Any]) -> Factor:

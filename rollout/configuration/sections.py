@@ -10,10 +10,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from pydantic_core import PydanticCustomError
 
 from rollout.api import Splits, StateSet, StateSpace
-from rollout.api.chosen import choose
-from rollout.api.prefix import PREFIX, take_prefix
 from rollout.api.sets import TRAIN
 from rollout.api.state import Value
+from rollout.api.subsets import PREFIX, choose, take_prefix
 from rollout.configuration.plugins import build_plugin, check_options, options_of
 from rollout.configuration.problems import Problem
 from rollout.errors import InputError, StateError

@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any
 
 from rollout.api import Bridge, PolicyRecipe, StateSet, Task
-from rollout.api.chosen import CHOSEN
 from rollout.api.sets import ALL
+from rollout.api.subsets import CHOSEN
 from rollout.config import resolved
 from rollout.errors import ConfigError, InputError
 from rollout.evaluate.config import EvaluateConfig

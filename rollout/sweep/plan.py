@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rollout.api import Bridge, StateSet, Task
-from rollout.api.chosen import choose
 from rollout.api.sets import ALL, EXTRAPOLATION
 from rollout.api.sets import TEST as TEST_PART
 from rollout.api.state import digest
+from rollout.api.subsets import choose
 from rollout.config import BridgeConfig, PolicyConfig, make_config, resolved
 from rollout.errors import ConfigError, InputError, TestStateError
 from rollout.evaluate.legs import TEST, TRAIN

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rollout.api import Factor, Splits, StateSpace
-from rollout.api.chosen import choose
+from rollout.api.subsets import choose
 from rollout.errors import StateError, TestStateError
 
 SPACE = StateSpace((Factor("a", range(10)), Factor("b", ("x", "y"))))

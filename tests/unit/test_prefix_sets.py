@@ -11,9 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rollout.api import Factor, Permutation, Splits, StateSpace
-from rollout.api import prefix as prefix_module
-from rollout.api.prefix import MOST, PrefixStates, _apply, take_prefix
+from rollout.api import Factor, Permutation, Splits, StateSpace, subsets
+from rollout.api.subsets import MOST, PrefixStates, take_prefix
 from rollout.errors import StateError, UnknownNameError
 
 pytestmark = pytest.mark.heavy
@@ -211,9 +210,9 @@ def test_a_subset_of_a_huge_space_costs_what_the_subset_costs():
 
 def test_batches_give_what_one_by_one_gives(monkeypatch):
     whole = indices(take_prefix(Splits(PAPER), 200))
-    monkeypatch.setattr(prefix_module, "_BATCH", 7)
+    monkeypatch.setattr(subsets, "_BATCH", 7)
     assert indices(take_prefix(Splits(PAPER), 200)) == whole
-    monkeypatch.setattr(prefix_module, "_LARGEST_INT64", 0)
+    monkeypatch.setattr(subsets, "_LARGEST_INT64", 0)
     assert indices(take_prefix(Splits(PAPER), 200)) == whole
 
 
@@ -223,9 +222,9 @@ def test_many_values_are_permuted_as_one_by_one(size, key, data):
     order = Permutation(size, key)
     values = data.draw(st.lists(st.integers(0, size - 1), max_size=20))
     for kind in (np.int64, np.object_):
-        out = _apply(order, np.array(values, kind))
+        out = order.many(np.array(values, kind))
         assert out.tolist() == [order(value) for value in values]
-        assert _apply(order, out, inverse=True).tolist() == values
+        assert order.many(out, inverse=True).tolist() == values
 
 
 def test_sets_travel_and_are_values():

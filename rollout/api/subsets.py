@@ -1,4 +1,6 @@
-"""Prefix sets: training states from the first values of every factor, not from all of them.
+"""Other state sets: prefix sets, and sets given by a list of indices (``choose``).
+
+A *prefix set* has training states from the first values of every factor, not from all of them.
 
 MCU's experiment (Appendix D), in its published code, makes a training set of N states by cutting
 the list of each factor to its first entries, so that N is the product of the lengths.
@@ -27,7 +29,7 @@ from __future__ import annotations
 import math
 import operator
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import cache, cached_property
@@ -38,10 +40,12 @@ from numpy.typing import NDArray
 
 from rollout.api.permutation import Permutation
 from rollout.api.sets import TRAIN, Splits, StateSet
-from rollout.api.state import State, digest
+from rollout.api.state import digest, from_digits, to_digits
 from rollout.errors import StateError
 
 PREFIX = "prefix"
+CHOSEN = "chosen"
+"""What the part of a set is called that is given by indices."""
 MOST = 10_000_000
 """Maximum number of states in a prefix set: they are found one by one and stored."""
 
@@ -82,8 +86,9 @@ class PrefixStates(StateSet):
         while missing > 0 and place < total:
             count = min(_BATCH, total - place, int(1.1 * missing / share) + 64)
             places = np.arange(count, dtype=kind) + place
-            numbers = _spread(_apply(self._within, places), self.lengths, ordinary.sizes)
-            positions = _apply(self.splits._permutation, numbers, inverse=True)
+            digits = to_digits(self._within.many(places), self.lengths)
+            numbers = from_digits(digits, ordinary.sizes)
+            positions = self.splits._permutation.many(numbers, inverse=True)
             train = np.asarray((positions >= low) & (positions < high), bool)
             at = np.flatnonzero(train)[:missing]
             if len(at):
@@ -98,29 +103,19 @@ class PrefixStates(StateSet):
         """Number of states: ``size``, or fewer if the sub-product does not have as many."""
         return len(self._found[0])
 
-    def __getitem__(self, k: int) -> State:
-        k = operator.index(k)
-        if not 0 <= k < self.size:
-            raise StateError(f"state set {self.name} has states 0 to {self.size - 1}, got {k}")
-        return self.splits.space.state(self.splits._ordinary.index(int(self._found[0][k])))
+    def _index(self, k: int) -> int:
+        return self.splits._ordinary.index(int(self._found[0][k]))
 
-    def __contains__(self, index: object) -> bool:
-        if not isinstance(index, int | np.integer) or not 0 <= index < self.splits.space.size:
-            return False
+    def _has(self, index: int) -> bool:
         ordinary = self.splits._ordinary
-        local = ordinary.local(int(index))
-        if local is None:
-            return False
+        local = ordinary.local(index)
         low, high = self.splits.bounds[TRAIN]
-        if not low <= self.splits._permutation.position(local) < high:
+        if local is None or not low <= self.splits._permutation.position(local) < high:
             return False
-        number, weight = 0, 1
-        for size, kept in zip(reversed(ordinary.sizes), reversed(self.lengths), strict=True):
-            local, digit = divmod(local, size)
-            if digit >= kept:
-                return False
-            number += digit * weight
-            weight *= kept
+        digits = to_digits(local, ordinary.sizes)
+        if any(digit >= kept for digit, kept in zip(digits, self.lengths, strict=True)):
+            return False
+        number = from_digits(digits, self.lengths)
         return self._within.position(number) <= self._found[1]
 
     @cached_property
@@ -228,41 +223,46 @@ def _too_small(states: PrefixStates, fixed: tuple[int | None, ...]) -> StateErro
     )
 
 
-def _spread(
-    numbers: NDArray[Any], lengths: tuple[int, ...], sizes: tuple[int, ...]
-) -> NDArray[Any]:
-    """Ordinary numbers of the sub-product's states with these numbers."""
-    spread, weight = np.zeros_like(numbers), 1
-    for kept, size in zip(reversed(lengths), reversed(sizes), strict=True):
-        numbers, digits = numbers // kept, numbers % kept
-        spread = spread + digits * weight
-        weight *= size
-    return spread
+@dataclass(frozen=True)
+class ChosenStates(StateSet):
+    """The states with these indices, in this order; made by ``choose``."""
+
+    indices: tuple[int, ...] = ()
+
+    @cached_property
+    def _places(self) -> frozenset[int]:
+        return frozenset(self.indices)
+
+    def _index(self, k: int) -> int:
+        return self.indices[k]
+
+    def _has(self, index: int) -> bool:
+        return index in self._places
+
+    def require_trainable(self) -> None:
+        """Refuses a set with held-out states; see ``StateSet``."""
+        for index in self.indices:
+            self.splits.require_trainable(index)
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of this ordered set of states, 16 hex digits."""
+        return digest([self.splits.space.digest, CHOSEN, [str(i) for i in self.indices]])
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the set as JSON-able data, with the index of every state."""
+        return {**super().describe(), "indices": [str(index) for index in self.indices]}
 
 
-def _apply(order: Permutation, values: NDArray[Any], *, inverse: bool = False) -> NDArray[Any]:
-    """A permutation, or its inverse, of many values; faster than one by one."""
-    if values.dtype == np.object_:
-        one = order.position if inverse else order
-        out = np.empty(len(values), np.object_)
-        out[:] = [one(int(value)) for value in values]
-        return out
-    out = _network(order, values, inverse=inverse)
-    while len(outside := np.flatnonzero(out >= order.size)):
-        out[outside] = _network(order, out[outside], inverse=inverse)
-    return out
+def choose(splits: Splits, indices: Sequence[int]) -> ChosenStates:
+    """Returns the set of the states with these indices.
 
-
-def _network(order: Permutation, values: NDArray[Any], *, inverse: bool) -> NDArray[Any]:
-    """One pass of the Feistel network. Each round hashes what is different in its input once."""
-    rounds = range(len(order._rounds))
-    fixed, mixed = values >> order._half, values & order._mask
-    if inverse:
-        fixed, mixed = mixed, fixed
-    for i in reversed(rounds) if inverse else rounds:
-        different, where = np.unique(mixed, return_inverse=True)
-        words = np.array([order._hash(i, int(value)) for value in different], np.int64)
-        fixed, mixed = mixed, fixed ^ words[where]
-    if inverse:
-        fixed, mixed = mixed, fixed
-    return (fixed << order._half) | mixed
+    Raises:
+        StateError: there are none, one is given twice, or one is out of range.
+    """
+    chosen = tuple(operator.index(index) for index in indices)
+    if not chosen or len(set(chosen)) != len(chosen):
+        raise StateError(f"expected different indices of states, at least one, got {chosen}")
+    for index in chosen:
+        splits.space.digits(index)
+    return ChosenStates(splits, CHOSEN, len(chosen), 0, chosen)
