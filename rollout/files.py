@@ -38,29 +38,41 @@ def set_aside(path: Path) -> Path:
     return path.rename(next(t for name in names if not (t := path.with_name(name)).exists()))
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Replaces a text file atomically; it is on disk on return.
+def temporary(path: Path) -> Path:
+    """Returns the name that a file has until it is complete."""
+    return path.with_name(f".{path.name}.tmp")
 
-    The text is first written to a file ``.<name>.tmp`` beside it.
+
+def sync_file(path: Path) -> None:
+    """Forces a file, or the names in a folder, onto the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def put_in_place(path: Path, *, fsync: bool = True) -> None:
+    """Gives a complete temporary file its name; a crash leaves the old file or the new one."""
+    if fsync:
+        sync_file(temporary(path))
+    temporary(path).replace(path)
+    if fsync:
+        sync_file(path.parent)  # the new name is stored in the folder, not in the file
+
+
+def write_atomically(path: Path, text: str, *, fsync: bool = True) -> None:
+    """Replaces a text file atomically; with ``fsync``, it is on disk on return.
 
     Raises:
         OSError: it cannot be written; the previous file is unchanged.
     """
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        temporary(path).write_text(text, encoding="utf-8")
+        put_in_place(path, fsync=fsync)
     except OSError:
-        temporary.unlink(missing_ok=True)
+        temporary(path).unlink(missing_ok=True)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the new name is stored in the folder, not in the file
-    finally:
-        os.close(folder)
 
 
 class LineFile:

@@ -10,7 +10,6 @@ writer rolls the journals a crash left. *Unfinished* episodes have steps but no 
 were lost to a failure of the infrastructure, *damaged* ones miss steps: none of these is a result.
 """
 
-from rollout.data.codec import Codec, parse_codec
 from rollout.data.doctor import Report, doctor
 from rollout.data.health import Finding
 from rollout.data.layout import Layout
@@ -19,14 +18,10 @@ from rollout.data.reader import Dataset
 from rollout.data.refs import Counts, Episode, EpisodeRef, Finished, Piece, Window, part_of_set
 from rollout.data.repair import Repaired, repair
 from rollout.data.replay import export_actions, play_text, play_video
-from rollout.data.schema import Column, arrow_schema, columns_of_schema, spaces_of_schema
-from rollout.data.space_json import space_from_json, space_to_json
 from rollout.data.writer import DatasetWriter
 from rollout.errors import DiskFullError
 
 __all__ = [
-    "Codec",
-    "Column",
     "Counts",
     "Dataset",
     "DatasetWriter",
@@ -41,18 +36,12 @@ __all__ = [
     "Repaired",
     "Report",
     "Window",
-    "arrow_schema",
-    "columns_of_schema",
     "describe_dataset",
     "doctor",
     "export_actions",
-    "parse_codec",
     "part_of_set",
     "play_text",
     "play_video",
     "read_manifest",
     "repair",
-    "space_from_json",
-    "space_to_json",
-    "spaces_of_schema",
 ]

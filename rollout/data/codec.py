@@ -52,11 +52,6 @@ class Codec:
         """Whether a value is an image file."""
         return self.name in _CHANNELS
 
-    @property
-    def lossless(self) -> bool:
-        """Whether what is read equals what was written."""
-        return self.name != "jpeg"
-
     def __str__(self) -> str:
         return f"{self.name}:{self.quality}" if self.quality else self.name
 
@@ -97,7 +92,7 @@ def choose_codec(
     Raises:
         DatasetError: ``own`` cannot carry such values, or no codec can.
     """
-    wanted, fallback = parse_codec(own or default), _numeric_codec(name, dtype, shape)
+    wanted, fallback = parse_codec(own or default), numeric_codec(name, dtype, shape)
     if wanted.name not in (*_CHANNELS, "raw"):
         raise DatasetError(f"column {name!r}: codec {wanted} is not available; valid: {VALID}")
     valid = _image_codecs(dtype, shape)
@@ -121,7 +116,12 @@ def _image_codecs(dtype: str, shape: tuple[int, ...]) -> list[str]:
     return [codec for codec, fits in _CHANNELS.items() if channels in fits]
 
 
-def _numeric_codec(name: str, dtype: str, shape: tuple[int, ...]) -> Codec:
+def numeric_codec(name: str, dtype: str, shape: tuple[int, ...]) -> Codec:
+    """Returns the codec of numbers that are not stored as images.
+
+    Raises:
+        DatasetError: no codec can carry them; the message has the name of the column.
+    """
     if np.dtype(dtype).kind not in "biuf" or np.dtype(dtype).itemsize > 8:
         raise DatasetError(
             f"column {name!r}: expected booleans, integers or floats of up to 64 bits, got {dtype}"

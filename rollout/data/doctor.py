@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,13 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rollout.data.episodes import Problem, same_index
-from rollout.data.health import Finding, Health, examine, manifest_of_shards
+from rollout.data.health import Finding, Severity, examine, manifest_of_shards
 from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout, writer_of
 from rollout.data.manifest import Manifest, read_manifest
-from rollout.data.roll import RunCollector, read_index
-from rollout.data.rows import LossRecord
-from rollout.data.runs import RUN_COLUMNS, Open
+from rollout.data.roll import derive_index, read_index
+from rollout.data.runs import Open
 from rollout.errors import DatasetError
 
 
@@ -98,15 +96,13 @@ class _Doctor:
                 self._add(self._layout.journal(number), "warning", what)
             for stray in self._layout.strays():
                 self._add(stray, "warning", "is a half-written file of an interrupted write")
-            self._orphans()
+            for orphan in self._layout.orphans():
+                self._add(orphan, "error", "its data shard is missing")
         counts = (self._shards, self._steps, self._episodes)
         return Report(self._layout.root, tuple(self._findings), self._writer, *counts)
 
-    def _add(self, path: Path, severity: str, what: str, do: str = "run repair") -> None:
-        name = str(path.relative_to(self._layout.root))
-        self._findings.append(
-            Finding(name, "error" if severity == "error" else "warning", what, do)
-        )
+    def _add(self, path: Path, severity: Severity, what: str, do: str = "run repair") -> None:
+        self._findings.append(Finding(self._layout.name(path), severity, what, do))
 
     def _manifest(self) -> Manifest | None:
         try:
@@ -126,35 +122,30 @@ class _Doctor:
             self._trusted = False
         if health.collector is not None:
             self._steps += health.collector.rows
-            table = self._put_together(health.collector, health.losses)
-            self._check_index(health, table)
+            table = self._note(health.collector.put_together(self._left, health.losses))
+            self._check_index(number, table)
 
-    def _put_together(self, collector: RunCollector, losses: Sequence[LossRecord]) -> pa.Table:
-        table, self._left, problems = collector.put_together(self._left, losses)
-        for problem in problems:
-            self._name(problem)
+    def _note(self, found: tuple[pa.Table, Open, list[Problem]]) -> pa.Table:
+        """Notes the episodes of a shard or journal and what is wrong with them."""
+        table, self._left, problems = found
+        for each in problems:
+            if (each.episode, each.attempt) not in self._damaged:
+                what = f"row {each.row}: episode {each.episode}, attempt {each.attempt}"
+                self._add(self._layout.data(each.shard), "error", f"{what}: {each.what}")
         held = table.filter(pc.greater(table.column("length"), 0))
         keys = list(zip(*(held.column(n).to_pylist() for n in ("episode", "attempt")), strict=True))
         for key in keys:
             if key in self._seen and key not in self._damaged:
-                episode, attempt = key
-                what = f"episode {episode}, attempt {attempt} exists twice"
+                what = f"episode {key[0]}, attempt {key[1]} exists twice"
                 self._add(self._layout.folders["data"], "error", what)
         self._seen.update(keys)
         self._episodes += table.num_rows
         return table
 
-    def _name(self, problem: Problem) -> None:
-        if (problem.episode, problem.attempt) not in self._damaged:
-            who = f"episode {problem.episode}, attempt {problem.attempt}"
-            where = f"row {problem.row}" if problem.row >= 0 else "its end"
-            path = self._layout.data(problem.shard)
-            self._add(path, "error", f"{where}: {who}: {problem.what}")
-
-    def _check_index(self, health: Health, table: pa.Table) -> None:
-        path = self._layout.episodes(health.number)
+    def _check_index(self, number: int, table: pa.Table) -> None:
+        path = self._layout.episodes(number)
         try:
-            index, _ = read_index(self._layout, health.number)
+            index, _ = read_index(self._layout, number)
         except DatasetError as error:
             self._add(path, "warning", str(error))
             return
@@ -166,13 +157,11 @@ class _Doctor:
 
     def _journal(self, number: int) -> bool:
         """Checks a journal; returns False if its writer has rolled it in the meantime."""
-        journal, collector = JournalReader(self._layout.journal(number)), RunCollector(number)
+        journal = JournalReader(self._layout.journal(number))
         try:
-            for batch in journal.scan(RUN_COLUMNS):
-                collector.add(batch)
+            self._note(derive_index(journal, number, self._left))
         except FileNotFoundError:
             return False
-        self._put_together(collector, journal.losses)
         tail = journal.nbytes - journal.whole
         if self._writer is None and journal.damaged:
             what = f"is damaged after {journal.rows} rows: {tail} bytes cannot be read"
@@ -182,10 +171,3 @@ class _Doctor:
             what = f"was left by a writer that was killed: {journal.rows} rows{torn}"
             self._add(journal.path, "warning", what, "run repair, or open it with a writer")
         return True
-
-    def _orphans(self) -> None:
-        held = {*self._layout.numbers("data"), *self._layout.numbers("journal")}
-        for folder, path in (("episodes", self._layout.episodes), ("seals", self._layout.seal)):
-            for number in self._layout.numbers(folder):
-                if number not in held:
-                    self._add(path(number), "error", "its data shard is missing")

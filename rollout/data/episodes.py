@@ -8,8 +8,7 @@ twice, is damaged: it is never a row of the index, and ``doctor`` names it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,58 +19,45 @@ from rollout.data.rows import LossRecord
 from rollout.data.runs import DTYPES, ENDS, TEXTS, Open, Runs, join_places, join_runs
 
 _LOST = ENDS.index("lost")
-_DOCS = {
-    "state": ("", "index of the start state, decimal digits"),
-    "version_first": ("", "weights that chose the first action"),
-    "version_last": ("", "weights that chose the last action"),
-    "length": ("steps", "completed steps"),
-    "total_reward": ("", "undiscounted sum of rewards"),
-    "outcome": ("", "0 running, 1 success, 2 failure"),
-    "end": ("", "terminated, truncated or lost; lost is never a result"),
-    "seconds": ("s", "from the first observation to the end"),
-    "started": ("", "when the first action was sent"),
-    "phase": ("", "of a lost episode: what was being done"),
-    "reason": ("", "of a lost episode: what went wrong"),
-    "pieces": ("", "where its steps are: data shard number, first row, rows"),
-}
+_AS_IN_DATA = "as in the data"
+_PIECE = pa.struct([("shard", pa.int32()), ("row_start", pa.int64()), ("rows", pa.int64())])
+INDEX_SCHEMA = pa.schema(
+    [
+        pa.field(name, kind, metadata={"unit": unit, "doc": doc})
+        for name, kind, unit, doc in (
+            ("episode", pa.int64(), "", _AS_IN_DATA),
+            ("attempt", pa.int16(), "", _AS_IN_DATA),
+            ("task", pa.string(), "", _AS_IN_DATA),
+            ("state", pa.string(), "", "index of the start state, decimal digits"),
+            ("state_set", pa.string(), "", _AS_IN_DATA),
+            ("seed", pa.int64(), "", _AS_IN_DATA),
+            ("policy", pa.string(), "", _AS_IN_DATA),
+            ("version_first", pa.int64(), "", "weights that chose the first action"),
+            ("version_last", pa.int64(), "", "weights that chose the last action"),
+            ("instance", pa.int32(), "", _AS_IN_DATA),
+            ("slot", pa.int32(), "", _AS_IN_DATA),
+            ("length", pa.int64(), "steps", "completed steps"),
+            ("total_reward", pa.float64(), "", "undiscounted sum of rewards"),
+            ("progress", pa.float32(), "", _AS_IN_DATA),
+            ("outcome", pa.int8(), "", "0 running, 1 success, 2 failure"),
+            ("end", pa.string(), "", "terminated, truncated or lost; lost is never a result"),
+            ("seconds", pa.float64(), "s", "from the first observation to the end"),
+            ("started", pa.timestamp("us", tz="UTC"), "", "when the first action was sent"),
+            ("phase", pa.string(), "", "of a lost episode: what was being done"),
+            ("reason", pa.string(), "", "of a lost episode: what went wrong"),
+            (
+                "pieces",
+                pa.list_(pa.field("element", _PIECE, nullable=False)),
+                "",
+                "where its steps are: data shard number, first row, rows",
+            ),
+        )
+    ]
+)
 
 
-def _index_schema() -> pa.Schema:
-    piece = [("shard", pa.int32()), ("row_start", pa.int64()), ("rows", pa.int64())]
-    pieces = pa.list_(pa.field("element", pa.struct(piece), nullable=False))
-    kinds = {
-        **{k: pa.string() for k in (*TEXTS, "end", "phase", "reason")},
-        "seconds": pa.float64(),
-        "started": pa.timestamp("us", tz="UTC"),
-        "pieces": pieces,
-    }
-    names = (
-        *("episode", "attempt", "task", "state", "state_set", "seed", "policy"),
-        *("version_first", "version_last", "instance", "slot", "length", "total_reward"),
-        *("progress", "outcome", "end", "seconds", "started", "phase", "reason", "pieces"),
-    )
-    fields = []
-    for name in names:
-        kind = kinds[name] if name in kinds else pa.from_numpy_dtype(np.dtype(DTYPES[name]))
-        unit, doc = _DOCS.get(name, ("", "as in the data"))
-        fields.append(pa.field(name, kind, metadata={"unit": unit, "doc": doc}))
-    return pa.schema(fields)
-
-
-INDEX_SCHEMA = _index_schema()
-
-
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong with the steps of an episode.
-
-    Attributes:
-        episode: its number.
-        attempt: its attempt.
-        shard: the shard in which it was found.
-        row: the row in which it was found.
-        what: what is wrong.
-    """
+class Problem(NamedTuple):
+    """One thing that is wrong with the steps of an episode, and the row where it was found."""
 
     episode: int
     attempt: int
@@ -211,9 +197,8 @@ def _pieces(places: NDArray[np.int64]) -> pa.Array:
     joins &= row[1:] == row[:-1] + rows[:-1]
     head = np.flatnonzero(np.concatenate([[True], ~joins]))
     parts = [shard[head].astype(np.int32), row[head], np.add.reduceat(rows, head)]
-    names = [kind.value_type.field(i).name for i in range(3)]
     offsets = np.concatenate([np.searchsorted(head, first), [len(head)]]).astype(np.int32)
-    pieces = pa.StructArray.from_arrays([pa.array(p) for p in parts], names=names)
+    pieces = pa.StructArray.from_arrays([pa.array(p) for p in parts], names=_PIECE.names)
     return pa.ListArray.from_arrays(pa.array(offsets), pieces, type=kind)
 
 

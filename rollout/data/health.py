@@ -18,8 +18,10 @@ from rollout.data.manifest import METADATA_KEY, Manifest
 from rollout.data.roll import RunCollector
 from rollout.data.rows import LossRecord
 from rollout.data.schema import Column
-from rollout.data.shard import Seal, ShardReader, fixed_bytes
+from rollout.data.shard import UNREADABLE, Seal, ShardReader, fixed_bytes
 from rollout.errors import DatasetError
+
+Severity = Literal["error", "warning"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Finding:
     """
 
     file: str
-    severity: Literal["error", "warning"]
+    severity: Severity
     what: str
     do: str = "run repair"
 
@@ -73,17 +75,6 @@ class Health:
             self.bad_groups or self.bad_rows or any(f.severity == "error" for f in self.findings)
         )
 
-    def groups(self) -> Iterator[pa.Table]:
-        """Yields every row group that can be read, without the rows that do not decode."""
-        if self.reader is None:
-            return
-        starts = self.reader.starts.tolist()
-        for group, (start, stop) in enumerate(pairwise(starts)):
-            if group not in self.bad_groups:
-                rows = self.reader.read(self.reader.schema.names, start, stop)
-                bad = [row - start for row in self.bad_rows if start <= row < stop]
-                yield rows.take(np.delete(np.arange(rows.num_rows), bad)) if bad else rows
-
 
 def examine(layout: Layout, manifest: Manifest, number: int) -> Health:
     """Reads a whole data shard and returns its health.
@@ -92,7 +83,7 @@ def examine(layout: Layout, manifest: Manifest, number: int) -> Health:
         FileNotFoundError: there is no such shard.
     """
     path = layout.data(number)
-    name = str(path.relative_to(layout.root))
+    name = layout.name(path)
     seal, findings = None, []
     try:
         seal = Seal.read(layout.seal(number))
@@ -117,7 +108,7 @@ def _readable_rows(health: Health) -> int:
 def _try(seal: Seal | None, layout: Layout, manifest: Manifest, number: int) -> Health:
     """The health of the file as it is, or with the footer of its seal."""
     path, health = layout.data(number), Health(number)
-    name = str(path.relative_to(layout.root))
+    name = layout.name(path)
     try:
         reader = ShardReader(path, None if seal is None else fixed_bytes(path, seal))
     except DatasetError as error:
@@ -178,20 +169,16 @@ def manifest_of_shards(layout: Layout) -> Manifest:
     Raises:
         DatasetError: none of them can be read.
     """
-    for number in reversed(layout.numbers("data")):
+    shards, journals = (reversed(layout.numbers(folder)) for folder in ("data", "journal"))
+    for path in (*map(layout.data, shards), *map(layout.journal, journals)):
         try:
-            reader = ShardReader(layout.data(number))
-            return Manifest.from_json(
-                (reader.schema.metadata or {})[METADATA_KEY.encode()].decode()
-            )
-        except (DatasetError, KeyError, UnicodeDecodeError):
-            continue
-    for number in reversed(layout.numbers("journal")):
-        try:
-            with pa.OSFile(str(layout.journal(number)), "rb") as source:
-                about = pa.ipc.open_stream(source).schema.metadata or {}
-            return Manifest.from_json(about[METADATA_KEY.encode()].decode())
-        except (pa.ArrowException, OSError, DatasetError, KeyError, UnicodeDecodeError):
+            if path.suffix == ".parquet":
+                schema = ShardReader(path).schema
+            else:
+                with pa.OSFile(str(path), "rb") as source:
+                    schema = pa.ipc.open_stream(source).schema
+            return Manifest.from_json((schema.metadata or {})[METADATA_KEY.encode()].decode())
+        except (*UNREADABLE, DatasetError):
             continue
     raise DatasetError(
         f"{layout.root} has no dataset.json that can be read, and no shard to make it from again"

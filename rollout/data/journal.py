@@ -51,6 +51,9 @@ class JournalWriter:
         compression: ``lz4`` writes about six times fewer bytes of game frames, ``none`` takes
             about half the time of the collecting thread.
 
+    Attributes:
+        nbytes: bytes of the whole batches.
+
     Raises:
         OSError: writing failed; everything appended before is intact.
     """
@@ -58,65 +61,50 @@ class JournalWriter:
     def __init__(
         self, path: Path, schema: pa.Schema, compression: JournalCompression = "lz4"
     ) -> None:
-        self.path = path
-        self.rows = 0
-        self.batches = 0
+        self.nbytes = 0
         self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-        self._whole = 0
         self._sink = pa.OSFile(str(path), "wb")
         try:
             squeeze = None if compression == "none" else compression
             options = pa.ipc.IpcWriteOptions(compression=squeeze, use_threads=False)
             self._stream = pa.ipc.new_stream(self._sink, schema, options=options)
         except OSError:
-            self.abandon()
+            self.close()
             raise
-        self._whole = int(self._sink.tell())
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the whole batches."""
-        return self._whole
+        self.nbytes = int(self._sink.tell())
 
     def append(self, batch: pa.RecordBatch, losses: Sequence[LossRecord]) -> None:
         """Passes a batch to the operating system.
 
         Raises:
-            OSError: writing failed; call ``abandon``.
+            OSError: writing failed; call ``close``.
         """
         about = {LOSSES_KEY: json.dumps(list(losses))} if losses else None
         self._stream.write_batch(batch, custom_metadata=about)
-        self._whole = int(self._sink.tell())
-        self.rows += batch.num_rows
-        self.batches += 1
+        self.nbytes = int(self._sink.tell())
 
     def sync(self) -> None:
         """Forces everything appended to disk."""
         os.fsync(self._handle)
 
     def close(self) -> None:
-        """Closes the file. No end mark is written: it could itself be torn. Idempotent."""
-        if self._handle >= 0:
-            self._sink.close()
-            os.close(self._handle)
-            self._handle = -1
+        """Closes the file, without a partially written batch. Idempotent.
 
-    def abandon(self) -> None:
-        """Removes a partially written batch, and closes the file. Idempotent."""
+        No end mark is written: it could itself be torn.
+        """
         if self._handle >= 0:
             self._sink.close()
-            os.ftruncate(self._handle, self._whole)
+            os.ftruncate(self._handle, self.nbytes)
             os.close(self._handle)
             self._handle = -1
 
 
 @dataclass
 class JournalReader:
-    """The complete batches of a journal, which may be growing. Scanned once, at creation.
+    """The complete batches of a journal, which may be growing. ``scan`` fills the attributes.
 
     Attributes:
         path: the file.
-        columns: columns that ``scan`` yields.
         schema: schema of the batches.
         starts: first row of each batch, and the number of rows at the end.
         offsets: where each batch begins in the file.
@@ -143,7 +131,7 @@ class JournalReader:
         return self.starts[-1]
 
     def scan(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yields every whole batch, and fills the attributes on the way.
+        """Yields every whole batch.
 
         Args:
             columns: names of the columns wanted; None for all.

@@ -110,6 +110,16 @@ class Layout:
         folders = (self.root, *self.folders.values())
         return sorted(p for f in folders if f.is_dir() for p in f.glob(".*.tmp"))
 
+    def orphans(self) -> list[Path]:
+        """Returns the indexes and seals whose shard is missing."""
+        held = {*self.numbers("data"), *self.numbers("journal")}
+        found = [self.episodes(n) for n in self.numbers("episodes") if n not in held]
+        return found + [self.seal(n) for n in self.numbers("seals") if n not in held]
+
+    def name(self, path: Path) -> str:
+        """Returns the path of a file within the dataset."""
+        return str(path.relative_to(self.root))
+
     def set_aside(self, path: Path) -> Path:
         """Moves a file into ``quarantine/`` under an unused name, and returns that name."""
         return path.rename(self._quarantine_name(path))
@@ -129,35 +139,6 @@ class Layout:
         base = f"{parent}{path.name.lstrip('.')}"
         names = (base if n == 1 else f"{base}.{n}" for n in itertools.count(1))
         return next(t for name in names if not (t := self.quarantine / name).exists())
-
-
-def sync_file(path: Path) -> None:
-    """Forces a file, or the names in a folder, onto the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def temporary(path: Path) -> Path:
-    """Returns the name that a file has until it is complete."""
-    return path.with_name(f".{path.name}.tmp")
-
-
-def put_in_place(path: Path, *, fsync: bool = True) -> None:
-    """Gives a complete temporary file its name; a crash leaves the old file or the new one."""
-    if fsync:
-        sync_file(temporary(path))
-    temporary(path).replace(path)
-    if fsync:
-        sync_file(path.parent)
-
-
-def write_text(path: Path, text: str, *, fsync: bool = True) -> None:
-    """Writes a small file atomically."""
-    temporary(path).write_text(text, encoding="utf-8")
-    put_in_place(path, fsync=fsync)
 
 
 @contextmanager

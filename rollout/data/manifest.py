@@ -19,11 +19,11 @@ from gymnasium import spaces
 
 from rollout.api import BridgeSpec, ColumnSpec, StateSpace, Task, factor_from_data
 from rollout.api.labels import check_labels
-from rollout.data.layout import Layout, write_text
-from rollout.data.schema import Column, arrow_schema, data_columns
+from rollout.data.layout import Layout
+from rollout.data.schema import Column, data_columns
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import DatasetError, GamutError
-from rollout.files import parse_json
+from rollout.files import parse_json, write_atomically
 
 FORMAT = 1
 METADATA_KEY = "gamut"
@@ -97,7 +97,8 @@ class Manifest:
     def schema(self) -> pa.Schema:
         """Arrow schema of shards and journals; its metadata holds the manifest."""
         alone = replace(self, sessions=(), damaged=())
-        return arrow_schema(self.columns, {METADATA_KEY: alone.to_json(indent=None)})
+        fields = [column.field() for column in self.columns]
+        return pa.schema(fields, metadata={METADATA_KEY: alone.to_json(indent=None)})
 
     @cached_property
     def state_space(self) -> StateSpace:
@@ -141,7 +142,7 @@ class Manifest:
             data["damaged"] = tuple((int(e), int(a)) for e, a in data["damaged"])
             manifest = cls(**data)
             check_labels(manifest.action_space, manifest.action_labels)
-            _ = manifest.schema
+            _ = manifest.schema, manifest.state_space
         except (ValueError, TypeError, KeyError, AttributeError, GamutError) as error:
             raise DatasetError(f"not a description of a dataset: {error!r}") from error
         return manifest
@@ -152,16 +153,9 @@ def describe_dataset(
     task: Task,
     *,
     bridge: str = "",
-    bridge_options: Mapping[str, Any] | None = None,
-    policy: str = "",
-    policy_options: Mapping[str, Any] | None = None,
     extras: Mapping[str, ColumnSpec] | None = None,
-    codec: str = "raw",
-    codecs: Mapping[str, str] | None = None,
-    details: bool = False,
     compression: str = "zstd",
-    code_version: str = "",
-    run: str = "",
+    **about: Any,
 ) -> Manifest:
     """Returns the description of a dataset that is about to be written.
 
@@ -169,26 +163,21 @@ def describe_dataset(
         spec: the game.
         task: the task.
         bridge: configured name of the bridge; ``spec.name`` when empty.
-        bridge_options: its options, JSON-able.
-        policy: name of the policy.
-        policy_options: its options, JSON-able.
         extras: ``Policy.extras`` of the policy.
-        codec: ``raw``, ``png``, ``webp`` or ``jpeg:QUALITY`` for image observations.
-        codecs: the same for single observations, by key.
-        details: whether to record data without a fixed shape, as JSON text.
         compression: of the shards: ``zstd``, ``lz4`` or ``none``.
-        code_version: version of the code.
-        run: its id.
+        about: other attributes of ``Manifest``: ``bridge_options``, ``policy``,
+            ``policy_options``, ``codec`` (``raw``, ``png``, ``webp`` or ``jpeg:QUALITY``),
+            ``codecs``, ``details``, ``code_version``, ``run``.
 
     Raises:
         DatasetError: a codec cannot carry its observation, or options are not JSON-able.
     """
     if compression not in _COMPRESSIONS:
         raise DatasetError(f"compression {compression!r} does not exist; valid: {_COMPRESSIONS}")
+    about |= {k: plain(about.get(k, {}), k) for k in ("bridge_options", "policy_options")}
     manifest = Manifest(
         bridge=bridge or spec.name,
         bridge_version=spec.version,
-        bridge_options=plain(bridge_options or {}, "bridge_options"),
         task=describe_task(task),
         observation_space=spec.observation_space,
         action_space=spec.action_space,
@@ -196,22 +185,11 @@ def describe_dataset(
         action_labels={k: tuple(names) for k, names in spec.action_labels.items()},
         signals=dict(spec.signals),
         extras=dict(extras or {}),
-        policy=policy,
-        policy_options=plain(policy_options or {}, "policy_options"),
-        codec=codec,
-        codecs=dict(codecs or {}),
-        details=details,
         compression=compression,
-        code_version=code_version,
-        run=run,
         created=now(),
+        **about,
     )
-    return _storable(manifest)
-
-
-def _storable(manifest: Manifest) -> Manifest:
-    """Returns the manifest; refuses data that cannot be stored before anything is written."""
-    _ = manifest.schema
+    _ = manifest.schema  # refuses what cannot be stored before anything is written
     return manifest
 
 
@@ -275,7 +253,7 @@ def read_manifest(layout: Layout) -> Manifest:
 
 def write_manifest(layout: Layout, manifest: Manifest) -> None:
     """Puts ``dataset.json`` in place."""
-    write_text(layout.manifest, manifest.to_json() + "\n")
+    write_atomically(layout.manifest, manifest.to_json() + "\n")
 
 
 def now() -> str:

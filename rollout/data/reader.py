@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import reduce
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +29,12 @@ from rollout.data.refs import (
     ref_of,
 )
 from rollout.data.schema import FINAL, Column
-from rollout.data.snapshot import Snapshot, narrow_columns
+from rollout.data.snapshot import Snapshot
 from rollout.errors import DatasetError, UnknownNameError
 
 
-class Dataset:
-    """A dataset directory at the time when it was opened or last refreshed. Read-only.
+class Dataset(AbstractContextManager["Dataset"]):
+    """A dataset directory at the time when it was opened. Read-only.
 
     Args:
         path: the directory.
@@ -52,16 +53,6 @@ class Dataset:
     def columns(self) -> tuple[str, ...]:
         """Names of the columns that can be read step by step."""
         return tuple(n for n, c in self._columns.items() if not _is_final(c))
-
-    def refresh(self) -> None:
-        """Includes everything that was written since.
-
-        Raises:
-            DatasetError: the dataset is damaged.
-        """
-        fresh = Snapshot(self.layout)
-        self._snapshot.close()
-        self._snapshot = fresh
 
     @property
     def index(self) -> pa.Table:
@@ -120,17 +111,15 @@ class Dataset:
         table = self.index
         equal = {"episode": episode, "task": task, "state_set": state_set, "policy": policy}
         equal |= {"outcome": None if outcome is None else int(outcome), "end": end}
-        keep = np.ones(table.num_rows, bool)
-        for name, value in equal.items():
-            if value is not None:
-                keep &= _to_bools(pc.equal(table.column(name), value))
+        keep = [pc.equal(table[name], v) for name, v in equal.items() if v is not None]
         if not include_lost and end != "lost":
-            keep &= _to_bools(pc.not_equal(table.column("end"), "lost"))
+            keep.append(pc.not_equal(table["end"], "lost"))
         if part is not None:
-            sets = pc.unique(table.column("state_set")).to_pylist()
+            sets = pc.unique(table["state_set"]).to_pylist()
             wanted = pa.array([s for s in sets if part_of_set(s) == part], pa.string())
-            keep &= _to_bools(pc.is_in(table.column("state_set"), value_set=wanted))
-        return [ref_of(row) for row in table.filter(pa.array(keep)).to_pylist()]
+            keep.append(pc.is_in(table["state_set"], value_set=wanted))
+        chosen = table.filter(reduce(pc.and_, keep)) if keep else table
+        return [ref_of(row) for row in chosen.to_pylist()]
 
     def read(self, ref: EpisodeRef, columns: Sequence[str] | None = None) -> Episode:
         """Returns the steps of an episode and its final observation.
@@ -209,7 +198,7 @@ class Dataset:
         names = list(self._columns) if columns is None else list(columns)
         self._require(names, tuple(self._columns))
         schema = pa.schema([self.manifest.schema.field(n) for n in names])
-        narrow = narrow_columns(self.manifest.columns) if filter is not None else []
+        narrow = [c.name for c in self.manifest.columns if c.is_narrow and filter is not None]
         tables = [
             self._snapshot.table(number, names, narrow, filter) for number in self._snapshot.numbers
         ]
@@ -219,15 +208,7 @@ class Dataset:
         """Closes the files. Idempotent."""
         self._snapshot.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _wanted(self, columns: Sequence[str] | None) -> list[Column]:
@@ -281,8 +262,3 @@ def _decode(column: Column, parts: Sequence[pa.ChunkedArray]) -> Array:
         chunks = [pa.array([], column.arrow_type)]
     arrays = [decode(column.codec, column.dtype, column.shape, chunk) for chunk in chunks]
     return np.concatenate(arrays)
-
-
-def _to_bools(mask: Any) -> Array:
-    values: Array = mask.to_numpy()
-    return values

@@ -13,13 +13,14 @@ from rollout.data.doctor import require_dataset
 from rollout.data.episodes import same_index
 from rollout.data.health import examine, manifest_of_shards
 from rollout.data.journal import JournalReader
-from rollout.data.layout import Layout, full_disk_named, put_in_place, writing
+from rollout.data.layout import Layout, full_disk_named, writing
 from rollout.data.manifest import Manifest, read_manifest, write_manifest
 from rollout.data.roll import adopt, derive_index, is_sealed, read_index, write_index
 from rollout.data.rows import LossRecord
 from rollout.data.runs import RUN_COLUMNS, Open, find_runs
 from rollout.data.shard import Seal, ShardReader, ShardWriter
 from rollout.errors import DatasetError
+from rollout.files import put_in_place
 
 Drops = dict[int, list[tuple[int, int]]]
 """Rows to leave out: shard number -> (first row, rows)."""
@@ -79,7 +80,8 @@ class _Repair:
         for number, drops in self._duplicates().items():
             self._leave_out(manifest, number, drops)
         episodes, left = self._rebuild()
-        self._orphans()
+        for orphan in layout.orphans():
+            self._move(orphan)
         runs = left.runs
         bad = ~runs["whole"]
         keys = zip(runs["episode"][bad].tolist(), runs["attempt"][bad].tolist(), strict=True)
@@ -96,9 +98,9 @@ class _Repair:
         self._note_moved(path, self._layout.set_aside(path))
 
     def _note_moved(self, path: Path, target: Path) -> None:
-        names = [str(p.relative_to(self._layout.root)) for p in (path, target)]
-        self._moved.append(names[1])
-        self._done.append(f"moved {names[0]} to {names[1]}")
+        name = self._layout.name(target)
+        self._moved.append(name)
+        self._done.append(f"moved {self._layout.name(path)} to {name}")
 
     def _manifest(self) -> Manifest:
         try:
@@ -128,7 +130,8 @@ class _Repair:
         if health.reader is None or health.collector is None or not health.collector.rows:
             self._move(path)
             return
-        self._rewrite(manifest, number, health.groups(), health.losses)
+        intact = health.reader.scan(bad_groups=health.bad_groups, bad_rows=health.bad_rows)
+        self._rewrite(manifest, number, intact, health.losses)
 
     def _rewrite(
         self,
@@ -151,7 +154,7 @@ class _Repair:
         self._note_moved(path, self._layout.keep_copy(path))
         put_in_place(path)
         self._seal(number)
-        self._done.append(f"kept {writer.rows} rows of {path.relative_to(self._layout.root)}")
+        self._done.append(f"kept {writer.rows} rows of {self._layout.name(path)}")
 
     def _seal(self, number: int) -> None:
         # After the shard: writing the seal first would replace the only footer of a damaged shard.
@@ -193,21 +196,13 @@ class _Repair:
         if len(gone) == reader.rows and not reader.losses:
             self._move(self._layout.data(number))
             return
-
-        def kept() -> Iterable[pa.Table]:
-            start = 0
-            for table in reader.scan():
-                inside = gone[(gone >= start) & (gone < start + table.num_rows)] - start
-                yield table.take(np.delete(np.arange(table.num_rows), inside))
-                start += table.num_rows
-
-        self._rewrite(manifest, number, kept(), reader.losses)
+        self._rewrite(manifest, number, reader.scan(bad_rows=gone), reader.losses)
 
     def _rebuild(self) -> tuple[int, Open]:
         """Rebuilds the index of every shard; returns the number of episodes and the open ones."""
         left, episodes = Open.none(), 0
         for number in self._layout.numbers("data"):
-            table, left, _ = derive_index(self._layout, number, left)
+            table, left, _ = derive_index(ShardReader(self._layout.data(number)), number, left)
             episodes += table.num_rows
             try:
                 old, old_left = read_index(self._layout, number)
@@ -220,13 +215,6 @@ class _Repair:
                 write_index(self._layout, number, table, left)
                 self._done.append(f"rebuilt the index of shard {number}")
         return episodes, left
-
-    def _orphans(self) -> None:
-        held = set(self._layout.numbers("data"))
-        for folder, path in (("episodes", self._layout.episodes), ("seals", self._layout.seal)):
-            for number in self._layout.numbers(folder):
-                if number not in held:
-                    self._move(path(number))
 
 
 _Run = tuple[int, int, int, int, bool]

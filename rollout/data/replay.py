@@ -97,16 +97,13 @@ def play_text(dataset: Dataset, ref: EpisodeRef) -> Iterator[str]:
 
 
 def _is_small(column: Column) -> bool:
-    return column.role in (OBSERVATION, ACTION) and column.codec.name in ("plain", "list")
+    return column.codec.name in ("plain", "list")
 
 
 def _short(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return (
-            "["
-            + " ".join(f"{v:g}" for v in value[:8].tolist())
-            + (" ...]" if len(value) > 8 else "]")
-        )
+        shown = " ".join(f"{v:g}" for v in value[:8].tolist())
+        return f"[{shown} ...]" if len(value) > 8 else f"[{shown}]"
     return f"{value:g}" if isinstance(value, np.number | float) else str(value)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +18,13 @@ from numpy.typing import NDArray
 
 from rollout.data.episodes import INDEX_SCHEMA, Problem, put_together
 from rollout.data.journal import JournalReader
-from rollout.data.layout import Layout, full_disk_named, put_in_place, temporary
+from rollout.data.layout import Layout, full_disk_named
 from rollout.data.manifest import Manifest
 from rollout.data.rows import LossRecord
 from rollout.data.runs import RUN_COLUMNS, Open, Runs, find_runs, join_places, join_runs
 from rollout.data.shard import UNREADABLE, Seal, ShardReader, ShardWriter
 from rollout.errors import DatasetError
+from rollout.files import put_in_place, temporary
 
 OPEN_KEY = "gamut.open"
 _RUN_ROWS = 4096
@@ -191,17 +191,19 @@ def read_index(layout: Layout, number: int) -> tuple[pa.Table, Open]:
     return table.replace_schema_metadata(None), left
 
 
-def derive_index(layout: Layout, number: int, before: Open) -> tuple[pa.Table, Open, list[Problem]]:
-    """Returns the index of a shard, rebuilt from its rows.
+def derive_index(
+    source: ShardReader | JournalReader, number: int, before: Open
+) -> tuple[pa.Table, Open, list[Problem]]:
+    """Returns the index of a shard or journal, made from its rows.
 
     Raises:
-        DatasetError: the shard is damaged.
-        FileNotFoundError: there is no such shard.
+        DatasetError: the rows are damaged.
+        FileNotFoundError: the journal is gone: it has become a shard.
     """
-    reader, collector = ShardReader(layout.data(number)), RunCollector(number)
-    for rows in reader.scan(RUN_COLUMNS):
+    collector = RunCollector(number)
+    for rows in source.scan(RUN_COLUMNS):
         collector.add(rows)
-    return collector.put_together(before, reader.losses)
+    return collector.put_together(before, source.losses)
 
 
 def open_before(layout: Layout, number: int) -> Open:
@@ -219,7 +221,7 @@ def open_before(layout: Layout, number: int) -> Open:
         except DatasetError:
             missing.append(earlier)
     for earlier in reversed(missing):
-        left = derive_index(layout, earlier, left)[1]
+        left = derive_index(ShardReader(layout.data(earlier)), earlier, left)[1]
     return left
 
 
@@ -233,50 +235,37 @@ class Roller:
     def __init__(self, work: Callable[[int], None]) -> None:
         self._work = work
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dataset-roll")
-        self._pending: list[tuple[int, Future[None]]] = []
+        self._pending: dict[int, Future[None]] = {}
 
     @property
     def numbers(self) -> list[int]:
         """Journals that are not shards yet."""
-        return [number for number, _ in self._pending]
+        return list(self._pending)
 
     def submit(self, number: int) -> None:
-        """Queues a closed journal; waits while two are queued.
+        """Queues a closed journal; waits while two are queued, and raises like ``wait``."""
+        self.wait(1)
+        self._pending[number] = self._thread.submit(self._work, number)
+
+    def wait(self, most: int) -> None:
+        """Waits until at most ``most`` rolls are not finished.
 
         Raises:
-            DiskFullError: an earlier roll failed; likewise whatever else it raised.
-        """
-        self.check()
-        if len(self._pending) == 2:
-            self._wait()
-        self._pending.append((number, self._thread.submit(self._work, number)))
-
-    def check(self) -> None:
-        """Raises the error of a finished roll that failed."""
-        while self._pending and self._pending[0][1].done():
-            self._wait()
-
-    def finish(self) -> None:
-        """Waits for every roll.
-
-        Raises:
-            DiskFullError: a roll failed; likewise whatever else it raised.
+            DiskFullError: a finished roll failed; likewise whatever else it raised.
         """
         while self._pending:
-            self._wait()
+            number, future = next(iter(self._pending.items()))
+            if len(self._pending) <= most and not future.done():
+                return
+            try:
+                future.result(timeout=_ROLL_DEADLINE_S)
+            except TimeoutError as error:
+                self._pending.clear()
+                raise DatasetError(
+                    f"journal {number} is not rolled after {_ROLL_DEADLINE_S:.0f} s: the disk hangs"
+                ) from error
+            del self._pending[number]
 
     def close(self) -> None:
         """Ends the thread; rolls that have not begun are left to the next writer."""
         self._thread.shutdown(wait=True, cancel_futures=True)
-
-    def _wait(self) -> None:
-        number, future = self._pending[0]
-        try:
-            future.result(timeout=_ROLL_DEADLINE_S)
-        except TimeoutError as error:
-            with suppress(IndexError):
-                self._pending.clear()
-            raise DatasetError(
-                f"journal {number} is not rolled after {_ROLL_DEADLINE_S:.0f} s: the disk hangs"
-            ) from error
-        self._pending.pop(0)

@@ -91,9 +91,7 @@ def no_runs() -> Runs:
 
 def join_runs(parts: Sequence[Runs]) -> Runs:
     """Returns the runs of several lists, in order."""
-    if not parts:
-        return no_runs()
-    return {name: np.concatenate([p[name] for p in parts]) for name in DTYPES}
+    return {name: np.concatenate([p[name] for p in (no_runs(), *parts)]) for name in DTYPES}
 
 
 def join_places(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 from gymnasium import spaces
 
 from rollout.api import ColumnSpec, leaf_dtype, leaf_shape
-from rollout.data.codec import JSON, PLAIN, Codec, choose_codec, parse_codec
+from rollout.data.codec import JSON, PLAIN, Codec, choose_codec, numeric_codec
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import DatasetError
 
@@ -81,17 +81,16 @@ class Column:
         # A nullable fixed-size binary would spend its width on every row without a value.
         return pa.binary()
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it has statistics, so that filters may use it without reading large values."""
+        return self.codec.name == "plain" and not self.nullable
+
     def field(self) -> pa.Field:
         """Returns the Arrow field, with everything about the column in its metadata."""
-        about = {
-            "role": self.role,
-            "key": self.key,
-            "dtype": self.dtype,
-            "shape": json.dumps(list(self.shape)),
-            "codec": str(self.codec),
-            "unit": self.unit,
-            "doc": self.doc,
-        }
+        about = {"role": self.role, "key": self.key, **self.describe()}
+        about |= {"shape": json.dumps(list(self.shape))}
+        del about["name"]
         if self.space is not None:
             about["space"] = json.dumps(self.space)
         return pa.field(self.name, self.arrow_type, nullable=self.nullable, metadata=about)
@@ -112,32 +111,6 @@ class Column:
         text = f"{self.dtype}{list(self.shape)} as {self.codec}"
         text += f" in {self.unit}" if self.unit else ""
         return text + (f", {space_from_json(self.space)}" if self.space is not None else "")
-
-
-def column_of_field(field: pa.Field) -> Column:
-    """Returns the column that ``Column.field`` made.
-
-    Raises:
-        DatasetError: the field has no metadata of ours.
-    """
-    about = {k.decode(): v.decode() for k, v in (field.metadata or {}).items()}
-    try:
-        return Column(
-            field.name,
-            about["role"],
-            about["key"],
-            about["dtype"],
-            tuple(json.loads(about["shape"])),
-            about["unit"],
-            about["doc"],
-            parse_codec(about["codec"]),
-            field.nullable,
-            json.loads(about["space"]) if "space" in about else None,
-        )
-    except (KeyError, ValueError) as error:
-        raise DatasetError(
-            f"column {field.name!r} was not written by Gamut: bad field metadata ({error!r})"
-        ) from error
 
 
 def column_name(role: str, key: str) -> str:
@@ -230,49 +203,22 @@ def data_columns(
 
 
 def _leaf_column(role: str, key: str, leaf: spaces.Space[Any], doc: str) -> Column:
-    name = column_name(role, key)
-    about = space_to_json(leaf)
+    name, about = column_name(role, key), space_to_json(leaf)
     if isinstance(leaf, spaces.Text):
         return Column(name, role, key, "string", doc=doc, space=about)
-    dtype, shape = leaf_dtype(leaf), leaf_shape(leaf)
-    return _sized(Column(name, role, key, dtype.name, shape, doc=doc, space=about))
+    dtype, shape = leaf_dtype(leaf).name, leaf_shape(leaf)
+    codec = numeric_codec(name, dtype, shape)
+    return Column(name, role, key, dtype, shape, doc=doc, codec=codec, space=about)
 
 
 def _spec_column(role: str, key: str, spec: ColumnSpec) -> Column:
-    name, dtype = column_name(role, key), np.dtype(spec.dtype).name
-    return _sized(Column(name, role, key, dtype, tuple(spec.shape), spec.unit, spec.doc))
-
-
-def _sized(column: Column) -> Column:
-    """The column with the codec that its dtype and shape ask for."""
-    return replace(column, codec=choose_codec(column.name, column.dtype, column.shape, "raw", None))
+    name, dtype, shape = column_name(role, key), np.dtype(spec.dtype).name, tuple(spec.shape)
+    codec = numeric_codec(name, dtype, shape)
+    return Column(name, role, key, dtype, shape, spec.unit, spec.doc, codec)
 
 
 def _json_column(name: str, doc: str) -> Column:
     return Column(name, DETAILS, name, "string", doc=doc, codec=JSON, nullable=True)
-
-
-def arrow_schema(columns: Iterable[Column], metadata: Mapping[str, str] | None = None) -> pa.Schema:
-    """Returns the Arrow schema of the columns."""
-    return pa.schema([c.field() for c in columns], metadata=dict(metadata or {}))
-
-
-def columns_of_schema(schema: pa.Schema) -> tuple[Column, ...]:
-    """Returns the columns that ``arrow_schema`` was made from.
-
-    Raises:
-        DatasetError: a field was not written by Gamut.
-    """
-    return tuple(column_of_field(field) for field in schema)
-
-
-def spaces_of_schema(schema: pa.Schema) -> tuple[spaces.Dict, spaces.Dict]:
-    """Returns the observation space and the action space that a schema carries."""
-    leaves: dict[str, list[tuple[str, spaces.Space[Any]]]] = {OBSERVATION: [], ACTION: []}
-    for column in columns_of_schema(schema):
-        if column.role in leaves and column.space is not None:
-            leaves[column.role].append((column.key, space_from_json(column.space)))
-    return spaces.Dict(leaves[OBSERVATION]), spaces.Dict(leaves[ACTION])
 
 
 def is_image(column: Column) -> bool:

@@ -13,6 +13,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,11 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rollout.data.journal import parse_losses
-from rollout.data.layout import temporary, write_text
 from rollout.data.manifest import Manifest
 from rollout.data.rows import LossRecord
 from rollout.data.schema import Column
 from rollout.errors import DatasetError
-from rollout.files import parse_json
+from rollout.files import parse_json, temporary, write_atomically
 
 LOSSES_KEY = "gamut.losses"
 UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError)
@@ -67,7 +67,7 @@ class ShardWriter:
             manifest.schema,
             compression={_leaf(c): self._squeeze(c, manifest.compression) for c in columns},
             use_dictionary=list(_DICTIONARY_STEP_COLUMNS),
-            write_statistics=[_leaf(c) for c in columns if _has_statistics(c)],
+            write_statistics=[_leaf(c) for c in columns if c.is_narrow],
             write_page_checksum=True,
         )
 
@@ -115,10 +115,6 @@ class ShardWriter:
 def _leaf(column: Column) -> str:
     """Path of the column's values in Parquet."""
     return f"{column.name}.list.element" if column.codec.name == "list" else column.name
-
-
-def _has_statistics(column: Column) -> bool:
-    return column.codec.name == "plain" and not column.nullable
 
 
 def _chunk_ends(batch: pa.RecordBatch) -> NDArray[np.int64]:
@@ -173,7 +169,7 @@ class Seal:
         }
         text = json.dumps(body)
         own = hashlib.sha256(text.encode()).hexdigest()
-        write_text(path, json.dumps({"seal": text, "seal_sha256": own}), fsync=fsync)
+        write_atomically(path, json.dumps({"seal": text, "seal_sha256": own}), fsync=fsync)
 
     @classmethod
     def read(cls, path: Path) -> Seal:
@@ -267,15 +263,29 @@ class ShardReader:
             ) from error
         return table.slice(start - int(self.starts[first]), stop - start).select(list(columns))
 
-    def scan(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yields every row group as a table.
+    def scan(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        bad_groups: Sequence[int] = (),
+        bad_rows: Sequence[int] | NDArray[np.int64] = (),
+    ) -> Iterator[pa.Table]:
+        """Yields every row group as a table, without some groups and rows.
+
+        Args:
+            columns: names of the columns wanted; None for all.
+            bad_groups: row groups to leave out.
+            bad_rows: rows to leave out, as they are numbered in the file.
 
         Raises:
             DatasetError: a row group is damaged.
         """
-        names = list(columns) if columns is not None else list(self.schema.names)
-        for start, stop in zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True):
-            yield self.read(names, start, stop)
+        names, bad = self.schema.names if columns is None else columns, np.asarray(bad_rows)
+        for group, (start, stop) in enumerate(pairwise(self.starts.tolist())):
+            if group not in bad_groups:
+                rows = self.read(names, start, stop)
+                inside = bad[(bad >= start) & (bad < stop)] - start
+                yield rows.take(np.delete(np.arange(len(rows)), inside)) if len(inside) else rows
 
     def close(self) -> None:
         """Closes the file."""

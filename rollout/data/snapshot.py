@@ -6,8 +6,8 @@ a journal that is rolled in the meantime is read from its shard.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 from rollout.data.episodes import INDEX_SCHEMA
 from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout
-from rollout.data.roll import RunCollector, derive_index, read_index
-from rollout.data.runs import RUN_COLUMNS, Open
-from rollout.data.schema import Column
+from rollout.data.roll import derive_index, read_index
+from rollout.data.runs import Open
 from rollout.data.shard import UNREADABLE, ShardReader
 from rollout.errors import DatasetError
 
@@ -47,7 +46,7 @@ class Snapshot:
         self.open = Open.none()
         self.numbers: list[int] = []
         self._journals: dict[int, JournalReader] = {}
-        self._shards: OrderedDict[int, ShardReader] = OrderedDict()
+        self._shard = lru_cache(_OPEN_SHARDS)(self._open_shard)
         for _ in range(_TRIES):
             try:
                 self._take()
@@ -63,26 +62,16 @@ class Snapshot:
         self._journals, self.numbers = {}, sorted({*waiting, *data})
         for number in self.numbers:
             if number in data:
-                table, left = self._index_of(number, left)
+                try:
+                    table, left = read_index(self.layout, number)
+                except DatasetError:
+                    shard = ShardReader(self.layout.data(number))
+                    table, left, _ = derive_index(shard, number, left)
             else:
-                journal, collector = self._scan(number)
-                table, left, _ = collector.put_together(left, journal.losses)
-                self._journals[number] = journal
+                journal = self._journals[number] = JournalReader(self.layout.journal(number))
+                table, left, _ = derive_index(journal, number, left)
             tables.append(table)
         self.index, self.open = _first_of_each(pa.concat_tables(tables)), left
-
-    def _index_of(self, number: int, before: Open) -> tuple[pa.Table, Open]:
-        try:
-            return read_index(self.layout, number)
-        except DatasetError:
-            table, left, _ = derive_index(self.layout, number, before)
-            return table, left
-
-    def _scan(self, number: int) -> tuple[JournalReader, RunCollector]:
-        journal, collector = JournalReader(self.layout.journal(number)), RunCollector(number)
-        for batch in journal.scan(RUN_COLUMNS):
-            collector.add(batch)
-        return journal, collector
 
     def read(self, number: int, columns: Sequence[str], start: int, stop: int) -> pa.Table:
         """Returns rows ``start`` to ``stop`` (exclusive) of a shard or journal.
@@ -128,29 +117,18 @@ class Snapshot:
         except UNREADABLE as error:
             raise DatasetError(f"cannot read {self.layout.data(number)}: {error}") from error
 
-    def _shard(self, number: int) -> ShardReader:
-        if number not in self._shards:
-            try:
-                self._shards[number] = ShardReader(self.layout.data(number))
-            except FileNotFoundError as error:
-                raise DatasetError(
-                    f"{self.layout.data(number)} is gone; if it was not removed on purpose, run: "
-                    f"scripts/dataset.py doctor {self.layout.root}"
-                ) from error
-            if len(self._shards) > _OPEN_SHARDS:
-                self._shards.popitem(last=False)[1].close()
-        self._shards.move_to_end(number)
-        return self._shards[number]
+    def _open_shard(self, number: int) -> ShardReader:
+        try:
+            return ShardReader(self.layout.data(number))
+        except FileNotFoundError as error:
+            raise DatasetError(
+                f"{self.layout.data(number)} is gone; if it was not removed on purpose, run: "
+                f"scripts/dataset.py doctor {self.layout.root}"
+            ) from error
 
     def close(self) -> None:
         """Closes the files."""
-        while self._shards:
-            self._shards.popitem()[1].close()
-
-
-def narrow_columns(columns: Sequence[Column]) -> list[str]:
-    """Returns the columns that can be used in filters without reading large values."""
-    return [c.name for c in columns if c.codec.name == "plain" and not c.nullable]
+        self._shard.cache_clear()
 
 
 def _first_of_each(index: pa.Table) -> pa.Table:

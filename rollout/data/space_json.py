@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -16,63 +15,47 @@ from rollout.errors import SpaceError
 Json = dict[str, Any]
 
 
-@singledispatch
 def space_to_json(space: spaces.Space[Any]) -> Json:
     """Returns a space as JSON-able data from which ``space_from_json`` rebuilds it.
 
     Raises:
         SpaceError: no leaf (see ``rollout.api.spaces``), ``Dict`` or ``Tuple``.
     """
-    raise SpaceError(
-        f"expected Box, Discrete, MultiDiscrete, MultiBinary, Text, Dict or Tuple, got {space}"
-    )
-
-
-@space_to_json.register
-def _(space: spaces.Dict) -> Json:
-    return {"type": "Dict", "spaces": {k: space_to_json(s) for k, s in space.spaces.items()}}
-
-
-@space_to_json.register
-def _(space: spaces.Tuple) -> Json:
-    return {"type": "Tuple", "spaces": [space_to_json(s) for s in space.spaces]}
-
-
-@space_to_json.register
-def _(space: spaces.Box) -> Json:
-    bounds = {"low": _numbers(space.low), "high": _numbers(space.high)}
-    dtype = space.low.dtype
-    about = {"type": "Box", "dtype": dtype.name, "shape": list(space.shape), **bounds}
-    for side in ("bounded_below", "bounded_above"):
-        # Integer boxes with infinite bounds store this in these masks only.
-        mask: NDArray[np.bool_] = np.asarray(getattr(space, side))
-        if dtype.kind == "i" and not mask.all():
-            about[side] = mask.ravel().tolist()
+    kind = next((k for k in _BUILDERS if isinstance(space, getattr(spaces, k))), None)
+    about: Json = {"type": kind}
+    if isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete):
+        about["dtype"] = np.dtype(space.dtype).name
+    match space:
+        case spaces.Dict():
+            about["spaces"] = {k: space_to_json(s) for k, s in space.spaces.items()}
+        case spaces.Tuple():
+            about["spaces"] = [space_to_json(s) for s in space.spaces]
+        case spaces.Box():
+            about |= _bounds(space)
+        case spaces.Discrete():
+            about |= {"n": int(space.n), "start": int(space.start)}
+        case spaces.MultiDiscrete():
+            about |= {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
+        case spaces.MultiBinary():
+            # ``n`` is a number for a vector and a tuple for anything else.
+            about["n"] = np.asarray(space.n).tolist()
+        case spaces.Text():
+            about |= {"min_length": space.min_length, "max_length": space.max_length}
+            about["characters"] = "".join(space.character_list)
+        case _:
+            raise SpaceError(f"expected {', '.join(_BUILDERS)}, got {space}")
     return about
 
 
-@space_to_json.register(spaces.Discrete)
-def _(space: spaces.Discrete[Any]) -> Json:
-    sizes = {"n": int(space.n), "start": int(space.start)}
-    return {"type": "Discrete", "dtype": np.dtype(space.dtype).name, **sizes}
-
-
-@space_to_json.register
-def _(space: spaces.MultiDiscrete) -> Json:
-    sizes = {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
-    return {"type": "MultiDiscrete", "dtype": np.dtype(space.dtype).name, **sizes}
-
-
-@space_to_json.register
-def _(space: spaces.MultiBinary) -> Json:
-    # ``n`` is a number for a vector and a tuple for anything else.
-    return {"type": "MultiBinary", "n": np.asarray(space.n).tolist()}
-
-
-@space_to_json.register
-def _(space: spaces.Text) -> Json:
-    lengths = {"min_length": space.min_length, "max_length": space.max_length}
-    return {"type": "Text", **lengths, "characters": "".join(space.character_list)}
+def _bounds(space: spaces.Box) -> Json:
+    low, high = _numbers(space.low), _numbers(space.high)
+    about = {"shape": list(space.shape), "low": low, "high": high}
+    for side in ("bounded_below", "bounded_above"):
+        # Integer boxes with infinite bounds store this in these masks only.
+        mask: NDArray[np.bool_] = np.asarray(getattr(space, side))
+        if space.low.dtype.kind == "i" and not mask.all():
+            about[side] = mask.ravel().tolist()
+    return about
 
 
 def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
@@ -84,7 +67,7 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
     try:
         return _BUILDERS[data["type"]](data)
     except (
-        KeyError,
+        LookupError,
         ValueError,
         TypeError,
         AttributeError,
@@ -108,20 +91,12 @@ def _box(data: Mapping[str, Any]) -> spaces.Space[Any]:
 
 
 def _discrete(data: Mapping[str, Any]) -> spaces.Space[Any]:
-    dtype = np.dtype(data["dtype"]).type
-    return spaces.Discrete(data["n"], start=data["start"], dtype=dtype)
+    return spaces.Discrete(data["n"], start=data["start"], dtype=np.dtype(data["dtype"]).type)
 
 
 def _multi_discrete(data: Mapping[str, Any]) -> spaces.Space[Any]:
-    dtype = np.dtype(data["dtype"]).type
-    nvec, start = (np.array(data[k], dtype) for k in ("nvec", "start"))
-    return spaces.MultiDiscrete(nvec, dtype=dtype, start=start)
-
-
-def _text(data: Mapping[str, Any]) -> spaces.Space[Any]:
-    return spaces.Text(
-        data["max_length"], min_length=data["min_length"], charset=data["characters"]
-    )
+    nvec, start = (np.array(data[k], data["dtype"]) for k in ("nvec", "start"))
+    return spaces.MultiDiscrete(nvec, dtype=nvec.dtype.type, start=start)
 
 
 _BUILDERS: Mapping[str, Callable[[Mapping[str, Any]], spaces.Space[Any]]] = {
@@ -131,7 +106,9 @@ _BUILDERS: Mapping[str, Callable[[Mapping[str, Any]], spaces.Space[Any]]] = {
     "Discrete": _discrete,
     "MultiDiscrete": _multi_discrete,
     "MultiBinary": lambda d: spaces.MultiBinary(d["n"]),
-    "Text": _text,
+    "Text": lambda d: spaces.Text(
+        d["max_length"], min_length=d["min_length"], charset=d["characters"]
+    ),
 }
 
 

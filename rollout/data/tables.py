@@ -8,8 +8,7 @@ store. The same table and metadata give the same bytes.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rollout.data.layout import full_disk_named, put_in_place, temporary
+from rollout.data.layout import full_disk_named
 from rollout.data.shard import UNREADABLE
 from rollout.errors import DatasetError
-from rollout.files import parse_json
+from rollout.files import put_in_place, temporary
 
 Table: TypeAlias = Mapping[str, NDArray[Any]]
 """Columns by name, all of one length."""
@@ -78,7 +77,7 @@ def write_table(
     Args:
         path: the file.
         table: columns of numbers, truth values or text.
-        metadata: JSON-able data to store with it; see ``read_metadata``.
+        metadata: JSON-able data, stored as JSON in the metadata of the schema, ``gamut.table``.
         docs: descriptions of the columns, by name.
 
     Raises:
@@ -88,11 +87,11 @@ def write_table(
     """
     path = Path(path)
     rows_of(table)
-    docs = docs or {}
+    about = {name: {"doc": doc} for name, doc in (docs or {}).items() if doc}
     columns = {name: _to_arrow(name, np.asarray(column)) for name, column in table.items()}
     schema = pa.schema(
         [
-            pa.field(name, column.type, nullable=False, metadata=_doc(docs.get(name)))
+            pa.field(name, column.type, nullable=False, metadata=about.get(name))
             for name, column in columns.items()
         ],
         metadata={_ABOUT: json.dumps(dict(metadata or {}), sort_keys=True).encode()},
@@ -119,24 +118,16 @@ def read_table(path: Path | str) -> dict[str, NDArray[Any]]:
         DatasetError: there is no such file, it is damaged, or a column is of another kind.
     """
     path = Path(path)
-    with _opened(path) as file:
-        table = file.read()
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            table = file.read()
+    except FileNotFoundError as error:
+        raise DatasetError(f"there is no table {path}; check the path") from error
+    except UNREADABLE as error:
+        raise DatasetError(
+            f"{path} is not a table, or damaged: {error}; write it again, or restore it from a copy"
+        ) from error
     return {name: _from_arrow(path, name, table[name]) for name in table.column_names}
-
-
-def read_metadata(path: Path | str) -> dict[str, Any]:
-    """Returns the metadata of a table; empty for a Parquet file from another program.
-
-    Raises:
-        DatasetError: there is no such file, or it is damaged.
-    """
-    with _opened(Path(path)) as file:
-        about = (file.schema_arrow.metadata or {}).get(_ABOUT, b"{}")
-        return dict(parse_json(about))
-
-
-def _doc(doc: str | None) -> dict[str, str] | None:
-    return {"doc": doc} if doc else None
 
 
 def _to_arrow(name: str, column: NDArray[Any]) -> pa.Array:
@@ -166,17 +157,3 @@ def _from_arrow(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[Any]:
         f"{path}: column {name!r} is {kind}{empty}, expected numbers, truth values or text in "
         f"every row; it is not a table of results"
     )
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    """The open file; errors, also later while reading, name its path."""
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            yield file
-    except FileNotFoundError as error:
-        raise DatasetError(f"there is no table {path}; check the path") from error
-    except UNREADABLE as error:
-        raise DatasetError(
-            f"{path} is not a table, or damaged: {error}; write it again, or restore it from a copy"
-        ) from error

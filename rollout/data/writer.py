@@ -5,21 +5,21 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from rollout.api import Fragment, Recorder
 from rollout.data.journal import JournalCompression, JournalWriter
-from rollout.data.layout import Layout, full_disk_named, sync_file, writing
+from rollout.data.layout import Layout, full_disk_named, writing
 from rollout.data.manifest import Manifest, differences, now, read_manifest, write_manifest
 from rollout.data.roll import Roller, adopt, roll
 from rollout.data.rows import RowEncoder
 from rollout.errors import DatasetError, OutOfTurnError
+from rollout.files import sync_file
 
 Fsync = Literal["never", "episode", "shard"]
 SHARD_BYTES = 64 << 20
@@ -29,7 +29,7 @@ _BATCH_BYTES = 256 << 20  # decoded; a larger fragment is journalled in several 
 _log = logging.getLogger(__name__)
 
 
-class DatasetWriter:
+class DatasetWriter(AbstractContextManager["DatasetWriter"]):
     """Records fragments into one dataset directory, new or existing.
 
     Once ``append`` has returned, every step of the fragment survives a crash of this process; once
@@ -87,7 +87,8 @@ class DatasetWriter:
         if adopted:
             _log.info("%s: recovered %d journals of a crash", self.layout.root, len(adopted))
         self._encoder = RowEncoder(self.manifest, manifest.policy)
-        self._roller = Roller(self._roll_one)
+        fsynced = fsync != "never"
+        self._roller = Roller(lambda n: roll(self.layout, self.manifest, n, fsync=fsynced))
 
     def append(self, fragment: Fragment) -> None:
         """Journals the steps of a fragment.
@@ -101,19 +102,17 @@ class DatasetWriter:
         batch, losses = self._encoder.encode(fragment), self._encoder.losses(fragment)
         if batch.num_rows == 0 and not losses:
             return
-        try:
-            self._roller.check()
-            with full_disk_named(self.layout.root, "journalling into"):
-                journal = self._open_journal()
-                for part, is_last in _parts(batch, self.manifest.row_bytes):
-                    journal.append(part, losses if is_last else ())
-                if self._fsync == "episode" and (len(fragment.final_index) or losses):
-                    journal.sync()
-                if journal.nbytes >= self._journal_bytes:
-                    self._submit()
-        except (OSError, DatasetError) as error:
-            self._fail(error)
-            raise
+        with self._guarded("journalling into"):
+            if self._journal is None:
+                self._number = self.layout.next_number()
+                path = self.layout.journal(self._number)
+                self._journal = JournalWriter(path, self.manifest.schema, self._squeeze)
+            for part, is_last in _parts(batch, self.manifest.row_bytes):
+                self._journal.append(part, losses if is_last else ())
+            if self._fsync == "episode" and (len(fragment.final_index) or losses):
+                self._journal.sync()
+            if self._journal.nbytes >= self._journal_bytes:
+                self._submit()
 
     def flush(self) -> None:
         """Forces everything recorded to disk.
@@ -123,24 +122,19 @@ class DatasetWriter:
             OutOfTurnError: the writer was closed, or has failed before.
         """
         self._require_open()
-        try:
-            self._roller.check()
-            with full_disk_named(self.layout.root, "flushing"):
-                for number in self._roller.numbers:
-                    # Rolled in the meantime: then the shard itself was forced onto the disk.
-                    with suppress(FileNotFoundError):
-                        sync_file(self.layout.journal(number))
-                if self._journal is not None:
-                    self._journal.sync()
-                if self._fsync == "never":
-                    self._roller.finish()
-                    for number in self.layout.numbers("data"):
-                        sync_file(self.layout.data(number))
-                for folder in self.layout.folders.values():
-                    sync_file(folder)
-        except (OSError, DatasetError) as error:
-            self._fail(error)
-            raise
+        with self._guarded("flushing"):
+            for number in self._roller.numbers:
+                # Rolled in the meantime: then the shard itself was forced onto the disk.
+                with suppress(FileNotFoundError):
+                    sync_file(self.layout.journal(number))
+            if self._journal is not None:
+                self._journal.sync()
+            if self._fsync == "never":
+                self._roller.wait(0)
+                for number in self.layout.numbers("data"):
+                    sync_file(self.layout.data(number))
+            for folder in self.layout.folders.values():
+                sync_file(folder)
 
     def close(self) -> None:
         """Rolls the journal, waits for the shards, and releases the dataset. Idempotent.
@@ -155,30 +149,15 @@ class DatasetWriter:
             if self._failed is None:
                 if self._journal is not None:
                     self._submit()
-                self._roller.finish()
+                self._roller.wait(0)
         finally:
             self._roller.close()
             if self._journal is not None:
-                self._journal.abandon()
+                self._journal.close()
             self._lock.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _open_journal(self) -> JournalWriter:
-        if self._journal is None:
-            self._number = self.layout.next_number()
-            path = self.layout.journal(self._number)
-            self._journal = JournalWriter(path, self.manifest.schema, self._squeeze)
-        return self._journal
 
     def _submit(self) -> None:
         """Closes the journal and hands it to the roller."""
@@ -186,9 +165,6 @@ class DatasetWriter:
             self._journal.close()
             self._journal = None
             self._roller.submit(self._number)
-
-    def _roll_one(self, number: int) -> None:
-        roll(self.layout, self.manifest, number, fsync=self._fsync != "never")
 
     def _require_open(self) -> None:
         if self._closed:
@@ -199,10 +175,18 @@ class DatasetWriter:
                 f"open a new one, which continues from what was recorded"
             ) from self._failed
 
-    def _fail(self, error: BaseException) -> None:
-        self._failed = error
-        if self._journal is not None:
-            self._journal.abandon()
+    @contextmanager
+    def _guarded(self, doing: str) -> Iterator[None]:
+        """Notes that the writer has failed if a roll failed before, or the block does."""
+        try:
+            self._roller.wait(2)
+            with full_disk_named(self.layout.root, doing):
+                yield
+        except (OSError, DatasetError) as error:
+            self._failed = error
+            if self._journal is not None:
+                self._journal.close()
+            raise
 
 
 def _parts(batch: pa.RecordBatch, row_bytes: int) -> Iterator[tuple[pa.RecordBatch, bool]]:

@@ -5,13 +5,14 @@ import re
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from gymnasium import spaces
 
 from rollout.api import Limits, Splits, Task
 from rollout.cli import main
-from rollout.data.tables import read_metadata, read_table
+from rollout.data.tables import read_table
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate
@@ -86,7 +87,7 @@ def test_a_job_and_what_it_leaves(call, tmp_path):
     run = tmp_path / "run"
     table = read_table(run / "episodes.parquet")
     assert len(table["score"]) == 2 * 2 * (6 + 5)
-    about = read_metadata(run / "episodes.parquet")
+    about = json.loads(pq.read_schema(run / "episodes.parquet").metadata[b"gamut.table"])
     assert about["sets"]["test"]["size"] == "5"
     assert about["players"]["east"]["target"] == "small_agents:east"
     summary = json.loads((run / "summary.json").read_text())

@@ -1,11 +1,13 @@
 """The report of a sweep."""
 
+import json
 import re
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
-from rollout.data.tables import concatenate, read_metadata, read_table
+from rollout.data.tables import concatenate, read_table
 from rollout.data.tables import rows_of as rows_in
 from rollout.evaluate.statistics import Intervals, wilson
 from rollout.sweep.curves import curves
@@ -284,7 +286,8 @@ def test_publish_writes_everything(tmp_path):
     assert [path.name for path in files] == names
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
     assert curves(read_table(files[0])) == curves(rows)
-    assert read_metadata(files[0])["metric"] == "share of the sheep killed"
+    about = json.loads(pq.read_schema(files[0]).metadata[b"gamut.table"])
+    assert about["metric"] == "share of the sheep killed"
     assert "](generalization.png)](generalization.svg)" in files[-1].read_text()
     assert "3 training seeds, 24 held-out states, sampled actions" in files[2].read_text()
 
