@@ -35,7 +35,7 @@ from rollout.config import BridgeConfig, PluginConfig, Section, build_plugin, ke
 from rollout.configuration import document
 from rollout.configuration.document import Document
 from rollout.configuration.load import from_document
-from rollout.configuration.plugins import REQUIRED, options_of
+from rollout.configuration.plugins import default_options
 from rollout.configuration.sections import Values
 from rollout.errors import ConfigError, StateError, UnknownNameError
 from rollout.registry import Group
@@ -182,10 +182,10 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
     except ConfigError as error:
         raise ConfigError(f"{found.place}: options: {error}") from error
     wanted = BridgeConfig.model_validate({"name": config.name, **config.options, **needed})
-    options = options_of("bridges", config.name)
+    defaults = default_options("bridges", config.name)
     for name in needed:
-        option, given, asked = options[name], config.options[name], wanted.options[name]
-        by_default = option.default is not REQUIRED and given == option.plain(option.default)
+        given, asked = config.options[name], wanted.options[name]
+        by_default = name in defaults and given == defaults[name]
         if given != asked and not by_default:
             raise ConfigError(
                 f"bridge.{name}: the configuration has {given!r}, but the task {found.place} "

@@ -125,7 +125,7 @@ class Document:
         while path and path not in self.lines:
             path = path[:-1]
         line = self.lines.get(path)
-        return f"{self.source}:{line}" if line and self.source else self.source
+        return f"{self.source}:{line}" if line else self.source
 
     def override(self, overrides: Iterable[tuple[str, Any]]) -> Document:
         """Returns the document with keys replaced; later ones win."""

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import enum
+import pathlib
 import textwrap
-from collections.abc import Iterator, Mapping
-from typing import Any
+import types
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
+from pydantic_core import to_jsonable_python
 
-from rollout.configuration.annotations import annotations_of, describe
-from rollout.configuration.plugins import REQUIRED, options_of
+from rollout.configuration.plugins import options_of
 from rollout.configuration.sections import PluginConfig
 from rollout.errors import ContractError, InputError
 from rollout.registry import SINGULAR, names
+
+_NAMES: dict[Any, str] = {
+    int: "int",
+    float: "float",
+    bool: "true|false",
+    str: "text",
+    pathlib.Path: "path",
+    types.NoneType: "null",
+    None: "null",
+    Any: "any",
+}
 
 
 def help_text(model: type[BaseModel], chosen: Mapping[str, str] | None = None) -> str:
@@ -27,20 +42,17 @@ def help_text(model: type[BaseModel], chosen: Mapping[str, str] | None = None) -
     chosen = chosen or {}
     blocks = ["keys (--set KEY=VALUE, or the same tree in the --config file):", ""]
     sections: list[str] = []
-    for key, field, annotation in _keys(model, ""):
-        plugin = _section(annotation)
-        if plugin is not None:  # a plug-in: its name is a key, its options come further down
-            installed = ", ".join(names(plugin.group)) or "none"
-            doc = f"{field.description} Installed: {installed}."
-            blocks.append(_entry(f"{key}.name", "text", _default(field), "", doc))
-            some = [chosen[key]] if chosen.get(key) in names(plugin.group) else names(plugin.group)
+    for key, field in _keys(model, ""):
+        plugin = _section(field)
+        if plugin is None:
+            blocks.append(_entry(key, field))
+        else:  # its name is a key, its options come further down
+            installed = names(plugin.group)
+            blocks.append(
+                _entry(f"{key}.name", field, f" Installed: {', '.join(installed) or 'none'}.")
+            )
+            some = [chosen[key]] if chosen.get(key) in installed else installed
             sections += [_plugin(plugin, key, name) for name in some]
-            continue
-        unit = field.json_schema_extra
-        unit_text = str(unit.get("unit", "")) if isinstance(unit, dict) else ""
-        blocks.append(
-            _entry(key, describe(annotation), _default(field), unit_text, field.description or "")
-        )
     return "\n".join([*blocks, *sections])
 
 
@@ -53,21 +65,23 @@ def valid_keys(model: type[BaseModel], data: object) -> list[str]:
     """
     valid = []
     named = plugins_named(model, data)
-    for key, _, annotation in _keys(model, "", sections=True):
+    for key, field in _keys(model, "", sections=True):
         valid.append(key)
-        plugin = _section(annotation)
+        plugin = _section(field)
         if plugin is not None:
             valid.append(f"{key}.name")
-            if named.get(key) in names(plugin.group):
-                valid += [f"{key}.{option}" for option in _options(plugin, named[key])]
+            # What is wrong with a plug-in is said where it is built.
+            with suppress(InputError, ContractError):
+                options = options_of(plugin.group, named.get(key, "")).model_fields
+                valid += [f"{key}.{option}" for option in options]
     return valid
 
 
 def plugins_named(model: type[BaseModel], data: object) -> dict[str, str]:
     """Returns the plug-ins that raw data names, by dotted key; whether they exist is not asked."""
     named = {}
-    for key, _, annotation in _keys(model, ""):
-        plugin = _section(annotation)
+    for key, field in _keys(model, ""):
+        plugin = _section(field)
         if plugin is None:
             continue
         given: Any = data
@@ -82,74 +96,83 @@ def plugins_named(model: type[BaseModel], data: object) -> dict[str, str]:
 
 def _keys(
     model: type[BaseModel], prefix: str, *, sections: bool = False
-) -> Iterator[tuple[str, FieldInfo, Any]]:
-    """Every key in order, with its annotation as it was written."""
-    annotations = annotations_of(model)
+) -> Iterator[tuple[str, FieldInfo]]:
+    """Every key in order."""
     for name, field in model.model_fields.items():
         key = f"{prefix}{name}"
-        annotation = annotations[name]
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            plugin = issubclass(annotation, PluginConfig)
+        section = field.annotation
+        if isinstance(section, type) and issubclass(section, BaseModel):
+            plugin = issubclass(section, PluginConfig)
             if plugin or sections:
-                yield key, field, annotation
+                yield key, field
             if not plugin:
-                yield from _keys(annotation, f"{key}.", sections=sections)
+                yield from _keys(section, f"{key}.", sections=sections)
         else:
-            yield key, field, annotation
+            yield key, field
 
 
-def _section(annotation: Any) -> type[PluginConfig] | None:
-    known = isinstance(annotation, type) and issubclass(annotation, PluginConfig)
-    return annotation if known else None
-
-
-def _options(plugin: type[PluginConfig], name: str) -> list[str]:
-    try:
-        return list(options_of(plugin.group, name))
-    except (InputError, ContractError):
-        return []  # what is wrong with the plug-in is said where it is built
+def _section(field: FieldInfo) -> type[PluginConfig] | None:
+    kind = field.annotation
+    return kind if isinstance(kind, type) and issubclass(kind, PluginConfig) else None
 
 
 def _plugin(plugin: type[PluginConfig], key: str, name: str) -> str:
     head = f"\n{key}.* of {SINGULAR[plugin.group]} {name!r}:\n"
     try:
-        options = options_of(plugin.group, name)
+        options = options_of(plugin.group, name).model_fields
     except (InputError, ContractError) as error:
         return f"{head}\n{textwrap.fill(f'  cannot be used: {error}', 96)}\n"
-    entries = [
-        _entry(
-            f"{key}.{o.name}",
-            "|".join(map(str, o.choices)) or describe(o.annotation),
-            "required" if o.default is REQUIRED else _show(o.plain(o.default)),
-            o.unit,
-            o.doc,
-        )
-        for o in options.values()
-    ]
+    entries = [_entry(f"{key}.{option}", field) for option, field in options.items()]
     return "\n".join([head, *entries] if entries else [head, "  no options\n"])
 
 
-def _entry(key: str, kind: str, default: str, unit: str, doc: str) -> str:
-    facts = ", ".join(filter(None, (kind, default, f"unit: {unit}" if unit else "")))
-    text = textwrap.fill(doc, 96, initial_indent="      ", subsequent_indent="      ")
-    return f"  {key}  ({facts})\n{text}" if doc else f"  {key}  ({facts})"
-
-
-def _default(field: FieldInfo) -> str:
-    if field.is_required():
-        return "required"
-    return _show(field.get_default(call_default_factory=True, validated_data={}))
+def _entry(key: str, field: FieldInfo, more: str = "") -> str:
+    about: Any = field.json_schema_extra or {}
+    unit, choices = about.get("unit", ""), about.get("choices", ())
+    kind = "|".join(map(str, choices)) or _describe(field.annotation)
+    default = field.get_default(call_default_factory=True, validated_data={})
+    if _section(field):
+        kind, default = "text", getattr(default, "name", "")
+    default = "required" if field.is_required() else f"default {_show(default)}"
+    facts = filter(None, (kind, default, unit and f"unit: {unit}"))
+    indent, doc = " " * 6, f"{field.description}{more}"
+    text = textwrap.fill(doc, 96, initial_indent=indent, subsequent_indent=indent)
+    return f"  {key}  ({', '.join(facts)})" + (f"\n{text}" if doc else "")
 
 
 def _show(value: object) -> str:
-    if value is None:
-        text = "null"
-    elif isinstance(value, bool):
-        text = str(value).lower()
-    elif isinstance(value, str):
-        text = value or '""'
-    elif isinstance(value, tuple):
-        text = str(list(value))
+    plain = to_jsonable_python(value, fallback=str)
+    if plain is None:
+        return "null"
+    if isinstance(plain, bool):
+        return str(plain).lower()
+    return '""' if plain == "" else str(plain)
+
+
+def _describe(annotation: Any) -> str:
+    """A type in words: ``int | null``, ``list of text``, ``auto|online``."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if annotation in _NAMES:
+        text = _NAMES[annotation]
+    elif origin is Annotated:
+        text = _describe(arguments[0])
+    elif origin is Literal:
+        text = "|".join(map(str, arguments))
+    elif origin in (Union, types.UnionType):
+        text = " | ".join(_describe(argument) for argument in arguments)
+    elif isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        text = "|".join(str(member.value) for member in annotation)
     else:
-        text = str(value)
-    return f"default {text}"
+        container = origin or annotation
+        text = _container(container, arguments) if isinstance(container, type) else ""
+    return text or str(annotation)
+
+
+def _container(container: type, arguments: tuple[Any, ...]) -> str:
+    if issubclass(container, Mapping):
+        return f"mapping to {_describe(arguments[1])}" if len(arguments) == 2 else "mapping"
+    if issubclass(container, tuple) and arguments and arguments[-1] is not Ellipsis:
+        return f"[{', '.join(map(_describe, arguments))}]"
+    if issubclass(container, Collection):
+        return f"list of {_describe(arguments[0])}" if arguments else "list"
+    return container.__name__

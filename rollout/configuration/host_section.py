@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -127,9 +128,5 @@ class HostConfig(Section):
 
     def deadlines(self, own: Deadlines) -> Deadlines:
         """Returns the deadlines of a bridge, with those given here in their place."""
-        return Deadlines(
-            own.start_s if self.start_s is None else self.start_s,
-            own.reset_s if self.reset_s is None else self.reset_s,
-            own.step_s if self.step_s is None else self.step_s,
-            own.close_s if self.close_s is None else self.close_s,
-        )
+        given = {each.name: getattr(self, each.name) for each in fields(own)}
+        return replace(own, **{name: s for name, s in given.items() if s is not None})

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from rollout.configuration import document
 from rollout.configuration.document import Document
 from rollout.configuration.explain import valid_keys
-from rollout.configuration.problems import Problem, explain, problems_of
+from rollout.configuration.problems import explain, problems_of
 from rollout.errors import ConfigError
 from rollout.files import write_atomically
 
@@ -61,13 +61,8 @@ def from_document(model: type[M], source: Document) -> M:
     except ValidationError as error:
         problems = problems_of(error, source.data)
         valid = valid_keys(model, source.data)
-        raise ConfigError("; ".join(_say(p, source, valid) for p in problems)) from error
-
-
-def _say(problem: Problem, source: Document, valid: list[str]) -> str:
-    place = source.place(problem.path)
-    text = explain(problem, valid)
-    return f"{place}: {text}" if place else text
+        texts = [(source.place(each.path), explain(each, valid)) for each in problems]
+        raise ConfigError("; ".join(": ".join(filter(None, text)) for text in texts)) from error
 
 
 def resolved(config: BaseModel) -> dict[str, Any]:

@@ -8,107 +8,41 @@ number for a number, a text for a path or an enumeration; ``"3"`` is never a num
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, is_typeddict
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PydanticUserError,
+    ValidationError,
+    create_model,
+)
 from pydantic.errors import PydanticSchemaGenerationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
-from rollout.configuration.annotations import annotations_of
 from rollout.configuration.problems import Problem, explain, got, problems_of
 from rollout.errors import ConfigError, ContractError, nearest
 from rollout.registry import SINGULAR, Group, load_plugin
 
-REQUIRED = dataclasses.MISSING
-"""The default of an option that must be given."""
+_CONFIG = ConfigDict(
+    extra="forbid",
+    arbitrary_types_allowed=True,
+    protected_namespaces=(),
+    # Infinity and NaN are numbers in YAML, where JSON has null at best.
+    ser_json_inf_nan="constants",
+)
 
 
-# Infinity and NaN are numbers in YAML, where JSON has null at best.
-_CONFIG = ConfigDict(arbitrary_types_allowed=True, ser_json_inf_nan="constants")
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option of a plug-in: a field of its dataclass.
-
-    Attributes:
-        name: the key.
-        annotation: the type its values must have.
-        default: value when the key is not given, or ``REQUIRED``.
-        doc: what it decides.
-        unit: unit of the value.
-        choices: the only valid values, if the list is closed.
-    """
-
-    name: str
-    annotation: Any
-    default: Any
-    doc: str = ""
-    unit: str = ""
-    choices: tuple[Any, ...] = ()
-
-    def check(self, value: object) -> tuple[Any, list[Problem]]:
-        """Returns the value in the option's type, and what is wrong with it."""
-        try:
-            checked = self._validate(value)
-        except ValidationError as error:
-            return None, problems_of(error, value)
-        if self.choices and checked not in self.choices:
-            message = f"expected one of {', '.join(map(str, self.choices))}, got {got(value)}"
-            close = nearest(str(value), map(str, self.choices))
-            near = f". Nearest: {', '.join(close)}." if close else ""
-            return None, [Problem((), message + near)]
-        return checked, []
-
-    def plain(self, value: object) -> Any:
-        """Returns a value as YAML can hold it.
-
-        Raises:
-            ContractError: the plug-in's option has a value that no file can hold.
-        """
-        try:
-            return self._adapter.dump_python(value, mode="json", warnings=False)
-        except (PydanticSerializationError, UnicodeDecodeError) as error:
-            raise ContractError(
-                f"option {self.name!r}: expected a value that YAML can hold, "
-                f"got {got(value)}: {error}"
-            ) from error
-
-    def _validate(self, value: object) -> Any:
-        try:
-            text = json.dumps(value)
-        except (TypeError, ValueError):
-            # A value from Python code that JSON has no form for, e.g. a Path.
-            return self._adapter.validate_python(value, strict=True)
-        return self._adapter.validate_json(text, strict=True)
-
-    @property
-    def _adapter(self) -> TypeAdapter[Any]:
-        annotation = self.annotation
-        own = is_typeddict(annotation) or (
-            isinstance(annotation, type)
-            and (dataclasses.is_dataclass(annotation) or issubclass(annotation, BaseModel))
-        )
-        try:
-            # Types with a configuration of their own accept no other.
-            return TypeAdapter(annotation, config=None if own else _CONFIG)
-        except (PydanticUserError, PydanticSchemaGenerationError) as error:
-            raise ContractError(
-                f"option {self.name!r}: expected an annotation that can be checked, "
-                f"got {annotation!r}: {error}"
-            ) from error
-
-
-def options_of(group: Group, name: str) -> dict[str, Option]:
-    """Returns the options of a plug-in by name, in the order of its fields.
+def options_of(group: Group, name: str) -> type[BaseModel]:
+    """Returns the options of a plug-in as a model, in the order of its fields.
 
     Raises:
         UnknownNameError: there is no such plug-in.
         PluginImportError: it cannot be imported.
-        ContractError: it is not a dataclass, or its annotations cannot be resolved.
+        ContractError: it is not a dataclass, or its annotations cannot be resolved or checked.
     """
     plugin = load_plugin(group, name)
     kind = SINGULAR[group]
@@ -117,8 +51,14 @@ def options_of(group: Group, name: str) -> dict[str, Option]:
             f"{kind} {name!r}: expected a frozen dataclass whose fields are its options, "
             f"got the plain class {plugin.__qualname__}"
         )
-    hints = annotations_of(plugin)
-    options = {}
+    try:
+        hints = get_type_hints(plugin, include_extras=True)
+    except (NameError, AttributeError, TypeError) as error:
+        raise ContractError(
+            f"{plugin.__module__}.{plugin.__qualname__}: its annotations cannot be resolved "
+            f"({error}); import the types of its fields outside of TYPE_CHECKING"
+        ) from error
+    keys: dict[str, Any] = {}
     for field in dataclasses.fields(plugin):
         if not field.init or field.name.startswith("_"):
             continue
@@ -127,48 +67,78 @@ def options_of(group: Group, name: str) -> dict[str, Option]:
                 f"{kind} {name!r} has an option called 'name', which is the key that chooses the "
                 f"{kind} itself; rename the option"
             )
-        default: Any = field.default
+        annotation, about = hints[field.name], field.metadata
+        choices = tuple(about.get("choices", ()))
+        if choices:
+            annotation = Annotated[annotation, AfterValidator(_one_of(choices))]
+        constraints: dict[str, Any] = dict(about.get("bounds", {}))
+        if constraints:
+            constraints["allow_inf_nan"] = False
         if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
-        annotation, bounds = hints[field.name], field.metadata.get("bounds")
-        if bounds:
-            annotation = Annotated[annotation, Field(allow_inf_nan=False, **bounds)]
-        options[field.name] = Option(
-            field.name,
+            constraints["default_factory"] = field.default_factory
+        elif field.default is not dataclasses.MISSING:
+            constraints["default"] = field.default
+        extra: Any = {"unit": str(about.get("unit", "")), "choices": list(choices)}
+        doc = str(about.get("doc", ""))
+        keys[field.name] = (
             annotation,
-            default,
-            str(field.metadata.get("doc", "")),
-            str(field.metadata.get("unit", "")),
-            tuple(field.metadata.get("choices", ())),
+            Field(**constraints, description=doc, json_schema_extra=extra),
         )
-    return options
+    try:
+        return create_model(plugin.__name__, __config__=_CONFIG, **keys)
+    except (PydanticUserError, PydanticSchemaGenerationError) as error:
+        raise ContractError(
+            f"{kind} {name!r}: expected options with annotations that can be checked: {error}"
+        ) from error
+
+
+def _one_of(choices: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """A check that a value is one of a closed list."""
+
+    def check(value: Any) -> Any:
+        if value not in choices:
+            close = nearest(str(value), map(str, choices))
+            near = f". Nearest: {', '.join(close)}." if close else ""
+            raise ValueError(
+                f"expected one of {', '.join(map(str, choices))}, got {got(value)}{near}"
+            )
+        return value
+
+    return check
+
+
+def plain_options(options: BaseModel) -> dict[str, Any]:
+    """Returns options as YAML can hold them.
+
+    Raises:
+        ContractError: one has a value that no file can hold.
+    """
+    try:
+        return options.model_dump(mode="json", warnings=False)
+    except (PydanticSerializationError, UnicodeDecodeError) as error:
+        raise ContractError(
+            f"options of {type(options).__name__}: expected values that YAML can hold: {error}"
+        ) from error
+
+
+def default_options(group: Group, name: str) -> dict[str, Any]:
+    """Returns the options of a plug-in that need not be given, with their defaults, as in YAML."""
+    return plain_options(options_of(group, name).model_construct())
 
 
 def check_options(
     group: Group, name: str, given: Mapping[str, object]
-) -> tuple[dict[str, Any], list[Problem]]:
-    """Returns every option of a plug-in in its own type, defaults included, and what is wrong.
-
-    Options that are wrong or missing are left out of the result.
-    """
+) -> tuple[BaseModel | None, list[Problem]]:
+    """Returns every option of a plug-in in its own type, defaults included, or what is wrong."""
     options = options_of(group, name)
-    values: dict[str, Any] = {}
-    problems = []
-    for key in given:
-        if key not in options:
-            message = f"unknown option of {SINGULAR[group]} {name!r}"
-            problems.append(Problem((key,), message, unknown=True))
-    for key, option in options.items():
-        if key in given:
-            checked, wrong = option.check(given[key])
-            problems += [problem.under((key,)) for problem in wrong]
-            if not wrong:
-                values[key] = checked
-        elif option.default is REQUIRED:
-            problems.append(Problem((key,), f"is missing; {SINGULAR[group]} {name!r} needs it"))
-        else:
-            values[key] = option.default
-    return values, problems
+    try:
+        try:
+            return options.model_validate_json(to_json(given), strict=True), []
+        except PydanticSerializationError:
+            # Values from Python code that JSON has no form for.
+            return options.model_validate(given, strict=True), []
+    except ValidationError as error:
+        return None, problems_of(error, given, f"{SINGULAR[group]} {name!r}")
 
 
 def build_plugin(group: Group, name: str, options: Mapping[str, object]) -> Any:
@@ -187,8 +157,8 @@ def build_plugin(group: Group, name: str, options: Mapping[str, object]) -> Any:
         ContractError: it is not a dataclass, or its annotations cannot be resolved.
     """
     values, problems = check_options(group, name, options)
-    if problems:
+    if values is None:
         key = SINGULAR[group]
-        valid = [f"{key}.{option}" for option in options_of(group, name)]
+        valid = [f"{key}.{option}" for option in options_of(group, name).model_fields]
         raise ConfigError("; ".join(explain(problem.under((key,)), valid) for problem in problems))
-    return load_plugin(group, name)(**values)
+    return load_plugin(group, name)(**dict(values))

@@ -32,21 +32,16 @@ class Problem:
     message: str
     unknown: bool = False
 
-    @property
-    def key(self) -> str:
-        """The dotted key, with list positions in brackets: ``wandb.tags[2]``."""
-        return dotted(self.path)
-
     def under(self, prefix: KeyPath) -> Problem:
         """Returns the same problem seen from further outside."""
         return Problem((*prefix, *self.path), self.message, self.unknown)
 
     def __str__(self) -> str:
-        return f"{self.key}: {self.message}" if self.path else self.message
+        return f"{dotted(self.path)}: {self.message}" if self.path else self.message
 
 
 def dotted(path: KeyPath) -> str:
-    """Returns a path as it is written in ``--set``."""
+    """Returns a path as it is written in ``--set``, list positions in brackets: ``tags[2]``."""
     text = ""
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -88,14 +83,9 @@ def explain(problem: Problem, valid: Sequence[str]) -> str:
         close = nearest(last, candidates)
         if close:
             return f"{problem}. Nearest: {', '.join(candidates[c] for c in close)}."
-    return f"{problem}. {listed(siblings)}"
-
-
-def listed(valid: Sequence[str]) -> str:
-    """Returns a sentence with the valid names."""
-    more = len(valid) - _MOST_SHOWN
-    shown = ", ".join(valid[:_MOST_SHOWN]) or "none"
-    return f"Valid: {shown}{f' and {more} more' if more > 0 else ''}."
+    more = len(siblings) - _MOST_SHOWN
+    shown = ", ".join(siblings[:_MOST_SHOWN]) or "none"
+    return f"{problem}. Valid: {shown}{f' and {more} more' if more > 0 else ''}."
 
 
 def wrong_in(error: ValidationError) -> str:
@@ -106,10 +96,15 @@ def wrong_in(error: ValidationError) -> str:
     return f"{dotted(first['loc'])}: {first['msg']}, got {got(first['input'])}"
 
 
-def problems_of(error: ValidationError, data: object) -> list[Problem]:
+def problems_of(error: ValidationError, data: object, plugin: str = "") -> list[Problem]:
     """Returns what pydantic found wrong with ``data``, one problem for each place.
 
     Alternatives of a union that all fail are one problem with several expectations.
+
+    Args:
+        error: of the validation.
+        data: what was validated.
+        plugin: whose options the data are, if they are options.
     """
     expectations: dict[KeyPath, list[str]] = {}
     values: dict[KeyPath, object] = {}
@@ -120,10 +115,12 @@ def problems_of(error: ValidationError, data: object) -> list[Problem]:
         if "problems" in context:  # the options of a plug-in, see configuration.sections
             problems += [problem.under(path) for problem in context["problems"]]
         elif item["type"] == "extra_forbidden":
-            problems.append(Problem(path, "unknown key", unknown=True))
+            whose = f"option of {plugin}" if plugin and len(path) == 1 else "key"
+            problems.append(Problem(path, f"unknown {whose}", unknown=True))
         elif item["type"] == "missing":
             missing = (*path, *item["loc"][-1:])
-            problems.append(Problem(missing, "is missing; give it a value"))
+            needed = f"{plugin} needs it" if plugin and len(missing) == 1 else "give it a value"
+            problems.append(Problem(missing, f"is missing; {needed}"))
         elif item["type"] in ("value_error", "assertion_error"):
             problems.append(Problem(path, str(context["error"])))
         else:
@@ -157,25 +154,24 @@ def _holds(data: object, part: str | int) -> bool:
     return isinstance(data, Mapping) and part in data
 
 
+_EXPECTED = {
+    **dict.fromkeys(("model_type", "dict_type", "mapping_type"), "a mapping of keys"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    "string_type": "text",
+    "path_type": "a path",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "none_required": "null",
+}
+
+
 def _expectation(item: Mapping[str, Any]) -> str:
     kind, message = str(item["type"]), str(item["msg"])
-    names = {
-        "model_type": "a mapping of keys",
-        "dict_type": "a mapping of keys",
-        "mapping_type": "a mapping of keys",
-        "list_type": "a list",
-        "tuple_type": "a list",
-        "string_type": "text",
-        "path_type": "a path",
-        "int_type": "a whole number",
-        "float_type": "a number",
-        "bool_type": "true or false",
-        "none_required": "null",
-    }
-    if kind in names:
-        return names[kind]
+    if kind in _EXPECTED:
+        return _EXPECTED[kind]
     if kind == "is_instance_of" and item["ctx"].get("class") == "Path":
-        return names["path_type"]
+        return _EXPECTED["path_type"]
     if kind.startswith(("greater_than", "less_than")):
         return message.replace("Input should be", "a number", 1)
     return message.removeprefix("Input should be ")

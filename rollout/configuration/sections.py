@@ -13,7 +13,7 @@ from rollout.api import Splits, StateSet, StateSpace
 from rollout.api.sets import TRAIN
 from rollout.api.state import Value
 from rollout.api.subsets import PREFIX, choose, take_prefix
-from rollout.configuration.plugins import build_plugin, check_options, options_of
+from rollout.configuration.plugins import build_plugin, check_options, plain_options
 from rollout.configuration.problems import Problem
 from rollout.errors import InputError, StateError
 from rollout.registry import Group, load_plugin
@@ -93,19 +93,17 @@ class PluginConfig(Section):
         if not isinstance(name, str):
             return data  # pydantic says what is wrong with it
         given = {k: v for k, v in data.items() if k != "name"}
-        problems: list[Problem] = []
         try:
-            options = options_of(cls.group, name)
-            values, problems = check_options(cls.group, name, given)
+            options, problems = check_options(cls.group, name, given)
         except InputError as error:
             raise _located([Problem(("name",), str(error))]) from error
-        if problems:
+        if options is None:
             raise _located(problems)
         try:
-            load_plugin(cls.group, name)(**values)
+            load_plugin(cls.group, name)(**dict(options))
         except InputError as error:
             raise _located([Problem((), str(error))]) from error
-        return {"name": name, **{k: options[k].plain(v) for k, v in values.items()}}
+        return {"name": name, **plain_options(options)}
 
 
 def _located(problems: Sequence[Problem]) -> PydanticCustomError:

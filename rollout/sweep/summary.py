@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rollout.configuration.plugins import REQUIRED, options_of
+from rollout.configuration.plugins import default_options
 from rollout.data.tables import concatenate
 from rollout.evaluate.legs import TRAIN
 from rollout.evaluate.scoreboard import BOUNDS
@@ -145,12 +145,8 @@ def _protocol(
 
 def _chosen(group: Group, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a plug-in that differ from their defaults."""
-    known = options_of(group, name)
-    return {
-        key: value
-        for key, value in options.items()
-        if known[key].default is REQUIRED or value != known[key].plain(known[key].default)
-    }
+    defaults = default_options(group, name)
+    return {k: v for k, v in options.items() if k not in defaults or v != defaults[k]}
 
 
 def _intervals(config: SweepConfig) -> Intervals:
