@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import ipaddress
-import json
 import os
 import socket
 import urllib.error
@@ -22,15 +21,12 @@ import psutil  # type: ignore[import-untyped]
 
 from rollout.cluster.tokens import MODE, TOKEN_PATH, Mode, Token, find_token, given_mode
 from rollout.errors import ConfigError
+from rollout.files import parse_json
 
-DASHBOARD_PORT = 8265
-"""Port of the dashboard, unless ``ray start --dashboard-port`` says otherwise."""
-GCS_PORT = 6379
-"""Port of the head, unless ``ray start --port`` says otherwise."""
-API_SERVER = "RAY_API_SERVER_ADDRESS"
-"""Environment variable: URL of the dashboard."""
-ADDRESS = "RAY_ADDRESS"
-"""Environment variable: address of the head; Ray also takes the dashboard's URL here."""
+DASHBOARD_PORT = 8265  # unless `ray start --dashboard-port` says otherwise
+GCS_PORT = 6379  # of the head, unless `ray start --port` says otherwise
+API_SERVER = "RAY_API_SERVER_ADDRESS"  # variable: URL of the dashboard
+ADDRESS = "RAY_ADDRESS"  # variable: address of the head, or URL of the dashboard
 
 _ANSWER_S = 3.0  # timeout of one request: a running head replies in milliseconds
 _TLS = "RAY_USE_TLS"
@@ -54,9 +50,6 @@ class Dashboard:
     url: str
     ray_version: str
     token: Token | None
-
-
-# --- The head --------------------------------------------------------------------------------
 
 
 def require_cluster(address: str, *, key: str = "ray.address") -> Mode:
@@ -147,9 +140,6 @@ def _ask_head(target: str, token: Token | None, named: str) -> str | None:
     return None
 
 
-# --- The dashboard ---------------------------------------------------------------------------
-
-
 def dashboard_url(given: str | None) -> str:
     """Returns the URL of a dashboard.
 
@@ -191,17 +181,16 @@ def require_dashboard(url: str) -> Dashboard:
         ConfigError: there is no reply within seconds, it is not a dashboard, or it refuses access.
     """
     token: Token | None = None
-    status, body = _get(url, None)
+    status, version = _ask_dashboard(url, None)
     if status in {401, 403}:
         if given_mode() == "disabled":
             raise ConfigError(f"{url} asks for a token, and {MODE}=disabled: set {MODE}=token")
         token = find_token()
         if token is None:
             raise ConfigError(f"{url} asks for a token, and there is none: {_GET_TOKEN}")
-        status, body = _get(url, token)
+        status, version = _ask_dashboard(url, token)
         if status in {401, 403}:
             raise ConfigError(f"{url} refuses the token from {token.source}: {_GET_TOKEN}")
-    version = _version(body) if status == 200 else None
     if version is None:
         said = f"status {status}" if status else "it does not speak HTTP"
         raise ConfigError(
@@ -211,18 +200,18 @@ def require_dashboard(url: str) -> Dashboard:
     return Dashboard(url, version, token)
 
 
-def _get(url: str, token: Token | None) -> tuple[int, bytes]:
-    """Returns the status, 0 if the reply is not HTTP, and the version that a dashboard reports."""
+def _ask_dashboard(url: str, token: Token | None) -> tuple[int, str | None]:
+    """Returns the status, 0 if the reply is not HTTP, and the version of Ray, if it says one."""
     headers = {"Authorization": f"Bearer {token.value}"} if token is not None else {}
     request = urllib.request.Request(f"{url}/api/version", headers=headers)  # noqa: S310 - http(s)
     try:
         with urllib.request.urlopen(request, timeout=_ANSWER_S) as reply:  # noqa: S310
-            return reply.status, reply.read(10_000)
+            status, body = reply.status, reply.read(10_000)
     except urllib.error.HTTPError as error:
         error.close()
-        return error.code, b""
+        return error.code, None
     except http.client.HTTPException:
-        return 0, b""  # it speaks something else
+        return 0, None  # it speaks something else
     except (OSError, ValueError) as error:
         cause: Any = getattr(error, "reason", error)
         reason = getattr(cause, "strerror", None) or str(cause)
@@ -231,15 +220,11 @@ def _get(url: str, token: Token | None) -> tuple[int, bytes]:
             f"--include-dashboard=true and that the address can be reached from here, by "
             f"--dashboard-host or through `ssh -L`"
         ) from error
-
-
-def _version(body: bytes) -> str | None:
     try:
-        said = json.loads(body)
-    except ValueError:
-        return None
-    version = said.get("ray_version") if isinstance(said, dict) else None
-    return version if isinstance(version, str) else None
+        version = parse_json(body)["ray_version"]
+    except (ValueError, LookupError, TypeError):
+        version = None
+    return status, version if status == 200 and isinstance(version, str) else None
 
 
 def is_this_machine(url: str) -> bool:

@@ -20,10 +20,10 @@ from rollout.cluster.package import Package
 from rollout.cluster.resources import GROUP, Node, require_bundles
 from rollout.errors import ConfigError, GamutError
 
+# Variables of a job: seconds from SIGTERM to SIGKILL when it is stopped, and which of SIGTERM and
+# SIGINT stops it.
 STOP_WAIT = "RAY_JOB_STOP_WAIT_TIME_S"
-"""Environment variable of a job: seconds from SIGTERM to SIGKILL when it is stopped."""
 STOP_SIGNAL = "RAY_JOB_STOP_SIGNAL"
-"""Environment variable of a job: the signal that stops it, SIGTERM or SIGINT."""
 
 _REQUEST_S = 60.0  # timeout without a byte in one request; an upload may take longer in total
 _AGENT_S = 60.0  # timeout until a cluster that has just started accepts jobs

@@ -12,34 +12,16 @@ from pathlib import Path
 from rollout.errors import ConfigError
 from rollout.files import write_atomically
 
-LIMIT_BYTES = 100 << 20
-"""Size from which the dashboard refuses a working directory (Ray 2.60)."""
-RAYIGNORE = ".rayignore"
-"""File of patterns, as in ``.gitignore``, of what is not sent."""
+LIMIT_BYTES = 100 << 20  # from which the dashboard refuses a working directory (Ray 2.60)
+RAYIGNORE = ".rayignore"  # file of patterns, as in .gitignore, of what is not sent
 
-# What may be large and is of no use to a job. Anchored where a package of ours might have the name.
+# The patterns of a new .rayignore: what may be large and is of no use to a job. Anchored where a
+# package of ours might have the name.
 PATTERNS = (
-    "/runs",
-    "/wandb",
-    "/videos",
-    "/checkpoints",
-    "/datasets",
-    "/build",
-    "/dist",
-    ".venv",
-    ".env",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".hypothesis",
-    "*.egg-info",
-    "*.mp4",
-    "*.ckpt",
-    "*.parquet",
-    "*.arrow",
-    "core.[0-9]*",
+    *("/runs", "/wandb", "/videos", "/checkpoints", "/datasets", "/build", "/dist"),
+    *(".venv", ".env", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"),
+    *("*.egg-info", "*.mp4", "*.ckpt", "*.parquet", "*.arrow", "core.[0-9]*"),
 )
-"""Patterns of a new ``.rayignore``."""
 
 _NO_GITIGNORE = "RAY_RUNTIME_ENV_IGNORE_GITIGNORE"
 _SILENT = logging.getLogger(f"{__name__}.ray")

@@ -217,11 +217,14 @@ def describe(order: Order) -> str:
         f"job        {job.name}",
         f"address    {order.url}",
         f"command    {job.entrypoint}",
-        *(f"env        {name}={_shown(name, value)}" for name, value in job.env.items()),
+        *(
+            f"env        {name}={'***' if _SECRET.search(name) else shlex.quote(value)}"
+            for name, value in job.env.items()
+        ),
         *(f"needs      {name}={value:g}" for name, value in job.needs.items()),
         f"directory  {package.folder}",
         f"size       {mib(package.size)}, {share:.1f} % of what Ray takes, in "
-        f"{_count(len(package.files), 'file')}",
+        f"{len(package.files):,} file{'s' * (len(package.files) != 1)}",
         *(f"  {mib(size):>10}  {path}" for path, size in package.files[:_SHOWN]),
         "folders    "
         + (", ".join(f"{p} {mib(size)}" for p, size in package.folders()[:_SHOWN]) or "none"),
@@ -229,14 +232,6 @@ def describe(order: Order) -> str:
         *(f"note       {note}" for note in order.notes),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _shown(name: str, value: str) -> str:
-    return "***" if _SECRET.search(name) else shlex.quote(value)
 
 
 def run(argv: Sequence[str] | None = None) -> int:

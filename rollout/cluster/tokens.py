@@ -13,20 +13,19 @@ import secrets
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from rollout.errors import ConfigError, nearest
 
-MODE = "RAY_AUTH_MODE"
-"""Environment variable: ``token`` or ``disabled``."""
-TOKEN = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable, not a token
-"""Environment variable: the token itself. Games inherit it, so a file is the better place."""
-TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"  # noqa: S105
-"""Environment variable: the file that holds the token."""
-
 Mode: TypeAlias = Literal["token", "disabled"]
 
-_MODES: tuple[Mode, ...] = ("token", "disabled")
+# Environment variables: the mode, the token itself (which games inherit, so a file is the better
+# place), and the file that holds it.
+MODE = "RAY_AUTH_MODE"
+TOKEN = "RAY_AUTH_TOKEN"  # noqa: S105 - the name of a variable, not a token
+TOKEN_PATH = "RAY_AUTH_TOKEN_PATH"  # noqa: S105
+
+_MODES: tuple[Mode, ...] = get_args(Mode)
 # What this process has put into its environment itself. It is no wish of the user's, so the next
 # session may decide otherwise.
 _ours: dict[str, str] = {}
@@ -62,9 +61,8 @@ def given_mode() -> Mode | None:
     value = _given(MODE).lower()
     if not value:
         return None
-    for mode in _MODES:
-        if value == mode:
-            return mode
+    if value in _MODES:
+        return value
     close = nearest(value, _MODES) or list(_MODES)
     raise ConfigError(
         f"{MODE}={value}: expected {' or '.join(_MODES)}; set {close[0]}, or unset it"
