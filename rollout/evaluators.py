@@ -69,9 +69,9 @@ class GameRewardEvaluator:
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
         """Returns the game's reward of the step, and success if a return is set."""
-        gained = frame.signals[REWARD].astype(np.float32)
+        gained = np.asarray(frame.signals[REWARD], np.float32)
         if self._decisions.any_over:
-            gained[self._decisions.over] = 0.0
+            gained = np.where(self._decisions.over, np.float32(0), gained)
         reward, clip = gained * self._scale, self._options.clip
         if clip is not None:
             np.maximum(reward, -clip, out=reward)
@@ -260,6 +260,10 @@ class _Decisions:
 
     def judge(self, frame: Frame, success: Bools | None, failure: Bools | None) -> NDArray[np.int8]:
         """Decides open slots, success before failure, and notes which are over from now on."""
+        if success is None and not (
+            self.any_over or _any(frame.game_over) or _any(frame.game_truncated)
+        ):
+            return self._outcome
         ended = frame.game_over | frame.game_truncated
         if success is not None and failure is not None:
             decided = success | failure

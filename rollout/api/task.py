@@ -24,7 +24,7 @@ class Outcome(IntEnum):
     FAILURE = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Verdict:
     """What an evaluator returns for one frame.
 

@@ -62,6 +62,7 @@ class FragmentBuilder:
         self._numbers = np.arange(t, dtype=np.int32)
         self._details: list[list[Details | None]] | None = None
         self._memory: Columns | None = None
+        self._version = 0  # of all rows from the current one on
         self._results: list[EpisodeResult] = []
         self._losses: list[Loss] = []
         self._f = Fragment(
@@ -133,7 +134,7 @@ class FragmentBuilder:
         self,
         previous: FragmentBuilder,
         playing: Sequence[Start | None],
-        steps: NDArray[np.int32],
+        steps: NDArray[np.int64],
     ) -> None:
         """Continues after a fragment: its last observations become the first ones here.
 
@@ -196,7 +197,8 @@ class FragmentBuilder:
             array[row] = decision.actions[key]
         for key, array in self._extra_pairs:
             array[row] = decision.extras[key]
-        self._f.version[row] = version
+        if version != self._version:
+            self._version = self._f.version[row:] = version
 
     def write_step(self, frame: Frame, ruling: Ruling, seconds: float) -> None:
         """Completes the current row with the results of its step, and moves to the next row.

@@ -10,7 +10,7 @@ from rollout.api import BridgeSpec, Columns, Decision, Details, Policy, Start, c
 from rollout.host.joining import filled, join_columns, join_details, part_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Question:
     """What the policy observes of one instance, one row per slot."""
 
@@ -43,22 +43,17 @@ class Decider:
         """Returns a decision for each instance."""
         self.since = time.monotonic()
         try:
-            if len(questions) == 1:
-                return [self._decide(questions[0])]
-            return self._decide_together(questions)
+            if len(questions) > 1:
+                return self._decide_together(questions)
+            [one] = questions
+            decision = self._policy.act(
+                one.observations, one.memory, details=filled(one.details), explore=self._explore
+            )
+            if not self._checked:
+                self._check(decision)
+            return [decision]
         finally:
             self.since = None
-
-    def _decide(self, question: Question) -> Decision:
-        decision = self._policy.act(
-            question.observations,
-            question.memory,
-            details=filled(question.details),
-            explore=self._explore,
-        )
-        if not self._checked:
-            self._check(decision)
-        return decision
 
     def _check(self, decision: Decision) -> None:
         """Checks the first decision, to distinguish a wrong policy from a crashing game."""

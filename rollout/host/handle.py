@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from socket import socketpair
@@ -84,46 +84,40 @@ class InProcessHandle:
     def __init__(self, bridge: Bridge, workdir: Path, ports: Sequence[int], width: int) -> None:
         self._bridge, self._workdir, self._ports, self._width = bridge, workdir, ports, width
         self._instance: Instance | None = None
-        self._call: Callable[[], Frame | None] | None = None
+        # Name, rows of its frame, arguments and timeout of the command to run.
+        self._pending: tuple[str, int, tuple[Any, ...], float] | None = None
         self._check = FrameCheck(bridge.spec)
 
     waitable = None
 
     def launch(self, timeout_s: float) -> None:
         """See ``Handle``."""
-
-        def call() -> None:
-            self._workdir.mkdir(parents=True, exist_ok=True)
-            self._instance = self._bridge.launch(
-                self._workdir, self._ports, width=self._width, timeout_s=timeout_s
-            )
-
-        self._call = call
+        self._pending = ("launch", 0, (), timeout_s)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], timeout_s: float) -> None:
         """See ``Handle``."""
-        instance = self._running()
-        self._call = lambda: self._check(
-            instance.reset(slots, starts, timeout_s=timeout_s), len(slots)
-        )
+        self._pending = ("reset", len(slots), (slots, starts), timeout_s)
 
     def step(self, actions: Columns, timeout_s: float) -> None:
         """See ``Handle``."""
-        instance = self._running()
-        self._call = lambda: self._check(instance.step(actions, timeout_s=timeout_s), self._width)
-
-    def _running(self) -> Instance:
-        if self._instance is None:
-            raise GameCrashed("the game is not running")
-        return self._instance
+        self._pending = ("step", self._width, (actions,), timeout_s)
 
     def result(self) -> Frame | None:
         """See ``Handle``."""
-        call, self._call = self._call, None
-        if call is None:
-            raise GameCrashed("no command is in flight")
+        if self._pending is None:
+            raise GameCrashed("no command is pending")
+        (name, rows, arguments, timeout_s), self._pending = self._pending, None
         try:
-            return call()
+            if name == "launch":
+                self._workdir.mkdir(parents=True, exist_ok=True)
+                self._instance = self._bridge.launch(
+                    self._workdir, self._ports, width=self._width, timeout_s=timeout_s
+                )
+                return None
+            if self._instance is None:
+                raise GameCrashed("the game is not running")
+            frame = getattr(self._instance, name)(*arguments, timeout_s=timeout_s)
+            return self._check(frame, rows)
         except (GameError, InputError):
             raise
         except BaseException as error:  # also SystemExit and KeyboardInterrupt of the game

@@ -44,10 +44,6 @@ class _Track:
     actions: Columns = field(default_factory=dict)
     resetting: list[tuple[int, Start]] = field(default_factory=list)
 
-    def question(self) -> Question:
-        builder = self.builder
-        return Question(builder.observations(), self.memory, builder.details())
-
 
 @dataclass(frozen=True)
 class PlayOptions:
@@ -353,13 +349,11 @@ class Player:
         Returns:
             whether actions were sent, so that a reply will come.
         """
-        numbers = self._states.members(State.READY)
+        numbers = self._states.advance(State.READY, State.DECIDING)
         if not numbers:
             return False
-        for number in numbers:
-            self._states.enter(number, State.DECIDING)
         try:
-            decisions = self._decider.decide([self._tracks[n].question() for n in numbers])
+            decisions = self._decider.decide(list(map(self._question, numbers)))
         except BudgetExhausted as error:
             self._give_up(numbers, range(self.pool.width), error)
             return False
@@ -373,6 +367,10 @@ class Player:
             self._states.enter(number, State.STEPPING)
             self.pool.send(number, decision.actions)
         return True
+
+    def _question(self, number: int) -> Question:
+        track = self._tracks[number]
+        return Question(track.builder.observations(), track.memory, track.builder.details())
 
     def close(self) -> None:
         """Ends every game."""

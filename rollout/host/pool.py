@@ -14,6 +14,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from rollout.api import Bridge, BridgeSpec, Columns, Deadlines, Start
 from rollout.api.fragment import Phase
@@ -115,8 +116,7 @@ class Pool:
             pooled.game = self._new_game(number, pooled)
             if pooled.game is None:
                 return  # too many are being launched; it remains due
-            self._begin(pooled, "start", self.deadlines.start_s)
-            self._try(number, pooled, lambda h: h.launch(self.deadlines.start_s))
+            self._command(number, pooled, "start", self.deadlines.start_s)
         if pooled.game.handle.waitable is not None:
             self._selector.register(pooled.game.handle.waitable, selectors.EVENT_READ, number)
         pooled.due, pooled.quarantined, pooled.episodes = None, False, 0
@@ -154,9 +154,8 @@ class Pool:
         Raises:
             OutOfTurnError: the instance is busy or not running.
         """
-        pooled, timeout_s = self._waiting_instance(instance), self.deadlines.reset_s
-        self._begin(pooled, "reset", timeout_s)
-        self._try(instance, pooled, lambda h: h.reset(slots, starts, timeout_s))
+        pooled = self._waiting_instance(instance)
+        self._command(instance, pooled, "reset", self.deadlines.reset_s, slots, starts)
 
     def send(self, instance: int, actions: Columns) -> None:
         """Requests a step of all slots; a ``step`` event follows.
@@ -164,9 +163,8 @@ class Pool:
         Raises:
             OutOfTurnError: the instance is busy or not running.
         """
-        pooled, timeout_s = self._waiting_instance(instance), self.deadlines.step_s
-        self._begin(pooled, "step", timeout_s)
-        self._try(instance, pooled, lambda h: h.step(actions, timeout_s))
+        pooled = self._waiting_instance(instance)
+        self._command(instance, pooled, "step", self.deadlines.step_s, actions)
 
     def played(self, instance: int, episodes: int) -> None:
         """Records the number of episodes that ended in an instance."""
@@ -203,18 +201,19 @@ class Pool:
             )
         return pooled
 
-    def _begin(self, pooled: PooledInstance, phase: Phase, timeout_s: float) -> None:
-        pooled.phase, pooled.sent, pooled.trouble = phase, time.monotonic(), ""
-        pooled.deadline = pooled.sent + timeout_s + _GRACE_S
-
-    def _try(self, number: int, pooled: PooledInstance, call: Callable[[Handle], None]) -> None:
+    def _command(
+        self, number: int, pooled: PooledInstance, phase: Phase, timeout_s: float, *arguments: Any
+    ) -> None:
         """Sends a command. ``recv`` notices a game that has already ended, as any failure."""
         assert pooled.game is not None
+        pooled.phase, pooled.sent, pooled.trouble = phase, time.monotonic(), ""
+        pooled.deadline = pooled.sent + timeout_s + _GRACE_S
+        send = getattr(pooled.game.handle, "launch" if phase == "start" else phase)
         try:
-            call(pooled.game.handle)
+            send(*arguments, timeout_s)
         except GameError as error:
             pooled.deadline, pooled.trouble = 0.0, str(error)
-        if pooled.runs_here:
+        if pooled.game.handle.waitable is None:
             self._here.append(number)
 
     # -- events --------------------------------------------------------------------------------
@@ -248,6 +247,7 @@ class Pool:
             OutOfTurnError: no command is pending, so no event could come.
         """
         if len(self._pooled) == 1 and self._pooled[0].runs_here:
+            self._here.clear()
             return [self._collect(0)]
         end = NEVER if timeout_s is None else time.monotonic() + timeout_s
         while True:

@@ -55,11 +55,14 @@ class States:
     def __getitem__(self, number: int) -> State:
         return self._of[number]
 
-    def members(self, state: State) -> list[int]:
-        """Returns the instances that are in a state, in order."""
-        if state not in self._of:
-            return []
-        return [number for number, own in enumerate(self._of) if own is state]
+    def advance(self, before: State, after: State) -> list[int]:
+        """Moves all instances that are in one state to another; returns their numbers in order."""
+        numbers = []
+        for number, own in enumerate(self._of):
+            if own is before:
+                self.enter(number, after)
+                numbers.append(number)
+        return numbers
 
     def enter(self, number: int, state: State) -> None:
         """Moves an instance to another state.

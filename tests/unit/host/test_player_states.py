@@ -162,7 +162,6 @@ class Unsure:
 def check_member_sets(player):
     for number in range(player.pool.instances):
         state = player._states[number]
-        assert [s for s in State if number in player._states.members(s)] == [state]
         track = player._tracks[number]
         playing = {slot for slot, start in enumerate(track.referee.starts) if start is not None}
         begun = {slot for slot, _ in track.resetting}
