@@ -30,7 +30,8 @@ from __future__ import annotations
 
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class GamutError(Exception):
@@ -79,6 +80,17 @@ class TestStateError(StateError):
     """A state that is held out for testing would be used for training."""
 
     __test__ = False  # keeps pytest from collecting the class by its name
+
+
+@contextmanager
+def named(what: str) -> Iterator[None]:
+    """Adds to errors in the user's input what they are about, e.g. the key of a configuration."""
+    try:
+        yield
+    except TestStateError as error:
+        raise TestStateError(f"{what}: {error}") from error
+    except InputError as error:
+        raise ConfigError(f"{what}: {error}") from error
 
 
 class SpaceError(InputError):

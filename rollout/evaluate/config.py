@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from pydantic import field_validator, model_validator
@@ -47,15 +47,8 @@ class EvaluateConfig(RunConfig):
 
     may_change: ClassVar[tuple[str, ...]] = (
         *RunConfig.may_change,
-        "actors",
-        "instances",
-        "inference",
-        "fragment",
-        "metric",
-        "groups",
-        "confidence",
-        "videos",
-        "video",
+        *("actors", "instances", "inference", "fragment"),
+        *("metric", "groups", "confidence", "videos", "video"),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
 
@@ -143,7 +136,9 @@ class EvaluateConfig(RunConfig):
     def _groups_of_players(self) -> EvaluateConfig:
         grouped: list[str] = []
         for group, players in self.groups.items():
-            _require_known(f"player in groups.{group}", players, self.players)
+            for player in players:
+                if player not in self.players:
+                    raise UnknownNameError(f"player in groups.{group}", player, self.players)
             if group in self.players:
                 raise ValueError(f"groups.{group} has the name of a player; choose another")
             if not players:
@@ -153,9 +148,3 @@ class EvaluateConfig(RunConfig):
         if twice:
             raise ValueError(f"groups: {', '.join(twice)} is named more than once; remove one")
         return self
-
-
-def _require_known(kind: str, names: Iterable[str], valid: Mapping[str, Any]) -> None:
-    for name in names:
-        if name not in valid:
-            raise UnknownNameError(kind, name, valid)

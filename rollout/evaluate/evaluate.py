@@ -25,7 +25,7 @@ from rollout.evaluate.journal import Journal
 from rollout.evaluate.plan import Plan, protocol
 from rollout.evaluate.playing import legs_plan, play_board
 from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard
-from rollout.evaluate.videos import Film, best_and_worst, film
+from rollout.evaluate.videos import Recorded, best_and_worst, record
 from rollout.files import parse_json, write_atomically
 from rollout.host import PlayOptions
 from rollout.host.hosting import Fleet
@@ -109,15 +109,15 @@ class _Evaluation:
         self._plan, self._job, self._board = plan, job, board
         done = len(board.finished)
         self._tally = Tally(plan.bridge.spec.name, env_steps=board.env_steps, episodes=done)
-        self._films: list[Film] = []
+        self._videos: list[Recorded] = []
         self._decided: dict[str, Any] = {}  # summary of the inference actors, if there were any
         self._written = 0.0
 
     def play(self) -> str | None:
-        """Plays until all episodes have ended, a signal comes or no game is left; then films."""
+        """Plays until all episodes have ended, a signal comes or no game is left."""
         if len(self._board.finished) < self._plan.legs.episodes:
             self._play_board()
-        return self._given_up() or self._film()
+        return self._given_up() or self._record()
 
     def _play_board(self) -> None:
         c, plan, stop = self._plan.config, self._plan, self._job.stop
@@ -175,36 +175,22 @@ class _Evaluation:
             f"given up, and have no score. Saved: {self._state()}; --resume tries them again"
         )
 
-    def _film(self) -> str | None:
+    def _record(self) -> str | None:
         c, plan = self._plan.config, self._plan
-        if plan.filmed is None:
+        if plan.video_bridge is None:
             return None
-        shots = best_and_worst(plan.legs, self._board.table(c.metric), c.videos)
-        films = film(
-            plan.filmed,
-            plan.bridge.spec,
-            plan.task,
-            plan.legs,
-            shots,
-            self._job.run.videos,
-            metric=c.metric,
-            column=c.video.column,
-            fps=c.video.fps,
-            host=c.host,
-            retries=c.host.retries,
+        chosen = best_and_worst(plan.legs, self._board.table(c.metric), c.videos, c.videos)
+        self._videos.extend(
+            record(
+                *(plan.video_bridge, plan.bridge.spec, plan.task, plan.legs, chosen),
+                self._job.run.videos,
+                metric=c.metric,
+                video=c.video,
+                host=c.host,
+            )
         )
-        for made in films:
-            self._films.append(made)
-            if not made.same:
-                log.warning(
-                    "%s scored %g, and %g when it was filmed: the game, or the player, does not "
-                    "repeat, so that the film shows another run",
-                    made.file,
-                    made.score,
-                    made.replayed,
-                )
-        missing = len(shots) - len(self._films)
-        return f"{missing} films were lost. Saved: {self._state()}" if missing else None
+        missing = len(chosen) - len(self._videos)
+        return f"{missing} videos were lost. Saved: {self._state()}" if missing else None
 
     def conclude(self, status: str) -> str:
         """Writes table, summary, report and the last metrics line; returns a status sentence."""
@@ -221,7 +207,7 @@ class _Evaluation:
             protocol={**told, "confidence": c.confidence},
             results=self._results(),
             findings=found,
-            films=[asdict(made) for made in self._films],
+            films=[asdict(made) for made in self._videos],
             session=self._tally.session(),
             **self._decided,
         )
@@ -256,7 +242,7 @@ class _Evaluation:
         for gap in found["gaps"]:
             scores[f"evaluate/{gap['model']}/gap/{gap['actions']}"] = gap["gap"]["point"]
         media: dict[str, Media] = {"tables/episodes": table}
-        for made in self._films:
+        for made in self._videos:
             file = self._job.run.videos / made.file
             caption = f"{made.leg}, state {made.state}, score {made.score:g}"
             media[f"videos/{made.leg}/{made.rank}"] = Video(

@@ -54,63 +54,69 @@ class Findings:
     ) -> None:
         self._intervals = Intervals(confidence, bounds=BOUNDS[metric])
         self._legs = legs
+        self._by_name = {leg.name: leg for leg in legs.legs}
         self._rows: dict[str, dict[str, NDArray[Any]]] = {}
+        self._scores: dict[str, _Scores] = {}
         for leg in legs.legs:
             mine = rows_of_leg(table, leg)
-            self._rows[leg.name] = {name: column[mine] for name, column in table.items()}
-        self._scores = {leg.name: _scores(self._rows[leg.name], leg) for leg in legs.legs}
-        players = list(dict.fromkeys(leg.player for leg in legs.legs))
+            rows = self._rows[leg.name] = {name: column[mine] for name, column in table.items()}
+            # (states, repeats); NaN where an episode has none.
+            scores = self._scores[leg.name] = np.full((leg.states.size, leg.repeats), np.nan)
+            scores[rows["position"], rows["repeat"]] = rows["score"]
         grouped = {player for members in groups.values() for player in members}
-        single = {player: [player] for player in players if player not in grouped}
+        single = {leg.player: [leg.player] for leg in legs.legs if leg.player not in grouped}
         self._groups = dict(groups)
         self._models: dict[str, Sequence[str]] = {**groups, **single}
-        kinds = dict.fromkeys((leg.set_name, leg.actions) for leg in legs.legs)
-        self._kinds = list(kinds)
+        self._kinds = list(dict.fromkeys((leg.set_name, leg.actions) for leg in legs.legs))
 
     def data(self) -> dict[str, Any]:
         """Returns everything as JSON-able data; NaN becomes None."""
-        found = {
-            "legs": [self._leg(leg) for leg in self._legs.legs],
-            "groups": self._of_groups(),
-            "gaps": self._gaps(),
-            "differences": self._differences(),
-        }
-        plain: dict[str, Any] = _plain(found)
+        plain: dict[str, Any] = _plain(
+            {
+                "legs": [self._leg(leg) for leg in self._legs.legs],
+                "groups": self._of_groups(),
+                "gaps": self._gaps(),
+                "differences": self._differences(),
+            }
+        )
         return plain
 
     def _leg(self, leg: Leg) -> dict[str, Any]:
         rows, scores = self._rows[leg.name], self._scores[leg.name]
+        lost = rows["end"] == "lost"
         won = rows["success"][~np.isnan(rows["success"])]
-        trials = len(won)
-        success = None
-        if trials:
-            success = wilson(int(won.sum()), trials, confidence=self._intervals.confidence)
+        share = self._intervals.confidence
         return {
-            **_about(leg),
+            "player": leg.player,
+            "set": leg.set_name,
+            "actions": leg.actions,
+            "states": leg.states.size,
+            "repeats": leg.repeats,
+            "set_digest": leg.states.digest,
             "episodes": leg.episodes,
-            "finished": int(np.count_nonzero(rows["end"] != "lost")),
-            "given_up": int(np.count_nonzero(rows["end"] == "lost")),
-            "attempts_lost": int((rows["attempts"] - (rows["end"] != "lost")).sum()),
+            "finished": int((~lost).sum()),
+            "given_up": int(lost.sum()),
+            "attempts_lost": int((rows["attempts"] - ~lost).sum()),
             "ends": dict(Counter(rows["end"].tolist())),
             "score": one_player(scores, self._intervals),
-            "score_of_other_training_runs": self._mean([scores], leg),
-            "success": success,
+            "score_of_other_training_runs": self._mean(scores[None], leg),
+            "success": wilson(int(won.sum()), len(won), confidence=share) if len(won) else None,
             "return": _mean(rows["total_reward"]),
             "progress": _mean(rows["progress"]),
-            "length": _mean(rows["length"][rows["end"] != "lost"]),
+            "length": _mean(rows["length"][~lost]),
         }
 
-    def _mean(self, scores: Sequence[_Scores], leg: Leg) -> Estimate:
+    def _mean(self, scores: _Scores, leg: Leg) -> Estimate:
         # A set that is the whole space is not a sample: there are no other states.
         whole = leg.states.size == self._legs.space.size
         states = "fixed" if whole else "crossed"
-        return hierarchical(np.stack(scores), self._intervals, states=states)
+        return hierarchical(scores, self._intervals, states=states)
 
     def _of_groups(self) -> list[dict[str, Any]]:
         found = []
         for (name, players), (set_name, actions) in product(self._groups.items(), self._kinds):
-            leg = self._find(players[0], set_name, actions)
-            scores = [self._of(player, set_name, actions) for player in players]
+            leg = self._by_name[f"{players[0]}/{set_name}/{actions}"]
+            scores = self._of(players, set_name, actions)
             about = {"group": name, "players": list(players), "set": set_name, "actions": actions}
             found.append({**about, "score": self._mean(scores, leg)})
         return found
@@ -121,10 +127,7 @@ class Findings:
         for (name, players), (set_name, actions) in product(self._models.items(), self._kinds):
             if set_name != TRAIN or (TEST, actions) not in self._kinds:
                 continue
-            train, test = (
-                np.stack([self._of(player, set_, actions) for player in players])
-                for set_ in (TRAIN, TEST)
-            )
+            train, test = (self._of(players, each, actions) for each in (TRAIN, TEST))
             # All players of a job play the same states, including those of the set "train".
             estimate = gap(train, test, self._intervals, train_states="crossed")
             found.append({"model": name, "actions": actions, "gap": estimate})
@@ -135,10 +138,7 @@ class Findings:
         (first, base), *others = self._models.items()
         found = []
         for (name, players), (set_name, actions) in product(others, self._kinds):
-            a, b = (
-                np.stack([self._of(player, set_name, actions) for player in members])
-                for members in (players, base)
-            )
+            a, b = (self._of(members, set_name, actions) for members in (players, base))
             if len(a) == len(b) == 1:
                 estimate = one_player(a[0] - b[0], self._intervals.of_differences)
             elif len(b) in (1, len(a)):
@@ -149,32 +149,9 @@ class Findings:
             found.append({**about, "difference": estimate})
         return found
 
-    def _of(self, player: str, set_name: str, actions: str) -> _Scores:
-        return self._scores[self._find(player, set_name, actions).name]
-
-    def _find(self, player: str, set_name: str, actions: str) -> Leg:
-        for leg in self._legs.legs:
-            if (leg.player, leg.set_name, leg.actions) == (player, set_name, actions):
-                return leg
-        raise KeyError(f"no leg {player}/{set_name}/{actions}")
-
-
-def _about(leg: Leg) -> dict[str, Any]:
-    return {
-        "player": leg.player,
-        "set": leg.set_name,
-        "actions": leg.actions,
-        "states": leg.states.size,
-        "repeats": leg.repeats,
-        "set_digest": leg.states.digest,
-    }
-
-
-def _scores(rows: Table, leg: Leg) -> _Scores:
-    """The scores of a leg, (states, repeats); NaN where an episode has none."""
-    scores = np.full((leg.states.size, leg.repeats), np.nan)
-    scores[rows["position"], rows["repeat"]] = rows["score"]
-    return scores
+    def _of(self, players: Sequence[str], set_name: str, actions: str) -> _Scores:
+        """The scores of the training seeds of a model, (players, states, repeats)."""
+        return np.stack([self._scores[f"{player}/{set_name}/{actions}"] for player in players])
 
 
 def _mean(values: NDArray[Any]) -> float | None:
@@ -194,87 +171,62 @@ def _plain(value: Any) -> Any:
 
 def write_report(summary: Mapping[str, Any]) -> str:
     """Returns a short Markdown report of the contents of ``summary.json``."""
-    found, protocol = summary["findings"], summary["protocol"]
-    metric = protocol["metric"]
-    missing = summary["results"]["missing"]
+    found, protocol, results = summary["findings"], summary["protocol"], summary["results"]
     lines = [f"# Evaluation on {protocol['bridge']} {protocol['task']}", ""]
-    if missing:
-        lines += [f"**Not complete: {missing} episodes are missing; continue with --resume.**", ""]
+    if results["missing"]:
+        missing = f"{results['missing']} episodes are missing; continue with --resume."
+        lines += [f"**Not complete: {missing}**", ""]
     lines += [
-        f"Score: {metric}. Intervals: {protocol['confidence']:.0%}, for this player on other "
-        f"states; not for other training runs.",
+        f"Score: {protocol['metric']}. Intervals: {protocol['confidence']:.0%}, for this player on "
+        f"other states; not for other training runs.",
         "",
-        *_table(
-            ("player", "set", "actions", "states", "score", "success", "return", "length", "lost"),
-            [
-                (
-                    leg["player"],
-                    leg["set"],
-                    leg["actions"],
-                    f"{leg['states']} x {leg['repeats']}",
-                    leg["score"]["text"],
-                    leg["success"]["text"] if leg["success"] else "-",
-                    _number(leg["return"]),
-                    _number(leg["length"]),
-                    f"{leg['given_up']} given up, {leg['attempts_lost']} lost attempts",
-                )
-                for leg in found["legs"]
-            ],
-        ),
+        *_table(_LEG, [{**leg, **_told(leg)} for leg in found["legs"]]),
     ]
-    for title, key, columns in (
-        ("Models, over their training seeds", "groups", ("group", "set", "actions", "score")),
-        ("Generalization gap: train minus test", "gaps", ("model", "actions", "gap")),
-        (
-            "Differences on the same states and seeds",
-            "differences",
-            ("model", "minus", "set", "actions", "difference"),
-        ),
+    for title, rows, columns in (
+        ("Models, over their training seeds", found["groups"], _GROUP),
+        ("Generalization gap: train minus test", found["gaps"], _GAP),
+        ("Differences on the same states and seeds", found["differences"], _DIFFERENCE),
+        ("Episodes that were given up", results["given_up"], _GIVEN_UP),
+        ("Films", [{**each, **_told_of_video(each)} for each in summary["films"]], _VIDEO),
     ):
-        if found[key]:
-            rows = [tuple(_cell(row[column]) for column in columns) for row in found[key]]
+        if rows:
             lines += ["", f"## {title}", "", *_table(columns, rows)]
-    lines += _lost(summary["results"]) + _films(summary["films"])
     lines += ["", "## Protocol", ""]
     lines += [f"- {key}: `{json.dumps(value)}`" for key, value in protocol.items()]
     return "\n".join(lines) + "\n"
 
 
-def _lost(results: Mapping[str, Any]) -> list[str]:
-    given_up = results["given_up"]
-    if not given_up:
-        return []
-    columns = ("player", "set", "actions", "position", "state", "episode_seed", "attempts")
-    rows = [tuple(str(entry[column]) for column in columns) for entry in given_up]
-    return ["", "## Episodes that were given up", "", *_table(columns, rows)]
+_LEG = ("player", "set", "actions", "states", "score", "success", "return", "length", "lost")
+_GROUP = ("group", "set", "actions", "score")
+_GAP = ("model", "actions", "gap")
+_DIFFERENCE = ("model", "minus", "set", "actions", "difference")
+_GIVEN_UP = ("player", "set", "actions", "position", "state", "episode_seed", "attempts")
+_VIDEO = ("leg", "rank", "state", "score", "filmed")
 
 
-def _films(films: Sequence[Mapping[str, Any]]) -> list[str]:
-    columns = ("leg", "rank", "state", "score", "filmed")
-    rows = [
-        (
-            film["leg"],
-            f"[{film['rank']}](videos/{film['file']})",
-            film["state"],
-            _number(film["score"]),
-            "the same" if film["same"] else f"another run: {_number(film['replayed'])}",
-        )
-        for film in films
-    ]
-    return ["", "## Films", "", *_table(columns, rows)] if rows else []
+def _told(leg: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "states": f"{leg['states']} x {leg['repeats']}",
+        "lost": f"{leg['given_up']} given up, {leg['attempts_lost']} lost attempts",
+    }
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    bars = ["|".join([" --- "] * len(columns))]
-    body = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
-    return [f"| {' | '.join(columns)} |", f"|{bars[0]}|", *(f"| {row} |" for row in body)]
+def _told_of_video(video: Mapping[str, Any]) -> dict[str, str]:
+    again = f"another run: {_cell(video['replayed'])}"
+    return {
+        "rank": f"[{video['rank']}](videos/{video['file']})",
+        "filmed": "the same" if video["same"] else again,
+    }
+
+
+def _table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    body = [[_cell(row[column]).replace("|", "\\|") for column in columns] for row in rows]
+    return [f"| {' | '.join(line)} |" for line in (columns, ["---"] * len(columns), *body)]
 
 
 def _cell(value: Any) -> str:
-    if isinstance(value, Mapping) and "text" in value:
+    if isinstance(value, Mapping):
         return str(value["text"])
-    return str(value)
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "-" if value is None else str(value)

@@ -1,9 +1,8 @@
 """Legs of an evaluation, which one fleet of hosts plays together.
 
-A *leg* is a player, a set of states, and whether the player samples its actions. Legs and their
-episodes are numbered: leg by leg, state by state, repeat by repeat. The seed of an episode depends
-only on the seed of the evaluation, its state and its repeat. So every player meets the same states
-with the same random numbers, and scores can be compared pair by pair.
+Legs and their episodes are numbered: leg by leg, state by state, repeat by repeat. The seed of an
+episode depends only on the seed of the evaluation, its state and its repeat. So every player meets
+the same states with the same random numbers, and scores can be compared pair by pair.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ from rollout.api import (
     StateSpace,
     Task,
 )
-from rollout.errors import ConfigError, ContractError
-from rollout.host.schedule import Schedule
+from rollout.errors import ConfigError, ContractError, named
+from rollout.host.schedule import Schedule, derived_seed
 
 Actions: TypeAlias = Literal["sampled", "deterministic"]
 ACTIONS: tuple[Actions, ...] = ("sampled", "deterministic")
@@ -148,11 +147,10 @@ class Legs:
 
     def start(self, episode: int) -> Start:
         """Returns the state and seed with which an episode begins."""
-        place = self.place(episode)
-        states = self.legs[place.leg].states
-        state = states[place.position]
-        index = self.space.index(state.values)
-        seed = paired_seed(self.seed, index, place.repeat)
+        leg, position, repeat = self.place(episode)
+        states = self.legs[leg].states
+        state = states[position]
+        seed = paired_seed(self.seed, self.space.index(state.values), repeat)
         return Start(state=state, seed=seed, episode=episode, state_set=states.name)
 
 
@@ -164,9 +162,7 @@ def paired_seed(seed: int, state: int, repeat: int) -> int:
         state: index of the state in the task's space.
         repeat: number of the episode among those of the state.
     """
-    key = (state, repeat, _EPISODES_AND_PLAYERS)
-    sequence = np.random.SeedSequence(seed, spawn_key=key)
-    return int(sequence.generate_state(1, np.uint64)[0] >> 1)
+    return derived_seed(seed, state, repeat, _EPISODES_AND_PLAYERS)
 
 
 class LegSchedule(Schedule):
@@ -185,20 +181,6 @@ class LegSchedule(Schedule):
     def start(self, episode: int) -> Start:
         """Returns the start of an episode by its number."""
         return self._legs.start(episode)
-
-
-class ChosenEpisodes(Schedule):
-    """Hands out the given episodes only.
-
-    Args:
-        legs: the legs of the episodes.
-        episodes: numbers of the episodes.
-    """
-
-    def __init__(self, legs: Legs, episodes: Collection[int]) -> None:
-        # Without further episodes, it hands out only the ones that are retried.
-        super().__init__(legs.legs[0].states, seed=legs.seed, episodes=0)
-        self.give_back([legs.start(episode) for episode in episodes])
 
 
 @dataclass(frozen=True)
@@ -237,12 +219,8 @@ class LegsPolicy:
         """
         policies = {}
         for number, (name, recipe) in enumerate(self.players):
-            sequence = np.random.SeedSequence(seed, spawn_key=(number,))
-            own = int(sequence.generate_state(1, np.uint64)[0] >> 1)
-            try:
-                policies[name] = recipe.build(spec, task, seed=own)
-            except ConfigError as error:
-                raise ConfigError(f"player {name!r}: {error}") from error
+            with named(f"player {name!r}"):
+                policies[name] = recipe.build(spec, task, seed=derived_seed(seed, number))
         return LegsPlayer(policies, self.groups, self.offsets)
 
 

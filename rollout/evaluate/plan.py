@@ -12,11 +12,11 @@ from rollout.api import Bridge, PolicyRecipe, StateSet, Task
 from rollout.api.sets import ALL
 from rollout.api.subsets import CHOSEN
 from rollout.config import resolved
-from rollout.errors import ConfigError, InputError
+from rollout.errors import ConfigError, named
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.legs import Leg, Legs
 from rollout.evaluate.scoreboard import check_metric
-from rollout.evaluate.videos import filmed_bridge
+from rollout.evaluate.videos import video_bridge
 from rollout.tasks import bridge_and_task
 
 _MOST_EPISODES = 10_000_000  # results are kept in memory, about 500 bytes each
@@ -32,7 +32,7 @@ class Plan:
         task: the task.
         legs: the legs to play.
         versions: the version of each player's weights.
-        filmed: the game with an image observation, for videos; None without videos.
+        video_bridge: the game with an image observation; None without videos.
     """
 
     config: EvaluateConfig
@@ -40,7 +40,7 @@ class Plan:
     task: Task
     legs: Legs
     versions: Mapping[str, int]
-    filmed: Bridge | None
+    video_bridge: Bridge | None
 
     @classmethod
     def make(cls, config: EvaluateConfig) -> Plan:
@@ -59,12 +59,11 @@ class Plan:
             Leg(player, recipes[player], name, sets[name], actions, config.episodes_per_state)
             for player, name, actions in product(recipes, sets, config.actions)
         ]
-        filmed = None
+        recorded = None
         if config.videos:
-            filmed = filmed_bridge(config.video, "video", bridge_config, bridge, task)
-        return cls(
-            config, bridge, task, Legs(tuple(legs), task.state_space, config.seed), numbers, filmed
-        )
+            recorded = video_bridge(config.video, "video", bridge_config, bridge, task)
+        played = Legs(tuple(legs), task.state_space, config.seed)
+        return cls(config, bridge, task, played, numbers, recorded)
 
     @property
     def divisions(self) -> dict[str, list[str]]:
@@ -83,10 +82,8 @@ class Plan:
 def _sets(config: EvaluateConfig, task: Task) -> dict[str, StateSet]:
     sets: dict[str, StateSet] = {}
     for name, chosen in config.sets.items():
-        try:
+        with named(f"sets.{name}"):
             sets[name] = chosen.take(task.state_space)
-        except InputError as error:
-            raise ConfigError(f"sets.{name}: {error}") from error
     total = sum(states.size for states in sets.values())
     total *= len(config.players) * len(config.actions) * config.episodes_per_state
     if total > _MOST_EPISODES:
@@ -109,11 +106,9 @@ def _players(
     """The recipes. Each is built once, to refuse one that does not fit before any launch."""
     recipes, numbers = {}, {}
     for name, chosen in config.players.items():
-        try:
+        with named(f"players.{name}"):
             recipes[name] = chosen.build()
             numbers[name] = recipes[name].build(bridge.spec, task, seed=config.seed).version
-        except InputError as error:
-            raise ConfigError(f"players.{name}: {error}") from error
     return recipes, numbers
 
 

@@ -9,20 +9,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-import numpy as np
+from typing import Any
 
 from rollout.api import Bridge, Fragment, Task
-from rollout.configuration.host_section import HostConfig
 from rollout.data.tables import Table
 from rollout.evaluate.journal import Journal
 from rollout.evaluate.legs import Leg, Legs, LegsPolicy
 from rollout.evaluate.scoreboard import Metric, Scoreboard, check_metric
-from rollout.host import PlayOptions
 from rollout.host.hosting import Fleet, HostPlan
 from rollout.host.opening import open_fleet
-
-_HOST, _PLAY = HostConfig(), PlayOptions()
+from rollout.host.schedule import derived_seed
 
 
 def play_board(
@@ -65,15 +61,7 @@ def play_board(
 
 
 def legs_plan(
-    bridge: Bridge,
-    task: Task,
-    legs: Legs,
-    *,
-    instances: int = 1,
-    width: int = 1,
-    host: HostConfig = _HOST,
-    play: PlayOptions = _PLAY,
-    session: int = 0,
+    bridge: Bridge, task: Task, legs: Legs, *, session: int = 0, **hosting: Any
 ) -> HostPlan:
     """Returns the plan for a fleet that plays legs.
 
@@ -81,16 +69,11 @@ def legs_plan(
         bridge: recipe of the game.
         task: the task.
         legs: the legs to play; they decide about sampling, not ``play``.
-        instances: instances per host.
-        width: slots of each instance.
-        host: how games are supervised.
-        play: how episodes are played.
         session: number of the job's session: a policy that draws random numbers must not repeat
             them after a resume.
+        hosting: ``instances``, ``width``, ``host`` and ``play`` of ``HostPlan``.
     """
-    sequence = np.random.SeedSequence(legs.seed, spawn_key=(session,))
-    seed = int(sequence.generate_state(1, np.uint64)[0] >> 1)
-    return HostPlan(bridge, task, LegsPolicy.of(legs), seed, instances, width, host, play)
+    return HostPlan(bridge, task, LegsPolicy.of(legs), derived_seed(legs.seed, session), **hosting)
 
 
 def play_legs(
@@ -100,16 +83,13 @@ def play_legs(
     *,
     seed: int,
     metric: Metric,
-    instances: int = 1,
-    width: int = 1,
-    host: HostConfig = _HOST,
-    play: PlayOptions = _PLAY,
     journal: Journal | None = None,
     actors: int = 0,
     watch: Callable[[Fragment], None] | None = None,
     arm: str = "",
     n: int = 0,
     training_seed: int = -1,
+    **hosting: Any,
 ) -> Table:
     """Plays legs and returns their results; a sweep evaluates its trained policies with it.
 
@@ -119,16 +99,13 @@ def play_legs(
         legs: the legs to play.
         seed: seed of the evaluation.
         metric: what the column ``score`` contains.
-        instances: instances per host.
-        width: slots of each instance.
-        host: how games are supervised.
-        play: how episodes are played; legs decide about sampling.
         journal: folder of the journal, which may hold earlier results; None for no journal.
         actors: number of Ray actors, which need a running Ray; 0 plays in this process without Ray.
         watch: called with every fragment.
         arm: value of this column in every row.
         n: likewise.
         training_seed: likewise.
+        hosting: as in ``legs_plan``.
 
     Returns:
         one row per episode with the columns ``COLUMNS``, by leg, position and repeat.
@@ -140,9 +117,7 @@ def play_legs(
     check_metric(metric, task)
     board = Scoreboard(Legs(tuple(legs), task.state_space, seed), task, journal)
     if len(board.finished) < board.legs.episodes:
-        plan = legs_plan(
-            bridge, task, board.legs, instances=instances, width=width, host=host, play=play
-        )
+        plan = legs_plan(bridge, task, board.legs, **hosting)
         with open_fleet(plan, actors=actors) as (fleet, _):
             play_board(board, fleet, watch=watch)
     return board.table(metric, arm=arm, n=n, training_seed=training_seed)

@@ -192,15 +192,15 @@ class Scoreboard:
         self._losses += told
 
     def _about(self, start: Start) -> dict[str, Any]:
-        place = self.legs.place(start.episode)
-        leg = self.legs.legs[place.leg]
+        number, position, repeat = self.legs.place(start.episode)
+        leg = self.legs.legs[number]
         return {
             "player": leg.player,
             "set": leg.set_name,
             "actions": leg.actions,
-            "position": place.position,
+            "position": position,
             "state": self._index(start),
-            "repeat": place.repeat,
+            "repeat": repeat,
             "episode_seed": start.seed,
         }
 
@@ -217,15 +217,9 @@ class Scoreboard:
         )
 
     def _lost(self, start: Start) -> Entry:
-        return Entry(
-            **self._about(start),
-            total_reward=math.nan,
-            progress=math.nan,
-            success=math.nan,
-            length=0,
-            end="lost",
-            attempts=self._attempts(start),
-        )
+        unknown: Any = dict.fromkeys(("total_reward", "progress", "success"), math.nan)
+        about, attempts = self._about(start), self._attempts(start)
+        return Entry(**about, **unknown, length=0, end="lost", attempts=attempts)
 
     def _attempts(self, start: Start) -> int:
         return self._lost_before[start.episode] + start.attempt + 1

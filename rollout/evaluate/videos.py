@@ -1,17 +1,19 @@
 """Videos of the best and the worst episodes, which are played again with an image observation.
 
-Players that do not use images still see only their own observations: the filmed game provides the
+Players that do not use images still see only their own observations: the recorded game provides the
 image in addition. A deterministic game and player give the same score again, which is checked.
 Otherwise the video shows another run of the same episode, and is marked as such.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -20,12 +22,9 @@ from rollout.api import (
     Bridge,
     BridgeSpec,
     Columns,
-    ColumnSpec,
     Decision,
-    Details,
     Policy,
     PolicyRecipe,
-    Start,
     Task,
 )
 from rollout.config import BridgeConfig, HostConfig
@@ -34,16 +33,18 @@ from rollout.data.schema import OBSERVATION, column_name
 from rollout.data.tables import Table
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.evaluate.config import VideoConfig
-from rollout.evaluate.legs import ChosenEpisodes, Legs, LegsPolicy, Place
+from rollout.evaluate.legs import Legs, LegsPolicy, Place
 from rollout.evaluate.scoreboard import Metric, Scoreboard, rows_of_leg
 from rollout.host import PlayOptions
 from rollout.host.hosting import HostPlan, LocalFleet
+from rollout.host.schedule import Schedule
+
+log = logging.getLogger(__name__)
 
 _FRAGMENT_STEPS = 64  # images held in memory at once
 
 
-@dataclass(frozen=True)
-class Shot:
+class Chosen(NamedTuple):
     """An episode to record on video.
 
     Attributes:
@@ -64,13 +65,13 @@ class Shot:
 
 
 @dataclass(frozen=True)
-class Film:
+class Recorded:
     """A video of an episode.
 
     Attributes:
         file: name of the file.
         leg: name of the leg.
-        rank: as in ``Shot``.
+        rank: as in ``Chosen``.
         position: number of the state in its set.
         state: index of the state, decimal.
         repeat: number of the episode among those of the state.
@@ -94,13 +95,13 @@ class Film:
 
 
 def check_pictures(spec: BridgeSpec, bridge: Bridge, task: Task, column: str | None) -> None:
-    """Checks that a game can be filmed for players of another configuration of it.
+    """Checks that a game can be recorded for players of another configuration of it.
 
     Args:
         spec: spec of the game that the players know.
-        bridge: the game to film.
+        bridge: the game to record.
         task: the task.
-        column: the image observation to film; None for any.
+        column: the image observation to record; None for any.
 
     Raises:
         ConfigError: the game has no image observation, or lacks one that the players use.
@@ -122,14 +123,14 @@ def check_pictures(spec: BridgeSpec, bridge: Bridge, task: Task, column: str | N
     if not pictures:
         raise ConfigError(
             f"videos: {spec.name} as it is configured shows no picture (it shows {list(known)}); "
-            f"add one for the film by video.bridge, or set videos to 0"
+            f"add one for the video by video.bridge, or set videos to 0"
         )
 
 
-def filmed_bridge(
+def video_bridge(
     video: VideoConfig, key: str, chosen: BridgeConfig, bridge: Bridge, task: Task
 ) -> Bridge:
-    """Returns the game that is filmed, for players of another configuration of it.
+    """Returns the game that is recorded, for players of another configuration of it.
 
     Args:
         video: how videos are recorded.
@@ -140,81 +141,80 @@ def filmed_bridge(
 
     Raises:
         ConfigError: the game does not exist, has no image observation, or lacks what players use.
-        UnknownNameError: the game does not have the column to film.
+        UnknownNameError: the game does not have the column to record.
     """
-    filmed = bridge
+    recorded = bridge
     if video.bridge:
         given = {"name": chosen.name, **chosen.options, **video.bridge}
         try:
-            filmed = BridgeConfig.model_validate(given).build()
+            recorded = BridgeConfig.model_validate(given).build()
         except ValueError as error:  # also pydantic's own
             raise ConfigError(f"{key}.bridge: {' '.join(str(error).split())}") from error
-    check_pictures(bridge.spec, filmed, task, video.column)
-    return filmed
+    check_pictures(bridge.spec, recorded, task, video.column)
+    return recorded
 
 
 def _is_picture(leaf: spaces.Space[object]) -> bool:
     return isinstance(leaf, spaces.Box) and leaf.dtype == np.uint8 and len(leaf.shape) >= 2
 
 
-def best_and_worst(legs: Legs, table: Table, count: int) -> list[Shot]:
-    """Returns the ``count`` best and worst episodes of each leg, each episode at most once.
+def best_and_worst(legs: Legs, table: Table, best: int, worst: int) -> list[Chosen]:
+    """Returns the best and the worst episodes of each leg, each episode at most once.
 
     Ties are resolved by the position of the state, then by the repeat.
 
     Args:
         legs: the legs that were played.
         table: the results, with a column ``score``; episodes without a score are left out.
-        count: number of the best and of the worst episodes.
+        best: number of the best episodes.
+        worst: number of the worst episodes.
     """
-    shots = []
+    found = []
     for number, leg in enumerate(legs.legs):
         rows = [row for row in rows_of_leg(table, leg) if not math.isnan(table["score"][row])]
         # Rows are in the order of position and repeat, and sorting is stable.
-        best = sorted(rows, key=lambda row: -table["score"][row])[:count]
-        rest = [row for row in rows if row not in best]
-        worst = sorted(rest, key=lambda row: table["score"][row])[:count]
-        for word, chosen in (("best", best), ("worst", worst)):
-            for rank, row in enumerate(chosen, start=1):
+        highest = sorted(rows, key=lambda row: -table["score"][row])[:best]
+        rest = [row for row in rows if row not in highest]
+        lowest = sorted(rest, key=lambda row: table["score"][row])[:worst]
+        for word, ranked in (("best", highest), ("worst", lowest)):
+            for rank, row in enumerate(ranked, start=1):
                 place = Place(number, int(table["position"][row]), int(table["repeat"][row]))
-                shots.append(Shot(legs.number(place), f"{word}{rank}", *_facts(table, row)))
-    return shots
+                found.append(Chosen(legs.number(place), f"{word}{rank}", *_facts(table, row)))
+    return found
 
 
 def _facts(table: Table, row: int) -> tuple[float, float, int, str]:
-    """Score, reward, length and end of an episode, as in ``Shot``."""
+    """Score, reward, length and end of an episode, as in ``Chosen``."""
     score, reward = float(table["score"][row]), float(table["total_reward"][row])
     return score, reward, int(table["length"][row]), str(table["end"][row])
 
 
-def film(
+def record(
     bridge: Bridge,
     spec: BridgeSpec,
     task: Task,
     legs: Legs,
-    shots: Sequence[Shot],
+    chosen: Sequence[Chosen],
     folder: Path,
     *,
     metric: Metric,
-    column: str | None = None,
-    fps: float = 20.0,
-    host: HostConfig | None = None,
-    retries: int = 2,
-) -> Iterator[Film]:
+    video: VideoConfig,
+    host: HostConfig,
+) -> Iterator[Recorded]:
     """Plays episodes again in this process, one at a time, and records videos.
+
+    A video that shows another run of its episode causes a warning.
 
     Args:
         bridge: the game with an image observation.
         spec: spec of the game that the players know.
         task: the task.
         legs: the legs that were played.
-        shots: the episodes to record.
+        chosen: the episodes to record.
         folder: folder of the videos; created if missing.
         metric: metric of the score.
-        column: the image observation to film; None for the first one.
-        fps: frames per second.
+        video: which image observation is recorded, and the frame rate.
         host: how the game is supervised.
-        retries: retries of an episode that is lost.
 
     Yields:
         each video after its file is complete; none for an episode that was lost in all attempts.
@@ -224,96 +224,80 @@ def film(
         DatasetError: a video cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    plan = HostPlan(
-        bridge,
-        task,
-        _Blinkered(LegsPolicy.of(legs), spec),
-        legs.seed,
-        host=host or HostConfig(),
-        play=PlayOptions(_FRAGMENT_STEPS, retries=retries),
-    )
-    fleet = LocalFleet(plan)
+    policy = _Restricted(LegsPolicy.of(legs), spec)
+    play = PlayOptions(_FRAGMENT_STEPS, retries=host.retries)
+    fleet = LocalFleet(HostPlan(bridge, task, policy, legs.seed, host=host, play=play))
+    source = None if video.column is None else column_name(OBSERVATION, video.column)
     try:
-        for shot in shots:
-            with tempfile.TemporaryDirectory(prefix="gamut-film-") as temporary:
+        for each in chosen:
+            with tempfile.TemporaryDirectory(prefix="gamut-video-") as temporary:
                 path = Path(temporary) / "dataset"
-                board = _record(fleet, legs, shot.episode, path)
+                board = _play(fleet, legs, each.episode, path)
                 with Dataset(path) as dataset:
-                    for ref in dataset.episodes(episode=shot.episode):
-                        name = _file_name(legs, shot)
-                        source = None if column is None else column_name(OBSERVATION, column)
-                        frames = play_video(dataset, ref, folder / name, column=source, fps=fps)
-                        yield _film(legs, shot, name, frames, board.table(metric))
+                    for ref in dataset.episodes(episode=each.episode):
+                        file = folder / _file_name(legs, each)
+                        frames = play_video(dataset, ref, file, column=source, fps=video.fps)
+                        yield _recorded(legs, each, file, frames, board.table(metric))
     finally:
         fleet.close()
 
 
-def _record(fleet: LocalFleet, legs: Legs, episode: int, path: Path) -> Scoreboard:
+def _play(fleet: LocalFleet, legs: Legs, episode: int, path: Path) -> Scoreboard:
     """Plays one episode into its own dataset."""
     plan = fleet.plan
     board = Scoreboard(legs, plan.task)
-    manifest = describe_dataset(plan.bridge.spec, plan.task, policy="film")
+    # Without further episodes, it hands out only the one that is given to it.
+    schedule = Schedule(legs.legs[0].states, seed=legs.seed, episodes=0)
+    schedule.give_back([legs.start(episode)])
+    manifest = describe_dataset(plan.bridge.spec, plan.task, policy="video")
     with DatasetWriter(path, manifest, fsync="never") as recorder:
-        for fragment in fleet.play(ChosenEpisodes(legs, [episode])):
+        for fragment in fleet.play(schedule):
             recorder.append(fragment)
             board.add(fragment)
     return board
 
 
-def _file_name(legs: Legs, shot: Shot) -> str:
-    place = legs.place(shot.episode)
+def _file_name(legs: Legs, chosen: Chosen) -> str:
+    place = legs.place(chosen.episode)
     leg = legs.legs[place.leg].name.replace("/", "-")
-    return f"{leg}-{shot.rank}-state{place.position}-{place.repeat}.mp4"
+    return f"{leg}-{chosen.rank}-state{place.position}-{place.repeat}.mp4"
 
 
-def _film(legs: Legs, shot: Shot, name: str, frames: int, table: Table) -> Film:
-    place = legs.place(shot.episode)
+def _recorded(legs: Legs, chosen: Chosen, file: Path, frames: int, table: Table) -> Recorded:
+    leg, position, repeat = legs.place(chosen.episode)
     facts = _facts(table, 0)
-    return Film(
-        file=name,
-        leg=legs.legs[place.leg].name,
-        rank=shot.rank,
-        position=place.position,
-        state=str(table["state"][0]),
-        repeat=place.repeat,
-        score=shot.score,
-        replayed=facts[0],
-        same=facts == (shot.score, shot.total_reward, shot.length, shot.end),
-        frames=frames,
+    same = facts == (chosen.score, chosen.total_reward, chosen.length, chosen.end)
+    if not same:
+        log.warning(
+            "%s shows another run of its episode, which scored %g, not %g: the game, or the "
+            "player, does not repeat",
+            *(file, facts[0], chosen.score),
+        )
+    return Recorded(
+        *(file.name, legs.legs[leg].name, chosen.rank, position, str(table["state"][0]), repeat),
+        *(chosen.score, facts[0], same, frames),
     )
 
 
 @dataclass(frozen=True)
-class _Blinkered:
+class _Restricted:
     """Recipe of a policy that sees only the observations of another spec."""
 
     inner: PolicyRecipe
     spec: BridgeSpec
 
-    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> _BlinkeredPlayer:
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> _RestrictedPolicy:
         """Returns the policy, built for the spec that it knows."""
         inner = self.inner.build(self.spec, task, seed=seed)
-        return _BlinkeredPlayer(inner, tuple(self.spec.observation_space.spaces))
+        return _RestrictedPolicy(inner, tuple(self.spec.observation_space.spaces))
 
 
-class _BlinkeredPlayer:
+class _RestrictedPolicy:
     def __init__(self, inner: Policy, keys: Sequence[str]) -> None:
         self._inner, self._keys = inner, keys
-        self.version = inner.version
-        self.extras: Mapping[str, ColumnSpec] = inner.extras
+        self.version, self.extras = inner.version, inner.extras
+        self.initial_memory = inner.initial_memory
 
-    def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns the memory of the policy."""
-        return self._inner.initial_memory(starts)
-
-    def act(
-        self,
-        observations: Columns,
-        memory: Columns,
-        *,
-        details: Sequence[Details] | None,
-        explore: bool,
-    ) -> Decision:
+    def act(self, observations: Columns, memory: Columns, **how: Any) -> Decision:
         """Lets the policy choose from the observations that it knows."""
-        seen = {key: observations[key] for key in self._keys}
-        return self._inner.act(seen, memory, details=details, explore=explore)
+        return self._inner.act({key: observations[key] for key in self._keys}, memory, **how)

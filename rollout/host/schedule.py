@@ -26,7 +26,12 @@ def episode_seed(run_seed: int, episode: int) -> int:
     plays the episode, so a run that was killed and resumed plays the same episodes as an
     uninterrupted one.
     """
-    sequence = np.random.SeedSequence(run_seed, spawn_key=(episode,))
+    return derived_seed(run_seed, episode)
+
+
+def derived_seed(seed: int, *key: int) -> int:
+    """Returns a seed below 2**63 that numpy's ``SeedSequence`` derives with a spawn key."""
+    sequence = np.random.SeedSequence(seed, spawn_key=key)
     return int(sequence.generate_state(1, np.uint64)[0] >> 1)
 
 

@@ -13,10 +13,10 @@ from rollout.api.sets import TEST as TEST_PART
 from rollout.api.state import digest
 from rollout.api.subsets import choose
 from rollout.config import BridgeConfig, PolicyConfig, make_config, resolved
-from rollout.errors import ConfigError, InputError, TestStateError
+from rollout.errors import ConfigError, TestStateError, named
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import check_metric
-from rollout.evaluate.videos import filmed_bridge
+from rollout.evaluate.videos import video_bridge
 from rollout.run_directory import absolute
 from rollout.sweep.config import Arm, SweepConfig, SweepEvaluation
 from rollout.sweep.results import FULL
@@ -109,14 +109,14 @@ class SweepPlan:
         games: the game of each arm, by name; the others are compared with the first one.
         jobs: the training runs, in the order in which they start.
         baselines: the evaluations of untrained policies.
-        filmed: the first arm's game with an image observation; None without videos.
+        video_bridge: the first arm's game with an image observation; None without videos.
     """
 
     config: SweepConfig
     games: Mapping[str, Game]
     jobs: tuple[Job, ...]
     baselines: tuple[Job, ...]
-    filmed: Bridge | None
+    video_bridge: Bridge | None
 
     @property
     def base(self) -> Game:
@@ -147,39 +147,33 @@ class SweepPlan:
         jobs = []
         for game in games.values():
             own = [_job(config, game, n, seed) for n in game.arm.sizes for seed in game.arm.seeds]
-            _named(f"arm {game.arm.name!r}", check, own[0].config)
+            with named(f"arm {game.arm.name!r}"):
+                check(own[0].config)
             jobs += own
         base = next(iter(games.values()))
         # Longest first, so that the sweep does not end with one long run.
         jobs.sort(key=lambda job: (-_cost(job, games[job.arm].task), -job.n, job.training_seed))
         baselines = [_baseline(config, base, name) for name in config.baselines]
-        videos, filmed = config.videos, None
+        videos, recorded = config.videos, None
         if videos.best + videos.worst:
-            given = (videos, "videos", base.config, base.bridge, base.task)
-            filmed = _named("videos", filmed_bridge, *given)
-        return cls(config, games, tuple(jobs), tuple(baselines), filmed)
-
-
-def _named(what: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a function and adds to its errors what they are about."""
-    try:
-        return function(*arguments)
-    except TestStateError as error:
-        raise TestStateError(f"{what}: {error}") from error
-    except InputError as error:
-        raise ConfigError(f"{what}: {error}") from error
+            with named("videos"):
+                recorded = video_bridge(videos, "videos", base.config, base.bridge, base.task)
+        return cls(config, games, tuple(jobs), tuple(baselines), recorded)
 
 
 def _game(config: SweepConfig, arm: Arm) -> Game:
     template, e = arm.template, config.evaluate
-    about = f"arm {arm.name!r}"
-    chosen, bridge, task = _named(about, bridge_and_task, template.bridge, template.task)
-    _named(f"evaluate, {about}", check_metric, e.metric, task)
+    with named(f"arm {arm.name!r}"):
+        chosen, bridge, task = bridge_and_task(template.bridge, template.task)
+        splits = template.state_set.splits(task.state_space)
+    with named(f"evaluate, arm {arm.name!r}"):
+        check_metric(e.metric, task)
     bridge.spec.require_width(e.width or template.width, "evaluate.width")
-    splits = _named(about, template.state_set.splits, task.state_space)
-    sets = {TEST: _named(f"evaluate.test_states, {about}", splits.take, TEST_PART, e.test_states)}
-    if e.full_states:
-        sets[FULL] = _named(f"evaluate.full_states, {about}", splits.take, ALL, e.full_states)
+    sets = {}
+    for name, part, size in ((TEST, TEST_PART, e.test_states), (FULL, ALL, e.full_states)):
+        if size:
+            with named(f"evaluate.{name}_states, arm {arm.name!r}"):
+                sets[name] = splits.take(part, size)
     for factor in e.extrapolation:
         part = _extrapolation(factor)
         if part in splits.names:
@@ -196,9 +190,11 @@ def _job(config: SweepConfig, game: Game, n: int, seed: int) -> Job:
     name = f"{arm.name}-n{n}-s{seed}"
     folder = config.output / RUNS / name
     train = _train_config(game.shared, n, 0 if config.same_subsets else seed, seed, folder)
-    states = _named(f"arm {arm.name!r}, N = {n}", train.state_set.take, game.task.state_space)
-    _require_held_out(name, states, game)
-    _named(f"run {name}", states.require_trainable)
+    with named(f"arm {arm.name!r}, N = {n}"):
+        states = train.state_set.take(game.task.state_space)
+    with named(f"run {name}"):
+        _require_held_out(states, game)
+        states.require_trainable()
     sets = {TRAIN: first_of(states, config.evaluate.train_states), **game.held_out}
     trains = digest([_decides(train), _describe(game)])
     return Job(
@@ -250,7 +246,7 @@ def _evaluated(e: SweepEvaluation, sets: Mapping[str, StateSet]) -> list[object]
     return [digests, list(e.actions), e.episodes_per_state, own, e.metric, e.seed]
 
 
-def _require_held_out(name: str, states: StateSet, game: Game) -> None:
+def _require_held_out(states: StateSet, game: Game) -> None:
     """Refuses a training set that contains a test state."""
     for set_name, held_out in game.held_out.items():
         if set_name == FULL:
@@ -258,9 +254,9 @@ def _require_held_out(name: str, states: StateSet, game: Game) -> None:
         for state in held_out:
             if state.index in states:
                 raise TestStateError(
-                    f"run {name}: state {state.index} is in its training set {states.name} and in "
-                    f"the set {set_name!r} that it is tested on, {held_out.name}; draw training "
-                    f"states from the train part"
+                    f"state {state.index} is in its training set {states.name} and in the set "
+                    f"{set_name!r} that it is tested on, {held_out.name}; draw training states "
+                    f"from the train part"
                 )
 
 
@@ -276,8 +272,8 @@ def first_of(states: StateSet, count: int) -> StateSet:
 
 def _baseline(config: SweepConfig, base: Game, name: str) -> Job:
     player = config.baselines[name]
-    recipe = _named(f"baselines.{name}", player.build)
-    _named(f"baselines.{name}", _built, recipe, base)
+    with named(f"baselines.{name}"):
+        player.build().build(base.bridge.spec, base.task, seed=0)
     folder = config.output / BASELINES / name
     train = _train_config(base.shared, base.arm.sizes[0], 0, 0, folder)
     sets = {TEST: base.held_out[TEST]}
@@ -287,10 +283,6 @@ def _baseline(config: SweepConfig, base: Game, name: str) -> Job:
         trains=trains,
         digest=digest([trains, name, _evaluated(config.evaluate, sets)]),
     )
-
-
-def _built(recipe: Any, game: Game) -> None:
-    recipe.build(game.bridge.spec, game.task, seed=0)
 
 
 def _cost(job: Job, task: Task) -> int:

@@ -37,7 +37,6 @@ from rollout.observe.run_files import METRICS, newest_lines
 from rollout.run_directory import RunDirectory
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import Point
-from rollout.sweep.films import Shown, film_runs
 from rollout.sweep.job import TRAINER, Outcome, Trainer, outcome_of
 from rollout.sweep.plan import Job, SweepPlan
 from rollout.sweep.pool import Ended, run_here, run_on_ray
@@ -51,6 +50,7 @@ from rollout.sweep.summary import (
     sets_of,
     values_of,
 )
+from rollout.sweep.videos import Shown, record_runs
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class _Sweep:
     ) -> None:
         self._plan, self._job, self._run, self._trainer = plan, job, job.run, trainer
         self._outcomes, self._failures = outcomes, dict[str, str]()
-        self._films: list[Shown] = []
+        self._videos: list[Shown] = []
         self._ran = False
         self._told = _told(self._run)
         self._began, self._published, self._looked = time.monotonic(), time.monotonic(), 0.0
@@ -118,7 +118,7 @@ class _Sweep:
             log.info("%d runs are done already, %d are left", done, len(left))
         if left:
             self._run_all(left)
-        self._films = film_runs(self._plan, self._outcomes, self._trainer, self._run.videos)
+        self._videos = record_runs(self._plan, self._outcomes, self._trainer, self._run.videos)
         return self._missing()
 
     def _run_all(self, left: list[Job]) -> None:
@@ -234,7 +234,7 @@ class _Sweep:
 
     def _publish(self) -> SweepReport:
         """Writes results, figure and report so far; returns the data of the report."""
-        videos = [(each.title, each.file) for each in self._films]
+        videos = [(each.title, each.file) for each in self._videos]
         data = report_of(self._plan, self._outcomes, self._failures, videos)
         publish(self._run.path, data)
         played = [self._outcomes[j.name] for j in self._plan.baselines if j.name in self._outcomes]
@@ -268,7 +268,7 @@ class _Sweep:
             },
             points=plain_points(data.points),
             sets=digests_of(self._plan),
-            films=[each.file for each in self._films],
+            films=[each.file for each in self._videos],
             session={"seconds": round(time.monotonic() - self._began, 1)},
         )
         self._looked = 0.0
@@ -296,7 +296,7 @@ class _Sweep:
                 shutil.copyfile(source, copy)
                 media[name] = Image(copy) if copy.suffix == ".png" else Table(copy)
         fps = self._plan.config.videos.fps
-        for each in self._films:
+        for each in self._videos:
             media[each.name] = Video(self._run.path / each.file, fps, each.title)
         return media
 

@@ -1,4 +1,4 @@
-"""``scripts/evaluate.py`` without Ray: what it leaves, what it says to wrong input, its films."""
+"""``scripts/evaluate.py`` without Ray: what it leaves, what it says to wrong input, its videos."""
 
 import json
 import re
@@ -12,15 +12,16 @@ from gymnasium import spaces
 
 from rollout.api import Limits, Splits, Task
 from rollout.cli import main
+from rollout.config import HostConfig
 from rollout.data.tables import read_table
 from rollout.errors import ConfigError, UnknownNameError
-from rollout.evaluate.config import EvaluateConfig
+from rollout.evaluate.config import EvaluateConfig, VideoConfig
 from rollout.evaluate.evaluate import evaluate
 from rollout.evaluate.findings import Findings
 from rollout.evaluate.legs import Leg, Legs
 from rollout.evaluate.playing import play_legs
 from rollout.evaluate.statistics import Intervals, difference, gap, hierarchical, one_player, wilson
-from rollout.evaluate.videos import best_and_worst, check_pictures, film
+from rollout.evaluate.videos import best_and_worst, check_pictures, record
 from rollout.host import PlayOptions
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
@@ -192,7 +193,7 @@ BAD = {
     "confidence=95": "confidence",
     "videos=1 video.column=rgb": "unknown picture in video.column 'rgb'",
     "videos=1 video.bridge={sid: 8}": "video.bridge:",
-    "videos=1 video.bridge={side: 4}": None,  # the same spaces: it can be filmed
+    "videos=1 video.bridge={side: 4}": None,  # the same spaces: it can be recorded
     "episodez=3": "episodes_per_state",
 }
 
@@ -340,7 +341,7 @@ def test_a_set_that_is_the_whole_space_is_no_sample():
 
 def test_the_best_and_the_worst_of_each_leg_are_chosen_ties_by_position(table):
     legs = Legs(tuple(some_legs()), SPACE, 0)
-    shots = best_and_worst(legs, table, 2)
+    shots = best_and_worst(legs, table, 2, 2)
     assert len(shots) == 8 * 4
     assert [s.rank for s in shots[:4]] == ["best1", "best2", "worst1", "worst2"]
     assert len({s.episode for s in shots}) == len(shots)
@@ -354,10 +355,10 @@ def test_the_best_and_the_worst_of_each_leg_are_chosen_ties_by_position(table):
         assert [s.episode for s in shots[first : first + 2]] == ranked[:2]
         rest = sorted(ranked[2:], key=lambda e: (mine[e], e))
         assert [s.episode for s in shots[first + 2 : first + 4]] == rest[:2]
-    few = best_and_worst(legs, table, 10)  # more than there are: the worst get what is left
+    few = best_and_worst(legs, table, 10, 10)  # more than there are: the worst get what is left
     assert len(few) == len(table["score"])
     gone = {**table, "score": np.full(len(table["score"]), np.nan)}
-    assert best_and_worst(legs, gone, 2) == []
+    assert best_and_worst(legs, gone, 2, 2) == []
 
 
 def _of(table, leg):
@@ -384,37 +385,42 @@ class BlindBridge(FakeBridge):
         return super().launch(workdir, ports, width=width, timeout_s=timeout_s)
 
 
-def test_players_that_see_no_picture_are_filmed_with_one(tmp_path):
-    legs = [Leg("p", Repeating(1), "test/far", Splits(SPACE).take("test", 3))]
-    table = play_legs(BlindBridge(), TASK, legs, seed=0, metric="progress")
-    shots = best_and_worst(Legs(tuple(legs), SPACE, 0), table, 1)
-    films = list(
-        film(
-            FakeBridge(), BLIND, TASK, Legs(tuple(legs), SPACE, 0), shots, tmp_path / "videos",
-            metric="progress", column="image",
-        )
+def recorded(folder, legs, table, count, *, bridge, spec, metric, column=None):
+    """The chosen episodes and their videos."""
+    chosen = best_and_worst(legs, table, count, count)
+    video, host = VideoConfig(column=column), HostConfig()
+    found = record(
+        bridge, spec, TASK, legs, chosen, folder, metric=metric, video=video, host=host
     )  # fmt: skip
-    assert [f.rank for f in films] == ["best1", "worst1"]
-    for made, shot in zip(films, shots, strict=True):
+    return chosen, list(found)
+
+
+def test_players_that_see_no_picture_are_recorded_with_one(tmp_path):
+    legs = Legs((Leg("p", Repeating(1), "test/far", Splits(SPACE).take("test", 3)),), SPACE, 0)
+    table = play_legs(BlindBridge(), TASK, legs.legs, seed=0, metric="progress")
+    how = {"bridge": FakeBridge(), "spec": BLIND, "metric": "progress", "column": "image"}
+    chosen, videos = recorded(tmp_path / "videos", legs, table, 1, **how)
+    assert [video.rank for video in videos] == ["best1", "worst1"]
+    for made, episode in zip(videos, chosen, strict=True):
         assert made.same
-        assert made.replayed == shot.score
-        assert made.frames == shot.length + 1
+        assert made.replayed == episode.score
+        assert made.frames == episode.length + 1
         assert (tmp_path / "videos" / made.file).exists()
-    assert films[0].file == f"p-test-far-sampled-best1-state{films[0].position}-0.mp4"
+    assert videos[0].file == f"p-test-far-sampled-best1-state{videos[0].position}-0.mp4"
 
 
-def test_a_player_that_does_not_repeat_is_filmed_and_said_to_be_another_run(tmp_path):
+def test_a_player_that_does_not_repeat_is_said_to_be_another_run(tmp_path, caplog):
     """The game slips by chance of its own, so that no run is like another."""
     legs = Legs((Leg("p", Repeating(1), "test", Splits(SPACE).take("test", 4)),), SPACE, 0)
     bridge = FakeBridge(unseeded=True, slip=1.0)
     table = play_legs(bridge, TASK, legs.legs, seed=0, metric="return")
-    shots = best_and_worst(legs, table, 2)
-    films = list(film(bridge, bridge.spec, TASK, legs, shots, tmp_path, metric="progress"))
-    assert len(films) == 4
-    assert not all(made.same for made in films)
+    how = {"bridge": bridge, "spec": bridge.spec, "metric": "progress"}
+    _, videos = recorded(tmp_path, legs, table, 2, **how)
+    assert len(videos) == 4
+    assert caplog.text.count("shows another run") == sum(not made.same for made in videos) > 0
 
 
-def test_a_game_that_cannot_be_filmed_is_told_before_anything_is_launched():
+def test_a_game_that_cannot_be_recorded_is_told_before_anything_is_launched():
     blind = BlindBridge()
     with pytest.raises(ConfigError, match="shows no picture"):
         check_pictures(BLIND, blind, TASK, None)

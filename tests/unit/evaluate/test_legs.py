@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from rollout.api import Decision, Factor, Limits, Splits, StateSpace, Task
 from rollout.errors import ConfigError, ContractError
 from rollout.evaluate.legs import (
-    ChosenEpisodes,
     Leg,
     Legs,
     LegSchedule,
@@ -91,9 +90,6 @@ def test_the_schedule_leaves_out_what_is_done_and_hands_lost_ones_out_first():
     schedule.give_back([replace(first[0], attempt=1)])
     assert [(s.episode, s.attempt) for s in schedule.take(10)] == [(1, 1), (3, 0), (5, 0)]
     assert schedule.exhausted
-    chosen = ChosenEpisodes(legs, [5, 2])
-    assert [s.episode for s in chosen.take(10)] == [2, 5]
-    assert chosen.exhausted
 
 
 def test_what_makes_no_legs_is_refused():

@@ -406,18 +406,18 @@ def test_baselines_play_the_held_out_states(folder, call):
     assert "baseline place, held-out states, sampled" in (folder / "run" / "report.md").read_text()
 
 
-def test_best_and_worst_are_filmed_once(folder, call, monkeypatch):
+def test_best_and_worst_are_recorded_once(folder, call):
     arguments = ("--set", "videos.best=1", "videos.worst=1")
     assert call(*arguments)[0] == 0
-    films = sorted((folder / "run" / "videos").rglob("*.mp4"))
-    assert [film.parent.name for film in films] == [ALL[0]] * 2 + [ALL[2]] * 2
+    videos = sorted((folder / "run" / "videos").rglob("*.mp4"))
+    assert [video.parent.name for video in videos] == [ALL[0]] * 2 + [ALL[2]] * 2
     report = (folder / "run" / "report.md").read_text()
     links = re.findall(r"\((videos/[^)]*)\)", report)
-    assert {folder / "run" / link for link in links} == set(films)
+    assert {folder / "run" / link for link in links} == set(videos)
     assert "another run of it" not in report
-    times = [film.stat().st_mtime_ns for film in films]
+    times = [video.stat().st_mtime_ns for video in videos]
     assert call("--resume", *arguments)[0] == 0
-    assert [film.stat().st_mtime_ns for film in films] == times
+    assert [video.stat().st_mtime_ns for video in videos] == times
 
 
 def test_the_longest_runs_come_first(folder):

@@ -135,7 +135,7 @@ WRONG = {
         {"baselines": {"x": {"name": "callable", "target": "nowhere:act"}}},
         ["baselines.x", "nowhere"],
     ),
-    "a film of a game without pictures": (
+    "a video of a game without pictures": (
         ["videos.best=1", "videos.column=imagee"],
         {},
         ["videos", "imagee", "image"],
