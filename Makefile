@@ -37,7 +37,7 @@ $(MINEFLAYER): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[mineflayer,pettingzoo]'
 	@touch $@
 
-test: lint xvfb mineflayer ## lint, then all tests
+test: xvfb mineflayer ## all tests, lint among them
 	@# Once, before the workers of pytest ask for the same; the sources may have changed since set-up.
 	$(BIN)/python -m bridges.blockworld.warm
 	@# Four workers on two cores, since the tests of Ray often wait; a file at a time, since its tests share

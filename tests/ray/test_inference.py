@@ -303,6 +303,7 @@ def test_a_collection_goes_on_with_other_inference_actors(tmp_path):
     assert episodes_of(tmp_path / "broken") == episodes_of(tmp_path / "whole")
 
 
+@pytest.mark.usefixtures("joined_ray")
 def test_more_gpus_than_there_are_is_wrong_input(tmp_path):
     asked = {**COLLECT, "actors": 1, "inference": {"actors": 1, "gpus": 64.0}}
     done = run("collect.py", tmp_path / "gpus", asked)

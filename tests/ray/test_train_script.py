@@ -89,6 +89,7 @@ def episodes_of(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("joined_ray")
 def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, reference):
     """kill -9 anywhere, then SIGTERM, then to the end; then once more, which does nothing."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
