@@ -23,11 +23,10 @@ from rollout.api.bridge import (
     Start,
     check_slots,
 )
-from rollout.api.fragment import EpisodeResult, Fragment, Loss
+from rollout.api.fragment import EpisodeResult, Fragment, Loss, Recorder
 from rollout.api.options import option
 from rollout.api.permutation import Permutation
 from rollout.api.policy import Decision, Policy, PolicyRecipe, Trainable
-from rollout.api.recorder import Recorder
 from rollout.api.sets import Splits, StateSet
 from rollout.api.spaces import (
     ACTION,
@@ -42,14 +41,7 @@ from rollout.api.spaces import (
     sample,
 )
 from rollout.api.state import Factor, State, StateSpace, factor_from_data
-from rollout.api.task import (
-    Evaluator,
-    EvaluatorRecipe,
-    Limits,
-    Outcome,
-    Task,
-    Verdict,
-)
+from rollout.api.task import Evaluator, EvaluatorRecipe, Limits, Outcome, Task, Verdict
 from rollout.api.types import Array, Columns, Details
 
 __all__ = [

@@ -1,10 +1,10 @@
-"""A fragment: consecutive steps of one instance, as columns."""
+"""A fragment: consecutive steps of one instance, as columns; and what stores fragments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,32 +180,32 @@ class Fragment:
 
     def _check_shapes(self) -> None:
         t, b = self.length, self.width
-        self._expect((t, b), {name: getattr(self, name) for name in _ROWS + _MASKS})
-        for name in ("observations", "actions", "extras", "signals"):
-            self._expect((t, b), {f"{name}/{k}": v for k, v in getattr(self, name).items()})
-        for name in ("version", "wall_time", "latency"):
-            self._expect((t,), {name: getattr(self, name)})
+        self._expect((t, b), *_ROWS, *_MASKS, "observations", "actions", "extras", "signals")
+        self._expect((t,), "version", "wall_time", "latency")
         for name in _MASKS:
             if getattr(self, name).dtype != bool:
                 raise ContractError(f"{name}: expected bool, got {getattr(self, name).dtype}")
 
-    @staticmethod
-    def _expect(leading: tuple[int, ...], arrays: Columns) -> None:
-        for name, array in arrays.items():
-            if array.shape[: len(leading)] != leading:
-                raise ContractError(f"{name}: expected {leading} and more, got {array.shape}")
+    def _expect(self, leading: tuple[int, ...], *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            keyed = isinstance(value, dict)
+            arrays = {f"{name}/{k}": v for k, v in value.items()} if keyed else {name: value}
+            for key, array in arrays.items():
+                if array.shape[: len(leading)] != leading:
+                    raise ContractError(f"{key}: expected {leading} and more, got {array.shape}")
 
     def _check_finals(self) -> None:
         """What follows the rows: final and next observations, memory, details."""
         t, b, ends = self.length, self.width, len(self.final_index)
-        for name, leading in (("final_observations", ends), ("next_observations", b)):
+        self._expect((ends,), "final_observations")
+        self._expect((b,), "next_observations", "memory")
+        for name in ("final_observations", "next_observations"):
             columns = getattr(self, name)
-            self._expect((leading,), {f"{name}/{k}": v for k, v in columns.items()})
             if columns.keys() != self.observations.keys():
                 raise ContractError(
                     f"{name}: expected the keys {sorted(self.observations)}, got {sorted(columns)}"
                 )
-        self._expect((b,), {f"memory/{k}": v for k, v in self.memory.items()})
         if self.details is not None and (
             len(self.details) != t
             or any(len(row) != b for row in self.details)
@@ -272,3 +272,28 @@ class Fragment:
 
 _MASKS = ("first", "terminated", "truncated", "lost")
 _ROWS = ("step", "reward", "progress", "outcome", "tick")
+
+
+class Recorder(Protocol):
+    """Takes fragments in the order each instance played them.
+
+    Once ``append`` has returned, every episode that ended in the fragment survives the death of
+    this process; once ``flush`` has returned, every row survives even a failure of the machine.
+    """
+
+    def append(self, fragment: Fragment) -> None:
+        """Stores a fragment.
+
+        Raises:
+            DatasetError: its columns are not those of the dataset.
+            OutOfTurnError: the recorder was closed.
+        """
+        ...
+
+    def flush(self) -> None:
+        """Writes everything to disk (fsync)."""
+        ...
+
+    def close(self) -> None:
+        """Finishes the recording. Idempotent."""
+        ...

@@ -17,23 +17,24 @@ class Region:
 
     Attributes:
         space: the space that contains it.
-        digits: ``(digits, keep)`` for each factor: digits in ascending order, a range if they are
-            evenly spaced, and whether they are kept or removed.
-        outer: the region of a larger space that ``space`` is, if any: ``index`` and ``local`` then
-            refer to the states of that larger space.
+        choices: for each factor ``(digits, keep)``, in the order in which they apply: digits in
+            ascending order, a range if they are evenly spaced, and whether they are kept or
+            removed. Those of a second choice count what the first one leaves.
     """
 
     space: StateSpace
-    digits: tuple[tuple[Sequence[int], bool], ...]
-    outer: Region | None = None
+    choices: tuple[tuple[tuple[Sequence[int], bool], ...], ...]
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of remaining digits of each factor."""
-        return tuple(
-            length(listed) if keep else factor.size - length(listed)
-            for factor, (listed, keep) in zip(self.space, self.digits, strict=True)
-        )
+        sizes = []
+        for factor, choices in zip(self.space, self.choices, strict=True):
+            size = factor.size
+            for listed, keep in choices:
+                size = length(listed) if keep else size - length(listed)
+            sizes.append(size)
+        return tuple(sizes)
 
     @cached_property
     def size(self) -> int:
@@ -42,12 +43,11 @@ class Region:
 
     def index(self, local: int) -> int:
         """Returns the index, in the whole space, of the region's state number ``local``."""
-        digits = [
-            listed[rank] if keep else _skip(listed, rank)
-            for rank, (listed, keep) in zip(to_digits(local, self.sizes), self.digits, strict=True)
-        ]
-        index = self.space.index_of_digits(digits)
-        return index if self.outer is None else self.outer.index(index)
+        digits = to_digits(local, self.sizes)
+        for i, choices in enumerate(self.choices):
+            for listed, keep in reversed(choices):
+                digits[i] = listed[digits[i]] if keep else _skip(listed, digits[i])
+        return self.space.index_of_digits(digits)
 
     def local(self, index: int) -> int | None:
         """Returns the number, within the region, of a state of the space; None if it is outside.
@@ -55,16 +55,14 @@ class Region:
         Raises:
             StateError: the space has no state with this index.
         """
-        inner = index if self.outer is None else self.outer.local(index)
-        if inner is None:
-            return None
-        own = []
-        for digit, (listed, keep) in zip(self.space.digits(inner), self.digits, strict=True):
-            rank = _rank(listed, digit)
-            if (rank < length(listed) and listed[rank] == digit) != keep:
-                return None
-            own.append(rank if keep else digit - rank)
-        return int(from_digits(own, self.sizes))
+        digits = list(self.space.digits(index))
+        for i, choices in enumerate(self.choices):
+            for listed, keep in choices:
+                rank = _rank(listed, digits[i])
+                if (rank < length(listed) and listed[rank] == digits[i]) != keep:
+                    return None
+                digits[i] = rank if keep else digits[i] - rank
+        return int(from_digits(digits, self.sizes))
 
 
 def _rank(ascending: Sequence[int], digit: int) -> int:

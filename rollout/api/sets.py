@@ -9,13 +9,8 @@ A set of ``n`` states is the first ``n`` of its part, so the set for a larger ``
 set for a smaller one. Nothing is stored: a set of 10^7 states of a space of 10^20 costs a few
 hundred bytes, and whether a state belongs to it is answered by the inverse permutation.
 
-*Extrapolation*: ``hold_out`` removes values of factors from all three parts. The states with a
-held-out value form separate sets: ``extrapolation/<factor>`` (that factor at held-out
-values, the others at ordinary ones) and ``extrapolation`` (all of them at held-out values).
-
-*Only*: ``only`` restricts factors to the listed values before the space is divided, for training
-and testing. Excluded states are in no set and belong to the part ``outside``.
-A state keeps its index in the whole space, so that results of different divisions can be joined.
+A state keeps its index in the whole space, whatever ``hold_out`` and ``only`` remove, so that
+results of different divisions can be joined. See ``docs/state-sets.md``.
 
 Sources: OpenAI's Procgen and MCU, Appendix D, for sweeps over the number of training states;
 Kirk et al. (2021), "A Survey of Zero-shot Generalisation", for interpolation and extrapolation.
@@ -91,13 +86,6 @@ class Splits:
         return {n: d for n, d in digits.items() if length(d) < self.space.factor(n).size}
 
     @cached_property
-    def _outer(self) -> Region | None:
-        if not self._only:
-            return None
-        left = tuple((self._only.get(f.name, range(f.size)), True) for f in self.space)
-        return Region(self.space, left)
-
-    @cached_property
     def _inner(self) -> StateSpace:
         """The space that is divided: the values that ``only`` keeps, in their original order."""
         kept = {
@@ -111,11 +99,12 @@ class Splits:
 
     def _region(self, held: Mapping[str, bool]) -> Region:
         """The region where factor ``f`` takes only held-out (True) or ordinary (False) values."""
-        digits = tuple(
-            (self._held[f.name], held[f.name]) if f.name in held else (range(f.size), True)
-            for f in self._inner
-        )
-        return Region(self._inner, digits, self._outer)
+        choices = []
+        for factor in self.space:
+            name = factor.name
+            kept = ((self._only[name], True),) if name in self._only else ()
+            choices.append((*kept, (self._held[name], held[name])) if name in held else kept)
+        return Region(self.space, tuple(choices))
 
     @cached_property
     def _held(self) -> dict[str, Sequence[int]]:
@@ -201,15 +190,12 @@ class Splits:
         set, but are held out as well: for them the part is ``"extrapolation"``, too. For states
         that ``only`` excludes it is ``"outside"``.
         """
-        if self._outer is not None and self._outer.local(index) is None:
+        if self._only and self._region({}).local(index) is None:
             return OUTSIDE
         local = self._ordinary.local(index)
         if local is not None:
             position = self._permutation.position(local)
-            for part in (TEST, VALIDATION):
-                if position < self.bounds[part][1]:
-                    return part
-            return TRAIN
+            return next(p for p in (TEST, VALIDATION, TRAIN) if position < self.bounds[p][1])
         for name in self.hold_out:
             part = f"{EXTRAPOLATION}/{name}"
             if self._extrapolation(part).local(index) is not None:

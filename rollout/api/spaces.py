@@ -34,9 +34,9 @@ def leaf_shape(space: spaces.Space[Any]) -> tuple[int, ...]:
     Raises:
         SpaceError: the space is not a leaf.
     """
-    if isinstance(space, spaces.Box | spaces.MultiDiscrete | spaces.MultiBinary):
-        return tuple(int(n) for n in space.shape)
-    if isinstance(space, spaces.Discrete | spaces.Text):
+    if is_fixed(space):
+        return tuple(int(n) for n in space.shape or ())
+    if isinstance(space, spaces.Text):
         return ()
     raise SpaceError(
         f"expected a space of fixed shape (Box, Discrete, MultiDiscrete, MultiBinary or Text), "
@@ -217,16 +217,14 @@ def _sample_box(space: spaces.Box, n: int, rng: np.random.Generator) -> Array:
     top: NDArray[np.float64] = np.broadcast_to(space.high, shape).astype(np.float64)
     has_low, has_top = np.isfinite(low), np.isfinite(top)
     low, top = np.where(has_low, low, 0), np.where(has_top, top, 0)
-    out = rng.normal(size=shape)
-    tail = rng.exponential(size=shape)
-    out = np.where(has_low & ~has_top, low + tail, out)
-    out = np.where(has_top & ~has_low, top - tail, out)
-    share = rng.random(shape)
+    free, tail, share = rng.normal(size=shape), rng.exponential(size=shape), rng.random(shape)
     # A weighted mean, because the difference of the bounds may be more than a float holds.
     bounded = np.clip(low * (1 - share) + top * share, low, np.maximum(low, top))
+    drawn = np.select(
+        [has_low & has_top, has_low, has_top], [bounded, low + tail, top - tail], free
+    )
     holds = np.finfo(leaf_dtype(space))
-    drawn = np.clip(np.where(has_low & has_top, bounded, out), holds.min, holds.max)
-    return np.asarray(drawn, dtype=space.dtype)
+    return np.asarray(np.clip(drawn, holds.min, holds.max), dtype=space.dtype)
 
 
 def check_columns(

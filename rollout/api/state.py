@@ -204,8 +204,7 @@ class StateSpace:
             StateError: a value is not one of the factor's.
         """
         for name, allowed in values.items():
-            factor = self.factor(name)
-            factor.digits(allowed)
+            self.factor(name).digits(allowed)
         return StateSpace(
             tuple(
                 Factor(f.name, values[f.name], f.unit, f.doc) if f.name in values else f

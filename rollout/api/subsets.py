@@ -1,27 +1,14 @@
 """Other state sets: prefix sets, and sets given by a list of indices (``choose``).
 
-A *prefix set* has training states from the first values of every factor, not from all of them.
-
-MCU's experiment (Appendix D), in its published code, makes a training set of N states by cutting
-the list of each factor to its first entries, so that N is the product of the lengths.
-A small set then has not only fewer states but *different* ones: ten sheep in one column, weapons of
-the main hand only. That is a covariate shift, and it makes the gap of small sets larger than the
-number of states alone would. These sets reproduce the design for comparison with random sets.
+A *prefix set* has training states from the first values of every factor, as in MCU's experiment
+(Appendix D), not from all of them; see ``docs/state-sets.md`` for the design and what it shows.
 
 **Rule.** A factor of ``s`` ordinary values keeps its first ``round(s ** a)``, at least one, in the
 order the task lists them: all factors grow together. ``a`` is the least multiple of 2**-20 whose
-sub-product has the required number of states of the *train* part. The division is the same as for
-every other set: test and validation states are never in a prefix set, and held-out
-values are skipped before anything is counted. Of the sub-product's train states the set takes the
-first N in a random order of the sub-product.
+sub-product has the required number of states of the *train* part. Of these the set takes the first
+N in a random order of the sub-product. The division is the same as for every other set.
 
-**Nesting.** Two sets of one division with the same ``order`` are nested if their lengths are equal,
-and where the larger takes all train states of its sub-product. Between other lengths the
-sub-products are nested and the sets need not be. Random sets always are.
-
-**Cost.** Train states of a sub-product are found by testing each state, and the set stores 8 bytes
-for each of its states, whatever the size of the space. Building it takes about 50 microseconds per
-state; indexing and ``in`` take microseconds.
+Building a prefix set takes about 50 microseconds per state; indexing and ``in`` take microseconds.
 """
 
 from __future__ import annotations

@@ -9,19 +9,8 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
-from rollout.api import (
-    Array,
-    BridgeSpec,
-    Columns,
-    ColumnSpec,
-    Frame,
-    Instance,
-    Start,
-    StateSpace,
-    check_columns,
-)
+from rollout.api import Array, BridgeSpec, ColumnSpec, Frame, Start, StateSpace, check_columns
 from rollout.errors import ContractError, SpaceError
 from rollout.testing.report import require
 
@@ -112,31 +101,17 @@ def check_outside(what: str, space: spaces.Dict, columns: Mapping[str, Array]) -
         ContractError: the message names the column, the first row outside and its range.
     """
     for key, leaf in space.spaces.items():
-        column = np.asarray(columns[key])
-        bad = outside(leaf, column)
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            value = column[row]
-            shown = value if value.size <= 8 else f"values from {value.min()} to {value.max()}"
-            raise ContractError(f"{what} {key!r} row {row} is outside {leaf}: {shown}")
+        for row, value in enumerate(columns[key]):
+            if not inside(leaf, value):
+                few = np.size(value) <= 8
+                shown = value if few else f"values from {value.min()} to {value.max()}"
+                raise ContractError(f"{what} {key!r} row {row} is outside {leaf}: {shown}")
 
 
-def outside(leaf: spaces.Space[Any], column: Array) -> NDArray[np.bool_]:
-    """Returns which rows of a column are not in the leaf space, ``(B,)``."""
-    inside: Any  # comparisons of arrays: always an array
-    if isinstance(leaf, spaces.Box):
-        inside = (column >= leaf.low) & (column <= leaf.high)  # NaN is in no Box
-    elif isinstance(leaf, spaces.Discrete):
-        low = int(leaf.start)
-        inside = (column >= low) & (column < low + int(leaf.n))
-    elif isinstance(leaf, spaces.MultiDiscrete):
-        inside = (column >= leaf.start) & (column < leaf.start + leaf.nvec)
-    elif isinstance(leaf, spaces.MultiBinary):
-        inside = (column == 0) | (column == 1)
-    else:
-        inside = np.array([value in leaf for value in column], bool)
-    bad: NDArray[np.bool_] = ~inside.reshape(len(column), -1).all(1)
-    return bad
+def inside(leaf: spaces.Space[Any], value: Any) -> bool:
+    """Returns whether a row of a column is in the leaf space."""
+    plain = isinstance(leaf, spaces.Discrete | spaces.Text)  # others want arrays of any shape
+    return (value if plain else np.asarray(value)) in leaf
 
 
 def check_finite(frame: Frame) -> None:
@@ -181,14 +156,3 @@ def check_same(expected: Sequence[Frame], got: Sequence[Frame], what: str) -> No
         found = difference(left, right)
         at = "on reset" if step == 0 else f"after step {step} of {len(expected) - 1}"
         require(not found, f"{what}: {found} {at}")
-
-
-def roll(
-    spec: BridgeSpec, instance: Instance, starts: Sequence[Start], actions: Sequence[Columns]
-) -> list[Frame]:
-    """Resets every slot, plays the actions, and returns copies of all frames."""
-    limits = spec.deadlines
-    frame = instance.reset(range(len(starts)), starts, timeout_s=limits.reset_s)
-    frames = [copy_frame(frame)]
-    frames += [copy_frame(instance.step(a, timeout_s=limits.step_s)) for a in actions]
-    return frames

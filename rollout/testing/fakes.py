@@ -7,13 +7,13 @@ slot and with 4096.
 
 from __future__ import annotations
 
-import itertools
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import threading
-import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,9 +41,9 @@ from rollout.api import (
     check_slots,
     option,
 )
-from rollout.errors import GameCrashed, GameStartError, GameTimeout, OutOfTurnError, StateError
-from rollout.testing.faults import FaultPlan, GamePhase, unit_hash
+from rollout.errors import GameCrashed, GameStartError, GameTimeout, OutOfTurnError
 
+EXIT_STATUS = 3  # of a fake that exits on purpose
 IMAGE = 16  # side of the image in pixels
 MAPS = 16
 COLOURS: dict[str, tuple[int, int, int]] = {
@@ -57,9 +57,8 @@ COLOURS: dict[str, tuple[int, int, int]] = {
     "teal": (10, 100, 100),
 }
 WALL, TARGET, AGENT = (160, 160, 160), (250, 220, 0), (255, 255, 255)
-STAY, NORTH, SOUTH, WEST, EAST = range(5)
-_MOVES = np.array([[0, 0], [0, -1], [0, 1], [-1, 0], [1, 0]])  # (x, y) by action
-_resets_anywhere = itertools.count()  # shared by instances if ``leak_instances`` is set
+_MOVES = np.array([[0, 0], [0, -1], [0, 1], [-1, 0], [1, 0]])  # (x, y): none, N, S, W, E
+_SAVED = ("_map", "_floor", "_xy", "_target", "_seed", "_salt", "_tick", "_reward", "_over", "_cut")
 
 
 @dataclass(frozen=True)
@@ -75,16 +74,11 @@ class FakeBridge:
     max_steps: int = option(0, "Steps after which the game itself cuts; 0 for never.", unit="steps")
     max_width: int = option(4096, "Most slots of one instance.", unit="slots")
     with_details: bool = option(False, "Whether frames carry details.")
-    offer_snapshots: bool = option(True, "Whether slots can be saved and restored.")
     process: Literal["in_process", "subprocess"] = option(
         "in_process", "How the host must run it.", choices=("in_process", "subprocess")
     )
     children: int = option(0, "Processes that each instance starts.", unit="processes")
-    # Durations.
-    start_s: float = option(0.0, "Time to come up.", unit="s")
-    reset_s: float = option(0.0, "Time of a reset.", unit="s")
-    step_s: float = option(0.0, "Time of a step.", unit="s")
-    uneven: float = option(0.0, "Share by which the times of instances differ, 0 to 1.")
+    step_s: float = option(0.0, "Duration of a step.", unit="s")
     start_deadline_s: float = option(60.0, "Deadline of a start.", unit="s")
     reset_deadline_s: float = option(30.0, "Deadline of a reset.", unit="s")
     step_deadline_s: float = option(10.0, "Deadline of a step.", unit="s")
@@ -102,14 +96,9 @@ class FakeBridge:
     once_file: str = option(
         "", "Marker file: a fault happens only if it can create this file, in whatever process."
     )
-    once_times: int = option(1, "How many faults the marker file allows.")
     hang_s: float = option(3600.0, "How long a hang lasts.", unit="s")
     # Contract violations, for the conformance suite to find.
     unseeded: bool = option(False, "Breaks reproducibility.")
-    leak_slots: bool = option(False, "Lets slots of an instance disturb one another.")
-    leak_instances: bool = option(False, "Lets instances disturb one another.")
-    leak_history: bool = option(False, "Lets earlier episodes of a slot change later ones.")
-    moves_when_over: bool = option(False, "Keeps moving slots that are over.")
     leave_children: bool = option(False, "Leaves its child processes behind when closed.")
 
     @cached_property
@@ -156,43 +145,71 @@ class FakeBridge:
         self, workdir: Path, ports: Sequence[int], *, width: int, timeout_s: float
     ) -> FakeInstance:
         """Launches a grid world; see ``rollout.api.Bridge``."""
-        if not 1 <= width <= self.max_width:
-            raise GameStartError(f"expected a width of 1 to {self.max_width}, got {width}")
-        instance = FakeSavingInstance if self.offer_snapshots else FakeInstance
-        return instance(self, Path(workdir), width, timeout_s)
+        self.spec.require_width(width)
+        return FakeInstance(self, Path(workdir), width)
 
-    def faults(self, name: str) -> FaultPlan:
-        """Returns the fault plan of the instance with that name."""
-        return FaultPlan(
-            {
-                ("fail", "start"): self.fail_on_start,
-                ("hang", "start"): self.hang_on_start,
-                ("crash", "reset"): self.crash_on_reset,
-                ("hang", "reset"): self.hang_on_reset,
-                ("crash", "step"): self.crash_on_step,
-                ("hang", "step"): self.hang_on_step,
-                ("exit", "step"): self.exit_on_step,
-                ("hang", "close"): self.hang_on_close,
-            },
-            self.fault_seed,
-            name,
-            self.once_file,
-            self.once_times,
-            self.hang_s,
-        )
+
+class _Faults:
+    """Decides for each call of a fake game whether it fails, and how.
+
+    Instances with different names fail at different calls if an amount is a probability.
+    """
+
+    def __init__(self, bridge: FakeBridge, name: str) -> None:
+        self.bridge, self.name = bridge, name
+        self.calls: Counter[str] = Counter()
+
+    def strike(self, phase: str) -> None:
+        """Commits the faults that are due in this call.
+
+        Raises:
+            GameStartError: a failing start is due.
+            GameCrashed: a crash is due.
+        """
+        self.calls[phase] += 1
+        for kind in ("fail", "crash", "hang", "exit"):
+            amount = getattr(self.bridge, f"{kind}_on_{phase}", 0.0)
+            if amount > 0 and self._due(kind, phase, amount) and self._allowed():
+                self._commit(kind, f"{phase} call {self.calls[phase]}")
+
+    def _due(self, kind: str, phase: str, amount: float) -> bool:
+        call = self.calls[phase]
+        if amount >= 1:
+            return call == int(amount)
+        key = "\x1f".join(map(str, (self.bridge.fault_seed, self.name, kind, phase, call)))
+        share = hashlib.blake2b(key.encode(), digest_size=7).digest()
+        return int.from_bytes(share, "little") / 2**56 < amount
+
+    def _allowed(self) -> bool:
+        """Whether the marker allows another fault; exclusive file creation is always atomic."""
+        try:
+            if self.bridge.once_file:
+                Path(self.bridge.once_file).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def _commit(self, kind: str, at: str) -> None:
+        if kind == "fail":
+            raise GameStartError(f"the fake game refuses to start on request ({at})")
+        if kind == "crash":
+            raise GameCrashed(f"the fake game crashes on request ({at})")
+        if kind == "hang":
+            threading.Event().wait(self.bridge.hang_s)
+            return
+        sys.stderr.write(f"the fake game ends its process on request ({at})\n")
+        sys.stderr.flush()
+        os._exit(EXIT_STATUS)
 
 
 class FakeInstance:
     """A running grid world. Its frames are its own buffers, which the contract allows."""
 
-    def __init__(self, bridge: FakeBridge, workdir: Path, width: int, timeout_s: float) -> None:
+    def __init__(self, bridge: FakeBridge, workdir: Path, width: int) -> None:
         self.bridge, self.workdir, self.width = bridge, workdir, width
-        self._faults = bridge.faults(workdir.name)
-        self._pace = 1 + bridge.uneven * (2 * unit_hash("pace", workdir.name) - 1)
-        self._children: list[subprocess.Popen[bytes]] = []
+        self._faults = _Faults(bridge, workdir.name)
         self._closed = False
         self._faults.strike("start")
-        self._wait(bridge.start_s, timeout_s, "start")
         (workdir / "fake.log").write_text(f"width {width}\n")
         wait = [sys.executable, "-c", "import threading; threading.Event().wait(600)"]
         self._children = [subprocess.Popen(wait) for _ in range(bridge.children)]
@@ -213,12 +230,11 @@ class FakeInstance:
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
         """Begins an episode in some slots; see ``rollout.api.Instance``."""
-        deadline = time.monotonic() + timeout_s
         self._require_open()
         rows = np.array(check_slots("fake", self.width, slots, len(starts)), np.int64)
-        digits = [self._digits(start) for start in starts]
+        space = self.bridge.spec.state_space
+        digits = [space.digits(space.index(start.state.values)) for start in starts]
         self._faults.strike("reset")
-        self._wait(self.bridge.reset_s, deadline - time.monotonic(), "reset")
         maps, colours, begins, targets = np.array(digits, np.int64).reshape(-1, 4).T
         self._map[rows] = maps
         self._floor[rows] = np.array(list(COLOURS.values()), np.uint8)[colours]
@@ -228,39 +244,25 @@ class FakeInstance:
         self._begun[rows] = True
         self._tick[rows], self._reward[rows] = 0, 0.0
         self._over[rows], self._cut[rows] = False, False
-        self._misbehave(rows)
+        if self.bridge.unseeded:
+            self._salt[rows] = np.frombuffer(os.urandom(8), np.uint64)[0]
         self._paint(rows)
         return self._frame().take(rows)
 
-    def _digits(self, start: Start) -> list[int]:
-        values = start.state.values
-        missing = [f.name for f in self.bridge.spec.state_space if f.name not in values]
-        if missing:
-            raise StateError(f"a state needs a value for every factor; missing: {missing}")
-        return [f.digit(values[f.name]) for f in self.bridge.spec.state_space]
-
-    def _misbehave(self, rows: Array) -> None:
-        """Makes slips depend on what must not matter, if the options request it."""
-        if self.bridge.unseeded:
-            self._salt[rows] = np.frombuffer(os.urandom(8), np.uint64)[0]
-        if self.bridge.leak_history:
-            self._salt[rows] += np.uint64(1)
-        if self.bridge.leak_slots:
-            self._salt += np.uint64(1)
-        if self.bridge.leak_instances:
-            self._salt[rows] = np.uint64(next(_resets_anywhere))
-
     def step(self, actions: Columns, *, timeout_s: float) -> Frame:
         """Plays one action in every slot; see ``rollout.api.Instance``."""
-        deadline = time.monotonic() + timeout_s
         self._require_open()
         if not self._begun.any():
             raise OutOfTurnError("no slot was ever reset; reset at least one before a step")
         check_columns(self.bridge.spec.action_space, actions, (self.width,))
         self._faults.strike("step")
-        self._wait(self.bridge.step_s * self._pace, deadline - time.monotonic(), "step")
-        live = self._begun & ~(self._over | self._cut)
-        self._move(np.asarray(actions["move"]), live | (self._begun & self.bridge.moves_when_over))
+        if seconds := self.bridge.step_s:
+            threading.Event().wait(min(seconds, timeout_s))
+            if seconds > timeout_s:
+                raise GameTimeout(
+                    f"the fake game's step takes {seconds:g} s, the timeout was {timeout_s:g} s"
+                )
+        self._move(np.asarray(actions["move"]), self._begun & ~(self._over | self._cut))
         return self._frame()
 
     def _move(self, move: Array, live: NDArray[np.bool_]) -> None:
@@ -272,7 +274,6 @@ class FakeInstance:
         home = (to == self._target).all(1)
         free = live & (~self._walls[self._map, to[:, 1], to[:, 0]] | home)
         moved = np.flatnonzero(free & (to != self._xy).any(1))
-        old = self._xy[moved]
         self._xy[moved] = to[moved]
         home = (self._xy == self._target).all(1)
         self._tick[live] += 1
@@ -280,26 +281,16 @@ class FakeInstance:
         self._over |= live & home
         if self.bridge.max_steps:
             self._cut |= live & ~home & (self._tick >= self.bridge.max_steps)
-        self._paint_cells(moved, old, self._floor[moved])
-        self._paint_cells(moved, self._xy[moved], np.array(AGENT, np.uint8))
+        self._paint(moved)
 
     def _paint(self, rows: Array) -> None:
-        scale = IMAGE // self.bridge.side
+        side, scale = self.bridge.side, IMAGE // self.bridge.side
         wall = self._walls[self._map[rows]].repeat(scale, 1).repeat(scale, 2)[..., None]
         floor = self._floor[rows][:, None, None]
         self._image[rows] = np.where(wall, np.array(WALL, np.uint8), floor)
-        self._paint_cells(rows, self._target[rows], np.array(TARGET, np.uint8))
-        self._paint_cells(rows, self._xy[rows], np.array(AGENT, np.uint8))
-
-    def _paint_cells(self, rows: Array, xy: Array, colour: Array) -> None:
-        side = self.bridge.side
-        cells = self._image.reshape(self.width, side, IMAGE // side, side, IMAGE // side, 3)
-        if colour.ndim == 2:  # uncovered floor may have been a wall or the start
-            wall = self._walls[self._map[rows], xy[:, 1], xy[:, 0]][:, None]
-            colour = np.where(wall, np.array(WALL, np.uint8), colour)
-            at_target = (xy == self._target[rows]).all(1)[:, None]
-            colour = np.where(at_target, np.array(TARGET, np.uint8), colour)[:, None, None]
-        cells[rows, xy[:, 1], :, xy[:, 0]] = colour
+        cells = self._image.reshape(self.width, side, scale, side, scale, 3)
+        for xy, colour in ((self._target[rows], TARGET), (self._xy[rows], AGENT)):
+            cells[rows, xy[:, 1], :, xy[:, 0]] = colour
 
     def _frame(self) -> Frame:
         np.divide(self._xy, self.bridge.side - 1, out=self._position, casting="unsafe")
@@ -314,14 +305,8 @@ class FakeInstance:
             details = [{"text": f"{int(d)} cells to go"} for d in distance]
             for slot in np.flatnonzero(self._over):
                 details[slot] = {**details[slot], NOTICE: "the agent arrived"}
-        return Frame(
-            {"image": self._image, "position": self._position},
-            signals,
-            self._over,
-            self._cut,
-            self._tick,
-            details,
-        )
+        observations: Columns = {"image": self._image, "position": self._position}
+        return Frame(observations, signals, self._over, self._cut, self._tick, details)
 
     def close(self) -> None:
         """Ends the game; idempotent."""
@@ -336,30 +321,10 @@ class FakeInstance:
                 child.wait()
         self._faults.strike("close")
 
-    def _require_open(self) -> None:
-        if self._closed:
-            raise GameCrashed("the fake game was closed; launch another one")
-
-    def _wait(self, seconds: float, left_s: float, phase: GamePhase) -> None:
-        if seconds > 0:
-            threading.Event().wait(max(0.0, min(seconds, left_s)))
-        if seconds > left_s:
-            message = f"the fake game's {phase} takes {seconds:g} s, the deadline was {left_s:g} s"
-            raise GameStartError(message) if phase == "start" else GameTimeout(message)
-
-
-class FakeSavingInstance(FakeInstance):
-    """A grid world whose slots can be saved and restored."""
-
-    _SAVED = (
-        *("_map", "_floor", "_xy", "_target", "_seed", "_salt"),
-        *("_tick", "_reward", "_over", "_cut"),
-    )
-
     def snapshot(self, slot: int) -> bytes:
         """Returns the complete state of a slot as JSON."""
         self._require_open()
-        return json.dumps({k: getattr(self, k)[slot].tolist() for k in self._SAVED}).encode()
+        return json.dumps({k: getattr(self, k)[slot].tolist() for k in _SAVED}).encode()
 
     def restore(self, slot: int, snapshot: bytes) -> Frame:
         """Restores the slot and returns its frame, one row."""
@@ -369,6 +334,10 @@ class FakeSavingInstance(FakeInstance):
         self._begun[slot] = True
         self._paint(np.array([slot]))
         return self._frame().take([slot])
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise GameCrashed("the fake game was closed; launch another one")
 
 
 def walls(side: int) -> NDArray[np.bool_]:

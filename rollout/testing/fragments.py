@@ -55,7 +55,7 @@ def make_fragments(
         length: number of steps T of each.
         width: number of slots B.
         seed: seed of starts and policy.
-        instance: number of the instance in the fragments.
+        instance: number of the instance in the fragments; its first episode is 1000 times that.
         episodes: number of episodes after which slots become idle; None for no end.
         lost_after: fragments after which the instance is lost with all its episodes.
         bridge: the game; by default a ``FakeBridge`` with short episodes.
@@ -65,7 +65,7 @@ def make_fragments(
     bridge = bridge or FakeBridge(side=4, max_steps=20)
     spec = bridge.spec
     task = Task("fragments", "reach the target", spec.state_space, evaluator or FakeEvaluator())
-    numbers = itertools.count() if episodes is None else range(episodes)
+    numbers = itertools.islice(itertools.count(1000 * instance), episodes)
     rng = np.random.default_rng(seed)
     starts = (random_start(spec.state_space, rng, number, "train") for number in numbers)
     with tempfile.TemporaryDirectory() as folder:

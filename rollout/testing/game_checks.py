@@ -6,6 +6,7 @@ import dataclasses
 import shutil
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,16 +14,9 @@ import psutil  # type: ignore[import-untyped]
 
 from rollout.api import Array, Columns, Frame, Instance, Snapshots
 from rollout.errors import ContractError, GameStartError, InputError, OutOfTurnError
-from rollout.testing.compare import (
-    check_finite,
-    check_frame,
-    check_same,
-    copy_frame,
-    difference,
-    roll,
-)
-from rollout.testing.report import Skipped, require
-from rollout.testing.trial import Trial, alive, children, corner_actions
+from rollout.testing.compare import check_finite, check_frame, check_same, copy_frame, difference
+from rollout.testing.report import Skipped, must_raise, require
+from rollout.testing.trial import Trial, children, corner_actions
 
 _WIDE = 8
 _SAVED_AT = 8  # early, so that the slot is still playing
@@ -57,13 +51,11 @@ def step_before_reset(trial: Trial) -> str:
     """An instance that was never reset refuses to step, and still works afterwards."""
     with closing(trial.launch()) as instance:
         actions = trial.actions(1, steps=1)[0]
-        try:
-            trial.step(instance, actions)
-        except OutOfTurnError as error:
-            trial.reset(instance, range(trial.width), trial.starts(1))
-            trial.step(instance, actions)
-            return str(error)
-    raise ContractError("a step before the first reset was accepted; expected OutOfTurnError")
+        step = partial(trial.step, instance, actions)
+        seen = must_raise(OutOfTurnError, step, "a step before the first reset")
+        trial.reset(instance, range(trial.width), trial.starts(1))
+        step()
+    return seen
 
 
 def never_reset(trial: Trial) -> str:
@@ -175,7 +167,7 @@ def reproduces(trial: Trial) -> str:
     """Two new instances give the same frames for the same starts, seeds and actions."""
     trial.require_reproducible()
     with closing(trial.launch()) as instance:
-        again = roll(trial.spec, instance, trial.starts(0), trial.actions(0))
+        again = trial.roll(instance, trial.starts(0), trial.actions(0))
     check_same(trial.reference, again, "a second instance, same start, seed and actions")
     return f"{trial.steps} steps, twice"
 
@@ -184,7 +176,7 @@ def seed(trial: Trial) -> str:
     """Another seed changes the frames, unless the spec says that seeds are not used."""
     trial.require_reproducible()
     starts = [dataclasses.replace(s, seed=s.seed ^ 0x5EED) for s in trial.starts(0)]
-    frames = roll(trial.spec, trial.shared, starts, trial.actions(0))
+    frames = trial.roll(trial.shared, starts, trial.actions(0))
     pairs = enumerate(zip(trial.reference, frames, strict=True))
     parted = next((step for step, (old, new) in pairs if difference(old, new)), None)
     if trial.spec.uses_seed:
@@ -202,7 +194,7 @@ def history(trial: Trial) -> str:
     """What was played in a slot before a reset does not affect what follows it."""
     trial.require_reproducible()
     trial.random_play(trial.shared, key=5000)
-    again = roll(trial.spec, trial.shared, trial.starts(0), trial.actions(0))
+    again = trial.roll(trial.shared, trial.starts(0), trial.actions(0))
     check_same(trial.reference, again, "the same start after other episodes")
     return f"the same {trial.steps} steps after other episodes"
 
@@ -241,7 +233,7 @@ def width(trial: Trial) -> str:
         common = np.arange(min(other, trial.width))
         with closing(trial.launch(other)) as instance:
             actions = _resize(trial.actions(0), other)
-            frames = roll(trial.spec, instance, trial.starts(0, other), actions)
+            frames = trial.roll(instance, trial.starts(0, other), actions)
         got = [frame.take(common) for frame in frames]
         expected = [frame.take(common) for frame in trial.reference]
         check_same(expected, got, f"width {other} instead of {trial.width}")
@@ -278,7 +270,7 @@ def snapshots(trial: Trial) -> str:
         raise Skipped(f"{type(instance).__name__} offers no snapshots")
     slot, before = trial.width - 1, min(_SAVED_AT, trial.steps // 2)
     actions = trial.actions(9)
-    then = roll(trial.spec, instance, trial.starts(9), actions[:before])[-1].take([slot])
+    then = trial.roll(instance, trial.starts(9), actions[:before])[-1].take([slot])
     saved = instance.snapshot(slot)
     require(isinstance(saved, bytes), f"snapshot: expected bytes, got {type(saved).__name__}")
     went = _follow(trial, instance, actions[before:], slot)
@@ -316,7 +308,7 @@ def leaves_nothing(trial: Trial) -> str:
     started = children() - before
     trial.processes += started
     instance.close()
-    left = sorted(str(process) for process in alive(started))
+    left = sorted(str(process) for process in started if process.is_running())
     require(
         not left,
         f"close left {len(left)} of {len(started)} processes: {', '.join(left)}; "

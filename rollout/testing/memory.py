@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
+from typing import Any
 
 import numpy as np
 
-from rollout.api import EpisodeResult, Fragment, Loss
+from rollout.api import Fragment
 from rollout.errors import ContractError, DatasetError, OutOfTurnError
 from rollout.testing.compare import same
-
-Columns = dict[str, tuple[tuple[int, ...], np.dtype[np.generic]]]
 
 
 class MemoryRecorder:
@@ -18,15 +16,13 @@ class MemoryRecorder:
 
     Attributes:
         fragments: in the order of arrival.
-        flushes: number of calls of ``flush``.
         closed: whether ``close`` was called.
     """
 
     def __init__(self) -> None:
         self.fragments: list[Fragment] = []
-        self.flushes = 0
         self.closed = False
-        self._columns: Columns | None = None
+        self._columns: dict[str, Any] | None = None
         self._last: dict[int, Fragment] = {}
         self._begun: set[tuple[int, int, int]] = set()
 
@@ -34,13 +30,17 @@ class MemoryRecorder:
         """Keeps a fragment; see ``rollout.api.Recorder``.
 
         Raises:
-            ContractError: the layout is wrong, or a slot does not continue where the instance's
-                last fragment ended.
+            ContractError: the layout is wrong, a slot does not continue where the instance's last
+                fragment ended, or an episode begins twice.
         """
         if self.closed:
             raise OutOfTurnError("the recorder was closed; open another one")
         fragment.check()
-        columns = _columns(fragment)
+        columns = {
+            f"{group}/{key}": (array.shape[2:], array.dtype)
+            for group in ("observations", "actions", "extras", "signals")
+            for key, array in getattr(fragment, group).items()
+        }
         if self._columns is not None and columns != self._columns:
             raise DatasetError(
                 f"a fragment has other columns than the first: expected {self._columns}, "
@@ -49,13 +49,6 @@ class MemoryRecorder:
         before = self._last.get(fragment.instance)
         if before is not None:
             check_continues(before, fragment)
-        self._begun |= self._beginnings(fragment)
-        self._columns = columns
-        self._last[fragment.instance] = fragment
-        self.fragments.append(fragment)
-
-    def _beginnings(self, fragment: Fragment) -> set[tuple[int, int, int]]:
-        """Instance, episode and attempt of everything that begins here; nothing begins twice."""
         starts = [fragment.starts[i] for i in fragment.start_index[fragment.first]]
         begun = {(fragment.instance, start.episode, start.attempt) for start in starts}
         twice = sorted(begun & self._begun)
@@ -64,38 +57,17 @@ class MemoryRecorder:
                 f"an episode begins twice: (instance, episode, attempt) {twice or starts}; "
                 f"an episode that is tried again counts its attempts up"
             )
-        return begun
+        self._begun |= begun
+        self._columns = columns
+        self._last[fragment.instance] = fragment
+        self.fragments.append(fragment)
 
     def flush(self) -> None:
-        """Counts the call; memory has nothing to flush."""
-        self.flushes += 1
+        """Does nothing; memory has nothing to flush."""
 
     def close(self) -> None:
         """Finishes the recording; idempotent."""
         self.closed = True
-
-    @property
-    def results(self) -> list[EpisodeResult]:
-        """Every episode that ended, in the order of the reports."""
-        return list(itertools.chain.from_iterable(f.results for f in self.fragments))
-
-    @property
-    def losses(self) -> list[Loss]:
-        """Every episode that was lost."""
-        return list(itertools.chain.from_iterable(f.losses for f in self.fragments))
-
-    @property
-    def env_steps(self) -> int:
-        """Number of recorded steps."""
-        return sum(f.env_steps for f in self.fragments)
-
-
-def _columns(fragment: Fragment) -> Columns:
-    return {
-        f"{group}/{key}": (array.shape[2:], array.dtype)
-        for group in ("observations", "actions", "extras", "signals")
-        for key, array in getattr(fragment, group).items()
-    }
 
 
 def check_continues(before: Fragment, after: Fragment) -> None:
@@ -115,28 +87,25 @@ def check_continues(before: Fragment, after: Fragment) -> None:
     if not before.length or not after.length:
         return
     replaced = after.incarnation > before.incarnation
-    for slot in np.flatnonzero(after.valid[0]):
-        open_ = bool(before.valid[-1, slot]) and not before.done[-1, slot]
-        _check_slot(before, after, int(slot), f"{name} slot {slot}", goes_on=open_ and not replaced)
-
-
-def _check_slot(before: Fragment, after: Fragment, slot: int, name: str, *, goes_on: bool) -> None:
-    step = int(after.step[0, slot])
-    if not goes_on:
-        if step != 0:
-            raise ContractError(f"{name}: expected the first step of an episode, got step {step}")
-        return
-    last = int(before.step[-1, slot])
-    old = before.starts[before.start_index[-1, slot]]
-    new = after.starts[after.start_index[0, slot]]
-    if step != last + 1 or (old.episode, old.attempt) != (new.episode, new.attempt):
-        raise ContractError(
-            f"{name}: expected step {last + 1} of episode {old.episode}, "
-            f"got step {step} of episode {new.episode}"
-        )
-    for key, promised in before.next_observations.items():
-        if not same(promised[slot], after.observations[key][0, slot]):
+    for slot in np.flatnonzero(after.valid[0]).tolist():
+        name = f"instance {after.instance} slot {slot}"
+        last, step = int(before.step[-1, slot]), int(after.step[0, slot])
+        if replaced or not before.valid[-1, slot] or before.done[-1, slot]:
+            if step != 0:
+                raise ContractError(
+                    f"{name}: expected the first step of an episode, got step {step}"
+                )
+            continue
+        old = before.starts[before.start_index[-1, slot]]
+        new = after.starts[after.start_index[0, slot]]
+        if step != last + 1 or (old.episode, old.attempt) != (new.episode, new.attempt):
             raise ContractError(
-                f"{name}: the observation {key!r} is not the one the last fragment promised in "
-                f"next_observations; copy what an instance returns, its arrays are buffers"
+                f"{name}: expected step {last + 1} of episode {old.episode}, "
+                f"got step {step} of episode {new.episode}"
             )
+        for key, promised in before.next_observations.items():
+            if not same(promised[slot], after.observations[key][0, slot]):
+                raise ContractError(
+                    f"{name}: the observation {key!r} is not the one the last fragment promised in "
+                    f"next_observations; copy what an instance returns, its arrays are buffers"
+                )

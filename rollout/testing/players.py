@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
 from rollout.api import (
-    Array,
     BridgeSpec,
     Columns,
     ColumnSpec,
@@ -22,14 +20,10 @@ from rollout.api import (
     Start,
     Task,
     Verdict,
-    leaf_dtype,
-    leaf_shape,
     option,
+    sample,
 )
 from rollout.errors import ConfigError
-from rollout.testing.fakes import mix
-
-_Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -44,9 +38,8 @@ class FakePolicy:
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> FakePlayer:
         """Returns the policy; see ``rollout.api.PolicyRecipe``."""
-        for key, leaf in spec.action_space.spaces.items():
-            if isinstance(leaf, spaces.Text):
-                raise ConfigError(f"FakePolicy plays no text, and action {key!r} is {leaf}")
+        if any(isinstance(leaf, spaces.Text) for leaf in spec.action_space.spaces.values()):
+            raise ConfigError(f"FakePolicy plays no text, got {spec.action_space}")
         return FakePlayer(spec.action_space, seed, self.version)
 
 
@@ -63,11 +56,8 @@ class FakePlayer:
 
     @property
     def extras(self) -> Mapping[str, ColumnSpec]:
-        """Log-probability of the action, and a value."""
-        return {
-            "logp": ColumnSpec(unit="nat", doc="log-probability of the action"),
-            "value": ColumnSpec(doc="made up, but repeatable"),
-        }
+        """A log-probability and a value, which mean nothing but are repeatable."""
+        return {"logp": ColumnSpec(unit="nat", doc="made up"), "value": ColumnSpec(doc="made up")}
 
     def load(self, weights: Mapping[str, object], version: int) -> None:
         """Stores the version of the weights; another version gives other actions."""
@@ -87,60 +77,25 @@ class FakePlayer:
         explore: bool,
     ) -> Decision:
         """Chooses an action for every row; with ``explore`` also by the episode's seed."""
-        key = mix(memory["count"].astype(np.uint64))
-        for name, column in observations.items():
-            key = mix(key ^ _row_hash(name, column))
-        if explore:
-            key = mix(key ^ memory["seed"])
-        key = mix(key + np.uint64(self._seed % 2**32) + np.uint64(self._version) * np.uint64(2**32))
-        actions = {k: _choose(leaf, k, key) for k, leaf in self._space.spaces.items()}
-        logp = np.full(len(key), sum(_logp(s) for s in self._space.spaces.values()), np.float32)
-        value = (_uniform(mix(key), 1)[:, 0] * 2 - 1).astype(np.float32)
+        keys = zip(memory["count"], memory["seed"], _digests(observations), strict=True)
+        draws = [
+            np.random.default_rng([self._seed, self._version, count, seed if explore else 0, seen])
+            for count, seed, seen in keys
+        ]
+        rows = [sample(self._space, 1, rng) for rng in draws]
+        actions = {name: np.concatenate([row[name] for row in rows]) for name in self._space.spaces}
+        logp, value = np.array([(-rng.random(), rng.random()) for rng in draws], np.float32).T
         forward = {"count": memory["count"] + 1, "seed": memory["seed"].copy()}
         return Decision(actions, forward, {"logp": logp, "value": value})
 
 
-def _row_hash(name: str, column: Array) -> _Words:
-    """One word per row: a sum of its bytes, weighted by odd numbers that depend on the name."""
-    if column.dtype == object:
-        column = column.astype(str)
-    rows = np.ascontiguousarray(column).reshape(len(column), -1).view(np.uint8)
-    weights = mix(np.arange(rows.shape[1], dtype=np.uint64) + np.uint64(zlib.crc32(name.encode())))
-    words: _Words = rows.astype(np.uint64) @ (weights | np.uint64(1))
-    return words
-
-
-def _uniform(key: _Words, n: int) -> NDArray[np.float64]:
-    """``(B, n)`` numbers in [0, 1), a function of the key only."""
-    words = mix(key[:, None] + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x632BE59BD9B4E019))
-    return (words >> np.uint64(11)).astype(np.float64) / 2**53
-
-
-def _choose(leaf: spaces.Space[object], name: str, key: _Words) -> Array:
-    shape, dtype = leaf_shape(leaf), leaf_dtype(leaf)
-    n = int(np.prod(shape, dtype=np.int64))
-    share = _uniform(key ^ np.uint64(zlib.crc32(name.encode())), n).reshape(len(key), *shape)
-    if isinstance(leaf, spaces.Discrete):
-        return (leaf.start + np.floor(share * int(leaf.n))).astype(dtype)
-    if isinstance(leaf, spaces.MultiDiscrete):
-        digits: Array = (leaf.start + np.floor(share * leaf.nvec)).astype(dtype)
-        return digits
-    if isinstance(leaf, spaces.Box):
-        low = np.where(np.isfinite(leaf.low), leaf.low, np.fmin(leaf.high - 1, -1.0))
-        high = np.where(np.isfinite(leaf.high), leaf.high, low + 2.0)
-        drawn: Array = np.clip((low + share * (high - low)).astype(dtype), leaf.low, leaf.high)
-        return drawn
-    return np.floor(share * 2).astype(dtype)
-
-
-def _logp(leaf: spaces.Space[object]) -> float:
-    if isinstance(leaf, spaces.Discrete):
-        return -float(np.log(int(leaf.n)))
-    if isinstance(leaf, spaces.MultiDiscrete):
-        return -float(np.log(leaf.nvec).sum())
-    if isinstance(leaf, spaces.MultiBinary):
-        return -float(np.log(2) * np.prod(leaf.shape))
-    return 0.0
+def _digests(observations: Columns) -> list[int]:
+    """One number for each row, which depends on all its values."""
+    digests: list[int] = []
+    for column in observations.values():
+        rows = [str(row).encode() if column.dtype == object else row.tobytes() for row in column]
+        digests = list(map(zlib.crc32, rows, digests or [0] * len(rows)))
+    return digests
 
 
 @dataclass(frozen=True)

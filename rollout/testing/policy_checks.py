@@ -41,8 +41,8 @@ class _Case:
     task: Task
     seed: int
 
-    def build(self, seed: int | None = None) -> Policy:
-        return self.recipe.build(self.spec, self.task, seed=self.seed if seed is None else seed)
+    def build(self) -> Policy:
+        return self.recipe.build(self.spec, self.task, seed=self.seed)
 
     @cached_property
     def policy(self) -> Policy:

@@ -14,7 +14,9 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from rollout.errors import ContractError
+from rollout.errors import ContractError, GamutError
+
+_MOST_HUNG = 2  # checks that hung, after which the rest is skipped: each costs its whole timeout
 
 Result = Literal["passed", "failed", "skipped"]
 CheckFunction: TypeAlias = Callable[..., str]
@@ -98,47 +100,10 @@ class Hung(Exception):  # noqa: N818 - reads as what happened
     """A call did not return in time; the message says where it was."""
 
 
-class Worker:
-    """A thread that makes calls one by one, and is abandoned when a call hangs.
-
-    It is one thread, not one per call, because some games may only be used from the thread that
-    launched them. It is a daemon, unlike the threads of an executor: one that hangs must not keep
-    the program from ending.
-    """
-
-    def __init__(self) -> None:
-        self._thread: threading.Thread | None = None
-        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]
-
-    def run(self, function: Callable[[], Any], timeout_s: float) -> Any:
-        """Returns what the function returns, or raises what it raises.
-
-        Raises:
-            Hung: it took longer than ``timeout_s``; the call continues in the abandoned thread.
-        """
-        if self._thread is None:
-            self._calls = queue.SimpleQueue()
-            self._thread = threading.Thread(
-                target=_serve, args=(self._calls,), name="conformance", daemon=True
-            )
-            self._thread.start()
-        answer = Future[Any]()
-        self._calls.put((function, answer))
-        if wait((answer,), timeout_s).done:
-            return answer.result()
-        self._calls.put(None)  # ends the thread if the call ever returns
-        thread, self._thread = self._thread, None
-        raise Hung(f"did not come back within {timeout_s:g} s; {_where(thread)}")
-
-    def stop(self) -> None:
-        """Lets the thread end after its calls."""
-        if self._thread is not None:
-            self._calls.put(None)
-            self._thread.join(1.0)
-            self._thread = None
+_Calls: TypeAlias = queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]
 
 
-def _serve(calls: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]) -> None:
+def _serve(calls: _Calls) -> None:
     while (call := calls.get()) is not None:
         function, answer = call
         try:
@@ -161,20 +126,24 @@ def _where(thread: threading.Thread) -> str:
 
 @dataclass
 class Suite:
-    """Runs and collects checks.
+    """Makes and collects checks.
+
+    All calls are made in one thread, because some games may only be used from the thread that
+    launched them. It is abandoned when a call hangs, and a daemon, unlike the threads of an
+    executor, so that it cannot keep the program from ending.
 
     Attributes:
         subject: the object under test.
         timeout_s: timeout of each check, in seconds.
-        most_hung: number of hung checks after which the rest is skipped; each costs ``timeout_s``.
+        checks: the checks that were made.
     """
 
     subject: str
     timeout_s: float = 60.0
-    most_hung: int = 2
     checks: list[Check] = field(default_factory=list)
-    worker: Worker = field(default_factory=Worker)
     _hung: int = 0
+    _thread: threading.Thread | None = None
+    _calls: _Calls = field(default_factory=queue.SimpleQueue)
 
     def run(
         self, checks: Mapping[str, CheckFunction], *subject: object, required: str = ""
@@ -196,9 +165,9 @@ class Suite:
         began = time.monotonic()
         result: Result = "failed"
         try:
-            if self._hung >= self.most_hung:
+            if self._hung >= _MOST_HUNG:
                 raise Skipped(f"not made: {self._hung} checks before it hung")
-            result, seen = "passed", self.worker.run(function, self.timeout_s)
+            result, seen = "passed", self.call(function)
         except Skipped as reason:
             result, seen = "skipped", str(reason)
         except Hung as error:
@@ -212,9 +181,32 @@ class Suite:
         self.checks.append(Check(name, result, seen, round(time.monotonic() - began, 3)))
         return result
 
+    def call(self, function: Callable[[], Any]) -> Any:
+        """Returns what the function returns, or raises what it raises.
+
+        Raises:
+            Hung: it took longer than the timeout; the call continues in the abandoned thread.
+        """
+        if self._thread is None:
+            self._calls = queue.SimpleQueue()
+            self._thread = threading.Thread(
+                target=_serve, args=(self._calls,), name="conformance", daemon=True
+            )
+            self._thread.start()
+        answer = Future[Any]()
+        self._calls.put((function, answer))
+        if wait((answer,), self.timeout_s).done:
+            return answer.result()
+        self._calls.put(None)  # ends the thread if the call ever returns
+        thread, self._thread = self._thread, None
+        raise Hung(f"did not come back within {self.timeout_s:g} s; {_where(thread)}")
+
     def report(self) -> Report:
-        """Returns the report."""
-        self.worker.stop()
+        """Ends the thread and returns the report."""
+        if self._thread is not None:
+            self._calls.put(None)
+            self._thread.join(1.0)
+            self._thread = None
         return Report(self.subject, tuple(self.checks))
 
 
@@ -226,3 +218,16 @@ def require(condition: object, message: str) -> None:
     """
     if not condition:
         raise ContractError(message)
+
+
+def must_raise(error: type[GamutError], call: Callable[[], object], what: str) -> str:
+    """Fails the check unless the call raises this error, whose message is returned.
+
+    Raises:
+        ContractError: the call succeeded; the message names ``what`` was accepted.
+    """
+    try:
+        call()
+    except error as raised:
+        return str(raised)
+    raise ContractError(f"{what} was accepted; expected {error.__name__}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -19,7 +19,7 @@ from rollout.api import Bridge, BridgeSpec, Columns, Frame, Instance, Start, sam
 from rollout.errors import ContractError, GameStartError, InputError
 from rollout.host.instances import free_ports
 from rollout.host.processes import marked_processes, owner_mark
-from rollout.testing.compare import copy_frame, random_start, roll
+from rollout.testing.compare import copy_frame, random_start
 from rollout.testing.report import Skipped
 
 Call: TypeAlias = Callable[[Instance], Frame]
@@ -35,11 +35,6 @@ def children() -> set[psutil.Process]:
             with suppress(psutil.NoSuchProcess):
                 found.add(psutil.Process(each.pid))
     return found
-
-
-def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
-    """Returns the processes that still exist, including zombies."""
-    return [process for process in processes if process.is_running()]
 
 
 @dataclass
@@ -153,11 +148,18 @@ class Trial:
         """Plays a step within the timeout of the spec."""
         return instance.step(actions, timeout_s=self.spec.deadlines.step_s)
 
+    def roll(
+        self, instance: Instance, starts: Sequence[Start], actions: Sequence[Columns]
+    ) -> list[Frame]:
+        """Resets every slot, plays the actions, and returns copies of all frames."""
+        frames = [copy_frame(self.reset(instance, range(len(starts)), starts))]
+        return frames + [copy_frame(self.step(instance, each)) for each in actions]
+
     @cached_property
     def reference(self) -> list[Frame]:
         """The trajectory of start 0 and actions 0 on a new instance."""
         with closing(self.launch()) as instance:
-            return roll(self.spec, instance, self.starts(0), self.actions(0))
+            return self.roll(instance, self.starts(0), self.actions(0))
 
     def random_play(self, instance: Instance, key: int) -> tuple[list[Call], list[Frame]]:
         """Plays random actions and resets slots as they end.
@@ -189,12 +191,10 @@ class Trial:
 
     def end(self) -> None:
         """Ends every remaining process and removes every folder."""
-        for process in alive(self.processes):
-            try:
+        for process in self.processes:
+            with suppress(psutil.Error):  # most have ended
                 process.kill()
                 process.wait(5)
-            except psutil.Error:
-                continue  # it has ended meanwhile
         shutil.rmtree(self.root, ignore_errors=True)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import itertools
 import json
 import re
 import subprocess
@@ -23,7 +24,7 @@ from rollout.config import build_plugin
 from rollout.errors import ContractError, GameStartError, InputError, UnknownNameError
 from rollout.testing import FakeBridge, check_bridge
 from rollout.testing.bridge_checks import BEFORE_LAUNCH, LAUNCHED
-from rollout.testing.fakes import FakeSavingInstance
+from rollout.testing.fakes import FakeInstance
 
 CHECKS = [*BEFORE_LAUNCH, *LAUNCHED]
 
@@ -36,7 +37,6 @@ CHECKS = [*BEFORE_LAUNCH, *LAUNCHED]
         {"max_width": 1},
         {"max_width": 3, "slip": 0.0},
         {"children": 1},
-        {"offer_snapshots": False},
     ],
     ids=str,
 )
@@ -52,8 +52,6 @@ def test_the_fake_passes(options):
             "reset leaves other slots alone",
             "width does not matter",
         }
-    if options.get("offer_snapshots") is False:
-        expected = {"snapshots are exact"}
     assert skipped - {"over slots are left alone"} == expected
 
 
@@ -85,10 +83,10 @@ class Pairs(FakeBridge):
     def launch(self, workdir, ports, *, width, timeout_s):
         if not self.half_worlds or width > self.max_width or width < 1:
             self.spec.require_width(width)
-        return PairsInstance(self, workdir, width, timeout_s)
+        return PairsInstance(self, workdir, width)
 
 
-class PairsInstance(FakeSavingInstance):
+class PairsInstance(FakeInstance):
     def reset(self, slots, starts, *, timeout_s):
         frame = super().reset(slots, starts, timeout_s=timeout_s)
         self._salt[list(slots)] = 0
@@ -165,10 +163,11 @@ class Flawed(FakeBridge):
             raise ValueError("too wide")
         if not 1 <= width <= self.max_width:
             raise GameStartError(f"width {width}")
-        return FlawedInstance(self, Path(workdir), width, timeout_s)
+        return FlawedInstance(self, Path(workdir), width)
 
 
 STRAYS = []
+RESETS = itertools.count()
 
 
 @pytest.fixture(autouse=True)
@@ -180,9 +179,9 @@ def _no_strays():
         stray.communicate()
 
 
-class FlawedInstance(FakeSavingInstance):
-    def __init__(self, bridge, workdir, width, timeout_s):
-        super().__init__(bridge, workdir, width, timeout_s)
+class FlawedInstance(FakeInstance):
+    def __init__(self, bridge, workdir, width):
+        super().__init__(bridge, workdir, width)
         self.flaw, self.steps = bridge.flaw, 0
         if self.flaw == "step before reset":
             self._begun[:] = True
@@ -194,6 +193,10 @@ class FlawedInstance(FakeSavingInstance):
         if self.flaw == "partial resets leak" and len(slots) < self.width:
             self._salt[list(slots)] += np.uint64(1)
         frame = super().reset(slots, starts, timeout_s=timeout_s)
+        if self.flaw in ("history leaks", "slots leak"):
+            self._salt[list(slots) if self.flaw == "history leaks" else ...] += np.uint64(1)
+        if self.flaw == "instances leak":
+            self._salt[list(slots)] = next(RESETS)
         if self.flaw == "width leaks":
             self._salt[:] = self.width
         if self.flaw == "row order" and list(slots) != sorted(slots):
@@ -226,6 +229,9 @@ class FlawedInstance(FakeSavingInstance):
         if self.flaw == "cut differs":
             frame.game_truncated = frame.game_truncated.astype(np.int8)
         return frame
+
+    def _move(self, move, live):
+        super()._move(move, self._begun if self.flaw == "moves when over" else live)
 
     def snapshot(self, slot):
         data = super().snapshot(slot)
@@ -313,18 +319,22 @@ FAILURES = [
     ("actions are left as they are", Flawed(flaw="actions changed"), "'move' was changed"),
     ("every action is accepted", Flawed(flaw="last action"), "RuntimeError: no such move"),
     ("random agent plays", Flawed(flaw="NaN"), "signal 'reward' holds NaN"),
-    ("over slots are left alone", FakeBridge(moves_when_over=True), "were over and still changed"),
+    ("over slots are left alone", Flawed(flaw="moves when over"), "were over and still changed"),
     ("same start, same frames", FakeBridge(unseeded=True), "a second instance"),
     ("seed", Flawed(flaw="seed denied"), "uses_seed=False, yet"),
-    ("history does not matter", FakeBridge(leak_history=True), "after other episodes"),
+    ("history does not matter", Flawed(flaw="history leaks", max_steps=0), "after other episodes"),
     ("replay gives the same", Flawed(flaw="partial resets leak"), "replay of a random agent"),
     (
         "reset leaves other slots alone",
-        FakeBridge(leak_slots=True),
+        Flawed(flaw="slots leak", max_steps=0),
         r"slots \[0\] were reset",
     ),
     ("width does not matter", Flawed(flaw="width leaks"), "width 1 instead of 4"),
-    ("instances do not disturb", FakeBridge(leak_instances=True), "an instance beside another"),
+    (
+        "instances do not disturb",
+        Flawed(flaw="instances leak", max_steps=0),
+        "an instance beside another",
+    ),
     ("snapshots are exact", Flawed(flaw="snapshot not bytes"), "expected bytes, got dict"),
     (
         "snapshots are exact",
@@ -400,10 +410,10 @@ def test_impossible_requests_are_refused(options, message):
 
 
 def test_a_report_can_be_read_by_people_and_programs():
-    report = check_bridge(FakeBridge(moves_when_over=True), steps=60)
+    report = check_bridge(Flawed(flaw="moves when over"), steps=60)
     table = report.table().splitlines()
     assert table[0].split() == ["check", "result", "seen"]
-    assert table[-1] == f"bridge FakeBridge: {len(CHECKS) - 1} passed, 1 failed, 0 skipped"
+    assert table[-1] == f"bridge Flawed: {len(CHECKS) - 1} passed, 1 failed, 0 skipped"
     assert json.loads(json.dumps(report.describe()))["passed"] is False
     with pytest.raises(KeyError, match="no check 'nothing'"):
         report["nothing"]

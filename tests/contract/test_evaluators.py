@@ -121,7 +121,7 @@ FAILURES = [
     ("over slots repeat their verdict", "over goes on", "were over at step"),
     ("reset forgets the past", "reset keeps the past", "after other episodes"),
     ("rows are independent", "reset touches all", "while slot 0 was reset"),
-    ("inputs are left as they are", "writes signals", "judge changed signals/reward"),
+    ("inputs are left as they are", "writes signals", "judge changed the frame: signals/reward"),
     ("inputs are left as they are", "writes actions", "judge changed actions/move"),
 ]
 

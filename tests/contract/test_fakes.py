@@ -51,11 +51,11 @@ def test_faults_by_chance_differ_between_instances_and_repeat_by_seed(tmp_path):
     assert len(set(crash[0])) > 1
 
 
-def test_a_marker_lets_a_fault_happen_so_often_in_all_processes(tmp_path):
+def test_a_marker_lets_a_fault_happen_once_in_all_processes(tmp_path):
     marker = tmp_path / "marker"
-    options = {"crash_on_step": 2, "once_file": str(marker), "once_times": 2}
-    found = [steps_until_crash(*launch(tmp_path, **options), most=5) for _ in range(4)]
-    assert found == [2, 2, None, None]
+    options = {"crash_on_step": 2, "once_file": str(marker)}
+    found = [steps_until_crash(*launch(tmp_path, **options), most=5) for _ in range(3)]
+    assert found == [2, None, None]
     assert marker.exists()
 
 
@@ -90,14 +90,6 @@ def test_slow_calls_respect_their_deadline(tmp_path):
     with pytest.raises(GameTimeout, match="takes 5 s"):
         game.step({"move": np.array([0])}, timeout_s=0.05)
     assert time.monotonic() - began < 1
-    with pytest.raises(GameStartError, match="takes 5 s"):
-        FakeBridge(start_s=5.0).launch(tmp_path, (), width=1, timeout_s=0.05)
-
-
-def test_instances_differ_in_pace(tmp_path):
-    paces = {launch(tmp_path, name, uneven=0.5)[1]._pace for name in "abcdef"}
-    assert len(paces) == 6
-    assert all(0.5 <= pace <= 1.5 for pace in paces)
 
 
 def test_every_target_can_be_reached():
@@ -129,20 +121,6 @@ def test_a_restricted_space_starts_the_same_game(tmp_path):
     whole = bridge.spec.state_space
     again = game.reset([0], [Start(whole.state(whole.index(state.values)), 0)], timeout_s=5)
     assert (frame.observations["image"] == again.observations["image"]).all()
-
-
-def test_pictures_painted_step_by_step_are_those_painted_at_once(tmp_path):
-    bridge, game = launch(tmp_path, width=64, side=8, max_steps=0)
-    rng = np.random.default_rng(0)
-    size = bridge.spec.state_space.size
-    game.reset(
-        range(64), [start(bridge, int(rng.integers(size)), k) for k in range(64)], timeout_s=5
-    )
-    for _ in range(40):
-        frame = game.step({"move": rng.integers(0, 5, 64)}, timeout_s=5)
-    painted = frame.observations["image"].copy()
-    game._paint(np.arange(64))
-    assert (game._image == painted).all()
 
 
 def test_other_weights_give_other_actions():

@@ -143,7 +143,7 @@ FAILURES = [
     ("refuses other columns", "any columns", "was accepted; expected DatasetError"),
     ("refuses other columns", "broken by refusal", "OutOfTurnError"),
     ("close is idempotent", "close twice", "OutOfTurnError"),
-    ("append after close is refused", "after close", "accepted after close"),
+    ("append after close is refused", "after close", "a fragment after close was accepted"),
     ("an empty recording can be closed", "flush needs rows", "nothing to flush"),
 ]
 
@@ -195,15 +195,3 @@ def test_the_memory_recorder_refuses_a_broken_stream(fragments, message):
     with pytest.raises(ContractError, match=message):
         recorder.append(fragments[1])
     assert recorder.fragments == fragments[:1]
-
-
-def test_the_memory_recorder_counts():
-    recorder = MemoryRecorder()
-    for fragment in FRAGMENTS:
-        recorder.append(fragment)
-    recorder.flush()
-    assert recorder.flushes == 1
-    assert recorder.env_steps == sum(f.env_steps for f in FRAGMENTS)
-    assert len(recorder.results) == sum(int(f.done.sum()) for f in FRAGMENTS)
-    assert len(recorder.losses) == 4
-    assert {loss.reason for loss in recorder.losses} == {"made up"}

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rollout.errors import GameCrashed
-from rollout.testing.fakes import FakeBridge, FakeSavingInstance
+from rollout.testing.fakes import FakeBridge, FakeInstance
 
 
 class SilentError(Exception):
@@ -99,10 +99,10 @@ class GarbageBridge(FakeBridge):
         return dataclasses.replace(spec, observation_space=spaces.Dict(observed))
 
     def launch(self, workdir, ports, *, width, timeout_s):
-        return GarbageInstance(self, workdir, width, timeout_s)
+        return GarbageInstance(self, workdir, width)
 
 
-class GarbageInstance(FakeSavingInstance):
+class GarbageInstance(FakeInstance):
     def reset(self, slots, starts, *, timeout_s):
         (start,) = starts
         self.flaw = self.bridge.flaws[start.episode % len(self.bridge.flaws)]

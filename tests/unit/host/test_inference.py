@@ -590,12 +590,12 @@ def test_a_decision_that_nobody_makes_costs_its_episodes_and_nothing_else(method
     results, losses = {}, []
     for plan in (whole, replace(whole, policy=Absent())):
         fleet = LocalFleet(plan)
-        fragments = list(fleet.play(Schedule(STATES, seed=1, episodes=20)))
+        fragments = list(fleet.play(Schedule(STATES, seed=1, episodes=40)))
         fleet.close()
         for fragment in fragments:
             fragment.check()
         ended = [r for f in fragments for r in f.results if r.end != "lost"]
-        assert sorted(r.start.episode for r in ended) == list(range(20))
+        assert sorted(r.start.episode for r in ended) == list(range(40))
         results[plan.policy] = {r.start.episode: (r.length, r.total_reward) for r in ended}
         losses = [loss for f in fragments for loss in f.losses]
     assert losses
