@@ -15,10 +15,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-import numpy as np
-
-from rollout.api import Array, Columns, Decision, Details, Policy, Start
-from rollout.errors import ContractError, GamutError
+from rollout.api import Columns, Decision, Policy, Start
+from rollout.errors import GamutError
+from rollout.host.deciding import Question, decide_together, split_rows
 
 _BEGIN = "begin"  # kind of the requests for the memory of new episodes
 _IDLE_S = 5.0  # the thread wakes up this often without requests
@@ -28,39 +27,6 @@ _Answers: TypeAlias = list[Any]
 
 class Unreachable(GamutError):  # noqa: N818 - reads as what happened
     """No answer arrived in time, or the policy is not available; another server may answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """The input of a decision; the arguments of ``Policy.act``.
-
-    Attributes:
-        observations: ``{key: (B, ...)}``.
-        memory: memory of the same slots.
-        details: one mapping per row, or None.
-        explore: whether to sample.
-        start: an episode that the caller has begun. A policy may learn the layout of its memory
-            from its first ``initial_memory``; one that takes over in mid-episode gets this start
-            first.
-    """
-
-    observations: Columns
-    memory: Columns
-    details: Sequence[Details] | None
-    explore: bool
-    start: Start | None = None
-
-    @property
-    def rows(self) -> int:
-        """Number of slots."""
-        columns = (*self.observations.values(), *self.memory.values())
-        return len(next(iter(columns), self.details or ()))
-
-    @property
-    def kind(self) -> Hashable:
-        """Questions of one kind can be decided together."""
-        layout = _layout(self.observations), _layout(self.memory)
-        return self.explore, self.details is None, layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,8 +221,7 @@ class Batcher:
         starts = [start for request in requests for start in request.asked]
         memory = self._policy.initial_memory(starts)
         self._met = True
-        _check_rows("memory", memory, len(starts))
-        return [_part(memory, part) for part in _parts(requests)]
+        return split_rows("memory", memory, [request.rows for request in requests])
 
     def _act(self, requests: list[_Request]) -> _Answers:
         questions: list[Question] = [request.asked for request in requests]
@@ -264,25 +229,7 @@ class Batcher:
         if not self._met and known is not None:
             self._policy.initial_memory([known])
             self._met = True
-        details = None
-        if questions[0].details is not None:
-            details = [entry for q in questions for entry in q.details or ()]
-        decision = self._policy.act(
-            _join([q.observations for q in questions]),
-            _join([q.memory for q in questions]),
-            details=details,
-            explore=questions[0].explore,
-        )
-        rows = sum(request.rows for request in requests)
-        _check_rows("actions", decision.actions, rows)
-        _check_rows("memory", decision.memory, rows)
-        _check_rows("extras", decision.extras, rows)
-        return [
-            Decision(
-                _part(decision.actions, p), _part(decision.memory, p), _part(decision.extras, p)
-            )
-            for p in _parts(requests)
-        ]
+        return decide_together(self._policy, questions)
 
 
 def _answer(request: _Request, timeout_s: float) -> Any:
@@ -296,41 +243,3 @@ def _answer(request: _Request, timeout_s: float) -> Any:
         if not answer.cancel() and answer.done():
             return answer.result(0)
     raise Unreachable(f"the policy did not decide within {timeout_s:g} s")
-
-
-def writable(columns: Columns) -> Columns:
-    """Returns columns that can be written to; those that came through Ray are read-only."""
-    return {key: array if array.flags.writeable else array.copy() for key, array in columns.items()}
-
-
-def _layout(columns: Columns) -> Hashable:
-    return tuple(sorted((key, a.dtype.str, a.shape[1:]) for key, a in columns.items()))
-
-
-def _join(columns: Sequence[Columns]) -> Columns:
-    if len(columns) == 1:
-        return writable(columns[0])
-    return {key: np.concatenate([c[key] for c in columns]) for key in columns[0]}
-
-
-def _parts(requests: Sequence[_Request]) -> list[slice]:
-    ends = np.cumsum([request.rows for request in requests]).tolist()
-    return [slice(end - r.rows, end) for r, end in zip(requests, ends, strict=True)]
-
-
-def _part(columns: Columns, rows: slice) -> Columns:
-    """The rows of one caller, copied: the next call may come before they are sent."""
-
-    def copy(array: Array) -> Array:
-        return array[rows].copy()
-
-    return {key: copy(array) for key, array in columns.items()}
-
-
-def _check_rows(what: str, columns: Columns, rows: int) -> None:
-    for key, array in columns.items():
-        if array.shape[:1] != (rows,):
-            raise ContractError(
-                f"the policy returned {what} {key!r} of shape {list(array.shape)}; expected one "
-                f"row for each of {rows}"
-            )

@@ -116,9 +116,9 @@ class FragmentBuilder:
         row = self.row
         return {key: array[row] for key, array in self._observation_pairs}
 
-    def details(self) -> list[Details | None] | None:
-        """Returns the current details, one per slot, or None."""
-        return None if self._details is None else self._details[self.row]
+    def details(self) -> list[Details] | None:
+        """Returns the current details, one per slot, or None; empty where a slot has none."""
+        return None if self._details is None else [d or {} for d in self._details[self.row]]
 
     def begin(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
         """Writes the first observations of new episodes into the current row."""

@@ -3,20 +3,50 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from rollout.api import BridgeSpec, Columns, Decision, Details, Policy, Start, check_columns
-from rollout.host.joining import filled, join_columns, join_details, part_of
+from rollout.errors import ContractError
 
 
 @dataclass(slots=True)
 class Question:
-    """What the policy observes of one instance, one row per slot."""
+    """The input of a decision; the arguments of ``Policy.act``.
+
+    Attributes:
+        observations: ``{key: (B, ...)}``.
+        memory: memory of the same slots.
+        details: one mapping per row, or None.
+        explore: whether to sample.
+        start: an episode that the caller has begun. A policy may learn the layout of its memory
+            from its first ``initial_memory``; one that takes over in mid-episode gets this start
+            first.
+    """
 
     observations: Columns
     memory: Columns
-    details: Sequence[Details | None] | None
+    details: Sequence[Details] | None
+    explore: bool
+    start: Start | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of slots."""
+        columns = (*self.observations.values(), *self.memory.values())
+        return len(next(iter(columns), self.details or ()))
+
+    @property
+    def kind(self) -> Hashable:
+        """Questions of one kind can be decided together."""
+        layout = _layout(self.observations), _layout(self.memory)
+        return self.explore, self.details is None, layout
+
+
+def _layout(columns: Columns) -> Hashable:
+    return tuple(sorted((key, a.dtype.str, a.shape[1:]) for key, a in columns.items()))
 
 
 class Decider:
@@ -26,9 +56,9 @@ class Decider:
         since: when the policy was asked, monotonic seconds; None once it has answered.
     """
 
-    def __init__(self, policy: Policy, spec: BridgeSpec, width: int, *, explore: bool) -> None:
+    def __init__(self, policy: Policy, spec: BridgeSpec, width: int) -> None:
         self.since: float | None = None
-        self._policy, self._spec, self._width, self._explore = policy, spec, width, explore
+        self._policy, self._spec, self._width = policy, spec, width
         self._checked = False
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
@@ -44,10 +74,10 @@ class Decider:
         self.since = time.monotonic()
         try:
             if len(questions) > 1:
-                return self._decide_together(questions)
-            [one] = questions
+                return decide_together(self._policy, questions)
+            [q] = questions
             decision = self._policy.act(
-                one.observations, one.memory, details=filled(one.details), explore=self._explore
+                q.observations, q.memory, details=q.details, explore=q.explore
             )
             if not self._checked:
                 self._check(decision)
@@ -63,16 +93,57 @@ class Decider:
             raise KeyError(f"the policy declares the extras {missing} and does not return them")
         self._checked = True
 
-    def _decide_together(self, questions: Sequence[Question]) -> list[Decision]:
-        width = self._width
-        joint = self._policy.act(
-            join_columns([q.observations for q in questions]),
-            join_columns([q.memory for q in questions]),
-            details=join_details([filled(q.details) for q in questions], width),
-            explore=self._explore,
-        )
-        parts = [slice(i * width, (i + 1) * width) for i in range(len(questions))]
-        return [
-            Decision(part_of(joint.actions, p), part_of(joint.memory, p), part_of(joint.extras, p))
-            for p in parts
-        ]
+
+def decide_together(policy: Policy, questions: Sequence[Question]) -> list[Decision]:
+    """Returns the decisions for questions of one kind, by one call of the policy.
+
+    Details may be missing in some of the questions; their rows get empty mappings.
+
+    Raises:
+        ContractError: the policy did not return one row for each row of the questions.
+    """
+    rows = [question.rows for question in questions]
+    details: list[Details] | None = None
+    if any(question.details is not None for question in questions):
+        details = [entry for q in questions for entry in q.details or [{}] * q.rows]
+    joint = policy.act(
+        _join([question.observations for question in questions]),
+        _join([question.memory for question in questions]),
+        details=details,
+        explore=questions[0].explore,
+    )
+    columns = [
+        split_rows(what, getattr(joint, what), rows) for what in ("actions", "memory", "extras")
+    ]
+    return [Decision(*parts) for parts in zip(*columns, strict=True)]
+
+
+def _join(columns: Sequence[Columns]) -> Columns:
+    """Returns the rows of all, in writable arrays."""
+    if len(columns) == 1:
+        return writable(columns[0])
+    return {key: np.concatenate([c[key] for c in columns]) for key in columns[0]}
+
+
+def split_rows(what: str, columns: Columns, rows: Sequence[int]) -> list[Columns]:
+    """Returns each caller's rows, copied: the next call may come before they are sent.
+
+    Raises:
+        ContractError: a column does not have ``sum(rows)`` rows; ``what`` names it.
+    """
+    for key, array in columns.items():
+        if array.shape[:1] != (sum(rows),):
+            raise ContractError(
+                f"the policy returned {what} {key!r} of shape {list(array.shape)}; expected one "
+                f"row for each of {sum(rows)}"
+            )
+    ends = np.cumsum(rows).tolist()
+    return [
+        {key: array[end - count : end].copy() for key, array in columns.items()}
+        for end, count in zip(ends, rows, strict=True)
+    ]
+
+
+def writable(columns: Columns) -> Columns:
+    """Returns columns that can be written to; those that came through Ray are read-only."""
+    return {key: array if array.flags.writeable else array.copy() for key, array in columns.items()}

@@ -17,7 +17,8 @@ from rollout.api import BridgeSpec, ColumnSpec, PolicyRecipe, Start, Task
 from rollout.configuration.inference_section import InferenceConfig
 from rollout.errors import InputError
 from rollout.host.actors import Pulse
-from rollout.host.batching import Batcher, Counters, Question
+from rollout.host.batching import Batcher, Counters
+from rollout.host.deciding import Question
 
 
 @dataclass(frozen=True, slots=True)

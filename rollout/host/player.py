@@ -92,7 +92,7 @@ class Player:
         self.idle_failures: list[tuple[int, Phase, str]] = []
         self.progress = 0
         self._first = first_instance
-        self._decider = Decider(policy, pool.spec, pool.width, explore=options.explore)
+        self._decider = Decider(policy, pool.spec, pool.width)
         self._ready: deque[Fragment] = deque()
         self._states = States(pool.instances)
         self._vacant = set(range(pool.instances))  # instances with free slots
@@ -370,7 +370,9 @@ class Player:
 
     def _question(self, number: int) -> Question:
         track = self._tracks[number]
-        return Question(track.builder.observations(), track.memory, track.builder.details())
+        builder = track.builder
+        explore = self.options.explore
+        return Question(builder.observations(), track.memory, builder.details(), explore)
 
     def close(self) -> None:
         """Ends every game."""

@@ -10,7 +10,8 @@ import ray
 from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayTaskError
 
 from rollout.api import Start
-from rollout.host.batching import Question, Unreachable
+from rollout.host.batching import Unreachable
+from rollout.host.deciding import Question
 from rollout.host.inference import Answer, Hello, ServerPulse
 from rollout.host.ray_actors import RayLauncher, main_line
 from rollout.host.routing import Gone

@@ -16,7 +16,8 @@ from typing import Protocol, TypeVar
 from rollout.api import BridgeSpec, Columns, Decision, Details, Start, Task
 from rollout.configuration.inference_section import InferenceConfig
 from rollout.errors import BudgetExhausted, PolicyUnavailable
-from rollout.host.batching import Question, Unreachable, writable
+from rollout.host.batching import Unreachable
+from rollout.host.deciding import Question, writable
 from rollout.host.inference import Answer, Hello, ServerPulse
 
 _LOOK_S = 0.2  # interval between checks of servers that do not answer

@@ -140,11 +140,10 @@ class _Play:
 
     def _step(self, builder: FragmentBuilder) -> None:
         builder.remember(self.memory)
-        details = builder.details()
         decision = self.policy.act(
             builder.observations(),
             self.memory,
-            details=None if details is None else [each or {} for each in details],
+            details=builder.details(),
             explore=True,
         )
         self.memory = decision.memory

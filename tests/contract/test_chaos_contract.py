@@ -3,8 +3,8 @@
 import pytest
 
 from bridges.chaos import ChaosBridge
-from rollout.host.isolated import IsolatedBridge
-from rollout.testing import check_bridge
+from rollout.testing import FakeBridge, check_bridge
+from tests.contract.isolated import IsolatedBridge
 
 UNEVEN = {
     "start_latency": 0.02,
@@ -41,9 +41,13 @@ def test_it_passes_without_a_process():
 
 
 @pytest.mark.process
-def test_it_passes_in_a_process_of_its_own():
-    bridge = IsolatedBridge(ChaosBridge(mean_steps=12, **UNEVEN))
-    check_bridge(bridge, steps=30, width=2).raise_if_failed()
+@pytest.mark.parametrize(
+    "bridge",
+    [ChaosBridge(mean_steps=12, **UNEVEN), FakeBridge(with_details=True, children=1)],
+    ids=["chaos", "fake"],
+)
+def test_what_crosses_the_border_of_a_process_keeps_the_contract(bridge):
+    check_bridge(IsolatedBridge(bridge), steps=30, width=2).raise_if_failed()
 
 
 @pytest.mark.process

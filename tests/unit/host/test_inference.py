@@ -19,7 +19,8 @@ from rollout.config import CollectConfig, InferenceConfig
 from rollout.errors import BudgetExhausted, ConfigError, ContractError, PolicyUnavailable
 from rollout.evaluate.legs import Leg, Legs, LegsPolicy
 from rollout.host import PlayOptions, Pool
-from rollout.host.batching import Batcher, Question, Unreachable
+from rollout.host.batching import Batcher, Unreachable
+from rollout.host.deciding import Question
 from rollout.host.hosting import HostPlan, LocalFleet
 from rollout.host.inference import PolicyServer
 from rollout.host.routing import Gone, RemotePolicyRecipe, Router
