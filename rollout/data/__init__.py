@@ -10,8 +10,7 @@ writer rolls the journals a crash left. *Unfinished* episodes have steps but no 
 were lost to a failure of the infrastructure, *damaged* ones miss steps: none of these is a result.
 """
 
-from rollout.data.doctor import Report, doctor
-from rollout.data.health import Finding
+from rollout.data.doctor import Finding, Report, doctor
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, describe_dataset, read_manifest
 from rollout.data.reader import Dataset

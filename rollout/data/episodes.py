@@ -1,24 +1,58 @@
 """The episode index, made from the steps alone.
 
-Runs of the same episode and attempt are put together, over shards, into episodes; those that
-ended are rows of the index, and the rest stay *open*. An episode that misses steps, or has a step
-twice, is damaged: it is never a row of the index, and ``doctor`` names it.
+A *run* is consecutive rows of a shard with steps of one episode; runs are found in a few narrow
+columns, without Python per row. Those of the same episode and attempt are put together, over
+shards, into episodes; those that ended are rows of the index, and the rest stay *open*. An episode
+that misses steps, or has a step twice, is damaged: it is never a row of the index, and ``doctor``
+names it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rollout.api import Array
+from rollout.api import Array, Columns
 from rollout.data.rows import LossRecord
-from rollout.data.runs import DTYPES, ENDS, TEXTS, Open, Runs, join_places, join_runs
+from rollout.files import parse_json
 
-_LOST = ENDS.index("lost")
+_ENDS = ("", "terminated", "truncated", "lost")
+_LOST = _ENDS.index("lost")
+
+RUN_COLUMNS = (
+    *("episode", "attempt", "step", "instance", "slot"),
+    *("state", "state_set", "task", "policy", "seed", "version"),
+    *("reward", "progress", "outcome", "terminated", "truncated", "lost", "wall_time", "latency"),
+)
+"""Columns of the data that the index is made from."""
+
+_TEXTS = ("state", "state_set", "task", "policy")
+_DTYPES: Mapping[str, str] = {
+    "episode": "int64",
+    "attempt": "int16",
+    "first_step": "int64",
+    "length": "int64",
+    "instance": "int32",
+    "slot": "int32",
+    "seed": "int64",
+    "version_first": "int64",
+    "version_last": "int64",
+    "total_reward": "float64",
+    "progress": "float32",
+    "outcome": "int8",
+    "end": "int8",
+    "started": "int64",  # us
+    "ended": "int64",  # us
+    "whole": "bool",
+    **dict.fromkeys(_TEXTS, "object"),
+}
+
 _AS_IN_DATA = "as in the data"
 _PIECE = pa.struct([("shard", pa.int32()), ("row_start", pa.int64()), ("rows", pa.int64())])
 INDEX_SCHEMA = pa.schema(
@@ -66,22 +100,108 @@ class Problem(NamedTuple):
     what: str
 
 
+@dataclass
+class Runs:
+    """Runs in the order of their rows; what is left open has one for each episode.
+
+    Attributes:
+        columns: what is known of each, keys of ``_DTYPES``.
+        places: ``(K, 5)`` int64: episode, attempt, shard, first row, rows of each stretch of rows.
+    """
+
+    columns: Columns = field(
+        default_factory=lambda: {name: np.zeros(0, dtype) for name, dtype in _DTYPES.items()}
+    )
+    places: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 5), np.int64))
+
+    @classmethod
+    def join(cls, parts: Sequence[Runs]) -> Runs:
+        """Returns the runs of several parts, in order."""
+        parts = [cls(), *parts]
+        columns = {k: np.concatenate([part.columns[k] for part in parts]) for k in _DTYPES}
+        return cls(columns, np.concatenate([part.places for part in parts]))
+
+    def to_json(self) -> str:
+        """Returns the runs as text."""
+        runs = {k: [None if x != x else x for x in v.tolist()] for k, v in self.columns.items()}  # noqa: PLR0124
+        return json.dumps({"runs": runs, "places": self.places.tolist()})
+
+    @classmethod
+    def from_json(cls, text: str) -> Runs:
+        """Returns the runs of a text that ``to_json`` made."""
+        data = parse_json(text)
+        columns = {}
+        for name, dtype in _DTYPES.items():
+            values = data["runs"][name]
+            nan = [np.nan if x is None else x for x in values] if dtype[0] == "f" else values
+            columns[name] = np.array(nan, dtype)
+        return cls(columns, np.array(data["places"], np.int64).reshape(-1, 5))
+
+
+def find_runs(rows: pa.RecordBatch | pa.Table, shard: int, row_start: int) -> Runs:
+    """Returns the runs in some rows.
+
+    Args:
+        rows: with at least ``RUN_COLUMNS``.
+        shard: number of the shard.
+        row_start: number of the first of these rows in the shard.
+    """
+
+    def values(name: str) -> Array:
+        column = rows.column(name)
+        column = column.cast(pa.int64()) if name == "wall_time" else column
+        out: Array = column.to_numpy(zero_copy_only=False)
+        return out
+
+    count = rows.num_rows
+    if count == 0:
+        return Runs()
+    episode, attempt, step = values("episode"), values("attempt"), values("step")
+    end = values("terminated") + 2 * values("truncated").astype(np.int8) + 3 * values("lost")
+    cut = (episode[1:] != episode[:-1]) | (attempt[1:] != attempt[:-1])
+    cut |= (step[1:] != step[:-1] + 1) | (end[:-1] != 0)
+    first = np.concatenate([[0], np.flatnonzero(cut) + 1])
+    last = np.concatenate([first[1:], [count]]) - 1
+    length = last - first + 1
+    wall, version, at = values("wall_time"), values("version"), pa.array(first)
+    latency = np.rint(values("latency")[first].astype(np.float64) * 1e6)
+    runs = {
+        "episode": episode[first],
+        "attempt": attempt[first],
+        "first_step": step[first],
+        "length": length,
+        "version_first": version[first],
+        "version_last": version[last],
+        "total_reward": np.add.reduceat(values("reward").astype(np.float64), first),
+        "end": end[last],
+        "started": wall[first] - np.nan_to_num(latency).astype(np.int64),
+        "ended": wall[last],
+        "whole": np.ones(len(first), bool),
+    }
+    for name in ("instance", "slot", "seed"):
+        runs[name] = values(name)[first]
+    for name in ("progress", "outcome"):
+        runs[name] = values(name)[last]
+    for name in _TEXTS:
+        runs[name] = np.array(rows.column(name).take(at).to_pylist(), dtype=object)
+    runs = {name: runs[name].astype(dtype) for name, dtype in _DTYPES.items()}
+    spot = (np.full(len(first), shard), first + row_start, length)
+    places = np.stack([runs["episode"], runs["attempt"], *spot], axis=1).astype(np.int64)
+    return Runs(runs, places)
+
+
 def put_together(
-    before: Open, runs: Runs, places: NDArray[np.int64], losses: Sequence[LossRecord]
-) -> tuple[pa.Table, Open, list[Problem]]:
-    """Returns the episodes that ended, those still open, and what is wrong.
+    before: Runs, found: Runs, losses: Sequence[LossRecord]
+) -> tuple[pa.Table, Runs, list[Problem]]:
+    """Returns the episodes that ended (``INDEX_SCHEMA``), those still open, and what is wrong.
 
     Args:
         before: episodes left open by the shards before.
-        runs: runs of the next rows, in the order of the rows.
-        places: their positions, see ``Open``.
+        found: runs of the next rows, in the order of the rows.
         losses: episodes that were lost among these rows.
-
-    Returns:
-        the episodes that ended (``INDEX_SCHEMA``), those that have not, and the problems found.
     """
-    runs = join_runs([before.runs, runs])
-    places = join_places([before.places, places])
+    both = Runs.join([before, found])
+    runs, places = both.columns, both.places
     # Both sorts are stable: the runs of an episode stay in the order they were recorded in.
     order = np.lexsort((runs["attempt"], runs["episode"]))
     runs = {name: values[order] for name, values in runs.items()}
@@ -97,7 +217,7 @@ def put_together(
     if rowless:
         table = pa.concat_tables([table, _rowless_table(rowless)])
     left = {name: values[~done] for name, values in merged.items()}
-    return table, Open(left, places[~done[place_group]]), problems
+    return table, Runs(left, places[~done[place_group]]), problems
 
 
 def _groups(episode: Array, attempt: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -108,7 +228,7 @@ def _groups(episode: Array, attempt: Array) -> tuple[NDArray[np.int64], NDArray[
     return np.cumsum(new) - 1, np.flatnonzero(new)
 
 
-def _expected(runs: Runs, group: NDArray[np.int64]) -> tuple[Array, Array]:
+def _expected(runs: Columns, group: NDArray[np.int64]) -> tuple[Array, Array]:
     """The expected first step of each run, and whether its episode had already ended."""
     follows = np.concatenate([np.zeros(min(len(group), 1), bool), group[1:] == group[:-1]])
     next_step = np.concatenate([[0], runs["first_step"] + runs["length"]])[:-1]
@@ -116,7 +236,7 @@ def _expected(runs: Runs, group: NDArray[np.int64]) -> tuple[Array, Array]:
     return np.where(follows, next_step[: len(group)], 0), follows & (ended[: len(group)] != 0)
 
 
-def _merge(runs: Runs, group: NDArray[np.int64], first: NDArray[np.int64]) -> Runs:
+def _merge(runs: Columns, group: NDArray[np.int64], first: NDArray[np.int64]) -> Columns:
     """One run per episode. The runs are sorted by episode and attempt."""
     if len(first) == 0:
         return dict(runs)
@@ -132,7 +252,10 @@ def _merge(runs: Runs, group: NDArray[np.int64], first: NDArray[np.int64]) -> Ru
 
 
 def _problems(
-    runs: Runs, group: NDArray[np.int64], places: NDArray[np.int64], place_group: NDArray[np.int64]
+    runs: Columns,
+    group: NDArray[np.int64],
+    places: NDArray[np.int64],
+    place_group: NDArray[np.int64],
 ) -> list[Problem]:
     """Problems of runs that are consistent in themselves; the others were reported before."""
     expected, after_end = _expected(runs, group)
@@ -154,7 +277,7 @@ def _problems(
 
 
 def _apply_losses(
-    merged: Runs, losses: Sequence[LossRecord]
+    merged: Columns, losses: Sequence[LossRecord]
 ) -> tuple[Array, Array, list[LossRecord]]:
     """Marks lost episodes; returns phase and reason of each, and the losses without a step."""
     phase, reason = (np.full(len(merged["episode"]), None, dtype=object) for _ in range(2))
@@ -171,13 +294,13 @@ def _apply_losses(
     return phase, reason, list(rowless.values())
 
 
-def _table(runs: Runs, phase: Array, reason: Array, places: NDArray[np.int64]) -> pa.Table:
+def _table(runs: Columns, phase: Array, reason: Array, places: NDArray[np.int64]) -> pa.Table:
     columns: dict[str, Any] = {
-        name: pa.array(runs[name].tolist() if name in TEXTS else runs[name])
-        for name in (*TEXTS, *DTYPES)
+        name: pa.array(runs[name].tolist() if name in _TEXTS else runs[name])
+        for name in (*_TEXTS, *_DTYPES)
         if name in INDEX_SCHEMA.names
     }
-    names = np.array(ENDS, dtype=object)
+    names = np.array(_ENDS, dtype=object)
     columns["end"] = names[runs["end"]].tolist()
     columns["seconds"] = (runs["ended"] - runs["started"]) / 1e6
     columns["started"] = pa.array(runs["started"]).cast(INDEX_SCHEMA.field("started").type)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
-from functools import reduce
+from contextlib import AbstractContextManager, suppress
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 from rollout.api import Array, Outcome
 from rollout.api.fragment import End
 from rollout.data.codec import decode
+from rollout.data.episodes import INDEX_SCHEMA, Runs
+from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, read_manifest
 from rollout.data.refs import (
@@ -28,13 +30,20 @@ from rollout.data.refs import (
     random_starts,
     ref_of,
 )
+from rollout.data.roll import derive_index, read_index
 from rollout.data.schema import FINAL, Column
-from rollout.data.snapshot import Snapshot
+from rollout.data.shard import UNREADABLE, ShardReader
 from rollout.errors import DatasetError, UnknownNameError
+
+_OPEN_SHARDS = 32  # a footer takes about a megabyte
+_TRIES = 10  # retries if a journal becomes a shard during the scan
 
 
 class Dataset(AbstractContextManager["Dataset"]):
     """A dataset directory at the time when it was opened. Read-only.
+
+    A live writer is allowed: a row has the same number in a journal and in the shard it becomes,
+    so a journal that is rolled in the meantime is read from its shard.
 
     Args:
         path: the directory.
@@ -47,7 +56,34 @@ class Dataset(AbstractContextManager["Dataset"]):
         self.layout = Layout(path)
         self.manifest: Manifest = read_manifest(self.layout)
         self._columns = {c.name: c for c in self.manifest.columns}
-        self._snapshot = Snapshot(self.layout)
+        # Episodes that ended (``INDEX_SCHEMA``), each attempt once; those that have not; and the
+        # numbers of the shards and journals.
+        self._index, self._open, self._numbers = INDEX_SCHEMA.empty_table(), Runs(), list[int]()
+        self._journals: dict[int, JournalReader] = {}
+        self._shard = lru_cache(_OPEN_SHARDS)(self._open_shard)
+        for _ in range(_TRIES):
+            with suppress(FileNotFoundError):
+                self._take()
+                return
+        raise DatasetError(f"the files of {self.layout.root} disappear while they are being read")
+
+    def _take(self) -> None:
+        # Journals first: one that has disappeared in the meantime has become a shard.
+        waiting, data = self.layout.numbers("journal"), self.layout.numbers("data")
+        tables, left = [INDEX_SCHEMA.empty_table()], Runs()
+        self._journals, self._numbers = {}, sorted({*waiting, *data})
+        for number in self._numbers:
+            if number in data:
+                try:
+                    table, left = read_index(self.layout, number)
+                except DatasetError:
+                    shard = ShardReader(self.layout.data(number))
+                    table, left, _ = derive_index(shard, number, left)
+            else:
+                journal = self._journals[number] = JournalReader(self.layout.journal(number))
+                table, left, _ = derive_index(journal, number, left)
+            tables.append(table)
+        self._index, self._open = _first_of_each(pa.concat_tables(tables)), left
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -57,15 +93,15 @@ class Dataset(AbstractContextManager["Dataset"]):
     @property
     def index(self) -> pa.Table:
         """Every episode that ended, lost attempts included: one row each, as in ``episodes/``."""
-        return self._snapshot.index
+        return self._index
 
     @property
     def counts(self) -> Counts:
         """Number of episodes of each kind."""
         ends = self.index.column("end").to_pylist()
-        whole = self._snapshot.open.runs["whole"]
+        whole = self._open.columns["whole"]
         steps = sum(self.index.column("length").to_pylist()) + int(
-            self._snapshot.open.runs["length"].sum()
+            self._open.columns["length"].sum()
         )
         kinds = {kind: ends.count(kind) for kind in ("terminated", "truncated", "lost")}
         return Counts(
@@ -78,7 +114,7 @@ class Dataset(AbstractContextManager["Dataset"]):
         episodes, attempts = (self.index.column(n).to_numpy() for n in ("episode", "attempt"))
         done = frozenset(episodes[~lost].tolist())
         highest: dict[int, int] = {}
-        runs = self._snapshot.open.runs
+        runs = self._open.columns
         for group in ((episodes, attempts), (runs["episode"], runs["attempt"])):
             for episode, attempt in zip(*(g.tolist() for g in group), strict=True):
                 highest[episode] = max(highest.get(episode, 0), attempt)
@@ -199,14 +235,12 @@ class Dataset(AbstractContextManager["Dataset"]):
         self._require(names, tuple(self._columns))
         schema = pa.schema([self.manifest.schema.field(n) for n in names])
         narrow = [c.name for c in self.manifest.columns if c.is_narrow and filter is not None]
-        tables = [
-            self._snapshot.table(number, names, narrow, filter) for number in self._snapshot.numbers
-        ]
+        tables = [self._table(number, names, narrow, filter) for number in self._numbers]
         return pa.concat_tables([t.cast(schema) for t in (schema.empty_table(), *tables)])
 
     def close(self) -> None:
         """Closes the files. Idempotent."""
-        self._snapshot.close()
+        self._shard.cache_clear()
 
     def __exit__(self, *_: object) -> None:
         self.close()
@@ -222,6 +256,45 @@ class Dataset(AbstractContextManager["Dataset"]):
             if name not in valid:
                 raise UnknownNameError(f"column of {self.layout.root}", name, valid)
 
+    def _table(
+        self, number: int, columns: Sequence[str], narrow: Sequence[str], where: pc.Expression
+    ) -> pa.Table:
+        """Rows of a shard or journal; ``where`` uses the columns ``narrow``."""
+        import pyarrow.dataset as pads  # noqa: PLC0415 - loads pandas, a third of a script's start
+
+        journal = self._journals.get(number)
+        if journal is not None:
+            try:
+                read = list(dict.fromkeys([*columns, *narrow]))
+                rows = journal.read(read, 0, journal.rows)
+                return pads.dataset(rows).to_table(columns=list(columns), filter=where)
+            except FileNotFoundError:
+                del self._journals[number]
+        try:
+            source = pads.dataset(str(self.layout.data(number)), format="parquet")
+            return source.to_table(columns=list(columns), filter=where)
+        except UNREADABLE as error:
+            raise DatasetError(f"cannot read {self.layout.data(number)}: {error}") from error
+
+    def _rows(self, number: int, columns: Sequence[str], start: int, stop: int) -> pa.Table:
+        """Rows ``start`` to ``stop`` (exclusive) of a shard or journal."""
+        journal = self._journals.get(number)
+        if journal is not None:
+            try:
+                return journal.read(columns, start, stop)
+            except FileNotFoundError:
+                del self._journals[number]
+        return self._shard(number).read(columns, start, stop)
+
+    def _open_shard(self, number: int) -> ShardReader:
+        try:
+            return ShardReader(self.layout.data(number))
+        except FileNotFoundError as error:
+            raise DatasetError(
+                f"{self.layout.data(number)} is gone; if it was not removed on purpose, run: "
+                f"scripts/dataset.py doctor {self.layout.root}"
+            ) from error
+
     def _steps(
         self, ref: EpisodeRef, start: int, stop: int, columns: Sequence[Column]
     ) -> dict[str, Array]:
@@ -235,7 +308,7 @@ class Dataset(AbstractContextManager["Dataset"]):
                 break
             low = piece.row_start + max(start - offset, 0)
             high = piece.row_start + min(stop - offset, piece.rows)
-            tables.append(self._snapshot.read(piece.shard, names, low, high))
+            tables.append(self._rows(piece.shard, names, low, high))
         return {c.name: _decode(c, [t.column(c.name) for t in tables]) for c in columns}
 
     def _final(self, ref: EpisodeRef) -> tuple[dict[str, Array], Any]:
@@ -244,7 +317,7 @@ class Dataset(AbstractContextManager["Dataset"]):
             return {}, None
         piece = ref.pieces[-1]
         last = piece.row_start + piece.rows - 1
-        row = self._snapshot.read(piece.shard, [c.name for c in finals], last, last + 1)
+        row = self._rows(piece.shard, [c.name for c in finals], last, last + 1)
         found = [(c, _decode(c, [row.column(c.name).drop_null()])) for c in finals]
         seen = {c.key: values[0] for c, values in found if len(values) and c.role == FINAL}
         details = [v[0] for c, v in found if len(v) and c.role != FINAL]
@@ -262,3 +335,12 @@ def _decode(column: Column, parts: Sequence[pa.ChunkedArray]) -> Array:
         chunks = [pa.array([], column.arrow_type)]
     arrays = [decode(column.codec, column.dtype, column.shape, chunk) for chunk in chunks]
     return np.concatenate(arrays)
+
+
+def _first_of_each(index: pa.Table) -> pa.Table:
+    """The index without duplicates: a shard may have been copied by hand."""
+    keys = [index.column(name).to_numpy().astype(np.int64) for name in ("episode", "attempt")]
+    _, first = np.unique(np.stack(keys), axis=1, return_index=True)
+    if len(first) == index.num_rows:
+        return index.combine_chunks()
+    return index.take(pa.array(np.sort(first))).combine_chunks()

@@ -9,15 +9,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from rollout.data.doctor import require_dataset
-from rollout.data.episodes import same_index
-from rollout.data.health import examine, manifest_of_shards
+from rollout.data.doctor import examine, manifest_of_shards, require_dataset
+from rollout.data.episodes import RUN_COLUMNS, Runs, find_runs, same_index
 from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout, full_disk_named, writing
 from rollout.data.manifest import Manifest, read_manifest, write_manifest
 from rollout.data.roll import adopt, derive_index, is_sealed, read_index, write_index
 from rollout.data.rows import LossRecord
-from rollout.data.runs import RUN_COLUMNS, Open, find_runs
 from rollout.data.shard import Seal, ShardReader, ShardWriter
 from rollout.errors import DatasetError
 from rollout.files import put_in_place
@@ -82,7 +80,7 @@ class _Repair:
         episodes, left = self._rebuild()
         for orphan in layout.orphans():
             self._move(orphan)
-        runs = left.runs
+        runs = left.columns
         bad = ~runs["whole"]
         keys = zip(runs["episode"][bad].tolist(), runs["attempt"][bad].tolist(), strict=True)
         damaged = tuple(sorted(keys))
@@ -198,9 +196,9 @@ class _Repair:
             return
         self._rewrite(manifest, number, reader.scan(bad_rows=gone), reader.losses)
 
-    def _rebuild(self) -> tuple[int, Open]:
+    def _rebuild(self) -> tuple[int, Runs]:
         """Rebuilds the index of every shard; returns the number of episodes and the open ones."""
-        left, episodes = Open.none(), 0
+        left, episodes = Runs(), 0
         for number in self._layout.numbers("data"):
             table, left, _ = derive_index(ShardReader(self._layout.data(number)), number, left)
             episodes += table.num_rows
@@ -227,10 +225,11 @@ def _takes(layout: Layout) -> Mapping[tuple[int, int], list[_Run]]:
     for number in layout.numbers("data"):
         start = 0
         for rows in ShardReader(layout.data(number)).scan(RUN_COLUMNS):
-            runs, places = find_runs(rows, number, start)
+            runs = find_runs(rows, number, start)
             start += rows.num_rows
-            columns = (runs["first_step"], runs["length"], runs["end"] != 0)
-            for place, *rest in zip(places.tolist(), *(c.tolist() for c in columns), strict=True):
+            about = runs.columns
+            columns = (runs.places, about["first_step"], about["length"], about["end"] != 0)
+            for place, *rest in zip(*(c.tolist() for c in columns), strict=True):
                 run = (place[2], place[3], rest[0], rest[1], rest[2])
                 found.setdefault((place[0], place[1]), []).append(run)
     return found

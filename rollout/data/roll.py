@@ -11,17 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from rollout.data.episodes import INDEX_SCHEMA, Problem, put_together
+from rollout.data.episodes import (
+    INDEX_SCHEMA,
+    RUN_COLUMNS,
+    Problem,
+    Runs,
+    find_runs,
+    put_together,
+)
 from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout, full_disk_named
 from rollout.data.manifest import Manifest
 from rollout.data.rows import LossRecord
-from rollout.data.runs import RUN_COLUMNS, Open, Runs, find_runs, join_places, join_runs
 from rollout.data.shard import UNREADABLE, Seal, ShardReader, ShardWriter
 from rollout.errors import DatasetError
 from rollout.files import put_in_place, temporary
@@ -44,7 +48,6 @@ class RunCollector:
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0
         self._runs: list[Runs] = []
-        self._places: list[NDArray[np.int64]] = []
 
     def add(self, rows: pa.RecordBatch | pa.Table) -> None:
         """Adds the next rows."""
@@ -59,17 +62,15 @@ class RunCollector:
     def _find(self) -> None:
         if self._waiting:
             rows = pa.Table.from_batches(self._waiting)
-            runs, places = find_runs(rows, self._shard, self.rows - self._waiting_rows)
-            self._runs.append(runs)
-            self._places.append(places)
+            self._runs.append(find_runs(rows, self._shard, self.rows - self._waiting_rows))
             self._waiting, self._waiting_rows = [], 0
 
     def put_together(
-        self, before: Open, losses: Sequence[LossRecord]
-    ) -> tuple[pa.Table, Open, list[Problem]]:
+        self, before: Runs, losses: Sequence[LossRecord]
+    ) -> tuple[pa.Table, Runs, list[Problem]]:
         """Returns the index of the shard, the episodes it leaves open, and the problems."""
         self._find()
-        return put_together(before, join_runs(self._runs), join_places(self._places), losses)
+        return put_together(before, Runs.join(self._runs), losses)
 
 
 def roll(layout: Layout, manifest: Manifest, number: int, *, fsync: bool = True) -> None:
@@ -161,7 +162,7 @@ def is_sealed(layout: Layout, number: int) -> bool:
 
 
 def write_index(
-    layout: Layout, number: int, table: pa.Table, left: Open, *, fsync: bool = True
+    layout: Layout, number: int, table: pa.Table, left: Runs, *, fsync: bool = True
 ) -> None:
     """Puts the index of a shard in place."""
     path = layout.episodes(number)
@@ -173,7 +174,7 @@ def write_index(
     put_in_place(path, fsync=fsync)
 
 
-def read_index(layout: Layout, number: int) -> tuple[pa.Table, Open]:
+def read_index(layout: Layout, number: int) -> tuple[pa.Table, Runs]:
     """Returns the index of a shard and the episodes left open after it.
 
     Raises:
@@ -183,7 +184,7 @@ def read_index(layout: Layout, number: int) -> tuple[pa.Table, Open]:
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read(use_threads=False)
-            left = Open.from_json(file.metadata.metadata[OPEN_KEY.encode()].decode())
+            left = Runs.from_json(file.metadata.metadata[OPEN_KEY.encode()].decode())
     except UNREADABLE as error:
         raise DatasetError(f"cannot read the index {path}: {error!r}") from error
     if not table.schema.equals(INDEX_SCHEMA):
@@ -192,8 +193,8 @@ def read_index(layout: Layout, number: int) -> tuple[pa.Table, Open]:
 
 
 def derive_index(
-    source: ShardReader | JournalReader, number: int, before: Open
-) -> tuple[pa.Table, Open, list[Problem]]:
+    source: ShardReader | JournalReader, number: int, before: Runs
+) -> tuple[pa.Table, Runs, list[Problem]]:
     """Returns the index of a shard or journal, made from its rows.
 
     Raises:
@@ -206,14 +207,14 @@ def derive_index(
     return collector.put_together(before, source.losses)
 
 
-def open_before(layout: Layout, number: int) -> Open:
+def open_before(layout: Layout, number: int) -> Runs:
     """Returns the episodes that the shards before ``number`` left open.
 
     Raises:
         DatasetError: an index is damaged, and so is the shard it could be rebuilt from.
     """
     missing = []
-    left = Open.none()
+    left = Runs()
     for earlier in reversed([n for n in layout.numbers("data") if n < number]):
         try:
             left = read_index(layout, earlier)[1]
