@@ -24,12 +24,12 @@ from pydantic import BeforeValidator, PlainSerializer, model_validator
 from rollout.configuration.document import parse_set
 from rollout.configuration.explain import help_text
 from rollout.configuration.host_section import HostConfig
-from rollout.configuration.inference_section import InferenceConfig
 from rollout.configuration.load import load_config, make_config, resolved, write_config
 from rollout.configuration.plugins import build_plugin
 from rollout.configuration.sections import (
     BridgeConfig,
     FragmentConfig,
+    InferenceConfig,
     LogConfig,
     PluginConfig,
     PolicyConfig,

@@ -115,11 +115,7 @@ def _require_listener(host: str, port: int, named: str) -> None:
 
 
 def _ask_head(target: str, token: Token | None, named: str) -> str | None:
-    """Returns None if a head grants access, else the kind of refusal.
-
-    Raises:
-        ConfigError: it is no head.
-    """
+    """Returns None if a head grants access, else the kind of refusal; ConfigError if it is none."""
     # A third of a second, only for those who join a cluster; it brings no types.
     import grpc  # type: ignore[import-untyped] # noqa: PLC0415
 
@@ -228,10 +224,7 @@ def _ask_dashboard(url: str, token: Token | None) -> tuple[int, str | None]:
 
 
 def is_this_machine(url: str) -> bool:
-    """Returns whether the host of a URL is this machine.
-
-    A tunnel also looks like this machine; they cannot be distinguished.
-    """
+    """Returns whether the host of a URL is this machine; a tunnel cannot be told from it."""
     host = urlsplit(url).hostname or ""
     try:
         there = {info[4][0] for info in socket.getaddrinfo(host, None)}

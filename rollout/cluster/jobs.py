@@ -61,10 +61,7 @@ class Job:
     )
 
     def runtime_env(self) -> dict[str, Any]:
-        """Returns the runtime environment.
-
-        It is minimal: Ray refuses a program that passes one of its keys to ``ray.init`` again.
-        """
+        """Returns a minimal one: Ray refuses a program that passes a key to ``ray.init`` again."""
         out: dict[str, Any] = {"working_dir": str(self.package.folder), "env_vars": dict(self.env)}
         if self.package.excludes:
             out["excludes"] = list(self.package.excludes)
@@ -72,11 +69,7 @@ class Job:
 
 
 def connect(dashboard: Dashboard) -> Any:
-    """Returns Ray's client of a dashboard.
-
-    Raises:
-        ConfigError: it does not take jobs.
-    """
+    """Returns Ray's client of a dashboard; a ConfigError if it does not take jobs."""
     from ray.exceptions import AuthenticationError  # noqa: PLC0415
     from ray.job_submission import JobSubmissionClient  # noqa: PLC0415 - takes seconds
 
@@ -84,11 +77,14 @@ def connect(dashboard: Dashboard) -> Any:
     if dashboard.token is not None:
         # Set here: Ray's own mode may be that of a cluster that this process started.
         headers["Authorization"] = f"Bearer {dashboard.token.value}"
+    # Either would override the given address.
+    others = {name: os.environ.pop(name) for name in (API_SERVER, ADDRESS) if name in os.environ}
     try:
-        with _without(API_SERVER, ADDRESS):  # either would override the given address
-            client = JobSubmissionClient(dashboard.url, headers=headers)
+        client = JobSubmissionClient(dashboard.url, headers=headers)
     except (ConnectionError, RuntimeError) as error:
         raise ConfigError(f"{dashboard.url} takes no jobs: {error}") from error
+    finally:
+        os.environ.update(others)
     plain = client._do_request
 
     def request(method: str, endpoint: str, **more: Any) -> Any:
@@ -160,7 +156,7 @@ def follow(client: Any, name: str, write: Callable[[str], object]) -> Any:
         write: called with the text of the log as it arrives.
 
     Returns:
-        Ray's details of the job, which has ended.
+        Ray's details of the job.
 
     Raises:
         LostSight: the cluster did not answer for two minutes.
@@ -244,11 +240,7 @@ def exit_status(info: Any, env: Mapping[str, str] | None = None) -> int:
     """Returns the exit status of a job's driver.
 
     For a driver that was ended by a signal it is 128 plus its number, as in a shell. Ray stores
-    none for a job that was stopped: it counts as ended by the stop signal.
-
-    Args:
-        info: Ray's details of a job that has ended.
-        env: the job's environment variables.
+    none for a job that was stopped: it counts as ended by the stop signal, which ``env`` may name.
     """
     if info.driver_exit_code is not None:
         code = int(info.driver_exit_code)
@@ -257,16 +249,6 @@ def exit_status(info: Any, env: Mapping[str, str] | None = None) -> int:
         name = (env or {}).get(STOP_SIGNAL, "SIGTERM")
         return 128 + (signal.SIGINT if name == "SIGINT" else signal.SIGTERM)
     return 0 if info.status == "SUCCEEDED" else 1
-
-
-@contextlib.contextmanager
-def _without(*names: str) -> Iterator[None]:
-    """Temporarily removes variables from the environment."""
-    kept = {name: os.environ.pop(name) for name in names if name in os.environ}
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
 
 
 @contextlib.contextmanager

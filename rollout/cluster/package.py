@@ -92,11 +92,7 @@ def ignored_by_default(folder: Path) -> tuple[str, ...]:
 
 
 def write_rayignore(folder: Path) -> bool:
-    """Writes a ``.rayignore`` if there is none; returns whether it did.
-
-    Raises:
-        ConfigError: it cannot be written.
-    """
+    """Writes a ``.rayignore`` if there is none; returns whether it did."""
     patterns = ignored_by_default(folder)
     if not patterns:
         return False
@@ -114,12 +110,7 @@ def write_rayignore(folder: Path) -> bool:
 def _require_ending(path: Path, places: dict[Path, tuple[int, int]]) -> None:
     """Checks that Ray comes to an end with a path; it opens everything and follows every link.
 
-    Args:
-        path: in the working directory, after the folders that it is in.
-        places: device and inode of these folders; that of the path is added.
-
-    Raises:
-        ConfigError: it would not; the message says why.
+    ``places`` are device and inode of the folders that the path is in; its own are added.
     """
     why = ""
     if path.is_fifo() or path.is_char_device() or path.is_block_device():

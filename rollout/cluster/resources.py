@@ -121,7 +121,8 @@ def require_resources(
             ``count``; the message names the machine that has most.
     """
     nodes = read_nodes() if nodes is None else nodes
-    for resource, amount in _asked(needs).items():
+    asked = _asked(needs)
+    for resource, amount in asked.items():
         biggest = max(nodes, key=lambda node: node.has(resource), default=Node("none", {}))
         if amount <= biggest.has(resource):
             continue
@@ -132,16 +133,19 @@ def require_resources(
             f"{biggest.name}, has {_text(resource, biggest.has(resource))}; ask for less, or add "
             f"a bigger machine"
         )
-    together = [node for node in nodes if _places(node, needs, shared=False)]
+    together = [node for node in nodes if _places(node, asked)]
     if not together:
+        have = [f"{n.name} {_list({k: n.has(k) for k in asked})}" for n in nodes[:5]]
         raise ConfigError(
-            f"each {what} needs {_list(needs)} on one machine, and no machine of the cluster has "
-            f"all of it; they have: {'; '.join(f'{n.name} {_have(n, needs)}' for n in nodes[:5])}"
+            f"each {what} needs {_list(asked)} on one machine, and no machine of the cluster has "
+            f"all of it; they have: {'; '.join(have)}"
         )
-    room = sum(_places(node, needs, shared=True) for node in together)
+    # What can be shared is left aside.
+    kept = {k: v for k, v in asked.items() if k not in {"CPU", "memory"}}
+    room = sum(_places(node, kept) for node in together)
     if room < count and not any(node.group for node in nodes):
         raise ConfigError(
-            f"{count} {what}s need {_list(needs)} each, and the cluster has room for {room:.0f}; "
+            f"{count} {what}s need {_list(asked)} each, and the cluster has room for {room:.0f}; "
             f"run fewer at once, or add machines"
         )
 
@@ -184,12 +188,10 @@ def _asked(needs: Resources) -> dict[str, float]:
     return {name: amount for name, amount in {**asked, **needs.custom}.items() if amount}
 
 
-def _places(node: Node, needs: Resources, *, shared: bool) -> float:
-    """How many instances fit on a machine; what can be shared is left aside if ``shared``."""
-    kept = {k: v for k, v in _asked(needs).items() if not shared or k not in {"CPU", "memory"}}
+def _places(node: Node, asked: Mapping[str, float]) -> float:
+    """How many instances fit on a machine."""
     # Ray counts in ten-thousandths, so a third three times is a whole.
-    rooms = [math.floor(node.has(k) / v + 1e-3) for k, v in kept.items()]
-    return float(min(rooms)) if rooms else math.inf
+    return min((math.floor(node.has(k) / v + 1e-3) for k, v in asked.items()), default=math.inf)
 
 
 def _unknown(what: str, resource: str, amount: float, nodes: Sequence[Node]) -> str:
@@ -207,9 +209,5 @@ def _text(resource: str, amount: float) -> str:
     return f"{amount / _MIB:.0f} MiB memory" if resource == "memory" else f"{amount:g} {resource}"
 
 
-def _list(needs: Resources) -> str:
-    return ", ".join(_text(name, amount) for name, amount in _asked(needs).items())
-
-
-def _have(node: Node, needs: Resources) -> str:
-    return ", ".join(_text(name, node.has(name)) for name in _asked(needs))
+def _list(amounts: Mapping[str, float]) -> str:
+    return ", ".join(_text(name, amount) for name, amount in amounts.items())

@@ -51,11 +51,7 @@ def make_config(model: type[M], data: Mapping[str, Any], *, source: str = "") ->
 
 
 def from_document(model: type[M], source: Document) -> M:
-    """Returns the configuration that a YAML document describes.
-
-    Raises:
-        ConfigError: a key or a value is wrong.
-    """
+    """Returns the configuration that a YAML document describes, or raises like ``load_config``."""
     try:
         return model.model_validate(source.data)
     except ValidationError as error:

@@ -108,11 +108,7 @@ def _one_of(choices: tuple[Any, ...]) -> Callable[[Any], Any]:
 
 
 def plain_options(options: BaseModel) -> dict[str, Any]:
-    """Returns options as YAML can hold them.
-
-    Raises:
-        ContractError: one has a value that no file can hold.
-    """
+    """Returns options as YAML can hold them; a ContractError if it cannot."""
     try:
         return options.model_dump(mode="json", warnings=False)
     except (PydanticSerializationError, UnicodeDecodeError) as error:

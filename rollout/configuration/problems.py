@@ -62,12 +62,7 @@ def got(value: object) -> str:
 
 
 def explain(problem: Problem, valid: Sequence[str]) -> str:
-    """Returns a problem as a sentence; an unknown key comes with the nearest of the valid ones.
-
-    Args:
-        problem: what is wrong.
-        valid: the dotted keys that there are, sections included.
-    """
+    """Returns a problem as a sentence; an unknown key comes with the nearest of the valid ones."""
     if not problem.unknown:
         return str(problem)
     section = dotted(problem.path[:-1])
@@ -99,12 +94,8 @@ def wrong_in(error: ValidationError) -> str:
 def problems_of(error: ValidationError, data: object, plugin: str = "") -> list[Problem]:
     """Returns what pydantic found wrong with ``data``, one problem for each place.
 
-    Alternatives of a union that all fail are one problem with several expectations.
-
-    Args:
-        error: of the validation.
-        data: what was validated.
-        plugin: whose options the data are, if they are options.
+    Alternatives of a union that all fail are one problem with several expectations. If the data
+    are the options of a plug-in, its name is in the messages.
     """
     expectations: dict[KeyPath, list[str]] = {}
     values: dict[KeyPath, object] = {}

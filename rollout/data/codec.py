@@ -30,8 +30,13 @@ from rollout.api import Array
 from rollout.errors import DatasetError
 
 LONGEST_LIST = 64  # numbers; above it a fixed-size binary is smaller and faster in Parquet
-_CHANNELS = {"png": (1, 3, 4), "webp": (1, 3), "jpeg": (1, 3)}
-_LOSSLESS_WEBP = 101  # OpenCV: quality above 100 means lossless
+# Of image codecs: numbers of channels, file name extension, option of OpenCV; that of WebP is a
+# quality above 100, which means lossless.
+_IMAGES = {
+    "png": ((1, 3, 4), ".png", (cv2.IMWRITE_PNG_COMPRESSION, 1)),
+    "webp": ((1, 3), ".webp", (cv2.IMWRITE_WEBP_QUALITY, 101)),
+    "jpeg": ((1, 3), ".jpg", (cv2.IMWRITE_JPEG_QUALITY,)),
+}
 _JPEG_QUALITY = 95
 
 
@@ -50,7 +55,7 @@ class Codec:
     @property
     def is_image(self) -> bool:
         """Whether a value is an image file."""
-        return self.name in _CHANNELS
+        return self.name in _IMAGES
 
     def __str__(self) -> str:
         return f"{self.name}:{self.quality}" if self.quality else self.name
@@ -93,7 +98,7 @@ def choose_codec(
         DatasetError: ``own`` cannot carry such values, or no codec can.
     """
     wanted, fallback = parse_codec(own or default), numeric_codec(name, dtype, shape)
-    if wanted.name not in (*_CHANNELS, "raw"):
+    if wanted.name not in (*_IMAGES, "raw"):
         raise DatasetError(f"column {name!r}: codec {wanted} is not available; valid: {VALID}")
     valid = _image_codecs(dtype, shape)
     # The default applies to images it can encode: a frame stack of 4 remains raw under jpeg, and
@@ -113,7 +118,7 @@ def _image_codecs(dtype: str, shape: tuple[int, ...]) -> list[str]:
     if dtype != "uint8" or len(shape) not in (2, 3):
         return []
     channels = shape[2] if len(shape) == 3 else 1
-    return [codec for codec, fits in _CHANNELS.items() if channels in fits]
+    return [codec for codec, (fits, *_) in _IMAGES.items() if channels in fits]
 
 
 def numeric_codec(name: str, dtype: str, shape: tuple[int, ...]) -> Codec:
@@ -171,12 +176,8 @@ def _encode_raw(kind: pa.DataType, values: Array) -> pa.Array:
 
 
 def _encode_image(codec: Codec, image: Array) -> bytes:
-    if codec.name == "png":
-        extension, options = ".png", [cv2.IMWRITE_PNG_COMPRESSION, 1]
-    elif codec.name == "webp":
-        extension, options = ".webp", [cv2.IMWRITE_WEBP_QUALITY, _LOSSLESS_WEBP]
-    else:
-        extension, options = ".jpg", [cv2.IMWRITE_JPEG_QUALITY, codec.quality]
+    _, extension, option = _IMAGES[codec.name]
+    options = (*option, codec.quality) if codec.quality else option
     done, data = cv2.imencode(extension, _swap_red_and_blue(image), options)
     if not done:
         raise DatasetError(f"an image of shape {list(image.shape)} could not be written as {codec}")

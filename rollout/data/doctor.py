@@ -153,7 +153,15 @@ class _Doctor:
         if health.collector is not None:
             self._steps += health.collector.rows
             table = self._note(health.collector.put_together(self._left, health.losses))
-            self._check_index(number, table)
+            path = self._layout.episodes(number)
+            try:
+                index, _ = read_index(self._layout, number)
+            except DatasetError as error:
+                self._add(path, "warning", str(error))
+            else:
+                if self._trusted and not same_index(index, table):
+                    counts = f"{index.num_rows} episodes, {table.num_rows} there"
+                    self._add(path, "warning", f"does not agree with its steps ({counts})")
 
     def _note(self, found: tuple[pa.Table, Runs, list[Problem]]) -> pa.Table:
         """Notes the episodes of a shard or journal and what is wrong with them."""
@@ -171,19 +179,6 @@ class _Doctor:
         self._seen.update(keys)
         self._episodes += table.num_rows
         return table
-
-    def _check_index(self, number: int, table: pa.Table) -> None:
-        path = self._layout.episodes(number)
-        try:
-            index, _ = read_index(self._layout, number)
-        except DatasetError as error:
-            self._add(path, "warning", str(error))
-            return
-        if self._trusted and not same_index(index, table):
-            what = (
-                f"does not agree with its steps ({index.num_rows} episodes, {table.num_rows} there)"
-            )
-            self._add(path, "warning", what)
 
     def _journal(self, number: int) -> bool:
         """Checks a journal; returns False if its writer has rolled it in the meantime."""
@@ -208,7 +203,6 @@ class Health:
     """What is known of a shard.
 
     Attributes:
-        number: its number.
         reader: reads it; None when nothing of it can be read.
         sealed: the file is exactly the one that was written.
         findings: what is wrong.
@@ -218,7 +212,6 @@ class Health:
         losses: lost episodes it tells of.
     """
 
-    number: int
     reader: ShardReader | None = None
     sealed: bool = False
     findings: list[Finding] = field(default_factory=list)
@@ -236,11 +229,7 @@ class Health:
 
 
 def examine(layout: Layout, manifest: Manifest, number: int) -> Health:
-    """Reads a whole data shard and returns its health.
-
-    Raises:
-        FileNotFoundError: there is no such shard.
-    """
+    """Reads a whole data shard and returns its health; a FileNotFoundError if there is none."""
     path = layout.data(number)
     name = layout.name(path)
     seal, findings = None, []
@@ -266,7 +255,7 @@ def _readable_rows(health: Health) -> int:
 
 def _try(seal: Seal | None, layout: Layout, manifest: Manifest, number: int) -> Health:
     """The health of the file as it is, or with the footer of its seal."""
-    path, health = layout.data(number), Health(number)
+    path, health = layout.data(number), Health()
     name = layout.name(path)
     try:
         reader = ShardReader(path, None if seal is None else fixed_bytes(path, seal))
@@ -323,11 +312,7 @@ def _decodes(column: Column, array: pa.Array) -> str | None:
 
 
 def manifest_of_shards(layout: Layout) -> Manifest:
-    """Returns the manifest stored in the shards and journals.
-
-    Raises:
-        DatasetError: none of them can be read.
-    """
+    """Returns the manifest stored in the shards and journals; a DatasetError if in none."""
     shards, journals = (reversed(layout.numbers(folder)) for folder in ("data", "journal"))
     for path in (*map(layout.data, shards), *map(layout.journal, journals)):
         try:

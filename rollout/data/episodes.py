@@ -349,13 +349,9 @@ def _rowless_table(losses: Sequence[LossRecord]) -> pa.Table:
 
 def same_index(one: pa.Table, other: pa.Table) -> bool:
     """Returns whether two indexes have the same episodes; NaN equals NaN here."""
-    if one.num_rows != other.num_rows:
-        return False
-    for name in INDEX_SCHEMA.names:
-        a, b = one.column(name), other.column(name)
-        if pa.types.is_floating(a.type):
-            if not np.array_equal(a.to_numpy(), b.to_numpy(), equal_nan=True):
-                return False
-        elif not a.equals(b):
-            return False
-    return True
+    return one.num_rows == other.num_rows and all(
+        np.array_equal(a.to_numpy(), b.to_numpy(), equal_nan=True)
+        if pa.types.is_floating(a.type)
+        else a.equals(b)
+        for a, b in zip(one.columns, other.columns, strict=True)
+    )

@@ -74,11 +74,7 @@ class JournalWriter:
         self.nbytes = int(self._sink.tell())
 
     def append(self, batch: pa.RecordBatch, losses: Sequence[LossRecord]) -> None:
-        """Passes a batch to the operating system.
-
-        Raises:
-            OSError: writing failed; call ``close``.
-        """
+        """Passes a batch to the operating system; after an OSError, call ``close``."""
         about = {LOSSES_KEY: json.dumps(list(losses))} if losses else None
         self._stream.write_batch(batch, custom_metadata=about)
         self.nbytes = int(self._sink.tell())
@@ -131,10 +127,7 @@ class JournalReader:
         return self.starts[-1]
 
     def scan(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yields every whole batch.
-
-        Args:
-            columns: names of the columns wanted; None for all.
+        """Yields every whole batch, all columns if None.
 
         Raises:
             FileNotFoundError: the journal is gone: it has become a shard.
@@ -194,12 +187,7 @@ class JournalReader:
                     raise DatasetError(f"cannot read batch {k} of {self.path}: {error}") from error
                 low = max(start - self.starts[k], 0)
                 batches.append(batch.slice(low, min(stop - self.starts[k], batch.num_rows) - low))
-        wanted = pa.schema([self.schema.field(name) for name in columns])
-        return (
-            pa.Table.from_batches(batches).select(list(columns))
-            if batches
-            else wanted.empty_table()
-        )
+        return pa.Table.from_batches(batches, stream.schema).select(list(columns))
 
     def _source(self) -> Any:
         try:

@@ -36,11 +36,7 @@ _ROLL_DEADLINE_S = 600.0  # a shard takes about a second; a disk this slow count
 
 
 class RunCollector:
-    """Collects the runs of a shard while its rows are written.
-
-    Args:
-        shard: number of the shard.
-    """
+    """Collects the runs of a shard, by its number, while its rows are written."""
 
     def __init__(self, shard: int) -> None:
         self.rows = 0
@@ -128,16 +124,9 @@ def _settle(layout: Layout, journal: JournalReader) -> None:
 
 
 def adopt(layout: Layout, manifest: Manifest) -> list[int]:
-    """Rolls the journals that a crash left and removes partially written files.
+    """Rolls the journals that a crash left, removes partially written files, returns the numbers.
 
-    Only for the holder of the lock.
-
-    Returns:
-        the numbers of the journals.
-
-    Raises:
-        DiskFullError: there is no room.
-        DatasetError: a journal holds other columns.
+    Only for the holder of the lock; raises like ``roll``.
     """
     for stray in layout.strays():
         stray.unlink()
@@ -175,11 +164,7 @@ def write_index(
 
 
 def read_index(layout: Layout, number: int) -> tuple[pa.Table, Runs]:
-    """Returns the index of a shard and the episodes left open after it.
-
-    Raises:
-        DatasetError: it is missing or damaged.
-    """
+    """Returns the index of a shard and the episodes left open; a DatasetError if it is damaged."""
     path = layout.episodes(number)
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -227,11 +212,7 @@ def open_before(layout: Layout, number: int) -> Runs:
 
 
 class Roller:
-    """Rolls journals in its own thread, with at most one waiting.
-
-    Args:
-        work: rolls the journal of a number.
-    """
+    """Rolls journals by ``work``, in its own thread, with at most one waiting."""
 
     def __init__(self, work: Callable[[int], None]) -> None:
         self._work = work

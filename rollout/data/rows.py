@@ -18,7 +18,7 @@ from rollout.data.schema import ACTION, DETAILS, EXTRA, FINAL, OBSERVATION, SIGN
 from rollout.errors import DatasetError
 
 _FRAGMENT_COLUMNS = (
-    *("step", "reward", "progress", "outcome", "tick"),
+    *("version", "step", "reward", "progress", "outcome", "tick", "latency"),
     *("first", "terminated", "truncated", "lost"),
 )
 
@@ -47,13 +47,11 @@ class _Order:
         return cls(len(t), t, b)
 
     def take(self, array: Array) -> Array:
-        """Returns ``(rows, ...)`` of an array ``(T, B, ...)``."""
+        """Returns ``(rows, ...)`` of an array ``(T, B, ...)`` or ``(T,)``."""
+        if array.ndim == 1:
+            return array if self.t is None else array[self.t]
         out: Array = array[:, 0] if self.t is None else array[self.t, self.b]
         return out
-
-    def take_time(self, array: Array) -> Array:
-        """Returns ``(rows,)`` of an array ``(T,)``."""
-        return array if self.t is None else array[self.t]
 
     def find(self, index: NDArray[np.int64], width: int) -> NDArray[np.int64]:
         """Returns the row of each ``(t, b)`` in ``index``, which must hold a step."""
@@ -90,22 +88,14 @@ class RowEncoder:
         self._check(fragment)
         order = _Order.of(fragment)
         parts = self._identity(fragment, order)
-        groups: dict[str, Columns] = {
-            OBSERVATION: fragment.observations,
-            ACTION: fragment.actions,
-            SIGNAL: fragment.signals,
-            EXTRA: fragment.extras,
-        }
-        for role, group in groups.items():
+        for role, group in _groups(fragment).items():
             for key, column in self._by_role[role].items():
                 kind = self._types[column.name]
                 parts[column.name] = encode(column.codec, kind, order.take(group[key]))
         for name in _FRAGMENT_COLUMNS:
             parts[name] = pa.array(order.take(getattr(fragment, name)))
-        micros = np.rint(order.take_time(fragment.wall_time) * 1e6).astype(np.int64)
-        stamps = [None, pa.py_buffer(micros)]
-        parts["wall_time"] = pa.Array.from_buffers(self._types["wall_time"], len(micros), stamps)
-        parts["latency"] = pa.array(order.take_time(fragment.latency))
+        micros = np.rint(order.take(fragment.wall_time) * 1e6).astype(np.int64)
+        parts["wall_time"] = pa.array(micros)
         parts |= self._ends(fragment, order)
         arrays = [
             part if (part := parts[name]).type == kind else part.cast(kind)
@@ -117,18 +107,11 @@ class RowEncoder:
         """Returns the episodes that were lost in the fragment."""
         return [
             {
-                "episode": loss.start.episode,
-                "attempt": loss.start.attempt,
+                **{k: getattr(loss.start, k) for k in ("episode", "attempt", "state_set", "seed")},
+                **{k: getattr(loss, k) for k in ("instance", "slot", "phase", "reason", "steps")},
                 "state": str(loss.start.state.index),
-                "state_set": loss.start.state_set,
-                "seed": loss.start.seed,
                 "task": self._task,
                 "policy": self._policy,
-                "instance": loss.instance,
-                "slot": loss.slot,
-                "phase": loss.phase,
-                "reason": loss.reason,
-                "steps": loss.steps,
                 "time": time.time(),
             }
             for loss in fragment.losses
@@ -156,7 +139,6 @@ class RowEncoder:
             **{name: _repeat(values, picked, n) for name, values in texts.items()},
             "instance": pa.array(np.full(n, fragment.instance, np.int32)),
             "slot": pa.array(slots),
-            "version": pa.array(order.take_time(fragment.version)),
         }
 
     def _ends(self, fragment: Fragment, order: _Order) -> dict[str, pa.Array]:
@@ -190,15 +172,10 @@ class RowEncoder:
         shape = (fragment.length, fragment.width)
         finals = len(fragment.final_index)
         wrong = []
-        for role, group, leading in (
-            (OBSERVATION, fragment.observations, shape),
-            (ACTION, fragment.actions, shape),
-            (SIGNAL, fragment.signals, shape),
-            (EXTRA, fragment.extras, shape),
-            (FINAL, fragment.final_observations, (finals,)),
-        ):
-            if role != FINAL or finals:
-                wrong += _misfits(role, self._by_role[role], group, leading)
+        for role, group in _groups(fragment).items():
+            wrong += _misfits(role, self._by_role[role], group, shape)
+        if finals:
+            wrong += _misfits(FINAL, self._by_role[FINAL], fragment.final_observations, (finals,))
         ends = int(np.count_nonzero(fragment.done))
         if ends != finals:
             wrong.append(f"final_index lists {finals} ends of episodes, the masks {ends}")
@@ -208,6 +185,16 @@ class RowEncoder:
                 + "; ".join(wrong)
                 + ". Record it into a separate dataset"
             )
+
+
+def _groups(fragment: Fragment) -> dict[str, Columns]:
+    """The columns of a fragment that have a row for every step, by role."""
+    return {
+        OBSERVATION: fragment.observations,
+        ACTION: fragment.actions,
+        SIGNAL: fragment.signals,
+        EXTRA: fragment.extras,
+    }
 
 
 def _repeat(values: Sequence[str], picked: pa.Array | None, n: int) -> pa.Array:

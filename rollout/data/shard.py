@@ -47,12 +47,7 @@ def group_rows(manifest: Manifest) -> int:
 
 
 class ShardWriter:
-    """Writes one data shard under its temporary name.
-
-    Args:
-        path: the final name.
-        manifest: the dataset.
-    """
+    """Writes the data shard ``path`` under its temporary name."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
@@ -173,11 +168,7 @@ class Seal:
 
     @classmethod
     def read(cls, path: Path) -> Seal:
-        """Returns the seal in a file.
-
-        Raises:
-            DatasetError: the file is missing or damaged.
-        """
+        """Returns the seal in a file; a DatasetError if it is missing or damaged."""
         try:
             data = parse_json(path.read_bytes())
             if hashlib.sha256(data["seal"].encode()).hexdigest() != data["seal_sha256"]:
@@ -233,11 +224,7 @@ class ShardReader:
 
     @property
     def losses(self) -> list[LossRecord]:
-        """Lost episodes.
-
-        Raises:
-            DatasetError: the footer is damaged.
-        """
+        """Lost episodes; a DatasetError if the footer is damaged."""
         text = (self._file.metadata.metadata or {}).get(LOSSES_KEY.encode(), b"[]")
         try:
             return parse_losses(text)
@@ -270,12 +257,7 @@ class ShardReader:
         bad_groups: Sequence[int] = (),
         bad_rows: Sequence[int] | NDArray[np.int64] = (),
     ) -> Iterator[pa.Table]:
-        """Yields every row group as a table, without some groups and rows.
-
-        Args:
-            columns: names of the columns wanted; None for all.
-            bad_groups: row groups to leave out.
-            bad_rows: rows to leave out, as they are numbered in the file.
+        """Yields every row group as a table, without some groups and rows of the file.
 
         Raises:
             DatasetError: a row group is damaged.

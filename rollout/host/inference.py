@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollout.api import BridgeSpec, ColumnSpec, PolicyRecipe, Start, Task
-from rollout.configuration.inference_section import InferenceConfig
+from rollout.configuration.sections import InferenceConfig
 from rollout.errors import InputError
 from rollout.host.actors import Pulse
 from rollout.host.batching import Batcher, Counters

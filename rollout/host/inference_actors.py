@@ -16,7 +16,7 @@ import numpy as np
 
 from rollout.api.fragment import Phase
 from rollout.cluster.resources import Node, actor_options, read_nodes
-from rollout.configuration.inference_section import InferenceConfig
+from rollout.configuration.sections import InferenceConfig
 from rollout.errors import ConfigError
 from rollout.host.actors import POLL_S, Actor, ActorLost, Supervisor
 from rollout.host.batching import Counters

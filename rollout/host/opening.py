@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rollout.configuration.inference_section import InferenceConfig
+from rollout.configuration.sections import InferenceConfig
 from rollout.host.hosting import Fleet, HostPlan, LocalFleet
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from rollout.api import BridgeSpec, Columns, Decision, Details, Start, Task
-from rollout.configuration.inference_section import InferenceConfig
+from rollout.configuration.sections import InferenceConfig
 from rollout.errors import BudgetExhausted, PolicyUnavailable
 from rollout.host.batching import Unreachable
 from rollout.host.deciding import Question, writable
