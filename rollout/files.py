@@ -61,18 +61,29 @@ def put_in_place(path: Path, *, fsync: bool = True) -> None:
         sync_file(path.parent)  # the new name is stored in the folder, not in the file
 
 
+@contextmanager
+def replacing(path: Path, *, fsync: bool = True) -> Iterator[Path]:
+    """Gives the name under which a new file is written; it replaces the old one at the end.
+
+    Raises:
+        OSError: it cannot be written; the previous file is unchanged.
+    """
+    try:
+        yield temporary(path)
+        put_in_place(path, fsync=fsync)
+    except OSError:
+        temporary(path).unlink(missing_ok=True)
+        raise
+
+
 def write_atomically(path: Path, text: str, *, fsync: bool = True) -> None:
     """Replaces a text file atomically; with ``fsync``, it is on disk on return.
 
     Raises:
         OSError: it cannot be written; the previous file is unchanged.
     """
-    try:
-        temporary(path).write_text(text, encoding="utf-8")
-        put_in_place(path, fsync=fsync)
-    except OSError:
-        temporary(path).unlink(missing_ok=True)
-        raise
+    with replacing(path, fsync=fsync) as new:
+        new.write_text(text, encoding="utf-8")
 
 
 class LineFile:

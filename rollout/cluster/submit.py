@@ -83,17 +83,16 @@ def _parser() -> _Parser:
         help=f"folder, on the cluster, of relative outputs; default: {RUNS_DIR}, or the working "
         f"directory as it is called here",
     )
-    parser.add_argument(
-        "--env", metavar="K=V", action="append", default=[], help="environment variable of the job"
-    )
-    parser.add_argument(
-        "--needs",
-        metavar="K=N",
-        action="append",
-        default=[],
-        help="resource that is kept for the driver and decides where it runs, e.g. GPU=1 or "
-        "gamut_learner=0.01; default: the head, and nothing is kept",
-    )
+    for name, metavar, text in (
+        ("--env", "K=V", "environment variable of the job"),
+        (
+            "--needs",
+            "K=N",
+            "resource that is kept for the driver and decides where it runs, e.g. GPU=1 or "
+            "gamut_learner=0.01; default: the head, and nothing is kept",
+        ),
+    ):
+        parser.add_argument(name, metavar=metavar, action="append", default=[], help=text)
     parser.add_argument("--no-wait", action="store_true", help="do not follow the log")
     parser.add_argument("--dry-run", action="store_true", help="show all of it, and send nothing")
     return parser

@@ -19,8 +19,22 @@ from gymnasium import spaces
 
 from rollout.api import BridgeSpec, ColumnSpec, StateSpace, Task, factor_from_data
 from rollout.api.labels import check_labels
+from rollout.data.codec import choose_codec
 from rollout.data.layout import Layout
-from rollout.data.schema import Column, data_columns
+from rollout.data.schema import (
+    ACTION,
+    DETAILS,
+    EXTRA,
+    FINAL,
+    IDENTITY,
+    OBSERVATION,
+    RESULT,
+    SIGNAL,
+    Column,
+    json_column,
+    leaf_column,
+    spec_column,
+)
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import DatasetError, GamutError
 from rollout.files import parse_json, write_atomically
@@ -83,15 +97,38 @@ class Manifest:
     @cached_property
     def columns(self) -> tuple[Column, ...]:
         """Every column of the data, in order."""
-        return data_columns(
-            self.observation_space,
-            self.action_space,
-            self.signals,
-            self.extras,
-            codec=self.codec,
-            codecs=self.codecs,
-            details=self.details,
-        )
+        leaves, own = self.observation_space.spaces, self.codecs
+        unknown = sorted(own.keys() - leaves.keys())
+        if unknown:
+            raise DatasetError(
+                f"codecs names observations that do not exist: {unknown}; "
+                f"there are {sorted(leaves)}"
+            )
+        observed, final = [], []
+        after = "after the last action; null except in the last row of an episode"
+        for key, leaf in leaves.items():
+            column = leaf_column(OBSERVATION, key, leaf, "before the action")
+            name = column.name
+            if column.dtype != "string":
+                codec = choose_codec(name, column.dtype, column.shape, self.codec, own.get(key))
+                column = replace(column, codec=codec)
+            elif key in own:
+                raise DatasetError(f"column {name!r} holds text, which has no codec to choose")
+            observed.append(column)
+            name = FINAL if key == OBSERVATION else f"{FINAL}/{key}"
+            final.append(replace(column, name=name, role=FINAL, nullable=True, doc=after))
+        actions = self.action_space.spaces.items()
+        columns = [*IDENTITY, *observed]
+        columns += [leaf_column(ACTION, key, leaf, "chosen action") for key, leaf in actions]
+        columns += RESULT
+        columns += [spec_column(SIGNAL, key, spec) for key, spec in self.signals.items()]
+        columns += [spec_column(EXTRA, key, spec) for key, spec in self.extras.items()]
+        if self.details:
+            before = "what had no fixed shape before the action, JSON"
+            likewise = "likewise after the last action of an episode"
+            columns.append(json_column(DETAILS, before))
+            final.append(json_column("final_details", likewise))
+        return (*columns, *final)
 
     @cached_property
     def schema(self) -> pa.Schema:

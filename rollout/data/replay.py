@@ -15,7 +15,7 @@ from rollout.api import Array, Columns
 from rollout.api.labels import describe_action
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
-from rollout.data.schema import ACTION, OBSERVATION, Column, column_name, is_image
+from rollout.data.schema import ACTION, OBSERVATION, Column, column_name
 from rollout.errors import DatasetError, UnknownNameError
 
 Pixels = NDArray[np.uint8]
@@ -30,7 +30,14 @@ _PIECE = 64  # steps read at once
 def images_of(dataset: Dataset) -> tuple[str, ...]:
     """Returns the columns with images that can be shown."""
     columns = (c for c in dataset.manifest.columns if c.role == OBSERVATION)
-    return tuple(c.name for c in columns if is_image(c) or _is_stack(c))
+    return tuple(c.name for c in columns if _is_image(c) or _is_stack(c))
+
+
+def _is_image(column: Column) -> bool:
+    """Whether a value is an image: uint8, H x W with up to 4 channels."""
+    shape = column.shape
+    sides = len(shape) == 2 or (len(shape) == 3 and shape[2] <= 4)
+    return column.dtype == "uint8" and sides and min(shape[:2]) >= 8
 
 
 def _is_stack(column: Column) -> bool:
@@ -121,7 +128,7 @@ def _action_text(dataset: Dataset, columns: Columns, row: int) -> str:
 def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
     """Frames with their captions, BGR; the last is the final observation."""
     about = next(c for c in dataset.manifest.columns if c.name == column)
-    newest = _is_stack(about) and not is_image(about)
+    newest = _is_stack(about) and not _is_image(about)
     goal = str(dataset.manifest.task.get("goal", ""))
     total = 0.0
     for window in dataset.stream(ref, [column, "reward", *_action_names(dataset)], length=_PIECE):

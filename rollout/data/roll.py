@@ -28,7 +28,7 @@ from rollout.data.manifest import Manifest
 from rollout.data.rows import LossRecord
 from rollout.data.shard import UNREADABLE, Seal, ShardReader, ShardWriter
 from rollout.errors import DatasetError
-from rollout.files import put_in_place, temporary
+from rollout.files import put_in_place, replacing, temporary
 
 OPEN_KEY = "gamut.open"
 _RUN_ROWS = 4096
@@ -154,13 +154,12 @@ def write_index(
     layout: Layout, number: int, table: pa.Table, left: Runs, *, fsync: bool = True
 ) -> None:
     """Puts the index of a shard in place."""
-    path = layout.episodes(number)
-    with pq.ParquetWriter(
-        temporary(path), INDEX_SCHEMA, compression="zstd", write_page_checksum=True
-    ) as writer:
+    with (
+        replacing(layout.episodes(number), fsync=fsync) as new,
+        pq.ParquetWriter(new, INDEX_SCHEMA, compression="zstd", write_page_checksum=True) as writer,
+    ):
         writer.write_table(table)
         writer.add_key_value_metadata({OPEN_KEY: left.to_json()})
-    put_in_place(path, fsync=fsync)
 
 
 def read_index(layout: Layout, number: int) -> tuple[pa.Table, Runs]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,8 @@ import pyarrow as pa
 from gymnasium import spaces
 
 from rollout.api import ColumnSpec, leaf_dtype, leaf_shape
-from rollout.data.codec import JSON, PLAIN, Codec, choose_codec, numeric_codec
+from rollout.data.codec import JSON, PLAIN, Codec, numeric_codec
 from rollout.data.space_json import space_from_json, space_to_json
-from rollout.errors import DatasetError
 
 OBSERVATION, ACTION, SIGNAL, EXTRA = "observation", "action", "signal", "extra"
 FINAL = "final_observation"
@@ -118,7 +117,7 @@ def column_name(role: str, key: str) -> str:
     return role if key == role else f"{role}/{key}"
 
 
-_IDENTITY = (
+IDENTITY = (
     Column("episode", STEP, "episode", "int64", doc="number of the episode in its run"),
     Column("attempt", STEP, "attempt", "int16", doc="how often the episode was lost before"),
     Column("step", STEP, "step", "int32", unit="steps", doc="number of the step, from 0"),
@@ -131,7 +130,7 @@ _IDENTITY = (
     Column("seed", STEP, "seed", "int64", doc="randomness of the episode beyond its state"),
     Column("version", STEP, "version", "int64", doc="number of the weights that chose the action"),
 )
-_RESULT = (
+RESULT = (
     Column("reward", STEP, "reward", "float32", doc="reward of the action"),
     Column("progress", STEP, "progress", "float32", doc="share of the task done, NaN if undefined"),
     Column("outcome", STEP, "outcome", "int8", doc="0 running, 1 success, 2 failure"),
@@ -145,64 +144,8 @@ _RESULT = (
 )
 
 
-def data_columns(
-    observation_space: spaces.Dict,
-    action_space: spaces.Dict,
-    signals: Mapping[str, ColumnSpec],
-    extras: Mapping[str, ColumnSpec],
-    *,
-    codec: str = "raw",
-    codecs: Mapping[str, str] | None = None,
-    details: bool = False,
-) -> tuple[Column, ...]:
-    """Returns every column of a dataset, in order.
-
-    Args:
-        observation_space: flat ``Dict`` of leaves.
-        action_space: likewise.
-        signals: what the game reports, by key.
-        extras: what the policy adds, by key.
-        codec: codec of image observations.
-        codecs: codecs of single observations, by key.
-        details: whether there are columns for data without a fixed shape.
-
-    Raises:
-        DatasetError: a codec cannot carry its space, or a key does not exist.
-    """
-    own = dict(codecs or {})
-    unknown = sorted(own.keys() - observation_space.spaces.keys())
-    if unknown:
-        raise DatasetError(
-            f"codecs names observations that do not exist: {unknown}; "
-            f"there are {sorted(observation_space.spaces)}"
-        )
-    observed, final = [], []
-    after = "after the last action; null except in the last row of an episode"
-    for key, leaf in observation_space.spaces.items():
-        column = _leaf_column(OBSERVATION, key, leaf, "before the action")
-        chosen = column.codec
-        if column.dtype != "string":
-            chosen = choose_codec(column.name, column.dtype, column.shape, codec, own.get(key))
-        elif key in own:
-            raise DatasetError(f"column {column.name!r} holds text, which has no codec to choose")
-        observed.append(replace(column, codec=chosen))
-        name = FINAL if key == OBSERVATION else f"{FINAL}/{key}"
-        final.append(replace(column, name=name, role=FINAL, codec=chosen, nullable=True, doc=after))
-    acted = [_leaf_column(ACTION, k, s, "chosen action") for k, s in action_space.spaces.items()]
-    columns = [*_IDENTITY, *observed, *acted, *_RESULT]
-    columns += [_spec_column(SIGNAL, k, s) for k, s in signals.items()]
-    columns += [_spec_column(EXTRA, k, s) for k, s in extras.items()]
-    if details:
-        columns.append(_json_column(DETAILS, "what had no fixed shape before the action, JSON"))
-    columns += final
-    if details:
-        columns.append(
-            _json_column("final_details", "likewise after the last action of an episode")
-        )
-    return tuple(columns)
-
-
-def _leaf_column(role: str, key: str, leaf: spaces.Space[Any], doc: str) -> Column:
+def leaf_column(role: str, key: str, leaf: spaces.Space[Any], doc: str) -> Column:
+    """Returns the column of a leaf of an observation or action space."""
     name, about = column_name(role, key), space_to_json(leaf)
     if isinstance(leaf, spaces.Text):
         return Column(name, role, key, "string", doc=doc, space=about)
@@ -211,18 +154,13 @@ def _leaf_column(role: str, key: str, leaf: spaces.Space[Any], doc: str) -> Colu
     return Column(name, role, key, dtype, shape, doc=doc, codec=codec, space=about)
 
 
-def _spec_column(role: str, key: str, spec: ColumnSpec) -> Column:
+def spec_column(role: str, key: str, spec: ColumnSpec) -> Column:
+    """Returns the column of a signal or an extra."""
     name, dtype, shape = column_name(role, key), np.dtype(spec.dtype).name, tuple(spec.shape)
     codec = numeric_codec(name, dtype, shape)
     return Column(name, role, key, dtype, shape, spec.unit, spec.doc, codec)
 
 
-def _json_column(name: str, doc: str) -> Column:
+def json_column(name: str, doc: str) -> Column:
+    """Returns a column of data without a fixed shape."""
     return Column(name, DETAILS, name, "string", doc=doc, codec=JSON, nullable=True)
-
-
-def is_image(column: Column) -> bool:
-    """Returns whether a value of the column is an image: uint8, H x W with up to 4 channels."""
-    shape = column.shape
-    sides = len(shape) == 2 or (len(shape) == 3 and shape[2] <= 4)
-    return column.dtype == "uint8" and sides and min(shape[:2]) >= 8

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rollout.data.layout import full_disk_named
 from rollout.data.shard import UNREADABLE
 from rollout.errors import DatasetError
-from rollout.files import put_in_place, temporary
+from rollout.files import replacing
 
 Table: TypeAlias = Mapping[str, NDArray[Any]]
 """Columns by name, all of one length."""
@@ -96,19 +96,14 @@ def write_table(
         ],
         metadata={_ABOUT: json.dumps(dict(metadata or {}), sort_keys=True).encode()},
     )
-    try:
-        with full_disk_named(path, "writing"):
-            pq.write_table(
-                pa.table(columns, schema=schema),
-                temporary(path),
-                compression="zstd",
-                version="2.6",
-                write_page_checksum=True,
-            )
-            put_in_place(path)
-    except OSError:
-        temporary(path).unlink(missing_ok=True)
-        raise
+    with full_disk_named(path, "writing"), replacing(path) as new:
+        pq.write_table(
+            pa.table(columns, schema=schema),
+            new,
+            compression="zstd",
+            version="2.6",
+            write_page_checksum=True,
+        )
 
 
 def read_table(path: Path | str) -> dict[str, NDArray[Any]]:
