@@ -283,7 +283,7 @@ def test_modules_import_what_they_may():
         ("rollout.testing.trial", "rollout.host.pool"),
         ("rollout.train.train", "bridges.chess"),
         ("rollout.train.train", "rollout.sweep.plan"),
-        ("rollout.evaluate.plan", "rollout.sweep.results"),
+        ("rollout.evaluate.plan", "rollout.sweep.curves"),
     ],
 )
 def test_a_forbidden_import_is_found(module, imported):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 from typing import Any
@@ -71,15 +71,13 @@ class Findings:
 
     def data(self) -> dict[str, Any]:
         """Returns everything as JSON-able data; NaN becomes None."""
-        plain: dict[str, Any] = _plain(
-            {
-                "legs": [self._leg(leg) for leg in self._legs.legs],
-                "groups": self._of_groups(),
-                "gaps": self._gaps(),
-                "differences": self._differences(),
-            }
-        )
-        return plain
+        found = {
+            "legs": [self._leg(leg) for leg in self._legs.legs],
+            "groups": self._of_groups(),
+            "gaps": self._gaps(),
+            "differences": self._differences(),
+        }
+        return dict(plain(found, lambda each: {**asdict(each), "text": each.text()}))
 
     def _leg(self, leg: Leg) -> dict[str, Any]:
         rows, scores = self._rows[leg.name], self._scores[leg.name]
@@ -159,13 +157,14 @@ def _mean(values: NDArray[Any]) -> float | None:
     return float(told.mean()) if len(told) else None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any, of_estimate: Callable[[Estimate], Mapping[str, Any]]) -> Any:
+    """Returns figures as JSON-able data; NaN and infinity become None."""
     if isinstance(value, Estimate):
-        return _plain({**asdict(value), "text": value.text()})
+        value = of_estimate(value)
     if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: plain(inner, of_estimate) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner, of_estimate) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

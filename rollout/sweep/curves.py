@@ -11,16 +11,48 @@ of 100 episodes of one run. Here training seeds are the replicates, and the gap 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rollout.data.tables import Table, rows_of
-from rollout.evaluate.legs import TEST, TRAIN
-from rollout.evaluate.statistics import Estimate, Intervals, gap, hierarchical, wilson
+from rollout.errors import ConfigError, DatasetError
+from rollout.evaluate.legs import ACTIONS, TEST, TRAIN
+from rollout.evaluate.scoreboard import COLUMNS
+from rollout.evaluate.statistics import Estimate, Intervals, arrange, gap, hierarchical, wilson
+from rollout.evaluate.statistics.components import mean
 from rollout.evaluate.statistics.estimate import DEFAULT_INTERVALS
-from rollout.sweep.results import FULL, SAMPLED, Scores, cells_of, checked, scores_of, select
+
+FULL = "full"
+"""The set of all states, including training states."""
+
+SAMPLED, DETERMINISTIC = ACTIONS
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of one arm, N and set.
+
+    Attributes:
+        seeds: training seeds, ascending.
+        positions: numbers of the states in their set, ascending.
+        values: (seeds, positions, repeats); NaN where an episode is missing or was lost.
+        states: the design, as the statistics name it: ``crossed`` where all seeds played the same
+            states, as with held-out states; ``fixed`` where these are all states that the seeds
+            were trained on, so that nothing is inferred about others; otherwise ``nested``.
+    """
+
+    seeds: tuple[int, ...]
+    positions: NDArray[np.int64]
+    values: NDArray[np.float64]
+    states: str
+
+    def of(self, seeds: Sequence[int]) -> NDArray[np.float64]:
+        """Returns the values of the given seeds, in their order."""
+        return self.values[[self.seeds.index(seed) for seed in seeds]]
 
 
 @dataclass(frozen=True)
@@ -86,17 +118,14 @@ def curves(
     """Returns a point for each arm and N: arms in the order of the table, N ascending.
 
     Args:
-        table: results, see ``results.COLUMNS``.
+        table: results, see ``rollout.evaluate.scoreboard.COLUMNS``.
         actions: ``"sampled"`` or ``"deterministic"``; without such rows there are no points.
         intervals: how intervals are computed.
 
     Raises:
         DatasetError: a column is missing, an episode is duplicated, or a row has no N.
     """
-    return [
-        _point(cell, arm, n, actions, intervals)
-        for arm, n, cell in cells_of(checked(table), actions)
-    ]
+    return [_point(cell, arm, n, actions, intervals) for arm, n, cell in _cells(table, actions)]
 
 
 def contrasts(
@@ -114,7 +143,7 @@ def contrasts(
     draw in random order, so pairing by position does not change the expectation.
 
     Args:
-        table: results, see ``results.COLUMNS``.
+        table: results, see ``rollout.evaluate.scoreboard.COLUMNS``.
         base: the arm with which others are compared.
         actions: ``"sampled"`` or ``"deterministic"``.
         intervals: how intervals are computed.
@@ -122,7 +151,7 @@ def contrasts(
     Raises:
         DatasetError: as in ``curves``.
     """
-    cells = {(arm, n): cell for arm, n, cell in cells_of(checked(table), actions)}
+    cells = {(arm, n): cell for arm, n, cell in _cells(table, actions)}
     found = []
     for (arm, n), cell in cells.items():
         if arm != base and (base, n) in cells:
@@ -157,6 +186,60 @@ def by_arm(points: Sequence[Point]) -> dict[str, list[Point]]:
     return {arm: sorted(own, key=lambda p: p.n) for arm, own in found.items()}
 
 
+def select(table: Table, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Returns rows of a table, given by a mask or by row numbers."""
+    return {name: column[rows] for name, column in table.items()}
+
+
+def scores_of(table: Table, column: str = "score") -> Scores:
+    """Returns the scores as an array; the rows are of one arm, N, set and way of acting.
+
+    Raises:
+        DatasetError: an episode is duplicated.
+    """
+    seed, position, repeat = (table[name] for name in ("training_seed", "position", "repeat"))
+    scores = np.where(table["end"] == "lost", np.nan, table[column])
+    try:
+        values, seeds = arrange(seed, position, repeat, scores)
+    except ConfigError as error:
+        what = ", ".join(f"{name} {table[name][0]}" for name in ("arm", "n", "set", "actions"))
+        raise DatasetError(f"results of {what}: {error}") from error
+    positions, place = np.unique(position, return_inverse=True)
+    names, state = np.unique(table["state"], return_inverse=True)
+    shared = len(np.unique(place * len(names) + state)) == len(positions)
+    whole = bool((table["set"] == TRAIN).all()) and len(positions) >= int(table["n"].max())
+    states = ("fixed" if whole else "crossed") if shared else "nested"
+    return Scores(tuple(seeds.tolist()), positions, values, states)
+
+
+def _cells(table: Table, actions: str) -> Iterator[tuple[str, int, Table]]:
+    """Yields arm, N and their rows: arms in the order of the table, N ascending.
+
+    Yields nothing for an empty table, which has no columns.
+
+    Raises:
+        DatasetError: a column is missing, or a row has no number of training states.
+    """
+    if not table:
+        return
+    missing = [name for name in COLUMNS if name not in table]
+    if missing:
+        raise DatasetError(
+            f"expected a table of results, but the columns {', '.join(missing)} are missing"
+        )
+    if rows_of(table) and table["n"].min() < 1:
+        raise DatasetError(
+            f"expected the results of a sweep, where every row has a number of training states; "
+            f"got n = {table['n'].min()}"
+        )
+    own = select(table, table["actions"] == actions)
+    names, first = np.unique(own["arm"], return_index=True)
+    for arm in names[np.argsort(first)]:
+        of_arm = select(own, own["arm"] == arm)
+        for n in np.unique(of_arm["n"]):
+            yield str(arm), int(n), select(of_arm, of_arm["n"] == n)
+
+
 def _sets(cell: Table) -> dict[str, Scores]:
     """The scores of each set with results: train, test, full, then the others."""
     known = {TRAIN: 0, TEST: 1, FULL: 2}
@@ -170,7 +253,7 @@ def _point(cell: Table, arm: str, n: int, actions: str, intervals: Intervals) ->
     seeds = tuple(sorted({seed for own in sets.values() for seed in own.seeds}))
     by_seed: dict[str, tuple[float, ...]] = {}
     for name, own in sets.items():
-        means = dict(zip(own.seeds, own.by_seed(), strict=True))
+        means = dict(zip(own.seeds, mean(mean(own.values)).tolist(), strict=True))
         by_seed[name] = tuple(means.get(seed, np.nan) for seed in seeds)
     if TRAIN in by_seed and TEST in by_seed:
         pairs = zip(by_seed[TRAIN], by_seed[TEST], strict=True)
@@ -181,17 +264,16 @@ def _point(cell: Table, arm: str, n: int, actions: str, intervals: Intervals) ->
         n=n,
         actions=actions,
         seeds=seeds,
-        scores={name: _estimate(own, intervals) for name, own in sets.items()},
+        scores={
+            name: hierarchical(own.values, intervals, states=own.states)
+            for name, own in sets.items()
+        },
         gap=_gap(sets.get(TRAIN), sets.get(TEST), intervals),
         success=_success(cell, sets, intervals),
         by_seed=by_seed,
         episodes=rows_of(cell) - lost,
         lost=lost,
     )
-
-
-def _estimate(scores: Scores, intervals: Intervals) -> Estimate:
-    return hierarchical(scores.values, intervals, states=scores.states)
 
 
 def _gap(train: Scores | None, test: Scores | None, intervals: Intervals) -> Estimate | None:
@@ -201,13 +283,8 @@ def _gap(train: Scores | None, test: Scores | None, intervals: Intervals) -> Est
     seeds = [seed for seed in train.seeds if seed in test.seeds]
     if not seeds:
         return None
-    return gap(
-        train.of(seeds),
-        test.of(seeds),
-        intervals,
-        train_states=train.states,
-        test_states=test.states,
-    )
+    states = {"train_states": train.states, "test_states": test.states}
+    return gap(train.of(seeds), test.of(seeds), intervals, **states)
 
 
 def _success(cell: Table, sets: Mapping[str, Scores], intervals: Intervals) -> dict[str, Estimate]:
@@ -225,32 +302,23 @@ def _contrast(
     cell: Table, base_cell: Table, arm: str, base: str, n: int, intervals: Intervals
 ) -> Contrast | None:
     sets, base_sets = _sets(cell), _sets(base_cell)
-    gaps = [_gap(own.get(TRAIN), own.get(TEST), intervals) for own in (sets, base_sets)]
-    if gaps[0] is None or gaps[1] is None:
+    own, other = (_gap(s.get(TRAIN), s.get(TEST), intervals) for s in (sets, base_sets))
+    if own is None or other is None:
         return None
-    kept = (sets[TRAIN].seeds, sets[TEST].seeds, base_sets[TRAIN].seeds, base_sets[TEST].seeds)
-    seeds = [seed for seed in kept[0] if all(seed in other for other in kept[1:])]
-    if not seeds:
+    four = [each[name] for name in (TRAIN, TEST) for each in (sets, base_sets)]
+    seeds = [seed for seed in four[0].seeds if all(seed in each.seeds for each in four)]
+    train, test = (_minus(sets[name], base_sets[name], seeds) for name in (TRAIN, TEST))
+    if np.isnan(train.values).all() or np.isnan(test.values).all():  # also if there are none
         return None
-    train = _minus(sets[TRAIN], base_sets[TRAIN], seeds)
-    test = _minus(sets[TEST], base_sets[TEST], seeds)
-    if np.isnan(train.values).all() or np.isnan(test.values).all():
-        return None
-    of_two = intervals.of_differences
+    states = {"train_states": train.states, "test_states": test.states}
     return Contrast(
         arm=arm,
         base=base,
         n=n,
-        gap=gaps[0],
-        base_gap=gaps[1],
-        gap_difference=gap(
-            train.values,
-            test.values,
-            of_two,
-            train_states=train.states,
-            test_states=test.states,
-        ),
-        test_difference=_estimate(test, of_two),
+        gap=own,
+        base_gap=other,
+        gap_difference=gap(train.values, test.values, intervals.of_differences, **states),
+        test_difference=hierarchical(test.values, intervals.of_differences, states=test.states),
         same_test_states=_states(cell) == _states(base_cell),
     )
 
@@ -260,8 +328,9 @@ def _minus(scores: Scores, base: Scores, seeds: Sequence[int]) -> Scores:
     positions, own, other = np.intersect1d(scores.positions, base.positions, return_indices=True)
     repeats = min(scores.values.shape[2], base.values.shape[2])
     values = scores.of(seeds)[:, own, :repeats] - base.of(seeds)[:, other, :repeats]
-    crossed, whole = scores.crossed and base.crossed, scores.whole and base.whole
-    return Scores(tuple(seeds), positions, values, crossed, whole)
+    designs = (scores.states, base.states)
+    states = next(each for each in ("nested", "crossed", "fixed") if each in designs)
+    return Scores(tuple(seeds), positions, values, states)
 
 
 def _states(cell: Table) -> set[str]:

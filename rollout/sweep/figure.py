@@ -26,8 +26,7 @@ from matplotlib.patches import Patch
 from matplotlib.transforms import offset_copy
 
 from rollout.evaluate.legs import TEST, TRAIN
-from rollout.sweep.curves import Point, by_arm
-from rollout.sweep.results import FULL
+from rollout.sweep.curves import FULL, Point, by_arm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

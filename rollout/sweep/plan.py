@@ -19,7 +19,7 @@ from rollout.evaluate.scoreboard import check_metric
 from rollout.evaluate.videos import video_bridge
 from rollout.run_directory import absolute
 from rollout.sweep.config import Arm, SweepConfig, SweepEvaluation
-from rollout.sweep.results import FULL
+from rollout.sweep.curves import FULL
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.errors import InputError
+from rollout.observe.run_files import modified
 from rollout.signals import Stop
 from rollout.sweep.job import Trainer, work
 from rollout.sweep.plan import Job
@@ -140,7 +141,7 @@ def run_on_ray(
         while (queue.waiting or running) and not stopping():
             while queue.waiting and len(running) < most:
                 job = queue.waiting.popleft()
-                before = _Running(job, _log_time(job), _last_sign(job), time.monotonic())
+                before = _Running(job, modified(_log_of(job)), _last_sign(job), time.monotonic())
                 running[_begin(job, trainer)] = before
             ready, _ = ray.wait(list(running), num_returns=1, timeout=_POLL_S)
             for ref in ready:
@@ -190,7 +191,7 @@ def _stalled(running: Mapping[Any, _Running], stall_s: float | None, now: float)
     for ref, run in running.items():
         sign = _last_sign(run.job)
         # A run that waits for room in the cluster has not started, so its log is unchanged.
-        if sign != run.sign or _log_time(run.job) == run.log_time:
+        if sign != run.sign or modified(_log_of(run.job)) == run.log_time:
             run.sign, run.moved = sign, now
         elif stall_s is not None and now - run.moved > stall_s:
             stalled.append(ref)
@@ -199,23 +200,12 @@ def _stalled(running: Mapping[Any, _Running], stall_s: float | None, now: float)
 
 def _last_sign(job: Job) -> float:
     """When a run last wrote something, in Unix time; 0 if it never did."""
-    times = [_log_time(job)]
-    for pattern in _SIGNS:
-        for path in job.folder.glob(pattern):
-            with contextlib.suppress(OSError):  # the file may have been removed meanwhile
-                times.append(path.stat().st_mtime)
-    return max(times)
+    written = (path for pattern in _SIGNS for path in job.folder.glob(pattern))
+    return max(map(modified, (_log_of(job), *written)))
 
 
 def _log_of(job: Job) -> Path:
     return job.folder.with_name(f"{job.folder.name}.log")
-
-
-def _log_time(job: Job) -> float:
-    try:
-        return _log_of(job).stat().st_mtime
-    except FileNotFoundError:
-        return 0.0
 
 
 def _stop_all(refs: Sequence[Any]) -> None:

@@ -16,13 +16,14 @@ from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMN_DOCS
 from rollout.files import write_atomically
 from rollout.sweep.curves import (
+    DETERMINISTIC,
+    SAMPLED,
     Point,
     by_arm,
     contrasts,
     curves,
     shrinks,
 )
-from rollout.sweep.report_data import SweepReport
 from rollout.sweep.report_tables import (
     Figures,
     contrast_table,
@@ -35,7 +36,7 @@ from rollout.sweep.report_tables import (
     short_tables,
     success_table,
 )
-from rollout.sweep.results import DETERMINISTIC, SAMPLED
+from rollout.sweep.summary import SweepReport
 
 _FEW_SEEDS = 5
 
@@ -220,7 +221,7 @@ def _limits(data: SweepReport) -> list[str]:
         if not beyond:
             within.append(arm)
             continue
-        never = max(run.visits["never"] for run in runs if run.n == beyond[-1])
+        never = max(run.training["visits"]["never"] for run in runs if run.n == beyond[-1])
         lines.append(
             f"{arm}: a run plays about {episodes:,.0f} training episodes, fewer than its states "
             f"from N = {beyond[0]:,} on; with N = {beyond[-1]:,}, {never:.1%} of the states are "

@@ -10,9 +10,8 @@ import numpy as np
 
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.statistics import Estimate
-from rollout.sweep.curves import Contrast, Point, by_arm
-from rollout.sweep.report_data import RunInfo, SweepReport
-from rollout.sweep.results import FULL
+from rollout.sweep.curves import FULL, Contrast, Point, by_arm
+from rollout.sweep.summary import RunInfo, SweepReport
 
 _NAMES = {TRAIN: "training states", TEST: "held-out states", FULL: "all states"}
 _DIGEST = 12  # characters of a digest that tables show
@@ -174,11 +173,11 @@ def runs_table(runs: Sequence[RunInfo]) -> str:
             run.arm,
             f"{run.n:,}",
             run.training_seed,
-            run.set_name,
-            f"`{run.set_digest}`",
-            f"{run.env_steps:,}",
-            f"{run.episodes:,}",
-            f"{run.seconds:,.0f}",
+            run.states["name"],
+            f"`{run.states['digest']}`",
+            f"{run.training['env_steps']:,}",
+            f"{run.training['episodes']:,}",
+            f"{run.training['seconds']:,.0f}",
             f"`{run.checkpoint}`",
         ]
         for run in _ordered(runs)
@@ -236,14 +235,14 @@ def _training(data: SweepReport, point: Point) -> list[str]:
     runs = [run for run in data.runs if (run.arm, run.n) == (point.arm, point.n)]
     if not runs:
         return ["not told"] * 5
-    digests = sorted({run.set_digest for run in runs})
+    digests = sorted({run.states["digest"] for run in runs})
     more = f" and {len(digests) - 1} more" if len(digests) > 1 else ""
-    visits = [run.visits for run in runs]
+    visits = [run.training["visits"] for run in runs]
     never = float(np.mean([v["never"] for v in visits]))
     return [
         f"`{digests[0][:_DIGEST]}`{more}",
-        _range([run.env_steps for run in runs]),
-        _range([run.episodes for run in runs]),
+        _range([run.training["env_steps"] for run in runs]),
+        _range([run.training["episodes"] for run in runs]),
         " / ".join(
             _count(value)
             for value in (

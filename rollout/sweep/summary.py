@@ -2,26 +2,145 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rollout.configuration.plugins import default_options
-from rollout.data.tables import concatenate
+from rollout.data.tables import Table, concatenate
+from rollout.evaluate.findings import plain
 from rollout.evaluate.legs import TRAIN
 from rollout.evaluate.scoreboard import BOUNDS
 from rollout.evaluate.statistics import Estimate, Intervals, one_player
 from rollout.registry import Group
 from rollout.run_directory import versions
 from rollout.sweep.config import SweepConfig
-from rollout.sweep.curves import Point
-from rollout.sweep.job import Outcome
+from rollout.sweep.curves import DETERMINISTIC, SAMPLED, Point, curves, scores_of, select
+from rollout.sweep.job import Outcome, SetName, Training
 from rollout.sweep.plan import Job, SweepPlan
-from rollout.sweep.report_data import RunInfo, SetInfo, SweepReport
-from rollout.sweep.results import scores_of, select
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """One finished training run.
+
+    Attributes:
+        arm: named variation of the sweep.
+        n: number of training states.
+        training_seed: its seed.
+        states: the training set.
+        training: steps, episodes, duration, and how often states were visited.
+        checkpoint: path of the result, relative to the report.
+    """
+
+    arm: str
+    n: int
+    training_seed: int
+    states: SetName
+    training: Training
+    checkpoint: str
+
+    @property
+    def key(self) -> tuple[str, int, int]:
+        """Arm, N and training seed."""
+        return self.arm, self.n, self.training_seed
+
+
+@dataclass(frozen=True)
+class SetInfo:
+    """A state set on which runs were evaluated.
+
+    Attributes:
+        name: its name in the table.
+        size: number of its states.
+        digest: identifies these states and their order.
+        arms: the arms that use it; empty for all.
+    """
+
+    name: str
+    size: int
+    digest: str
+    arms: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SweepReport:
+    """The contents of a report.
+
+    Attributes:
+        title: title of the report and the figure.
+        metric: meaning of a score, e.g. ``"fraction of the sheep killed"``.
+        table: the available results, see ``rollout.evaluate.scoreboard.COLUMNS``.
+        runs: the finished training runs.
+        protocol: how the sweep was done, by name: bridge, task, factors, budgets, seeds, ...
+        versions: versions of packages, and the machine.
+        command: the command that repeats the sweep.
+        base_arm: the arm of the verdict, with which others are compared; by default the first of
+            the table.
+        arms: description of each arm.
+        sets: the state sets on which runs were evaluated.
+        planned: arm, N and training seed of every run of the sweep; empty if all are finished.
+        videos: titles and paths relative to the report.
+        intervals: how intervals are computed.
+    """
+
+    title: str
+    metric: str
+    table: Table
+    runs: Sequence[RunInfo]
+    protocol: Mapping[str, object]
+    versions: Mapping[str, object]
+    command: str
+    base_arm: str = ""
+    arms: Mapping[str, str] = field(default_factory=dict)
+    sets: Sequence[SetInfo] = ()
+    planned: Sequence[tuple[str, int, int]] = ()
+    videos: Sequence[tuple[str, str]] = ()
+    intervals: Intervals = field(default_factory=Intervals)
+
+    @cached_property
+    def points(self) -> list[Point]:
+        """The results of each arm and N, for ``actions``."""
+        return curves(self.table, actions=self.actions, intervals=self.intervals)
+
+    @property
+    def base(self) -> str:
+        """The base arm; empty if nothing was evaluated and none was named."""
+        first = [str(arm) for arm in self.table["arm"][:1]] if "arm" in self.table else []
+        return self.base_arm or next(iter(first), "")
+
+    @property
+    def actions(self) -> str:
+        """The way of acting that is reported: ``sampled`` if there are such results."""
+        given = set(self.table["actions"].tolist()) if "actions" in self.table else set()
+        return DETERMINISTIC if given == {DETERMINISTIC} else SAMPLED
+
+    def missing(self) -> list[tuple[str, int, int]]:
+        """Returns arm, N and training seed of the planned runs that have no results yet."""
+        names = ("arm", "n", "training_seed")
+        columns = [self.table[name].tolist() for name in names if name in self.table]
+        done = set(zip(*columns, strict=True)) & {run.key for run in self.runs}
+        return [key for key in self.planned if tuple(key) not in done]
+
+    def budgets(self) -> dict[str, float]:
+        """Returns the median number of training episodes of each arm's runs with the largest N.
+
+        If N is larger, a run does not visit all of its states: increasing N further changes which
+        states it visits, but not how many.
+        """
+        found: dict[str, float] = {}
+        for arm in dict.fromkeys(run.arm for run in self.runs):
+            own = [(run.n, run.training["episodes"]) for run in self.runs if run.arm == arm]
+            largest, _ = max(own)
+            found[arm] = float(np.median([episodes for n, episodes in own if n == largest]))
+        return found
+
 
 _SCORES = {"return": "return", "progress": "progress", "success": "success rate"}
 
@@ -67,21 +186,12 @@ def _in_order(plan: SweepPlan) -> list[Job]:
 
 def _run_info(outcome: Outcome, output: Path) -> RunInfo:
     result, job = outcome.result, outcome.job
-    training = result["training"]
+    # The folder of the sweep may have been moved since.
+    checkpoint = str(job.folder.relative_to(output))
     player = Path(str(result["player"].get("path", job.folder)))
-    return RunInfo(
-        *(job.arm, job.n, job.training_seed),
-        set_name=result["set"]["name"],
-        set_digest=result["set"]["digest"],
-        env_steps=training["env_steps"],
-        episodes=training["episodes"],
-        visits=training["visits"],
-        seconds=training["seconds"],
-        # The folder of the sweep may have been moved since.
-        checkpoint=f"{job.folder.relative_to(output)}/{'/'.join(player.parts[-2:])}"
-        if player.name != job.folder.name
-        else str(job.folder.relative_to(output)),
-    )
+    if player.name != job.folder.name:
+        checkpoint += f"/{'/'.join(player.parts[-2:])}"
+    return RunInfo(*job.key, result["set"], result["training"], checkpoint)
 
 
 def _set_infos(plan: SweepPlan) -> list[SetInfo]:
@@ -201,34 +311,12 @@ def digests_of(plan: SweepPlan) -> dict[str, str]:
 
 def plain_points(points: list[Point]) -> list[dict[str, Any]]:
     """Returns the results of each arm and N as plain data."""
-    return [
-        {
-            "arm": point.arm,
-            "n": point.n,
-            "actions": point.actions,
-            "seeds": list(point.seeds),
-            "scores": {name: _plain(score) for name, score in point.scores.items()},
-            "gap": None if point.gap is None else _plain(point.gap),
-            "success": {name: _plain(rate) for name, rate in point.success.items()},
-            "by_seed": {name: [_number(v) for v in each] for name, each in point.by_seed.items()},
-            "episodes": point.episodes,
-            "lost": point.lost,
-        }
-        for point in points
-    ]
 
+    def told(estimate: Estimate) -> dict[str, Any]:
+        refused = {"refused": estimate.refused} if estimate.refused else {}
+        return {"point": estimate.point, "low": estimate.low, "high": estimate.high, **refused}
 
-def _plain(estimate: Estimate) -> dict[str, Any]:
-    return {
-        "point": _number(estimate.point),
-        "low": estimate.low,
-        "high": estimate.high,
-        **({"refused": estimate.refused} if estimate.refused else {}),
-    }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+    return [plain(vars(point), told) for point in points]
 
 
 def values_of(point: Point) -> dict[str, float]:

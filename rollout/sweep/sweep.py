@@ -36,14 +36,13 @@ from rollout.observe.metrics import read_metrics
 from rollout.observe.run_files import METRICS, newest_lines
 from rollout.run_directory import RunDirectory
 from rollout.sweep.config import SweepConfig
-from rollout.sweep.curves import Point
+from rollout.sweep.curves import SAMPLED, Point
 from rollout.sweep.job import TRAINER, Outcome, Trainer, outcome_of
 from rollout.sweep.plan import Job, SweepPlan
 from rollout.sweep.pool import Ended, run_here, run_on_ray
 from rollout.sweep.report import publish, verdict
-from rollout.sweep.report_data import SweepReport
-from rollout.sweep.results import SAMPLED
 from rollout.sweep.summary import (
+    SweepReport,
     digests_of,
     plain_points,
     report_of,

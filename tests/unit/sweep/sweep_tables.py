@@ -3,7 +3,7 @@
 import numpy as np
 
 from rollout.evaluate.scoreboard import COLUMNS
-from rollout.sweep.report_data import RunInfo, SetInfo, SweepReport
+from rollout.sweep.summary import RunInfo, SetInfo, SweepReport
 
 ENDS = np.array(["terminated", "truncated"])
 
@@ -119,7 +119,6 @@ def run_info(arm, n, seed, episodes):
         "max": -(-episodes // n),
         "never": max(0.0, 1 - episodes / n),
     }
-    digest = f"{arm}{n}digest{seed}"
-    return RunInfo(
-        *(arm, n, seed, f"train/{n}", digest, 500_000, episodes, visits, 12.4, f"runs/{seed}")
-    )
+    states = {"name": f"train/{n}", "digest": f"{arm}{n}digest{seed}"}
+    training = {"env_steps": 500_000, "episodes": episodes, "visits": visits, "seconds": 12.4}
+    return RunInfo(arm, n, seed, states, training, f"runs/{seed}")

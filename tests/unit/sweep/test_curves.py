@@ -12,9 +12,10 @@ from rollout.sweep.curves import (
     by_arm,
     contrasts,
     curves,
+    scores_of,
+    select,
     shrinks,
 )
-from rollout.sweep.results import scores_of, select
 from tests.unit.sweep.sweep_tables import BASE, lose, sweep_table
 
 TWO = {("random", 16): {"train": 0.8, "test": 0.5}, ("random", 1024): {"train": 0.7, "test": 0.7}}

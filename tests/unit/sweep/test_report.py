@@ -10,10 +10,9 @@ import pytest
 from rollout.data.tables import concatenate, read_table
 from rollout.data.tables import rows_of as rows_in
 from rollout.evaluate.statistics import Intervals, wilson
-from rollout.sweep.curves import curves
+from rollout.sweep.curves import curves, select
 from rollout.sweep.report import publish, verdict, write_report
 from rollout.sweep.report_tables import Figures, table
-from rollout.sweep.results import select
 from tests.unit.sweep.sweep_tables import BASE, lose, report_of, sweep_table
 
 pytestmark = pytest.mark.heavy
