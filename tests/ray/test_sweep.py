@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 import yaml
 
+from rollout.cli import main
 from rollout.data.tables import read_table
+from rollout.sweep.config import SweepConfig
 from rollout.sweep.pool import _last_sign, _Running, _stalled
+from rollout.sweep.sweep import sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -140,10 +143,12 @@ def test_killed_at_any_moment_it_goes_on(folder):
     same(resumed, table_of(folder / "here"))
 
 
-def test_what_no_machine_has_is_refused_before_any_run(folder):
+def test_what_no_machine_has_is_refused_before_any_run(folder, local_ray, capsys):
     changes = ["train.learners.count=1", "train.learners.resources={gamut_learner: 1}"]
     changes += ["train.policy.name=actor_critic", "train.policy.columns=[position]"]
-    said = finish(folder, "--set", *changes, script=ROOT / "scripts" / "sweep.py", status=2)
+    argv = ["--config", str(folder / "config.yaml"), "--set", *changes]
+    assert main(sweep, SweepConfig, "Sweeps.", argv) == 2
+    said = capsys.readouterr().err
     assert "each learner needs 1 gamut_learner, and no machine of the cluster has any" in said
     assert not (folder / "run").exists()
 
