@@ -113,15 +113,23 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
     # Workers of an existing cluster have the environment of their machine, not ours.
     run = os.environ.get(RUN_ID)
     more: dict[str, Any] = {"runtime_env": {"env_vars": {RUN_ID: run}}} if run else {}
-    try:
-        if target is None:
+    if target is None:
+        try:
             ray.init(
                 address="local",
                 num_cpus=num_cpus,
                 include_dashboard=False,
                 logging_level=logging.WARNING,
             )
-        elif _IN_JOB in os.environ and address is None:
+        except Exception as error:  # Ray raises any kind when one of its processes does not come up
+            ray.shutdown()
+            raise ConfigError(
+                f"Ray cannot start on this machine: {error}; check its memory, its disk and what "
+                f"else runs here, or give ray.address the HOST:PORT of a running cluster"
+            ) from error
+        return
+    try:
+        if _IN_JOB in os.environ and address is None:
             # The job itself sets the address, the working directory and the environment. Ray
             # refuses them a second time, but accepts other settings.
             ray.init(**more, logging_level=logging.WARNING)

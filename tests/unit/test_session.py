@@ -328,6 +328,15 @@ def test_what_ray_says_of_a_cluster_is_input(inits, head, error):
         pass
 
 
+def test_a_ray_that_cannot_start_here_is_said_in_a_line(inits):
+    inits.ray.error = Exception("The current node timed out during startup")
+    with pytest.raises(
+        ConfigError, match=r"cannot start on this machine: The .* give ray\.address"
+    ):
+        ray_session().__enter__()
+    assert not inits.ray.initialized
+
+
 def test_other_errors_of_ray_are_not_taken_for_input(inits, head):
     inits.ray.error = RuntimeError("a bug")
     with pytest.raises(RuntimeError, match="a bug") as caught, ray_session(head.address):
