@@ -7,9 +7,9 @@ from rollout.cluster.addresses import ADDRESS
 from rollout.host.session import ray_session
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def local_ray():
-    """A Ray of this process; returns its address."""
+    """A Ray of this process, until it runs tests of other folders; returns its address."""
     with ray_session(num_cpus=4):
         yield ray.get_runtime_context().gcs_address
 
