@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -128,5 +128,10 @@ class HostConfig(Section):
 
     def deadlines(self, own: Deadlines) -> Deadlines:
         """Returns the deadlines of a bridge, with those given here in their place."""
-        given = {each.name: getattr(self, each.name) for each in fields(own)}
+        given = {
+            "start_s": self.start_s,
+            "reset_s": self.reset_s,
+            "step_s": self.step_s,
+            "close_s": self.close_s,
+        }
         return replace(own, **{name: s for name, s in given.items() if s is not None})

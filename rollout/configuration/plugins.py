@@ -157,4 +157,5 @@ def build_plugin(group: Group, name: str, options: Mapping[str, object]) -> Any:
         key = SINGULAR[group]
         valid = [f"{key}.{option}" for option in options_of(group, name).model_fields]
         raise ConfigError("; ".join(explain(problem.under((key,)), valid) for problem in problems))
-    return load_plugin(group, name)(**dict(values))
+    # Not dict(values): an option may be called keys.
+    return load_plugin(group, name)(**dict(iter(values)))

@@ -108,7 +108,7 @@ class PluginConfig(Section):
         if options is None:
             raise _located(problems)
         try:
-            load_plugin(cls.group, name)(**dict(options))
+            load_plugin(cls.group, name)(**dict(iter(options)))
         except InputError as error:
             raise _located([Problem((), str(error))]) from error
         return {"name": name, **plain_options(options)}
