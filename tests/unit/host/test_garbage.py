@@ -111,6 +111,7 @@ def check_flaws(folder, flaws, isolation):
         assert flaw in RAISED or "fake: " in loss.reason
 
 
+@pytest.mark.heavy
 def test_garbage_costs_the_episode_it_comes_in(tmp_path):
     check_flaws(tmp_path, list(BROKEN), "in_process")
 
@@ -220,6 +221,7 @@ def check_any(folder, value, isolation):
             json.dumps(details, allow_nan=False).encode()
 
 
+@pytest.mark.heavy
 @given(DETAILS)
 @settings(max_examples=40)
 def test_any_details_in_process(value):
