@@ -122,9 +122,7 @@ class _Evaluation:
     def _play_board(self) -> None:
         c, plan, stop = self._plan.config, self._plan, self._job.stop
         hosting = legs_plan(
-            plan.bridge,
-            plan.task,
-            plan.legs,
+            *(plan.bridge, plan.task, plan.legs),
             instances=c.instances,
             width=c.width,
             host=c.host,
@@ -138,8 +136,7 @@ class _Evaluation:
             try:
                 with stop.deferred():
                     play_board(
-                        self._board,
-                        fleet,
+                        *(self._board, fleet),
                         watch=lambda fragment: self._count(fragment, fleet, inference),
                         stopping=lambda: stop.requested,
                     )
@@ -156,10 +153,14 @@ class _Evaluation:
         if now - self._written < _METRICS_EVERY_S:
             return
         self._written = now
+        self._write({} if inference is None else {"queue/inference": inference.queued})
+
+    def _write(
+        self, values: Mapping[str, object], media: Mapping[str, Media] | None = None
+    ) -> None:
         done = share((self._tally.episodes, self._plan.legs.episodes))
-        queue = {} if inference is None else {"queue/inference": inference.queued}
-        line = {**self._tally.metrics(), **queue, "done": done}
-        self._job.metrics.write(self._tally.env_steps, line)
+        line = {**self._tally.metrics(), "done": done, **values}
+        self._job.metrics.write(self._tally.env_steps, line, media=media)
         self._job.progress.update(done, self._tally.brief())
 
     def _state(self) -> str:
@@ -217,11 +218,11 @@ class _Evaluation:
 
     def _results(self) -> dict[str, Any]:
         board = self._board
-        columns = ("player", "set", "actions", "position", "state", "repeat", "episode_seed")
-        given_up = [
-            {**{name: getattr(entry, name) for name in columns}, "attempts": entry.attempts}
-            for entry in board.given_up
+        columns = [
+            *("player", "set", "actions", "position", "state", "repeat", "episode_seed"),
+            "attempts",
         ]
+        given_up = [{name: getattr(entry, name) for name in columns} for entry in board.given_up]
         return {
             "episodes": len(board.finished),
             "missing": self._plan.legs.episodes - len(board.finished),
@@ -248,7 +249,4 @@ class _Evaluation:
             media[f"videos/{made.leg}/{made.rank}"] = Video(
                 file, self._plan.config.video.fps, caption
             )
-        done = share((self._tally.episodes, self._plan.legs.episodes))
-        values = {**self._tally.metrics(), "done": done, **scores}
-        self._job.metrics.write(self._tally.env_steps, values, media=media)
-        self._job.progress.update(done, self._tally.brief())
+        self._write(scores, media)

@@ -31,17 +31,7 @@ _E = TypeVar("_E")
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """Identifies an episode of an evaluation.
-
-    Attributes:
-        player: name of the player.
-        set: name of the set of states.
-        actions: ``sampled`` or ``deterministic``.
-        position: number of the state in its set.
-        state: index of the state in the task's space, decimal: it may be beyond 64 bits.
-        repeat: number of the episode among those of the state.
-        episode_seed: seed of everything that the state does not decide.
-    """
+    """Identifies an episode of an evaluation; ``scoreboard.COLUMNS`` describes the fields."""
 
     player: str
     set: str
@@ -59,16 +49,7 @@ class Played:
 
 @dataclass(frozen=True, slots=True)
 class Entry(Played):
-    """One episode of an evaluation and its result.
-
-    Attributes:
-        total_reward: undiscounted sum of rewards; NaN if the episode was abandoned.
-        progress: last progress, 0 to 1, NaN if undefined.
-        success: 1 or 0; NaN where the task does not decide success.
-        length: completed steps.
-        end: ``terminated``, ``truncated``, or ``lost`` if the episode was abandoned.
-        attempts: number of attempts, including lost ones.
-    """
+    """One episode of an evaluation and its result; ``scoreboard.COLUMNS`` describes the fields."""
 
     total_reward: _Number
     progress: _Number

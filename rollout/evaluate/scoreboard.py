@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from operator import attrgetter
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from rollout.evaluate.statistics import UNBOUNDED
 from rollout.evaluators import GameReward
 
 Metric: TypeAlias = Literal["progress", "return", "success"]
-METRICS: tuple[Metric, ...] = get_args(Metric)
 BOUNDS: Mapping[Metric, tuple[float, float]] = {
     "progress": (0.0, 1.0),
     "return": UNBOUNDED,

@@ -45,15 +45,11 @@ _FRAGMENT_STEPS = 64  # images held in memory at once
 
 
 class Chosen(NamedTuple):
-    """An episode to record on video.
+    """An episode to record on video; further fields as in ``scoreboard.COLUMNS``.
 
     Attributes:
         episode: its number.
         rank: ``best1``, ``best2``, ..., ``worst1``, ...
-        score: its score.
-        total_reward: undiscounted sum of its rewards.
-        length: its steps.
-        end: how it ended.
     """
 
     episode: int
@@ -66,16 +62,12 @@ class Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class Recorded:
-    """A video of an episode.
+    """A video of an episode; further fields as in ``scoreboard.COLUMNS``.
 
     Attributes:
         file: name of the file.
         leg: name of the leg.
         rank: as in ``Chosen``.
-        position: number of the state in its set.
-        state: index of the state, decimal.
-        repeat: number of the episode among those of the state.
-        score: what it scored.
         replayed: its score while it was recorded.
         same: whether the video shows the scored episode: score, reward, length and end are the
             same.
@@ -95,13 +87,7 @@ class Recorded:
 
 
 def check_pictures(spec: BridgeSpec, bridge: Bridge, task: Task, column: str | None) -> None:
-    """Checks that a game can be recorded for players of another configuration of it.
-
-    Args:
-        spec: spec of the game that the players know.
-        bridge: the game to record.
-        task: the task.
-        column: the image observation to record; None for any.
+    """Checks that a game can be recorded for players that know another ``spec`` of it.
 
     Raises:
         ConfigError: the game has no image observation, or lacks one that the players use.
@@ -117,7 +103,11 @@ def check_pictures(spec: BridgeSpec, bridge: Bridge, task: Task, column: str | N
             f"video.bridge changes {what}, which the players know; keep them as they are and add "
             f"a picture"
         )
-    pictures = [key for key, leaf in shown.observation_space.spaces.items() if _is_picture(leaf)]
+    pictures = [
+        key
+        for key, leaf in shown.observation_space.spaces.items()
+        if isinstance(leaf, spaces.Box) and leaf.dtype == np.uint8 and len(leaf.shape) >= 2
+    ]
     if column is not None and column not in pictures:
         raise UnknownNameError("picture in video.column", column, pictures)
     if not pictures:
@@ -152,10 +142,6 @@ def video_bridge(
             raise ConfigError(f"{key}.bridge: {' '.join(str(error).split())}") from error
     check_pictures(bridge.spec, recorded, task, video.column)
     return recorded
-
-
-def _is_picture(leaf: spaces.Space[object]) -> bool:
-    return isinstance(leaf, spaces.Box) and leaf.dtype == np.uint8 and len(leaf.shape) >= 2
 
 
 def best_and_worst(legs: Legs, table: Table, best: int, worst: int) -> list[Chosen]:
@@ -230,12 +216,14 @@ def record(
     source = None if video.column is None else column_name(OBSERVATION, video.column)
     try:
         for each in chosen:
+            leg, position, repeat = legs.place(each.episode)
+            name = legs.legs[leg].name.replace("/", "-")
+            file = folder / f"{name}-{each.rank}-state{position}-{repeat}.mp4"
             with tempfile.TemporaryDirectory(prefix="gamut-video-") as temporary:
                 path = Path(temporary) / "dataset"
                 board = _play(fleet, legs, each.episode, path)
                 with Dataset(path) as dataset:
                     for ref in dataset.episodes(episode=each.episode):
-                        file = folder / _file_name(legs, each)
                         frames = play_video(dataset, ref, file, column=source, fps=video.fps)
                         yield _recorded(legs, each, file, frames, board.table(metric))
     finally:
@@ -255,12 +243,6 @@ def _play(fleet: LocalFleet, legs: Legs, episode: int, path: Path) -> Scoreboard
             recorder.append(fragment)
             board.add(fragment)
     return board
-
-
-def _file_name(legs: Legs, chosen: Chosen) -> str:
-    place = legs.place(chosen.episode)
-    leg = legs.legs[place.leg].name.replace("/", "-")
-    return f"{leg}-{chosen.rank}-state{place.position}-{place.repeat}.mp4"
 
 
 def _recorded(legs: Legs, chosen: Chosen, file: Path, frames: int, table: Table) -> Recorded:

@@ -46,12 +46,7 @@ class HostTable:
         self._queues: dict[str, int] = {}
 
     def note(self, host: int, figures: HostFigures) -> None:
-        """Records the newest figures of a host.
-
-        Args:
-            host: number of the host.
-            figures: its figures.
-        """
+        """Records the newest figures of a host, by its number."""
         self._newest[host] = figures
 
     def lose(self, host: int, *, replaced: bool) -> None:
@@ -68,11 +63,7 @@ class HostTable:
             self._newest[host] = HostFigures(last.instances, ready=0)
 
     def queue(self, name: str, depth: int) -> None:
-        """Records the current length of a queue.
-
-        Args:
-            name: one of ``QUEUES``.
-            depth: number of entries.
+        """Records the current length of one of ``QUEUES``.
 
         Raises:
             ValueError: there is no such queue.

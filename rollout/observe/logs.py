@@ -48,12 +48,7 @@ def bound() -> Mapping[str, object]:
 
 
 def log_losses(logger: logging.Logger, losses: Iterable[Loss]) -> None:
-    """Warns of lost episodes, each with instance, slot and episode.
-
-    Args:
-        logger: the caller's logger.
-        losses: the lost episodes.
-    """
+    """Warns of lost episodes, each with instance, slot and episode."""
     for loss in losses:
         with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
             logger.warning(
@@ -62,12 +57,7 @@ def log_losses(logger: logging.Logger, losses: Iterable[Loss]) -> None:
 
 
 def log_notices(logger: logging.Logger, results: Iterable[EpisodeResult]) -> None:
-    """Warns of notices that games gave at the end of episodes; most give none.
-
-    Args:
-        logger: the caller's logger.
-        results: episodes that ended.
-    """
+    """Warns of notices that games gave at the end of episodes; most give none."""
     for result in results:
         if result.notice:
             with about(instance=result.instance, slot=result.slot, episode=result.start.episode):

@@ -153,7 +153,7 @@ def look_at(folder: Path, *, now: float | None = None) -> Look:
     alive = state in ("running", "silent")
     return Look(
         path=folder.resolve(),
-        kind=_kind(about),
+        kind=str(about.get("kind", "run")).removesuffix("Config").lower(),
         run_id=str(about["run_id"]),
         session=number,
         state=state,
@@ -168,10 +168,6 @@ def look_at(folder: Path, *, now: float | None = None) -> Look:
         warnings=_warnings(log, damaged),
         trials=tuple(trial for trial, _ in trials),
     )
-
-
-def _kind(about: Mapping[str, Any]) -> str:
-    return str(about.get("kind", "run")).removesuffix("Config").lower()
 
 
 def _rate(first: Any, last: Any, name: str) -> float | None:
@@ -193,23 +189,15 @@ def _sign(folder: Path, lines: list[dict[str, Any]]) -> float:
 def _state(
     folder: Path, sessions: list[Mapping[str, Any]], silent_s: float, lines: list[dict[str, Any]]
 ) -> State:
-    status = _status(folder, len(sessions) - 1)
-    if status is not None:
-        return status
+    summary = run_files.read_json(folder / SUMMARY)
+    status: State = summary.get("status", "")
+    if status in _ENDED and summary.get("resume_count") == len(sessions) - 1:
+        return status  # otherwise it is of an earlier session
     if silent_s > _GONE_S and _is_gone(sessions[-1]):
         return "gone"
     times = [line["time"] for line in lines if isinstance(line.get("time"), int | float)]
     pause = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else 0.0
     return "silent" if silent_s > max(_SILENT_S, _RARE * pause) else "running"
-
-
-def _status(folder: Path, session: int) -> State | None:
-    """How this session of a run ended; None if it has not ended."""
-    summary = run_files.read_json(folder / SUMMARY)
-    if summary.get("resume_count") != session:
-        return None  # there is no summary yet, or it is of an earlier session
-    status = summary.get("status")
-    return status if status in _ENDED else None
 
 
 def _is_gone(session: Mapping[str, Any]) -> bool:

@@ -182,7 +182,9 @@ class WandbMirror:
         try:
             status = process.wait(timeout=deadline_s)
         except subprocess.TimeoutExpired:
-            self._kill(process)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # its own session: pid and group are one
+            process.wait()
             self._warn(f"it did not finish within {deadline_s:g} s")
             return False
         if status != 0:
@@ -197,13 +199,6 @@ class WandbMirror:
             self._process.stdin.flush()
         except (BrokenPipeError, ValueError):
             return  # it has ended; _watch and finish report its exit status
-
-    def _kill(self, process: subprocess.Popen[bytes]) -> None:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)  # its own session: pid and group are one
-        except ProcessLookupError:
-            return
-        process.wait()
 
     def _watch(self) -> None:
         if self._process is not None and self._process.wait() != 0 and not self._finishing:

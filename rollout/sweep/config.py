@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from rollout.config import (
     Directory,
@@ -35,6 +35,16 @@ _OWN = ("output", "seed", "ray", "wandb", "log")
 _OWN_STATES = ("size", "order")
 _BASE = "random"
 
+
+def _once(values: Sequence[Any]) -> tuple[Any, ...]:
+    twice = sorted({value for value in values if list(values).count(value) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(map(str, twice))} is given twice; remove one")
+    return tuple(values)
+
+
+_T = TypeVar("_T")
+Once = Annotated[tuple[_T, ...], AfterValidator(_once)]
 Size = Annotated[int, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0)]
 
@@ -71,18 +81,13 @@ class ArmConfig(Section):
     set: dict[str, Any] = key(
         dict, "Keys of train that it changes, dotted, e.g. {state_set.subset: prefix}."
     )
-    sizes: tuple[Size, ...] | None = key(
+    sizes: Once[Size] | None = key(
         None, "Its numbers of training states; null for those of the sweep.", strict=False
     )
-    seeds: tuple[Seed, ...] | None = key(
+    seeds: Once[Seed] | None = key(
         None, "Its training seeds; null for those of the sweep.", strict=False
     )
     doc: str = key("", "Description in a sentence; shown in the report.")
-
-    @field_validator("sizes", "seeds")
-    @classmethod
-    def _different(cls, values: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        return None if values is None else _once(values)
 
 
 class SweepEvaluation(Section):
@@ -102,13 +107,13 @@ class SweepEvaluation(Section):
         unit="states",
         ge=0,
     )
-    extrapolation: tuple[str, ...] = key(
+    extrapolation: Once[str] = key(
         (),
         "Factors of state_set.hold_out whose held-out values are evaluated too, or `all`; at most "
         "test_states of each.",
         strict=False,
     )
-    actions: tuple[Actions, ...] = key(
+    actions: Once[Actions] = key(
         ("sampled",), "Whether actions are sampled, deterministic, or both.", strict=False
     )
     episodes_per_state: int = key(1, "Episodes from each state.", unit="episodes", gt=0)
@@ -126,11 +131,6 @@ class SweepEvaluation(Section):
         if name != TRAIN:
             return self.episodes_per_state
         return max(1, round(self.train_states / size)) * self.episodes_per_state
-
-    @field_validator("actions", "extrapolation")
-    @classmethod
-    def _different(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        return _once(values)
 
     @field_validator("actions")
     @classmethod
@@ -191,10 +191,8 @@ class SweepConfig(RunConfig):
     train: TemplateConfig = key(
         ..., "The training: keys of scripts/train.py except those that the sweep sets."
     )
-    sizes: tuple[Size, ...] = key(..., "Numbers of training states N.", unit="states", strict=False)
-    seeds: tuple[Seed, ...] = key(
-        (0, 1, 2), "Training seeds; intervals need two or more.", strict=False
-    )
+    sizes: Once[Size] = key(..., "Numbers of training states N.", unit="states", strict=False)
+    seeds: Once[Seed] = key((0, 1, 2), "Training seeds; intervals need two or more.", strict=False)
     same_subsets: bool = key(
         False, "Whether all seeds train on the same states; otherwise each has its own nested sets."
     )
@@ -232,10 +230,10 @@ class SweepConfig(RunConfig):
 
     @field_validator("sizes", "seeds")
     @classmethod
-    def _different(cls, values: tuple[int, ...]) -> tuple[int, ...]:
+    def _some(cls, values: tuple[int, ...]) -> tuple[int, ...]:
         if not values:
             raise ValueError("is empty; give at least one")
-        return _once(values)
+        return values
 
     @field_validator("arms", "baselines")
     @classmethod
@@ -319,10 +317,3 @@ def _shown(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _once(values: Sequence[Any]) -> tuple[Any, ...]:
-    twice = sorted({value for value in values if list(values).count(value) > 1})
-    if twice:
-        raise ValueError(f"{', '.join(map(str, twice))} is given twice; remove one")
-    return tuple(values)

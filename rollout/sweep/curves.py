@@ -29,6 +29,8 @@ from rollout.evaluate.statistics.estimate import DEFAULT_INTERVALS
 FULL = "full"
 """The set of all states, including training states."""
 
+SET_NAMES = {TRAIN: "training states", TEST: "held-out states", FULL: "all states"}
+
 SAMPLED, DETERMINISTIC = ACTIONS
 
 
@@ -157,25 +159,6 @@ def contrasts(
         if arm != base and (base, n) in cells:
             found.append(_contrast(cell, cells[base, n], arm, base, n, intervals))
     return [contrast for contrast in found if contrast]
-
-
-def shrinks(points: Sequence[Point]) -> bool | None:
-    """Returns whether the gap at the smallest N is clearly larger than the gap at the largest N.
-
-    Args:
-        points: points of one arm.
-
-    Returns:
-        True if the intervals of the two gaps do not overlap and the first is higher, otherwise
-        False; None if undecidable: a single N, or a gap without interval.
-    """
-    with_gap = sorted((p for p in points if p.gap is not None), key=lambda p: p.n)
-    if len(with_gap) < 2:
-        return None
-    first, last = with_gap[0].gap, with_gap[-1].gap
-    if first is None or last is None or first.low is None or last.high is None:
-        return None
-    return first.low > last.high
 
 
 def by_arm(points: Sequence[Point]) -> dict[str, list[Point]]:

@@ -26,7 +26,7 @@ from matplotlib.patches import Patch
 from matplotlib.transforms import offset_copy
 
 from rollout.evaluate.legs import TEST, TRAIN
-from rollout.sweep.curves import FULL, Point, by_arm
+from rollout.sweep.curves import FULL, SET_NAMES, Point, by_arm
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,26 +68,13 @@ STYLE: dict[str, Any] = {
 _COLUMNS = 3  # maximum number of panels side by side
 _WIDE, _NARROW, _HIGH, _ROW = 7.0, 3.9, 5.0, 0.27  # inches
 _GREY, _SHADE = "#9a9a9a", "#f0ede4"
-_GAP: dict[str, Any] = {"color": "#333333", "marker": "o", "lw": 1.7, "ms": 5.1}
+_LINE: dict[str, Any] = {"lw": 1.7, "ms": 5.1}
+_GAP = {**_LINE, "color": "#333333", "marker": "o"}
 _LOOKS: dict[str, dict[str, Any]] = {
-    TRAIN: {"color": "#0072B2", "marker": "o", "lw": 1.7, "ms": 5.1, "label": "training states"},
-    TEST: {
-        "color": "#D55E00",
-        "marker": "s",
-        "lw": 1.7,
-        "ms": 5.1,
-        "label": "held-out states",
-        "ls": (0, (4.5, 1.8)),
-    },
+    TRAIN: {**_LINE, "color": "#0072B2", "marker": "o"},
+    TEST: {**_LINE, "color": "#D55E00", "marker": "s", "ls": (0, (4.5, 1.8))},
     # Most states are held out, so the two curves nearly coincide: this one is thinner.
-    FULL: {
-        "color": "#009E73",
-        "marker": "D",
-        "lw": 1.2,
-        "ms": 3.6,
-        "label": "all states",
-        "ls": (0, (1.2, 1.2)),
-    },
+    FULL: {"color": "#009E73", "marker": "D", "lw": 1.2, "ms": 3.6, "ls": (0, (1.2, 1.2))},
 }
 _FURTHER = (("#CC79A7", "^"), ("#E69F00", "v"), ("#56B4E9", "P"), ("#000000", "X"))
 _SEED: dict[str, Any] = {"marker": ".", "ls": "none", "mew": 0, "alpha": 0.55}
@@ -152,7 +139,7 @@ def draw(
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
     """The style of each set that has results, in the order of the legend."""
     names = list(dict.fromkeys(name for point in points for name in point.scores))
-    found = {name: look for name, look in _LOOKS.items() if name in names}
+    found = {n: {**look, "label": SET_NAMES[n]} for n, look in _LOOKS.items() if n in names}
     for i, name in enumerate(name for name in names if name not in _LOOKS):
         colour, marker = _FURTHER[i % len(_FURTHER)]
         look = {"color": colour, "marker": marker, "ls": "-.", "lw": 1.3, "ms": 3.9}

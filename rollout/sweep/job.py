@@ -79,7 +79,7 @@ class Trainer:
     room: Callable[[TrainConfig], object] = _anywhere
 
 
-def _check(config: TrainConfig) -> object:
+def _check(config: TrainConfig) -> Any:
     from rollout.train.plan import TrainPlan  # noqa: PLC0415 - needed only for training
 
     return TrainPlan.make(config)
@@ -92,10 +92,9 @@ def _train(config: TrainConfig, session: Session) -> str | None:
 
 
 def _room(config: TrainConfig) -> None:
-    from rollout.train.plan import TrainPlan  # noqa: PLC0415 - as above
     from rollout.train.train import require_room  # noqa: PLC0415 - as above
 
-    require_room(TrainPlan.make(config))
+    require_room(_check(config))
 
 
 def _player(folder: Path) -> PolicyConfig:
@@ -196,11 +195,6 @@ def outcome_of(job: Job) -> Outcome | None:
 def work(job: Job, trainer: Trainer, stop: Stop) -> None:
     """Trains and evaluates a run, continuing where an earlier attempt stopped.
 
-    Args:
-        job: the run.
-        trainer: how it is trained.
-        stop: tells whether to stop.
-
     Raises:
         InputError: something does not fit; another attempt would fail in the same way.
         RunFailed: it ended early; another attempt continues from there.
@@ -268,7 +262,22 @@ def _evaluate(job: Job, trainer: Trainer, trained: dict[str, Any]) -> None:
     for old in job.folder.glob("evaluation-*"):
         if old != journal:
             shutil.rmtree(old, ignore_errors=True)
-    table = play_job(job, player, journal)
+    c, e = job.config, job.evaluation
+    _, bridge, task = bridge_and_task(c.bridge, c.task)
+    with Journal(journal) as kept:
+        table = play_legs(
+            *(bridge, task, legs_of(job, player)),
+            seed=e.seed,
+            metric=e.metric,
+            width=e.width or c.width,
+            host=c.host,
+            play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
+            journal=kept,
+            watch=_tell,
+            arm=job.arm,
+            n=job.n,
+            training_seed=job.training_seed,
+        )
     write_table(
         job.folder / TABLE,
         table,
@@ -285,7 +294,7 @@ def _evaluate(job: Job, trainer: Trainer, trained: dict[str, Any]) -> None:
         **({} if job.states is None else {"set": job.states.describe()}),
         **({"training": trained["results"]} if trained else {}),
         "player": {"name": player.name, **player.options},
-        "scores": scores_of_sets(table),
+        "scores": _scores_of_sets(table),
         "lost": int((table["end"] == "lost").sum()),
         "evaluation_seconds": round(time.monotonic() - began, 2),
     }
@@ -298,38 +307,10 @@ def legs_of(job: Job, player: PolicyConfig) -> list[Leg]:
     recipe = player.build()
     e = job.evaluation
     return [
-        Leg(job.player, recipe, name, states, actions, e.repeats(name, states.size))
+        Leg(job.name, recipe, name, states, actions, e.repeats(name, states.size))
         for name, states in job.sets.items()
         for actions in e.actions
     ]
-
-
-def play_job(job: Job, player: PolicyConfig, journal: Path) -> Table:
-    """Plays the evaluation of a run in this process, continuing from its journal.
-
-    Args:
-        job: the run.
-        player: the policy.
-        journal: folder of the journal.
-    """
-    c, e = job.config, job.evaluation
-    _, bridge, task = bridge_and_task(c.bridge, c.task)
-    with Journal(journal) as kept:
-        return play_legs(
-            bridge,
-            task,
-            legs_of(job, player),
-            seed=e.seed,
-            metric=e.metric,
-            width=e.width or c.width,
-            host=job.config.host,
-            play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
-            journal=kept,
-            watch=_tell,
-            arm=job.arm,
-            n=job.n,
-            training_seed=job.training_seed,
-        )
 
 
 def _tell(fragment: Fragment) -> None:
@@ -337,7 +318,7 @@ def _tell(fragment: Fragment) -> None:
     log_losses(log, fragment.losses)
 
 
-def scores_of_sets(table: Table) -> dict[str, dict[str, float | None]]:
+def _scores_of_sets(table: Table) -> dict[str, dict[str, float | None]]:
     """Returns the mean score by set and way of acting; None where no episode has a score."""
     found: dict[str, dict[str, float | None]] = {}
     pairs = zip(table["set"].tolist(), table["actions"].tolist(), strict=True)

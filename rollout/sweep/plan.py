@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,6 @@ class Job:
         sets: the state sets to evaluate on, by name.
         evaluation: how to evaluate.
         trains: digest of everything that affects the training.
-        digest: digest of everything that affects the results.
     """
 
     name: str
@@ -59,17 +59,21 @@ class Job:
     sets: Mapping[str, StateSet]
     evaluation: SweepEvaluation
     trains: str
-    digest: str
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of everything that affects the results."""
+        e, sets = self.evaluation, self.sets
+        digests = {name: states.digest for name, states in sets.items()}
+        # The width has no effect: an episode does not depend on other slots.
+        own = e.repeats(TRAIN, sets[TRAIN].size) if TRAIN in sets else 0
+        evaluated = [digests, list(e.actions), e.episodes_per_state, own, e.metric, e.seed]
+        return digest([self.trains, self.folder.name, evaluated])
 
     @property
     def key(self) -> tuple[str, int, int]:
         """Arm, N and training seed."""
         return self.arm, self.n, self.training_seed
-
-    @property
-    def player(self) -> str:
-        """Name of the player in results."""
-        return self.name
 
     @property
     def episodes(self) -> int:
@@ -117,6 +121,11 @@ class SweepPlan:
     jobs: tuple[Job, ...]
     baselines: tuple[Job, ...]
     video_bridge: Bridge | None
+
+    @property
+    def everything(self) -> tuple[Job, ...]:
+        """The evaluations of baselines, and the training runs."""
+        return (*self.baselines, *self.jobs)
 
     @property
     def base(self) -> Game:
@@ -196,12 +205,9 @@ def _job(config: SweepConfig, game: Game, n: int, seed: int) -> Job:
         _require_held_out(states, game)
         states.require_trainable()
     sets = {TRAIN: first_of(states, config.evaluate.train_states), **game.held_out}
-    trains = digest([_decides(train), _describe(game)])
-    return Job(
-        *(name, folder, arm.name, n, seed, train, None, states, sets, config.evaluate),
-        trains=trains,
-        digest=digest([trains, name, _evaluated(config.evaluate, sets)]),
-    )
+    decides = {k: v for k, v in resolved(train).items() if k not in TrainConfig.may_change}
+    trains = digest([decides, _describe(game)])
+    return Job(name, folder, arm.name, n, seed, train, None, states, sets, config.evaluate, trains)
 
 
 def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:
@@ -225,11 +231,6 @@ def _train_config(shared: TrainConfig, n: int, order: int, seed: int, folder: Pa
     return shared.model_copy(update=own)
 
 
-def _decides(train: TrainConfig) -> dict[str, Any]:
-    """The keys of a run that affect its results."""
-    return {k: v for k, v in resolved(train).items() if k not in TrainConfig.may_change}
-
-
 def _describe(game: Game) -> list[str]:
     """What files and plug-ins add to the configuration; they may change during a sweep."""
     task = game.task
@@ -237,13 +238,6 @@ def _describe(game: Game) -> list[str]:
         *(game.bridge.spec.version, task.name, task.goal, task.state_space.digest),
         *(repr(task.evaluator), repr(task.limits)),
     ]
-
-
-def _evaluated(e: SweepEvaluation, sets: Mapping[str, StateSet]) -> list[object]:
-    digests = {name: states.digest for name, states in sets.items()}
-    # The width has no effect: an episode does not depend on other slots.
-    own = e.repeats(TRAIN, sets[TRAIN].size) if TRAIN in sets else 0
-    return [digests, list(e.actions), e.episodes_per_state, own, e.metric, e.seed]
 
 
 def _require_held_out(states: StateSet, game: Game) -> None:
@@ -278,11 +272,8 @@ def _baseline(config: SweepConfig, base: Game, name: str) -> Job:
     train = _train_config(base.shared, base.arm.sizes[0], 0, 0, folder)
     sets = {TEST: base.held_out[TEST]}
     trains = digest([resolved(player), resolved(base.config), _describe(base)])
-    return Job(
-        *(f"baseline {name}", folder, "", 0, -1, train, player, None, sets, config.evaluate),
-        trains=trains,
-        digest=digest([trains, name, _evaluated(config.evaluate, sets)]),
-    )
+    about = (f"baseline {name}", folder, "", 0, -1)
+    return Job(*about, train, player, None, sets, config.evaluate, trains)
 
 
 def _cost(job: Job, task: Task) -> int:

@@ -70,8 +70,7 @@ class _Queue:
             return Ended(job)
         self._failures[job.name] += 1
         # An input error would occur again in a second attempt.
-        hopeless = isinstance(error, InputError)
-        again = not hopeless and self._failures[job.name] <= self._retries
+        again = self._failures[job.name] <= self._retries and not isinstance(error, InputError)
         if again:
             self.waiting.append(job)
         return Ended(job, _reason(error), again)
@@ -94,21 +93,20 @@ def run_here(jobs: Sequence[Job], trainer: Trainer, stop: Stop, *, retries: int)
         jobs: the runs.
         trainer: how they are trained.
         stop: tells runs whether to stop.
-        retries: retries of a run that failed.
+        retries: retries of each run that fails.
 
     Raises:
         KeyboardInterrupt: it was told to stop.
     """
     queue = _Queue(jobs, retries)
     while queue.waiting:
-        job = queue.waiting.popleft()
+        job, failure = queue.waiting.popleft(), None
         try:
             work(job, trainer, stop)
         except Exception as error:
             log.debug("%s failed", job.name, exc_info=True)
-            yield queue.end(job, error)
-        else:
-            yield queue.end(job, None)
+            failure = error
+        yield queue.end(job, failure)
 
 
 def run_on_ray(

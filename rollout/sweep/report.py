@@ -6,7 +6,7 @@ A report of an unfinished sweep lists what is missing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,16 +14,9 @@ import numpy as np
 from rollout.data.tables import rows_of, write_table
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMN_DOCS
+from rollout.evaluate.statistics import Estimate
 from rollout.files import write_atomically
-from rollout.sweep.curves import (
-    DETERMINISTIC,
-    SAMPLED,
-    Point,
-    by_arm,
-    contrasts,
-    curves,
-    shrinks,
-)
+from rollout.sweep.curves import DETERMINISTIC, SAMPLED, by_arm, contrasts, curves
 from rollout.sweep.report_tables import (
     Figures,
     contrast_table,
@@ -91,46 +84,72 @@ def write_report(path: Path | str, data: SweepReport, *, picture: str = "general
         DatasetError: the table is not a table of sweep results.
         OSError: it cannot be written.
     """
-    figures = Figures(digits_for(data.points))
     parts = [f"# {data.title}", verdict(data)]
     if picture:
         parts.append(f"[![training and held-out score against N]({picture}.png)]({picture}.svg)")
-    parts += _results(data, figures)
-    parts += _method(data)
-    # Comes last: by now every reason for a missing interval is known.
-    parts += _section("Caveats", _bullets(_caveats(data, figures)))
-    parts += _section("Versions and machine", mapping_table(("what", "version"), data.versions))
-    parts += _section("How to repeat it", f"```\n{data.command}\n```")
+    for title, text in _sections(data, Figures(digits_for(data.points))):
+        if text:
+            parts += [f"## {title}", text]
     write_atomically(Path(path), "\n\n".join(parts) + "\n")
+
+
+def _sections(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str]]:
+    """The titles and texts of the report, in their order; empty texts are left out."""
+    other = DETERMINISTIC if data.actions == SAMPLED else SAMPLED
+    again = curves(data.table, actions=other, intervals=data.intervals)
+    compared = contrasts(data.table, base=data.base, actions=data.actions, intervals=data.intervals)
+    missing = [f"{arm}, N = {n:,}, training seed {seed}" for arm, n, seed in data.missing()]
+    yield f"Scores ({data.actions} actions)", score_tables(data, figures)
+    yield "Which arms change the gap", contrast_table(compared, figures)
+    yield f"The same with {other} actions", short_tables(again, figures) if again else ""
+    yield "Success rates", success_table(data.points, figures)
+    yield "Where a larger N means nothing more", _bullets(_limits(data))
+    yield "Protocol", mapping_table(("what", "how"), _protocol(data))
+    yield "Sets of states", sets_table(data) if data.sets else ""
+    yield "Lost episodes", _lost(data)
+    yield "Training runs", runs_table(data.runs) if data.runs else ""
+    yield "Missing runs", _bullets(missing)
+    yield "Videos", _bullets([f"[{title}]({path})" for title, path in data.videos])
+    # Comes late: by now every reason for a missing interval is known.
+    yield "Caveats", _bullets(_caveats(data, figures))
+    yield "Versions and machine", mapping_table(("what", "version"), data.versions)
+    yield "How to repeat it", f"```\n{data.command}\n```"
 
 
 def verdict(data: SweepReport) -> str:
     """Returns a paragraph on whether the base arm's gap shrinks with N, and by how much."""
-    own = [p for p in by_arm(data.points).get(data.base, []) if p.gap is not None]
-    unfinished = _unfinished(data)
+    own = [(p, p.gap) for p in by_arm(data.points).get(data.base, []) if p.gap is not None]
+    missing, unfinished = len(data.missing()), ""
+    if missing:
+        unfinished = f" **Unfinished:** {missing} of {len(data.planned)} runs are missing."
     if not own:
         reason = "there is no run yet that was evaluated on training and on held-out states"
         return f"**No verdict:** {reason}.{unfinished}"
     digits = digits_for(data.points)
-    first, last = own[0], own[-1]
-    ends = [first] if first is last else [first, last]
-    sentences = [_how_much_higher(point, data.metric, digits) for point in ends]
-    return f"{_judged(own)} {' '.join(sentences)}{_test_scores(first, last, digits)}{unfinished}"
+    sentences = [
+        _judged([gap for _, gap in own]),
+        *(
+            f"With N = {point.n:,} training states, {data.metric} on the training states minus "
+            f"that on held-out states is {gap.text(digits)}."
+            for point, gap in (own if len(own) < 2 else (own[0], own[-1]))
+        ),
+    ]
+    scores = [point.scores[TEST].text(digits) for point, _ in own if TEST in point.scores]
+    if len(scores) > 1:
+        sentences.append(f"On held-out states the score goes from {scores[0]} to {scores[-1]}.")
+    return " ".join(sentences) + unfinished
 
 
-def _judged(own: Sequence[Point]) -> str:
-    first, last = own[0].gap, own[-1].gap
-    assert first is not None
-    assert last is not None
-    if len(own) < 2:
+def _judged(gaps: Sequence[Estimate]) -> str:
+    """Says whether the gap at the smallest N is clearly larger than that at the largest N."""
+    first, last = gaps[0], gaps[-1]
+    if len(gaps) < 2:
         return "**No verdict:** there is one number of training states only."
-    answer = shrinks(own)
-    if answer is None:
+    if first.low is None or last.low is None or last.high is None:
         return f"**No verdict:** a gap has no interval ({first.refused or last.refused})."
     share = f"{first.confidence:.0%}"
-    if answer:
-        zero = last.low is not None and last.high is not None and last.low <= 0 <= last.high
-        closed = ", where it cannot be told from zero" if zero else ""
+    if first.low > last.high:
+        closed = ", where it cannot be told from zero" if last.low <= 0 <= last.high else ""
         return (
             f"**The gap shrinks** from the smallest to the largest N{closed}: their {share} "
             f"intervals do not overlap."
@@ -141,28 +160,6 @@ def _judged(own: Sequence[Point]) -> str:
             f"the largest N overlap."
         )
     return f"**The gap grows** with N: the {share} intervals do not overlap."
-
-
-def _how_much_higher(point: Point, metric: str, digits: int) -> str:
-    assert point.gap is not None
-    return (
-        f"With N = {point.n:,} training states, {metric} on the training states minus that on "
-        f"held-out states is {point.gap.text(digits)}."
-    )
-
-
-def _test_scores(first: Point, last: Point, digits: int) -> str:
-    if first is last or TEST not in first.scores or TEST not in last.scores:
-        return ""
-    before, after = (point.scores[TEST].text(digits) for point in (first, last))
-    return f" On held-out states the score goes from {before} to {after}."
-
-
-def _unfinished(data: SweepReport) -> str:
-    missing = data.missing()
-    if not missing:
-        return ""
-    return f" **Unfinished:** {len(missing)} of {len(data.planned)} runs are missing."
 
 
 def subtitle(data: SweepReport) -> str:
@@ -178,38 +175,8 @@ def subtitle(data: SweepReport) -> str:
     )
 
 
-def _section(title: str, text: str) -> list[str]:
-    return [f"## {title}", text] if text else []
-
-
 def _bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
-
-
-def _results(data: SweepReport, figures: Figures) -> list[str]:
-    parts = _section(f"Scores ({data.actions} actions)", score_tables(data, figures))
-    compared = contrasts(data.table, base=data.base, actions=data.actions, intervals=data.intervals)
-    parts += _section("Which arms change the gap", contrast_table(compared, figures))
-    other = DETERMINISTIC if data.actions == SAMPLED else SAMPLED
-    again = curves(data.table, actions=other, intervals=data.intervals)
-    if again:
-        parts += _section(f"The same with {other} actions", short_tables(again, figures))
-    parts += _section("Success rates", success_table(data.points, figures))
-    return parts
-
-
-def _method(data: SweepReport) -> list[str]:
-    parts = _section("Where a larger N means nothing more", _bullets(_limits(data)))
-    parts += _section("Protocol", mapping_table(("what", "how"), _protocol(data)))
-    parts += _section("Sets of states", sets_table(data) if data.sets else "")
-    lost = lost_table(data)
-    parts += _section("Lost episodes", _lost_words(data) + (f"\n\n{lost}" if lost else ""))
-    parts += _section("Training runs", runs_table(data.runs) if data.runs else "")
-    missing = [f"{arm}, N = {n:,}, training seed {seed}" for arm, n, seed in data.missing()]
-    parts += _section("Missing runs", _bullets(missing))
-    videos = [f"[{title}]({path})" for title, path in data.videos]
-    parts += _section("Videos", _bullets(videos))
-    return parts
 
 
 def _limits(data: SweepReport) -> list[str]:
@@ -246,16 +213,17 @@ def _protocol(data: SweepReport) -> dict[str, object]:
     }
 
 
-def _lost_words(data: SweepReport) -> str:
+def _lost(data: SweepReport) -> str:
     rows = rows_of(data.table)
     if not rows:
         return "Nothing has been evaluated yet."
-    lost = int(np.count_nonzero(data.table["end"] == "lost"))
-    again = int(np.count_nonzero((data.table["attempts"] > 1) & (data.table["end"] != "lost")))
-    return (
-        f"{lost:,} of {rows:,} evaluated episodes were lost for good and have no score; "
+    lost = data.table["end"] == "lost"
+    again = int(((data.table["attempts"] > 1) & ~lost).sum())
+    text = (
+        f"{int(lost.sum()):,} of {rows:,} evaluated episodes were lost for good and have no score; "
         f"{again:,} more were lost and then played to their end."
     )
+    return f"{text}\n\n{lost_table(data)}" if lost.any() else text
 
 
 def _caveats(data: SweepReport, figures: Figures) -> list[str]:

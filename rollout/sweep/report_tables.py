@@ -10,10 +10,9 @@ import numpy as np
 
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.statistics import Estimate
-from rollout.sweep.curves import FULL, Contrast, Point, by_arm
+from rollout.sweep.curves import SET_NAMES, Contrast, Point, by_arm
 from rollout.sweep.summary import RunInfo, SweepReport
 
-_NAMES = {TRAIN: "training states", TEST: "held-out states", FULL: "all states"}
 _DIGEST = 12  # characters of a digest that tables show
 _MOST_LOST = 50
 
@@ -79,28 +78,25 @@ def score_tables(data: SweepReport, figures: Figures) -> str:
     for arm, own in arms.items():
         if len(own) > 1 or arm == data.base:
             about = [data.arms[arm]] if data.arms.get(arm) else []
-            parts += [f"### {arm}", *about, _scores(data, own, figures, with_arm=False)]
+            header, *rows = _scores(data, own, figures)
+            parts += [f"### {arm}", *about, table(header[1:], [row[1:] for row in rows])]
     if single:
         about = [f"- {p.arm}: {data.arms[p.arm]}" for p in single if data.arms.get(p.arm)]
+        header, *rows = _scores(data, single, figures)
         parts += ["### Arms with one N", *(["\n".join(about)] if about else [])]
-        parts.append(_scores(data, single, figures, with_arm=True))
+        parts.append(table(header, rows))
     return "\n\n".join(parts)
 
 
-def _scores(data: SweepReport, points: Sequence[Point], figures: Figures, *, with_arm: bool) -> str:
+def _scores(data: SweepReport, points: Sequence[Point], figures: Figures) -> list[list[str]]:
+    """The header of a table of training runs and their scores, and a row for every point."""
     names, cells = _score_columns(points, figures)
     header = [
-        *("N", "training set", "env steps", "episodes"),
+        *("arm", "N", "training set", "env steps", "episodes"),
         *("visits per state: least / median / most", "never visited", *names),
     ]
-    rows = [
-        [f"{point.n:,}", *_training(data, point), *scores]
-        for point, scores in zip(points, cells, strict=True)
-    ]
-    if with_arm:
-        header = ["arm", *header]
-        rows = [[point.arm, *row] for point, row in zip(points, rows, strict=True)]
-    return table(header, rows)
+    rows = zip(points, cells, strict=True)
+    return [header, *([p.arm, f"{p.n:,}", *_training(data, p), *scores] for p, scores in rows)]
 
 
 def short_tables(points: Sequence[Point], figures: Figures) -> str:
@@ -122,7 +118,12 @@ def _score_columns(points: Sequence[Point], figures: Figures) -> tuple[list[str]
         ]
         for point in points
     ]
-    return ["training states", "held-out states", "gap", *map(_set_name, others)], cells
+    return [
+        SET_NAMES[TRAIN],
+        SET_NAMES[TEST],
+        "gap",
+        *map(_set_name, others),
+    ], cells
 
 
 def success_table(points: Sequence[Point], figures: Figures) -> str:
@@ -180,15 +181,9 @@ def runs_table(runs: Sequence[RunInfo]) -> str:
             f"{run.training['seconds']:,.0f}",
             f"`{run.checkpoint}`",
         ]
-        for run in _ordered(runs)
+        for run in runs
     ]
     return table(header, rows)
-
-
-def _ordered(runs: Sequence[RunInfo]) -> list[RunInfo]:
-    """Sorts by arm in order of appearance, then N, then training seed."""
-    arms = list(dict.fromkeys(run.arm for run in runs))
-    return sorted(runs, key=lambda run: (arms.index(run.arm), run.n, run.training_seed))
 
 
 def sets_table(data: SweepReport) -> str:
@@ -206,14 +201,15 @@ def mapping_table(header: tuple[str, str], values: Mapping[str, object]) -> str:
 
 
 def lost_table(data: SweepReport) -> str:
-    """Returns the abandoned episodes; empty if there are none."""
-    rows = np.flatnonzero(data.table["end"] == "lost") if "end" in data.table else np.array([], int)
-    names = ("arm", "n", "training_seed", "set", "actions", "state", "repeat", "episode_seed")
-    shown = [[data.table[name][row] for name in (*names, "attempts")] for row in rows[:_MOST_LOST]]
-    if not shown:
-        return ""
+    """Returns the first abandoned episodes."""
+    rows = np.flatnonzero(data.table["end"] == "lost")
+    names = [
+        *("arm", "n", "training_seed", "set", "actions", "state", "repeat", "episode_seed"),
+        "attempts",
+    ]
+    shown = [[data.table[name][row] for name in names] for row in rows[:_MOST_LOST]]
+    text = table([name.replace("_", " ") for name in names], shown)
     more = len(rows) - len(shown)
-    text = table([*(name.replace("_", " ") for name in names), "attempts"], shown)
     return f"{text}\n\nand {more:,} more, which `results.parquet` names" if more else text
 
 
@@ -227,7 +223,7 @@ def _plain(value: object) -> object:
 
 
 def _set_name(name: str) -> str:
-    return _NAMES.get(name, name)
+    return SET_NAMES.get(name, name)
 
 
 def _training(data: SweepReport, point: Point) -> list[str]:

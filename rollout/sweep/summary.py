@@ -46,11 +46,6 @@ class RunInfo:
     training: Training
     checkpoint: str
 
-    @property
-    def key(self) -> tuple[str, int, int]:
-        """Arm, N and training seed."""
-        return self.arm, self.n, self.training_seed
-
 
 @dataclass(frozen=True)
 class SetInfo:
@@ -125,7 +120,8 @@ class SweepReport:
         """Returns arm, N and training seed of the planned runs that have no results yet."""
         names = ("arm", "n", "training_seed")
         columns = [self.table[name].tolist() for name in names if name in self.table]
-        done = set(zip(*columns, strict=True)) & {run.key for run in self.runs}
+        trained = {(run.arm, run.n, run.training_seed) for run in self.runs}
+        done = trained.intersection(zip(*columns, strict=True))
         return [key for key in self.planned if tuple(key) not in done]
 
     def budgets(self) -> dict[str, float]:

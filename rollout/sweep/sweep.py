@@ -34,7 +34,6 @@ from rollout.observe.look import duration
 from rollout.observe.media import Image, Media, Table, Video
 from rollout.observe.metrics import read_metrics
 from rollout.observe.run_files import METRICS, newest_lines
-from rollout.run_directory import RunDirectory
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import SAMPLED, Point
 from rollout.sweep.job import TRAINER, Outcome, Trainer, outcome_of
@@ -76,9 +75,7 @@ def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) 
     """
     plan = SweepPlan.make(config, trainer.check)
     outcomes = {
-        job.name: outcome
-        for job in (*plan.jobs, *plan.baselines)
-        if (outcome := outcome_of(job)) is not None
+        job.name: outcome for job in plan.everything if (outcome := outcome_of(job)) is not None
     }
     with open_job("sweep", plan.config, session) as job:
         write_atomically(job.run.path / SETS, json.dumps(sets_of(plan), indent=2) + "\n")
@@ -98,7 +95,8 @@ class _Sweep:
         self._outcomes, self._failures = outcomes, dict[str, str]()
         self._videos: list[Shown] = []
         self._ran = False
-        self._told = _told(self._run)
+        lines = read_metrics(self._run.metrics)
+        self._told = {line["sweep/digest"] for line in lines if "sweep/digest" in line}
         self._began, self._published, self._looked = time.monotonic(), time.monotonic(), 0.0
         self._written = time.monotonic()
         self._steps_before = self._steps()
@@ -107,18 +105,13 @@ class _Sweep:
         """Executes the remaining runs until all are done or a signal arrives; records videos."""
         for outcome in list(self._outcomes.values()):
             self._tell(outcome)
-        left = [
-            job
-            for job in (*self._plan.baselines, *self._plan.jobs)
-            if job.name not in self._outcomes
-        ]
-        done = len(self._plan.jobs) + len(self._plan.baselines) - len(left)
-        if done:
-            log.info("%d runs are done already, %d are left", done, len(left))
+        left = [job for job in self._plan.everything if job.name not in self._outcomes]
+        if self._outcomes:
+            log.info("%d runs are done already, %d are left", len(self._outcomes), len(left))
         if left:
             self._run_all(left)
         self._videos = record_runs(self._plan, self._outcomes, self._trainer, self._run.videos)
-        return self._missing()
+        return self._say_missing()
 
     def _run_all(self, left: list[Job]) -> None:
         c, stop = self._plan.config, self._job.stop
@@ -161,35 +154,35 @@ class _Sweep:
         self._failures.pop(name, None)
         self._outcomes[name] = outcome
         self._tell(outcome)
-        scores = {k: v.get(self._actions) for k, v in outcome.result["scores"].items()}
-        known = [f"{k} {v:.3f}" for k, v in scores.items() if v is not None]
+        known = [f"{k} {v:.3f}" for k, v in self._scores_of(outcome).items() if v is not None]
         log.info("%s: %s", name, ", ".join(known))
         if time.monotonic() - self._published > _REFRESH_S:
             self._publish()
 
-    @property
-    def _actions(self) -> str:
+    def _scores_of(self, outcome: Outcome) -> dict[str, float | None]:
+        """The score on each set, with sampled actions if there are such results."""
         given = self._plan.config.evaluate.actions
-        return SAMPLED if SAMPLED in given else given[0]
+        actions = SAMPLED if SAMPLED in given else given[0]
+        return {name: scores.get(actions) for name, scores in outcome.result["scores"].items()}
 
     def _tell(self, outcome: Outcome) -> None:
         """Writes a metrics line for a training run, once."""
         job = outcome.job
-        if job.baseline is not None or (job.key, job.digest) in self._told:
+        if job.baseline is not None or job.digest in self._told:
             return
-        self._told.add((job.key, job.digest))
-        scores = {k: v.get(self._actions) for k, v in outcome.result["scores"].items()}
-        values: dict[str, object] = {f"sweep/{name}": v for name, v in scores.items()}
-        train, test = scores.get(TRAIN), scores.get(TEST)
-        if train is not None and test is not None:
-            values["sweep/gap"] = train - test
-        about_ = {
+        self._told.add(job.digest)
+        scores = self._scores_of(outcome)
+        values: dict[str, object] = {
             "sweep/arm": job.arm,
             "sweep/n": job.n,
             "sweep/training_seed": job.training_seed,
             "sweep/digest": job.digest,
+            **{f"sweep/{name}": score for name, score in scores.items()},
         }
-        self._job.metrics.write(self._steps_of(outcome), {**about_, **values})
+        train, test = scores.get(TRAIN), scores.get(TEST)
+        if train is not None and test is not None:
+            values["sweep/gap"] = train - test
+        self._job.metrics.write(self._steps_of(outcome), values)
 
     def _steps_of(self, *outcomes: Outcome) -> int:
         return sum(each.result["training"]["env_steps"] for each in outcomes)
@@ -219,16 +212,20 @@ class _Sweep:
             self._written = now
             self._job.metrics.write(steps, {"done": min(1.0, steps / total), "sweep/ended": done})
 
-    def _missing(self) -> str | None:
-        jobs = (*self._plan.baselines, *self._plan.jobs)
-        names = [job.name for job in jobs if job.name not in self._outcomes]
-        if not names:
+    def _missing(self) -> dict[str, str]:
+        """The runs without a result, and why."""
+        names = [job.name for job in self._plan.everything if job.name not in self._outcomes]
+        return {name: self._failures.get(name, "not begun") for name in names}
+
+    def _say_missing(self) -> str | None:
+        missing = [f"{name}: {why}" for name, why in self._missing().items()]
+        if not missing:
             return None
-        why = "; ".join(f"{name}: {self._failures.get(name, 'not begun')}" for name in names[:5])
-        more = f"; and {len(names) - 5} more" if len(names) > 5 else ""
+        more = f"; and {len(missing) - 5} more" if len(missing) > 5 else ""
         return (
-            f"{len(names)} of {len(jobs)} runs are missing ({why}{more}). The others are saved and "
-            f"in the report; --resume tries again"
+            f"{len(missing)} of {len(self._plan.everything)} runs are missing "
+            f"({'; '.join(missing[:5])}{more}). The others are saved and in the report; --resume "
+            f"tries again"
         )
 
     def _publish(self) -> SweepReport:
@@ -259,11 +256,7 @@ class _Sweep:
                 "planned": len(jobs),
                 "env_steps": self._steps_of(*trained),
                 "episodes_evaluated": sum(len(o.table["score"]) for o in trained),
-                "missing": {
-                    job.name: self._failures.get(job.name, "not begun")
-                    for job in (*jobs, *self._plan.baselines)
-                    if job.name not in self._outcomes
-                },
+                "missing": self._missing(),
             },
             points=plain_points(data.points),
             sets=digests_of(self._plan),
@@ -298,17 +291,6 @@ class _Sweep:
         for each in self._videos:
             media[each.name] = Video(self._run.path / each.file, fps, each.title)
         return media
-
-
-def _told(run: RunDirectory) -> set[tuple[tuple[str, int, int], str]]:
-    """The runs that already have a metrics line."""
-    names = ("sweep/arm", "sweep/n", "sweep/training_seed", "sweep/digest")
-    told: set[tuple[tuple[str, int, int], str]] = set()
-    for line in read_metrics(run.metrics):
-        if all(name in line for name in names):
-            arm, n, seed, digest = (line[name] for name in names)
-            told.add(((str(arm), int(n or 0), int(seed or 0)), str(digest)))
-    return told
 
 
 def _newest_steps(job: Job) -> int:

@@ -5,8 +5,7 @@ interval here says how far a figure would move if the training were done again, 
 for a single training run. ``docs/statistics.md`` has the formulas and how often they cover.
 """
 
-from rollout.evaluate.statistics.arrange import arrange
-from rollout.evaluate.statistics.components import STATES
+from rollout.evaluate.statistics.components import STATES, arrange
 from rollout.evaluate.statistics.estimate import METHODS, UNBOUNDED, Estimate, Intervals
 from rollout.evaluate.statistics.hierarchy import difference, gap, hierarchical, one_player
 from rollout.evaluate.statistics.proportions import geometric_mean_score, wilson

@@ -7,7 +7,7 @@ seeds of a signed sum of parts: one part for a score, train minus test for a gap
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +75,42 @@ def part(name: str, scores: ArrayLike, sign: int, states: str) -> Part:
     return Part(array, sign, states)
 
 
+def arrange(
+    training_seed: ArrayLike, position: ArrayLike, repeat: ArrayLike, score: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Returns the scores as (training seeds, states, episodes), and the seeds in their order.
+
+    Every column has one entry per episode. Seeds, positions and repeats are sorted, so two arms
+    that were evaluated on the same seeds, states and repeats line up. What has no row is NaN.
+
+    Raises:
+        ConfigError: columns of different lengths, or two rows for one episode.
+    """
+    keys = [np.asarray(column) for column in (training_seed, position, repeat)]
+    values = np.asarray(score, np.float64)
+    shapes = [column.shape for column in (*keys, values)]
+    if len(set(shapes)) != 1 or values.ndim != 1:
+        raise ConfigError(
+            f"expected four columns of one length, got shapes {shapes}; pass whole columns of rows"
+        )
+    axes = [np.unique(key, return_inverse=True) for key in keys]
+    cells = tuple(inverse for _, inverse in axes)
+    shape = tuple(len(labels) for labels, _ in axes)
+    taken = np.zeros(shape, np.int64)
+    np.add.at(taken, cells, 1)
+    if (taken > 1).any():
+        twice = np.argwhere(taken > 1)[0]
+        where = [int(labels[i]) for (labels, _), i in zip(axes, twice, strict=True)]
+        raise ConfigError(
+            "expected one row for each (training seed, position, repeat), got "
+            f"{int(taken.max())} for {tuple(where)}; keep the rows of one arm, N, player, set and "
+            "kind of actions only"
+        )
+    scores = np.full(shape, np.nan)
+    scores[cells] = values
+    return scores, axes[0][0].astype(np.int64)
+
+
 def mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns the mean over the last axis of what is there; NaN where nothing is."""
     there = ~np.isnan(values)
@@ -131,7 +167,9 @@ def resampled(parts: Sequence[Part], resamples: int, seed: int) -> NDArray[np.fl
     generator = np.random.default_rng(seed)
     seeds = len(parts[0].scores)
     figures = []
-    for count in _chunks(resamples, max(p.scores.size for p in parts)):
+    step = max(1, _CHUNK // max(p.scores.size for p in parts))
+    for begin in range(0, resamples, step):
+        count = min(step, resamples - begin)
         drawn = generator.integers(seeds, size=(count, seeds))
         total = np.zeros((count, seeds))
         for p in parts:
@@ -158,9 +196,3 @@ def _means(
         again = generator.integers(episodes, size=(count, seeds, states, episodes))
         values = mean(p.scores[drawn[:, :, None, None], chosen[..., None], again])
     return mean(values)
-
-
-def _chunks(resamples: int, size: int) -> Iterator[int]:
-    step = max(1, _CHUNK // size)
-    for begin in range(0, resamples, step):
-        yield min(step, resamples - begin)

@@ -52,13 +52,6 @@ class Estimate:
         return self.low <= other.high and other.low <= self.high
 
 
-def refuse(
-    point: float, reason: str, *, confidence: float, method: str, counts: Mapping[str, int]
-) -> Estimate:
-    """Returns an estimate without an interval, for ``reason``."""
-    return Estimate(point, None, None, confidence, method, counts, reason)
-
-
 def check_confidence(confidence: float) -> float:
     """Returns ``confidence``.
 

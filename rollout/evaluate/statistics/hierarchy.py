@@ -14,7 +14,6 @@ from rollout.evaluate.statistics.estimate import (
     DEFAULT_INTERVALS,
     Estimate,
     Intervals,
-    refuse,
     t_quantile,
 )
 
@@ -148,7 +147,7 @@ def one_player(scores: ArrayLike, intervals: Intervals = DEFAULT_INTERVALS) -> E
     if len(means) < 2:
         reason = "one state, so nothing shows how another would differ" if len(means) else ""
         reason = reason or "no episode has a result"
-        return refuse(point, reason, confidence=confidence, method=method, counts=counts)
+        return Estimate(point, None, None, confidence, method, counts, reason)
     error = math.sqrt(float(means.var(ddof=1)) / len(means))
     half = t_quantile(confidence, len(means) - 1) * error
     method += "" if error else NO_SPREAD
@@ -163,16 +162,16 @@ def _estimate(parts: Sequence[Part], prefixes: Sequence[str], intervals: Interva
     counts = _counts(parts, kept, prefixes)
     if not usable.any():
         reason = "no episode has a result"
-        return refuse(math.nan, reason, confidence=confidence, method=name, counts=counts)
+        return Estimate(math.nan, None, None, confidence, name, counts, reason)
     point = float(np.sum([p.sign * p.seed_means for p in kept], axis=0).mean())
     if counts["seeds"] == 1:
-        return refuse(point, _ONE_SEED, confidence=confidence, method=name, counts=counts)
+        return Estimate(point, None, None, confidence, name, counts, _ONE_SEED)
     if any(p.states == "crossed" and p.scores.shape[1] == 1 for p in kept):
         reason = (
             "one state, so nothing shows how another would differ: evaluate on more, or say that "
             "the states are fixed"
         )
-        return refuse(point, reason, confidence=confidence, method=name, counts=counts)
+        return Estimate(point, None, None, confidence, name, counts, reason)
     if intervals.method == "percentile":
         tail = (1 - confidence) / 2
         ends = np.quantile(resampled(kept, intervals.resamples, intervals.seed), [tail, 1 - tail])

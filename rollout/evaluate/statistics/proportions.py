@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rollout.errors import ConfigError
-from rollout.evaluate.statistics.estimate import Estimate, check_confidence, refuse
+from rollout.evaluate.statistics.estimate import Estimate, check_confidence
 
 
 def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Estimate:
@@ -30,7 +30,7 @@ def wilson(successes: int, trials: int, *, confidence: float = 0.95) -> Estimate
     counts, method = {"episodes": total}, "Wilson, independent episodes of one player"
     if total == 0:
         reason = "no episode has a result"
-        return refuse(math.nan, reason, confidence=confidence, method=method, counts=counts)
+        return Estimate(math.nan, None, None, confidence, method, counts, reason)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     rate = hits / total
     middle = (rate + z * z / (2 * total)) / (1 + z * z / total)

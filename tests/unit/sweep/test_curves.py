@@ -14,7 +14,6 @@ from rollout.sweep.curves import (
     curves,
     scores_of,
     select,
-    shrinks,
 )
 from tests.unit.sweep.sweep_tables import BASE, lose, sweep_table
 
@@ -152,16 +151,6 @@ def test_success_only_where_the_task_decides():
     table = sweep_table(TWO)
     table["success"][table["set"] == "train"] = np.nan
     assert list(curves(table)[0].success) == ["test"]
-
-
-@pytest.mark.parametrize(
-    ("gaps", "answer"),
-    [((0.3, 0.1, 0.0), True), ((0.1, 0.3, 0.1), False), ((0.0, 0.1, 0.3), False), ((0.3,), None)],
-)
-def test_shrinks_compares_the_smallest_and_the_largest_n(gaps, answer):
-    means = {("a", 16 * 4**i): {"train": 0.5 + g, "test": 0.5} for i, g in enumerate(gaps)}
-    assert shrinks(curves(sweep_table(means, noise=0.02))) is answer
-    assert shrinks(curves(sweep_table(means, seeds=[0]))) is None
 
 
 def test_contrasts_compare_arms_at_the_same_n():

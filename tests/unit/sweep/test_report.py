@@ -77,6 +77,8 @@ def test_the_verdict_comes_first_and_says_how_far_the_gap_shrinks(tmp_path):
         ((0.1, 0.1), "**It is not shown that the gap shrinks:** the 95% intervals"),
         ((0.0, 0.3), "**The gap grows** with N"),
         ((0.3, 0.2), "**The gap shrinks** from the smallest to the largest N: their"),
+        ((0.3, 0.1, 0.0), "**The gap shrinks**"),
+        ((0.1, 0.3, 0.1), "**It is not shown that the gap shrinks:**"),
         ((0.3,), "**No verdict:** there is one number of training states only. With N = 16"),
     ],
 )
