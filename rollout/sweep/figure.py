@@ -11,7 +11,6 @@ The same points give the same bytes with the same version of matplotlib.
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from matplotlib.patches import Patch
 from matplotlib.transforms import offset_copy
 
 from rollout.evaluate.legs import TEST, TRAIN
+from rollout.files import replacing
 from rollout.sweep.curves import FULL, SET_NAMES, Point, by_arm
 
 if TYPE_CHECKING:
@@ -325,10 +325,7 @@ def _save(figure: Figure, stem: Path) -> tuple[Path, Path]:
     """Writes the PNG and the SVG atomically and returns their paths."""
     files = (stem.with_name(f"{stem.name}.png"), stem.with_name(f"{stem.name}.svg"))
     for path, about in zip(files, ({"Software": None}, {"Date": None}), strict=True):
-        image = io.BytesIO()
-        figure.savefig(image, format=path.suffix[1:], metadata=about)
+        with replacing(path, fsync=False) as temporary:
+            figure.savefig(temporary, format=path.suffix[1:], metadata=about)
         figure.set_layout_engine("none")  # both files have the layout of the first
-        temporary = path.with_name(f".{path.name}.tmp")
-        temporary.write_bytes(image.getvalue())
-        temporary.replace(path)  # a reader sees the old figure or the new one
     return files

@@ -118,12 +118,7 @@ def _score_columns(points: Sequence[Point], figures: Figures) -> tuple[list[str]
         ]
         for point in points
     ]
-    return [
-        SET_NAMES[TRAIN],
-        SET_NAMES[TEST],
-        "gap",
-        *map(_set_name, others),
-    ], cells
+    return [*map(_set_name, (TRAIN, TEST)), "gap", *map(_set_name, others)], cells
 
 
 def success_table(points: Sequence[Point], figures: Figures) -> str:
@@ -189,8 +184,8 @@ def runs_table(runs: Sequence[RunInfo]) -> str:
 def sets_table(data: SweepReport) -> str:
     """Returns a table of the state sets on which runs were evaluated."""
     rows = [
-        [_set_name(s.name), f"{s.size:,}", f"`{s.digest}`", ", ".join(s.arms) or "all"]
-        for s in data.sets
+        [_set_name(name), f"{size:,}", f"`{digest}`", ", ".join(arms) or "all"]
+        for name, size, digest, arms in data.sets
     ]
     return table(["evaluated on", "states", "digest", "arms"], rows)
 
@@ -235,18 +230,13 @@ def _training(data: SweepReport, point: Point) -> list[str]:
     more = f" and {len(digests) - 1} more" if len(digests) > 1 else ""
     visits = [run.training["visits"] for run in runs]
     never = float(np.mean([v["never"] for v in visits]))
+    middle = np.median([v["median"] for v in visits])
     return [
         f"`{digests[0][:_DIGEST]}`{more}",
         _range([run.training["env_steps"] for run in runs]),
         _range([run.training["episodes"] for run in runs]),
-        " / ".join(
-            _count(value)
-            for value in (
-                min(v["min"] for v in visits),
-                np.median([v["median"] for v in visits]),
-                max(v["max"] for v in visits),
-            )
-        ),
+        f"{_count(min(v['min'] for v in visits))} / {_count(middle)} / "
+        f"{_count(max(v['max'] for v in visits))}",
         f"{never:.0%}" if never in (0, 1) else f"{100 * never:.2g} %".replace(" ", ""),
     ]
 

@@ -48,23 +48,6 @@ class RunInfo:
 
 
 @dataclass(frozen=True)
-class SetInfo:
-    """A state set on which runs were evaluated.
-
-    Attributes:
-        name: its name in the table.
-        size: number of its states.
-        digest: identifies these states and their order.
-        arms: the arms that use it; empty for all.
-    """
-
-    name: str
-    size: int
-    digest: str
-    arms: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
 class SweepReport:
     """The contents of a report.
 
@@ -79,7 +62,8 @@ class SweepReport:
         base_arm: the arm of the verdict, with which others are compared; by default the first of
             the table.
         arms: description of each arm.
-        sets: the state sets on which runs were evaluated.
+        sets: name, size and digest of the state sets on which runs were evaluated, and the arms
+            that use each; none for all.
         planned: arm, N and training seed of every run of the sweep; empty if all are finished.
         videos: titles and paths relative to the report.
         intervals: how intervals are computed.
@@ -94,7 +78,7 @@ class SweepReport:
     command: str
     base_arm: str = ""
     arms: Mapping[str, str] = field(default_factory=dict)
-    sets: Sequence[SetInfo] = ()
+    sets: Sequence[tuple[str, int, str, Sequence[str]]] = ()
     planned: Sequence[tuple[str, int, int]] = ()
     videos: Sequence[tuple[str, str]] = ()
     intervals: Intervals = field(default_factory=Intervals)
@@ -167,7 +151,7 @@ def report_of(
         command=_command(config.output),
         base_arm=plan.base.arm.name,
         arms={name: game.arm.doc for name, game in plan.games.items() if game.arm.doc},
-        sets=_set_infos(plan),
+        sets=_sets(plan),
         planned=[job.key for job in _in_order(plan)],
         videos=videos,
         intervals=_intervals(config),
@@ -190,15 +174,13 @@ def _run_info(outcome: Outcome, output: Path) -> RunInfo:
     return RunInfo(*job.key, result["set"], result["training"], checkpoint)
 
 
-def _set_infos(plan: SweepPlan) -> list[SetInfo]:
+def _sets(plan: SweepPlan) -> list[tuple[str, int, str, Sequence[str]]]:
     arms: dict[tuple[str, int, str], list[str]] = {}
     for name, game in plan.games.items():
         for set_name, states in game.held_out.items():
             arms.setdefault((set_name, states.size, states.digest), []).append(name)
     everyone = list(plan.games)
-    return [
-        SetInfo(*key, arms=() if names == everyone else tuple(names)) for key, names in arms.items()
-    ]
+    return [(*key, [] if names == everyone else names) for key, names in arms.items()]
 
 
 def _command(output: Path) -> str:

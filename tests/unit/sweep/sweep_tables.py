@@ -3,7 +3,7 @@
 import numpy as np
 
 from rollout.evaluate.scoreboard import COLUMNS
-from rollout.sweep.summary import RunInfo, SetInfo, SweepReport
+from rollout.sweep.summary import RunInfo, SweepReport
 
 ENDS = np.array(["terminated", "truncated"])
 
@@ -106,7 +106,7 @@ def report_of(table, **changes):
         "versions": {"python": "3.11", "cpus": 2},
         "command": "scripts/sweep.py --config configs/sweeps/x.yaml",
         "arms": {"random": "nested random subsets", "prefix": "the first values of each factor"},
-        "sets": [SetInfo("test", 512, "testdigest")],
+        "sets": [("test", 512, "testdigest", ())],
     }
     return SweepReport(**{**given, **changes})
 
