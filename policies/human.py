@@ -32,24 +32,30 @@ _DEEPEST = 16  # frames in a stack
 
 @dataclass(frozen=True)
 class HumanPolicy:
-    """Lets a person play: ``scripts/play.py`` is the way to it.
+    """Lets a person play; see ``scripts/play.py``.
 
-    A game that says how fast its clock runs is played at that speed, never faster; any other waits
-    for a key before each step.
+    A game with a clock is played at the speed of its clock; any other game waits for a key before
+    each step.
     """
 
     column: str = option("", "image observation that is shown; empty for the first")
     steps_per_second: float | None = option(
-        None, "most steps in a second; null for the speed of the game's clock", unit="steps/s"
+        None,
+        "maximum number of steps per second; null for the speed of the game's clock",
+        unit="steps/s",
     )
-    scale: int = option(0, "side of a pixel of the picture on the screen; 0 fits", unit="pixels")
-    sensitivity: float = option(0.15, "turn for a pixel that the mouse moves", unit="degrees")
+    scale: int = option(
+        0, "size of an image pixel on the screen; 0 to fit the screen", unit="pixels"
+    )
+    sensitivity: float = option(0.15, "rotation per pixel of mouse movement", unit="degrees")
     repeat_after: float = option(
-        0.5, "a key held this long, while the game waits, steps again and again; 0 never", unit="s"
+        0.5,
+        "time after which a held key repeats its step while the game waits; 0 for never",
+        unit="s",
     )
     pause_between: bool = option(True, "whether to show each result until Enter is pressed")
     keys: Mapping[str, tuple[str, ...]] = option(
-        dict, "keys by action, e.g. {attack: [j, mouse left]}; w+j is both together"
+        dict, "keys of each action, e.g. {attack: [j, mouse left]}; w+j means both keys together"
     )
 
     def __post_init__(self) -> None:

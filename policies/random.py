@@ -38,7 +38,7 @@ class RandomPolicy:
     same actions, however the rows are batched.
     """
 
-    seed: int = option(0, "added to the seed of the run, to draw another stream")
+    seed: int = option(0, "combined with the seed of the run; another one gives other actions")
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Random:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.

@@ -45,7 +45,7 @@ class ScriptedPolicy:
     actions: str | Mapping[Any, Any] = option(
         "", "file of the actions (.json, .npz, .npy), or a mapping in memory"
     )
-    after: str = option("error", "what to do where a script ends before its episode", choices=AFTER)
+    after: str = option("error", "what to do when a script ends before its episode", choices=AFTER)
 
     def __post_init__(self) -> None:
         if self.after not in AFTER:

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"check_bridge: {_line(error)}", file=sys.stderr)
         return BAD_INPUT
-    except ContractError as error:  # not even a recipe: there is nothing to run the suite on
+    except ContractError as error:  # without a spec there is nothing to run the suite on
         print(f"check_bridge: {_line(error)}", file=sys.stderr)
         return FAILED
     print(json.dumps(report.describe(), indent=2) if asked.json else report.table())
@@ -78,12 +78,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the bridge"
     )
-    parser.add_argument("--steps", type=int, default=100, help="length of a trajectory (100)")
+    parser.add_argument("--steps", type=int, default=100, help="steps of each trajectory (100)")
     parser.add_argument("--width", type=int, help="slots of an instance (up to 4)")
-    parser.add_argument("--seed", type=int, default=0, help="of starts and actions (0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of starts and actions (0)")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds per check (120)")
     parser.add_argument(
-        "--only", action="append", default=[], metavar="CHECK", help="make this check only"
+        "--only",
+        action="append",
+        default=[],
+        metavar="CHECK",
+        help="run only this check; can be given several times",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     return parser

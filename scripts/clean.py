@@ -1,10 +1,9 @@
-"""Ends and removes what runs that are dead have left on this machine.
+"""Ends the games and removes the temporary folders that dead runs left on this machine.
 
     python scripts/clean.py --dry-run
 
-Games and temporary folders whose owner is dead; whatever belongs to a run
-that lives, to another user or to another container is left alone. Every run does the same when it
-starts. Exit status: 0, whether or not there was something.
+What belongs to a running run, to another user or to another container is not touched. Every run
+does the same when it starts. The exit status is 0 even if there was nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what there is")
+    parser.add_argument("--dry-run", action="store_true", help="only list what would be removed")
     dry_run = parser.parse_args(arguments).dry_run
     swept = sweep_orphans(dry_run=dry_run)
     for line in swept.lines():

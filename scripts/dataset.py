@@ -126,27 +126,27 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, function, text in (
-        ("info", info, "what the dataset holds"),
-        ("doctor", diagnose, "find damage; exit status 3 when there is any"),
-        ("repair", mend, "keep all that is whole, move the rest to quarantine"),
-        ("play", play, "an episode as an MP4, or as text"),
-        ("actions", actions, "the actions, as a file that the scripted policy replays"),
+        ("info", info, "show what the dataset contains"),
+        ("doctor", diagnose, "look for damage; exit status 3 if there is any"),
+        ("repair", mend, "keep everything that is intact, move the rest to quarantine"),
+        ("play", play, "show an episode as an MP4 or as text"),
+        ("actions", actions, "write the actions to a file that the scripted policy replays"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(function=function)
         command.add_argument("dir", type=Path, help="directory of the dataset")
         if function is play:
             command.add_argument(
-                "episode", type=int, nargs="?", help="its number; the best one when not given"
+                "episode", type=int, nargs="?", help="its number; by default the best episode"
             )
-            command.add_argument("--attempt", type=int, help="which attempt, if it was lost before")
+            command.add_argument("--attempt", type=int, help="its attempt, if it was lost before")
             command.add_argument(
-                "--out", type=Path, help="MP4 to write; without it, text is printed"
+                "--out", type=Path, help="MP4 file to write; without it, text is printed"
             )
-            command.add_argument("--column", help="image column; the first when not given")
+            command.add_argument("--column", help="image column; the first by default")
             command.add_argument("--fps", type=float, default=15.0, help="frames per second")
         if function is actions:
-            command.add_argument("--out", type=Path, required=True, help="file .npz to write")
+            command.add_argument("--out", type=Path, required=True, help=".npz file to write")
     return parser
 
 

@@ -94,9 +94,9 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
-    parser.add_argument("--once", action="store_true", help="show it once, and leave")
+    parser.add_argument("--once", action="store_true", help="show it once and exit")
     parser.add_argument(
-        "--every", type=_seconds, default=2.0, metavar="S", help="seconds between looks (2)"
+        "--every", type=_seconds, default=2.0, metavar="S", help="seconds between updates (2)"
     )
     return parser
 

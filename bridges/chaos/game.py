@@ -223,17 +223,17 @@ class Program:
         told, tell = os.pipe()
         child = os.fork()
         if child == 0:
-            self._be_grandchild(kind, tell)
+            self._run_as_grandchild(kind, tell)
         os.close(tell)
         own = int(os.read(told, 32))
         os.close(told)
         if kind == ORPHAN:
             os.waitpid(child, 0)
         else:  # like a game whose display server ends: the game cannot run without it
-            signal.signal(signal.SIGCHLD, self._bereaved)
+            signal.signal(signal.SIGCHLD, self._end_without_helper)
         return own
 
-    def _be_grandchild(self, kind: str, tell: int) -> None:
+    def _run_as_grandchild(self, kind: str, tell: int) -> None:
         if kind != CHILD:
             os.setsid()
         if kind == ORPHAN and os.fork():
@@ -248,7 +248,7 @@ class Program:
             os._exit(0)
         _forever()
 
-    def _bereaved(self, signum: int, frame: object) -> None:
+    def _end_without_helper(self, signum: int, frame: object) -> None:
         del signum, frame
         self._say(f"its helper process {self._grandchild} ended")
         os._exit(HELPER_STATUS)

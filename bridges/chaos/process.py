@@ -23,7 +23,7 @@ from rollout.errors import GameCrashed, GameStartError, GameTimeout
 
 PROGRAM = Path(__file__).with_name("game.py")
 LOG = "chaos.log"
-_LAST_WORDS = 2000  # characters of its log that are quoted in an error message
+_LAST_OUTPUT = 2000  # characters of its log that are quoted in an error message
 _REAP_S = 1.0  # its pipe closes a moment before its exit status is known
 _POLL_S = 0.005
 _LEAST_S = 0.5  # reserved for killing it, whatever the deadline
@@ -73,7 +73,7 @@ class GameProcess:
         self._poll = select.poll()
         self._poll.register(self._stdout, select.POLLIN)
         try:
-            self._greet(settings, timeout_s)
+            self._handshake(settings, timeout_s)
         except (GameCrashed, GameTimeout) as error:
             self.close()
             raise GameStartError(str(error)) from error
@@ -83,7 +83,7 @@ class GameProcess:
         """Process id of the game, which is also that of its process group."""
         return self._process.pid
 
-    def _greet(self, settings: Mapping[str, Any], timeout_s: float) -> None:
+    def _handshake(self, settings: Mapping[str, Any], timeout_s: float) -> None:
         self._send(json.dumps(settings).encode(), "start")
         try:
             hello = json.loads(self._receive("start", timeout_s))
@@ -158,13 +158,13 @@ class GameProcess:
     def _died(self, phase: Phase) -> GameCrashed:
         self._broken = True
         ended = self._wait(time.monotonic() + _REAP_S)
-        said = f"; last words: {words}" if (words := self._last_words()) else ""
+        said = f"; last output: {words}" if (words := self._last_output()) else ""
         how = "closed its pipe and continues" if ended is None else ended
         return GameCrashed(f"the chaos game ended in {phase}: {how}{said}")
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         try:
-            return self._log.read_text(errors="replace").strip()[-_LAST_WORDS:]
+            return self._log.read_text(errors="replace").strip()[-_LAST_OUTPUT:]
         except OSError:
             return ""  # its folder was removed
 
@@ -223,14 +223,14 @@ class GameProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(max(0.0, deadline - time.monotonic()))
         pause = threading.Event()
-        while self._lingers() and time.monotonic() < deadline:
+        while self._still_runs() and time.monotonic() < deadline:
             pause.wait(_POLL_S)
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    def _lingers(self) -> bool:
+    def _still_runs(self) -> bool:
         """Whether the grandchild still runs; a zombie counts as gone."""
         try:
             return (

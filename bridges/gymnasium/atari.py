@@ -76,16 +76,20 @@ class AtariBridge:
     size: int | None = option(
         84, "height and width; null for the console's resolution", unit="pixels"
     )
-    grayscale: bool = option(True, "grayscale images; false for colour")
+    grayscale: bool = option(True, "whether images are grayscale, not in colour")
     stack: int = option(4, "number of stacked frames", unit="screens")
     noop_max: int = option(
         30, "maximum number of no-op frames at the start (minimum 1)", unit="frames"
     )
     sticky: float = option(0.25, "probability that the last action is repeated instead")
-    terminal_on_life_loss: bool = option(False, "losing a life ends the episode")
-    fire_on_reset: bool = option(False, "press fire, then the next action, to start the game")
-    full_action_space: bool = option(False, "all 18 actions, not only those the game uses")
-    clip_reward: bool = option(False, "reward is the sign of the points: -1, 0 or 1")
+    terminal_on_life_loss: bool = option(False, "whether losing a life ends the episode")
+    fire_on_reset: bool = option(
+        False, "whether a reset presses fire and then the next action, to start the game"
+    )
+    full_action_space: bool = option(
+        False, "whether there are all 18 actions, not only those that the game uses"
+    )
+    clip_reward: bool = option(False, "whether the reward is the sign of the points: -1, 0, 1")
     mode: int | None = option(None, "mode of the cartridge; null for its default")
     difficulty: int | None = option(None, "difficulty switch; null for the game's default")
     max_frames: int = option(

@@ -47,18 +47,20 @@ class GymnasiumBridge:
     ``render``, whose picture has no other way to tell its size).
     """
 
-    id: str = option("CartPole-v1", "Gymnasium id, e.g. CartPole-v1; module:id imports it first")
+    id: str = option(
+        "CartPole-v1", "Gymnasium id, e.g. CartPole-v1; module:id imports module first"
+    )
     kwargs: Mapping[str, Any] = option(dict, "keyword arguments for gymnasium.make")
     seeds: int = option(2**31, "number of states: the seeds 0 to seeds - 1", unit="seeds")
     imports: Sequence[str] = option((), "modules to import so that the id is registered")
     info_signals: Sequence[str] = option(
         (),
-        "numbers of the step's info to offer as signals, slash-joined where nested; "
-        "NaN on steps whose info has none",
+        "numbers in a step's info that become signals; nested keys are joined with slashes; "
+        "NaN in steps without them",
     )
-    render: bool = option(False, "also observe the rendered picture, as the column render")
+    render: bool = option(False, "whether to observe the rendered image, as column render")
     check_bounds: bool = option(
-        True, "an observation outside its space counts as a crash; false accepts all but NaN"
+        True, "whether an observation outside its space counts as a crash; if not, only NaN does"
     )
 
     def __post_init__(self) -> None:

@@ -79,7 +79,7 @@ class _Leaf:
     ) -> None:
         self.key, self.space, self.column = key, space, column
         self.shape, self.dtype = leaf_shape(space), leaf_dtype(space)
-        self.limited = check_bounds and not _vacuous(space)
+        self.limited = check_bounds and not _has_no_bounds(space)
         self._low, self._high = _bounds(space)
         self._sides = np.empty((2, *column.shape), np.bool_)
         self._above, self._below = self._sides
@@ -153,7 +153,7 @@ def _bounds(space: spaces.Space[Any]) -> tuple[Array, Array]:
     return np.zeros(leaf_shape(space), np.int8), np.ones(leaf_shape(space), np.int8)
 
 
-def _vacuous(space: spaces.Space[Any]) -> bool:
+def _has_no_bounds(space: spaces.Space[Any]) -> bool:
     """Whether every value of the dtype is within bounds, as in an image."""
     if not isinstance(space, spaces.Box) or space.dtype is None or space.dtype.kind not in "iu":
         return False

@@ -62,9 +62,9 @@ class CrafterBridge:
     Death is ``game_over``; the ``length`` limit is ``game_truncated``.
     """
 
-    size: int = option(64, "height and width of the picture", unit="pixels")
-    length: int = option(10_000, "steps after which the game cuts an episode", unit="steps")
-    reward: bool = option(True, "false plays without reward, as in CrafterNoReward-v1")
+    size: int = option(64, "height and width of the image", unit="pixels")
+    length: int = option(10_000, "steps after which the game truncates an episode", unit="steps")
+    reward: bool = option(True, "whether there are rewards; CrafterNoReward-v1 has none")
     area: int = option(64, "height and width of the world", unit="cells")
     seeds: int = option(2**31, "number of states: the seeds 0 to seeds - 1", unit="seeds")
 

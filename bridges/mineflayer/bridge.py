@@ -43,7 +43,7 @@ NAME = "mineflayer"
 MODES = ("embedded", "remote")
 ON_EVENT = ("go_on", "stop")
 RAYS, PRISMARINE = RENDERERS = ("rays", "prismarine")
-RENDERER_MEANS = "renderer of rgb: rays, on the CPU; prismarine, an extra that must be installed"
+RENDERER_MEANS = "renderer of rgb: rays (on the CPU) or prismarine (must be installed separately)"
 MODE_MEANS = (
     "embedded: a world in this process, in steps; remote: a server at host:port, in real time"
 )
@@ -83,7 +83,7 @@ class MineflayerBridge:
     version: str = option(VERSION, "version of Minecraft; 1.8 to 1.21 in mode remote")
     agents: int = option(1, "agents in each world")
     names: tuple[str, ...] = option((), "names of the agents; empty for a0, a1, ...")
-    competitive: bool = option(False, "tasks made from ids evaluate the agents against one another")
+    competitive: bool = option(False, "whether tasks made from ids let the agents compete")
     actions: str = option("low_level", "action layout: array, keys or programs", choices=LAYOUTS)
     compact_actions: tuple[str, ...] = option(
         (), "actions of the layout compact, in this order; empty for all", unit="names"
@@ -109,9 +109,9 @@ class MineflayerBridge:
     # Rules of the world.
     needs: bool = option(True, "whether hunger and breath are simulated")
     respawn: bool = option(
-        False, "an agent that dies continues at the spawn; otherwise its episode ends"
+        False, "whether an agent that dies continues at the spawn; if not, its episode ends"
     )
-    keep_inventory: bool = option(False, "agents keep their items when they die")
+    keep_inventory: bool = option(False, "whether agents keep their items when they die")
     daylight: bool = option(True, "whether the time of day advances")
     spawning: bool = option(True, "whether mobs spawn naturally")
     give: Mapping[str, int] = option(
@@ -317,7 +317,7 @@ class MineflayerBridge:
             command, folder, close_s=CLOSE_S, env=env
         )
         try:
-            return self._greet(driver, width, folder, began + timeout_s)
+            return self._handshake(driver, width, folder, began + timeout_s)
         except (GameCrashed, GameTimeout, InputError) as error:
             driver.close()
             raise GameStartError(str(error)) from error
@@ -325,7 +325,7 @@ class MineflayerBridge:
             driver.close()
             raise
 
-    def _greet(self, driver: Driver, width: int, folder: Path, deadline: float) -> Instance:
+    def _handshake(self, driver: Driver, width: int, folder: Path, deadline: float) -> Instance:
         left_s = max(0.0, deadline - time.monotonic())
         hello = driver.ask("hello", {"config": self.config(width)}, timeout_s=left_s)
         shape = Shape(
@@ -381,7 +381,7 @@ def _agreed(hello: Mapping[str, Any]) -> tuple[Column, ...]:
     try:
         sent = parse_layout(hello["layout"])
     except (ContractError, LookupError, TypeError, ValueError) as error:
-        raise GameCrashed(f"the game said hello without a layout: {error}") from error
+        raise GameCrashed(f"the game's first message has no valid layout: {error}") from error
     if sent != layout:
         differing = [ours.key for ours, theirs in zip(layout, sent, strict=False) if ours != theirs]
         raise GameCrashed(

@@ -40,7 +40,7 @@ Message = dict[str, Any]
 
 _LENGTH = struct.Struct("<I")
 _MOST = 1 << 30  # bytes of a message; a larger length is invalid
-_LAST_WORDS = 3000  # characters of the log that are quoted in an error message
+_LAST_OUTPUT = 3000  # characters of the log that are quoted in an error message
 _REAP_S = 1.0  # its socket closes a moment before its exit status is known
 _POLL_S = 0.005
 _LEAST_S = 0.5  # reserved for killing it, whatever the deadline
@@ -167,7 +167,7 @@ class Driver:
     def _late(self, op: str, timeout_s: float) -> GameTimeout:
         self._broken = True
         return GameTimeout(
-            f"the game gave no answer to {op} within {timeout_s:g} s{self._last_words()}"
+            f"the game gave no answer to {op} within {timeout_s:g} s{self._last_output()}"
         )
 
     def garbage(self, op: str, what: str) -> GameCrashed:
@@ -176,12 +176,12 @@ class Driver:
 
     def _garbage(self, op: str, what: str) -> GameCrashed:
         self._broken = True
-        return GameCrashed(f"the game answered {op} with garbage: {what}{self._last_words()}")
+        return GameCrashed(f"the game answered {op} with garbage: {what}{self._last_output()}")
 
     def _died(self, op: str) -> GameCrashed:
         self._broken = True
         how = self._wait(time.monotonic() + _REAP_S) or "closed its socket and continues"
-        return GameCrashed(f"the game's process ended in {op}: {how}{self._last_words()}")
+        return GameCrashed(f"the game's process ended in {op}: {how}{self._last_output()}")
 
     def _refused(self, op: str, error: object) -> InputError | GameError:
         """Returns the error that a negative reply stands for."""
@@ -200,11 +200,11 @@ class Driver:
         }.get(kind)
         if said:
             return GameCrashed(said)
-        return GameCrashed(f"the game failed in {op}: {text}{self._last_words()}")
+        return GameCrashed(f"the game failed in {op}: {text}{self._last_output()}")
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         try:
-            said = self._log.read_text(errors="replace").strip()[-_LAST_WORDS:]
+            said = self._log.read_text(errors="replace").strip()[-_LAST_OUTPUT:]
         except OSError:
             return ""  # its folder was removed
         return f"; last lines of {self._log.name}:\n{said}" if said else ""
@@ -254,10 +254,10 @@ class Driver:
             os.waitpid(self.pid, os.WNOHANG)
         os.close(self._alive)
         pause = threading.Event()
-        while self._lingers() and time.monotonic() < deadline:
+        while self._still_runs() and time.monotonic() < deadline:
             pause.wait(_POLL_S)
 
-    def _lingers(self) -> bool:
+    def _still_runs(self) -> bool:
         """Whether a process of the group still exists; a killed one may not have ended yet."""
         try:
             os.killpg(self.pid, 0)

@@ -20,9 +20,11 @@ from rollout.api import Columns, Evaluator, Frame, Outcome, Start, Verdict, opti
 from rollout.api.types import Bools, Floats
 from rollout.errors import ConfigError, UnknownNameError
 
-_AGENTS = "agents of a world, who are judged together"
-_COMPETITIVE = "the first agent to do it wins; else what the agents of a world did is added up"
-_WORTH = "reward for the whole task, paid in parts"
+_AGENTS = "number of agents of a world, which are judged together"
+_COMPETITIVE = (
+    "whether the first agent to succeed wins; if not, the results of a world's agents are added"
+)
+_WORTH = "reward for the whole task, given in parts"
 TICKS_PER_DAY = 24_000
 
 
@@ -92,12 +94,12 @@ class MinelandCombat:
     Reward is the health that targets lost, for any reason; every agent of a world receives it.
     """
 
-    target: str = option("zombie", "kind of the targets, which the state places")
+    target: str = option("zombie", "kind of the targets; the state places them")
     count: int = option(1, "how many have to die")
     agents: int = option(1, _AGENTS)
     reward: float = option(1.0, "reward for each point of health that a target loses")
     success_reward: float = option(0.0, "reward for the success")
-    death_reward: float = option(0.0, "reward for a death of one's own; give a negative number")
+    death_reward: float = option(0.0, "reward for the agent's own death; give a negative number")
 
     def __post_init__(self) -> None:
         _check(self.agents, self.count)
@@ -162,7 +164,7 @@ class MinelandSurvival:
 
     days: float = option(1.0, "days to survive", unit="days")
     agents: int = option(1, _AGENTS)
-    competitive: bool = option(False, "every agent has a clock of its own, and the first wins")
+    competitive: bool = option(False, "whether agents are timed separately and the first wins")
     reward: float = option(1.0, _WORTH)
 
     def __post_init__(self) -> None:
@@ -210,8 +212,8 @@ class MinelandConstruction:
     MineLand compares pictures by ORB key points; this counts blocks, so scores are not comparable.
     """
 
-    blueprint: int = option(0, "number of what is to be built; 0 for that of the state")
-    at_least: float = option(1.0, "share of the blocks that is a success")
+    blueprint: int = option(0, "number of the blueprint to build; 0 for the one of the state")
+    at_least: float = option(1.0, "share of the blocks that counts as a success")
     agents: int = option(1, _AGENTS)
     reward: float = option(1.0, _WORTH)
 

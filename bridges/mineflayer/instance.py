@@ -236,5 +236,5 @@ def _shown(details: dict[str, Any]) -> Details:
     details.pop(SCENE, None)
     for event in details.get("event") or ():
         if event.get("type") == "kicked":
-            details[NOTICE] = f"{event['agent']} was let go: {event['reason']}"
+            details[NOTICE] = f"{event['agent']} was removed: {event['reason']}"
     return details

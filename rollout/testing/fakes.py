@@ -1,4 +1,4 @@
-"""A small but complete game without dependencies, which can commit every kind of fault.
+"""A small but complete game without dependencies, which can fail in every way on request.
 
 The agent walks on a grid to a target. The state decides walls, colours, start and target; the seed
 decides when the agent slips. A few numpy calls move all slots, so an instance is efficient with 1
@@ -71,35 +71,35 @@ class FakeBridge:
 
     side: int = option(8, "Cells along each side of the grid.", unit="cells", choices=(4, 8, 16))
     slip: float = option(0.1, "Probability that a move goes elsewhere, decided by the seed.")
-    max_steps: int = option(0, "Steps after which the game itself cuts; 0 for never.", unit="steps")
-    max_width: int = option(4096, "Most slots of one instance.", unit="slots")
-    with_details: bool = option(False, "Whether frames carry details.")
+    max_steps: int = option(0, "Steps until the game truncates; 0 for never.", unit="steps")
+    max_width: int = option(4096, "Maximum number of slots of an instance.", unit="slots")
+    with_details: bool = option(False, "Whether frames have details.")
     process: Literal["in_process", "subprocess"] = option(
-        "in_process", "How the host must run it.", choices=("in_process", "subprocess")
+        "in_process", "Where the host must run it.", choices=("in_process", "subprocess")
     )
     children: int = option(0, "Processes that each instance starts.", unit="processes")
     step_s: float = option(0.0, "Duration of a step.", unit="s")
-    start_deadline_s: float = option(60.0, "Deadline of a start.", unit="s")
-    reset_deadline_s: float = option(30.0, "Deadline of a reset.", unit="s")
-    step_deadline_s: float = option(10.0, "Deadline of a step.", unit="s")
-    close_deadline_s: float = option(5.0, "Deadline of a close.", unit="s")
+    start_deadline_s: float = option(60.0, "Timeout of a start.", unit="s")
+    reset_deadline_s: float = option(30.0, "Timeout of a reset.", unit="s")
+    step_deadline_s: float = option(10.0, "Timeout of a step.", unit="s")
+    close_deadline_s: float = option(5.0, "Timeout of a close.", unit="s")
     # Faults of a running game.
-    fail_on_start: float = option(0.0, "Start that is refused with an error.")
-    hang_on_start: float = option(0.0, "Start that never comes back.")
+    fail_on_start: float = option(0.0, "Start that fails with GameStartError.")
+    hang_on_start: float = option(0.0, "Start that never returns.")
     crash_on_reset: float = option(0.0, "Reset that raises GameCrashed.")
-    hang_on_reset: float = option(0.0, "Reset that never comes back.")
+    hang_on_reset: float = option(0.0, "Reset that never returns.")
     crash_on_step: float = option(0.0, "Step that raises GameCrashed.")
-    hang_on_step: float = option(0.0, "Step that never comes back.")
-    exit_on_step: float = option(0.0, "Step that ends the whole process with status 3.")
-    hang_on_close: float = option(0.0, "Close that never comes back.")
-    fault_seed: int = option(0, "Chooses which calls fail when an amount is a probability.")
+    hang_on_step: float = option(0.0, "Step that never returns.")
+    exit_on_step: float = option(0.0, "Step that ends the whole process with exit status 3.")
+    hang_on_close: float = option(0.0, "Close that never returns.")
+    fault_seed: int = option(0, "Determines which calls fail if an amount is a probability.")
     once_file: str = option(
-        "", "Marker file: a fault happens only if it can create this file, in whatever process."
+        "", "File that a fault creates; it happens only once, in whichever process is first."
     )
-    hang_s: float = option(3600.0, "How long a hang lasts.", unit="s")
+    hang_s: float = option(3600.0, "Duration of a hang.", unit="s")
     # Contract violations, for the conformance suite to find.
-    unseeded: bool = option(False, "Breaks reproducibility.")
-    leave_children: bool = option(False, "Leaves its child processes behind when closed.")
+    unseeded: bool = option(False, "Whether equal seeds give different episodes.")
+    leave_children: bool = option(False, "Whether closing leaves its child processes running.")
 
     @cached_property
     def spec(self) -> BridgeSpec:
@@ -160,7 +160,7 @@ class _Faults:
         self.calls: Counter[str] = Counter()
 
     def strike(self, phase: str) -> None:
-        """Commits the faults that are due in this call.
+        """Causes the faults that are due in this call.
 
         Raises:
             GameStartError: a failing start is due.

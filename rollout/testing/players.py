@@ -34,7 +34,7 @@ class FakePolicy:
     loses or mixes up memory gets different actions.
     """
 
-    version: int = option(0, "Number of the weights it starts with.")
+    version: int = option(0, "Version of its initial weights.")
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> FakePlayer:
         """Returns the policy; see ``rollout.api.PolicyRecipe``."""
@@ -103,8 +103,10 @@ class FakeEvaluator:
     """Reward and success from two signals; the defaults are those of ``FakeBridge``."""
 
     reward: str = option("reward", "Signal that is the reward.")
-    success: str = option("reached", "Signal that is not zero once the task is done.")
-    distance: str = option("distance", "Signal that falls to 0; its share done is the progress.")
+    success: str = option("reached", "Signal that is not zero when the task is done.")
+    distance: str = option(
+        "distance", "Signal that decreases to 0; the share done is the progress."
+    )
 
     @property
     def requires(self) -> frozenset[str]:

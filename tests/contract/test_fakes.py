@@ -66,7 +66,7 @@ def test_a_start_that_fails_once_then_works(tmp_path):
     launch(tmp_path, **options)[1].close()
 
 
-def test_an_exit_ends_the_process_with_last_words(tmp_path):
+def test_an_exit_ends_the_process_with_a_message(tmp_path):
     code = (
         "import numpy as np, pathlib\n"
         "from rollout.api import Start\n"

@@ -446,7 +446,7 @@ def fail_at(launch, phase, **options):
 def test_it_dies_in_every_way_and_says_so(launch, phase, kind):
     with pytest.raises(GameCrashed, match=f"ended in {phase}: {DEATHS[kind]}") as caught:
         fail_at(launch, phase, **{f"{phase}_crash": 1.0}, crash_kind=kind)
-    assert "last words: chaos game" in str(caught.value)
+    assert "last output: chaos game" in str(caught.value)
     words = f"dies in {phase} as ordered: {kind}" if kind != "memory" else "MemoryError"
     assert words in str(caught.value)
 
@@ -579,7 +579,7 @@ def attempts(launch, episodes, **options):
                 shown.append(play(instance, start_of(episode, attempt)))
                 break
             except GameError as error:
-                what = str(error).partition("; last words")[0]
+                what = str(error).partition("; last output")[0]
                 failures.append((episode, attempt, type(error).__name__, what))
                 instance.close()
                 instance = None

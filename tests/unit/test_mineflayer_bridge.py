@@ -404,7 +404,7 @@ def test_a_game_that_failed_is_ended_at_once(launch, fault, error, message):
     [
         ("hello=refused:You are not whitelisted", "refused: You are not whitelisted"),
         ("hello=exit:1", "exit code 1; last lines of node.log:\nlast words"),
-        ("hello=layout", "without a layout: the layout must list wide types"),
+        ("hello=layout", "no valid layout: the layout must list wide types"),
         ("hello=bug:ECONNREFUSED 127.0.0.1:25565", "ECONNREFUSED"),
     ],
 )

@@ -153,7 +153,7 @@ def test_the_words_of_a_kick_reach_the_terminal_though_no_episode_follows(serve,
     server = serve(kick={"after_ms": 5000, "reason": "Enough for today"})
     done = collect(tmp_path, server.port, "episodes=1", steps=2000)
     assert done.returncode == 0, done.stderr
-    assert "a0 was let go: Enough for today" in done.stderr
+    assert "a0 was removed: Enough for today" in done.stderr
     assert (tmp_path / "run" / "run.log").read_text().count("Enough for today") == 1
     with Dataset(tmp_path / "run" / "dataset") as dataset:
         (episode,) = dataset.episodes()

@@ -48,12 +48,12 @@ def test_a_record_carries_what_it_is_about(capsys, tmp_path: Path) -> None:
 def test_what_a_game_says_of_an_end_is_told(tmp_path: Path) -> None:
     set_up_logging("info", tmp_path / "run.log")
     ended = partial(EpisodeResult, Start(State(7, {}), 1, episode=17), 3, 2)
-    told = ended("terminated", Outcome.FAILURE, 31, 1.0, 0.0, 2.0, notice="a0 was let go: lag")
+    told = ended("terminated", Outcome.FAILURE, 31, 1.0, 0.0, 2.0, notice="a0 was removed: lag")
     quiet = ended("truncated", Outcome.RUNNING, 90, 1.0, 0.0, 2.0)
     log_notices(logger, [told, quiet])
     (line,) = (tmp_path / "run.log").read_text().splitlines()
     assert line.endswith(
-        "WARNING rollout.test episode ended after 31 steps: a0 was let go: lag"
+        "WARNING rollout.test episode ended after 31 steps: a0 was removed: lag"
         " | instance=3 slot=2 episode=17"
     )
 
