@@ -78,7 +78,7 @@ const before = (a, b) => a.time < b.time || (a.time === b.time && a.order < b.or
 
 /** One clock, one random stream and their timers. */
 class Context {
-  /** @param {number|bigint|string} seed of the chance */
+  /** @param {number|bigint|string} seed of the random numbers */
   constructor(seed) {
     /** Milliseconds since this world began. */
     this.now = 0;

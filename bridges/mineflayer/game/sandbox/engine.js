@@ -93,7 +93,7 @@ return guest.hooks; }`,
 }
 
 /** A reason to end a program; `type` is what the user reads in `state().error.type`. */
-class Doom extends Error {
+class EndReason extends Error {
   constructor(type, message, stack = null) {
     super(message);
     this.type = type;
@@ -112,7 +112,7 @@ class Engine {
     this.limits = limits;
     this.host = host;
     /** Why the program must end, once it must. */
-    this.doom = null;
+    this.endReason = null;
     this.module = module;
     this.fuel = OWN_FUEL;
     this.searching = false;
@@ -153,25 +153,25 @@ class Engine {
     throw error;
   }
 
-  /** Converts an error thrown outside the program's own promise (mostly a SyntaxError) to a Doom. */
+  /** Converts an error thrown outside the program's own promise (mostly a SyntaxError) to an EndReason. */
   thrown(handle) {
-    if (this.doom) return this.doom;
-    if (this.context.typeof(handle) !== 'object') return new Doom('Error', 'the program threw no error');
+    if (this.endReason) return this.endReason;
+    if (this.context.typeof(handle) !== 'object') return new EndReason('Error', 'the program threw no error');
     const text = (name) => {
       const part = this.context.getProp(handle, name);
       const plain = this.context.typeof(part) === 'string' ? this.context.getString(part) : '';
       part.dispose();
       return plain.slice(0, 2000);
     };
-    return new Doom(text('name') || 'Error', text('message'), text('stack'));
+    return new EndReason(text('name') || 'Error', text('message'), text('stack'));
   }
 
   /** The interrupt handler of QuickJS: true ends the program. */
   interrupt() {
-    if (this.fuel-- > 0 && !this.doom) return false;
-    if (this.doom || this.searching) return true;
+    if (this.fuel-- > 0 && !this.endReason) return false;
+    if (this.endReason || this.searching) return true;
     const stack = this.site();
-    this.doom = new Doom('FuelError',
+    this.endReason = new EndReason('FuelError',
       'the program computed too long within one tick (a loop without an end, or without an await?)',
       stack);
     return true;
@@ -194,8 +194,8 @@ class Engine {
   }
 
   /**
-   * Runs `fn`, which enters QuickJS; only ever behind a fence (together()).
-   * @throws {Doom} when the program must end
+   * Runs `fn`, which enters QuickJS; only within the time limit (together()).
+   * @throws {EndReason} when the program must end
    */
   enter(fn) {
     if (!this.open) return undefined;
@@ -205,20 +205,20 @@ class Engine {
     } catch (error) {
       throw this.broken(error);
     }
-    if (this.doom) throw this.doom;
+    if (this.endReason) throw this.endReason;
     return result;
   }
 
-  /** Returns the Doom of an exception on the host's side. */
+  /** Returns the EndReason of an exception on the host's side. */
   broken(error) {
-    if (error instanceof Doom) return error;
+    if (error instanceof EndReason) return error;
     if (error instanceof RangeError) {
-      return new Doom('StackError', 'the program recursed or nested too deeply');
+      return new EndReason('StackError', 'the program recursed or nested too deeply');
     }
-    return new Doom('SandboxError', `the sandbox broke: ${String(error?.message ?? error).slice(0, 300)}`);
+    return new EndReason('SandboxError', `the sandbox broke: ${String(error?.message ?? error).slice(0, 300)}`);
   }
 
-  /** Compiles a program and runs it up to its first waits. @throws {Doom} */
+  /** Compiles a program and runs it up to its first waits. @throws {EndReason} */
   begin(source, fuel) {
     this.turn(fuel, () => {
       const { context } = this;
@@ -228,7 +228,7 @@ class Engine {
     });
   }
 
-  /** Hands a batch of results over and runs the program up to its next waits. @throws {Doom} */
+  /** Hands a batch of results over and runs the program up to its next waits. @throws {EndReason} */
   deliver(text, fuel) {
     this.turn(fuel, () => this.call('deliver', this.context.newString(text)));
   }
@@ -238,7 +238,7 @@ class Engine {
     this.enter(() => {
       fn();
       this.jobs();
-      if (!this.doom) this.call('turn');
+      if (!this.endReason) this.call('turn');
     });
   }
 
@@ -251,7 +251,7 @@ class Engine {
 
   /** Runs promise jobs until none is left or the program must end. */
   jobs() {
-    for (let batch = 1; !this.doom && this.runtime.hasPendingJob(); batch++) {
+    for (let batch = 1; !this.endReason && this.runtime.hasPendingJob(); batch++) {
       const result = this.runtime.executePendingJobs(JOB_BATCH);
       if (result.error) {
         const error = this.thrown(result.error);
@@ -281,7 +281,7 @@ class Engine {
  *
  * @param {Array<() => void>} turns what they throw is thrown
  * @param {number} wallMs milliseconds of real time
- * @param {(index: number, doom: Doom) => void} ended told of a turn that was ended
+ * @param {(index: number, endReason: EndReason) => void} ended told of a turn that was ended
  * @returns {number} milliseconds that they took: of real time those that were ended, else of the
  *   processor's, since the machine may do other things meanwhile
  */
@@ -307,7 +307,7 @@ function together(turns, wallMs, ended) {
       if (running < 0) continue; // the machine was busy; no turn was running
       held += wallMs;
       before = process.cpuUsage();
-      ended(running, new Doom('WallClockError', `the program held the process for ${wallMs} ms of real ` +
+      ended(running, new EndReason('WallClockError', `the program held the process for ${wallMs} ms of real ` +
         'time; this fence depends on the machine, unlike the others'));
       running = -1;
     } finally {
@@ -318,4 +318,4 @@ function together(turns, wallMs, ended) {
   return held + (user + system) / 1e3;
 }
 
-module.exports = { Doom, Engine, newModule, prelude, together };
+module.exports = { EndReason, Engine, newModule, prelude, together };

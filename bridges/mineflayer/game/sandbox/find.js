@@ -85,7 +85,7 @@ const nearerFirst = (a, b) => a.far - b.far || a.y - b.y || a.x - b.x || a.z - b
  * @param {object} bot mineflayer bot
  * @param {{kinds: object[], maxDistance: number, count: number, point: object, opaque?: Uint8Array}}
  *   query `kinds` are the registry's records, `point` a Vec3; with `opaque` (per block state, 1 where
- *   sight ends) blocks with nothing else on any side are left out, since nobody can see them
+ *   sight ends) blocks with nothing else on any side are left out, since no one can see them
  */
 function findCells(bot, { kinds, maxDistance, count, point, opaque }) {
   const hasStates = kinds.every(({ minStateId }) => minStateId !== undefined);

@@ -18,7 +18,7 @@
  * Budgets: `fuel` per tick (see engine.js), `calls` per tick (each call of the API counts its cost),
  * `memoryMb` for everything a program holds, 64 actions in progress at once.
  */
-const { Doom, Engine, newModule, together } = require('./engine');
+const { EndReason, Engine, newModule, together } = require('./engine');
 const { checkArguments } = require('./check');
 const { linesOf } = require('./lines');
 const { patienceFor, spend } = require('./patience');
@@ -146,7 +146,7 @@ class Sandbox {
     const turns = awake.map((sandbox) => () => sandbox.turn());
     const wallMs = Math.max(1, ...awake.map((sandbox) => sandbox.limits.wallMs));
     const freeMs = awake.reduce((sum, sandbox) => sum + sandbox.limits.fuel / FUEL_PER_MS, 0);
-    const ended = (index, doom) => { awake[index].doom = doom; };
+    const ended = (index, endReason) => { awake[index].endReason = endReason; };
     spend(together(turns, patienceFor(wallMs, freeMs), ended), wallMs, freeMs);
     for (const sandbox of running) sandbox.finish();
   }
@@ -155,7 +155,7 @@ class Sandbox {
   prepare() {
     this.ticks += 1;
     this.spent = 0;
-    this.doom = null;
+    this.endReason = null;
     this.batch = this.engine ? this.collect() : null;
     return !this.engine || this.batch !== null;
   }
@@ -166,15 +166,15 @@ class Sandbox {
       if (this.engine) this.engine.deliver(this.batch, this.limits.fuel);
       else this.begin();
     } catch (error) {
-      if (!(error instanceof Doom)) throw error;
-      this.doom = error;
+      if (!(error instanceof EndReason)) throw error;
+      this.endReason = error;
     }
   }
 
   /** The host's part: starts the requested actions, checks whether the program is over. */
   finish() {
-    if (this.doom) {
-      const { type, message, guestStack } = this.doom;
+    if (this.endReason) {
+      const { type, message, guestStack } = this.endReason;
       this.fail({ type, message, stack: guestStack ?? '' });
       return;
     }
@@ -273,7 +273,7 @@ class Sandbox {
     return message === 'stack overflow' ? 'StackError' : type;
   }
 
-  /** Answers a call of the program, inside the fence: JSON of {value} or {error: [type, message]}. */
+  /** Answers a call of the program, within its limits: JSON of {value} or {error: [type, message]}. */
   answer(op, text) {
     if (op.startsWith('$')) return this.internal(op, text);
     try {
@@ -294,12 +294,12 @@ class Sandbox {
     const entry = this.api.entries.get(op);
     if (!entry) throw new Error(`no host call ${op}`);
     this.spent += entry.cost;
-    if (this.engine?.doom) throw this.engine.doom;
+    if (this.engine?.endReason) throw this.engine.endReason;
     if (this.spent > this.limits.calls) {
-      this.engine.doom = new Doom('CallBudgetError',
+      this.engine.endReason = new EndReason('CallBudgetError',
         `more than ${this.limits.calls} calls within one tick; wait in between (await bot.waitForTicks(1))`,
         this.engine.site());
-      throw this.engine.doom;
+      throw this.engine.endReason;
     }
     this.calls += 1;
     return entry;
@@ -372,8 +372,8 @@ function plain(value) {
 
 /** Returns [type, message] of a host error: never its stack, which contains file names of the host. */
 function errorPair(error) {
-  const isOurs = error?.name === 'ArgumentError' || error instanceof Doom;
-  const type = error instanceof Doom ? error.type : isOurs ? 'ArgumentError' : 'ActionError';
+  const isOurs = error?.name === 'ArgumentError' || error instanceof EndReason;
+  const type = error instanceof EndReason ? error.type : isOurs ? 'ArgumentError' : 'ActionError';
   const text = String(error?.message ?? error).split('\n')[0].replace(/^(Error: )+/, '');
   return [type, text.slice(0, 500) || 'it failed without a reason'];
 }

@@ -6,7 +6,7 @@ const registry = require('minecraft-data')('1.16.5');
 const { makeApi } = require('./api');
 const { Sandbox } = require('./runtime');
 
-/** A bot on a floor of grass; calls to it are recorded in `deeds`. */
+/** A bot on a floor of grass; calls to it are listed in `recorded`. */
 class FakeBot extends EventEmitter {
   constructor() {
     super();
@@ -22,7 +22,7 @@ class FakeBot extends EventEmitter {
     this.players = { fake: { username: 'fake', entity: this.entity } };
     this.inventory = { slots: new Array(46).fill(null), items: () => [], count: () => 0 };
     this.controlState = {};
-    this.deeds = [];
+    this.recorded = [];
     this.digging = null;
     this.targetDigBlock = null;
     this.world = {};
@@ -53,28 +53,28 @@ class FakeBot extends EventEmitter {
   }
 
   digTime() { return 900; }
-  chat(text) { this.deeds.push(`chat ${text}`); }
-  attack(entity) { this.deeds.push(`attack ${entity.name}`); }
+  chat(text) { this.recorded.push(`chat ${text}`); }
+  attack(entity) { this.recorded.push(`attack ${entity.name}`); }
   swingArm() { throw new TypeError('cannot read "arm" of /somewhere/secret/path.js'); }
-  async lookAt(point) { this.deeds.push(`lookAt ${point}`); }
+  async lookAt(point) { this.recorded.push(`lookAt ${point}`); }
 
   setControlState(control, on) {
     this.controlState[control] = on;
-    this.deeds.push(`${control} ${on}`);
+    this.recorded.push(`${control} ${on}`);
   }
 
   clearControlStates() { this.controlState = {}; }
 
   dig(block) {
     this.targetDigBlock = block;
-    this.deeds.push(`dig ${block.position}`);
+    this.recorded.push(`dig ${block.position}`);
     return new Promise((resolve, reject) => { this.digging = { resolve, reject }; });
   }
 
   stopDigging() {
     if (!this.targetDigBlock) return;
     this.targetDigBlock = null;
-    this.deeds.push('stopDigging');
+    this.recorded.push('stopDigging');
     this.digging.reject(new Error('Digging aborted'));
   }
 }

@@ -26,7 +26,7 @@ test('a program runs over many steps and ends', async () => {
   world.close();
 });
 
-test('the senses and helpers work on the real game: a log is mined', async () => {
+test('senses and helpers work in the real game: a log is mined', async () => {
   const world = await program({ blocks: [{ x: 4, y: 0, z: 4, name: 'oak_log' }, { x: 4, y: 1, z: 4, name: 'oak_log' }] });
   await play(world, NEW('return await mineBlock("oak_log", 2);'));
   await playUntil(world, RESUME, () => !state(world).running, 900);
@@ -35,7 +35,7 @@ test('the senses and helpers work on the real game: a log is mined', async () =>
   world.close();
 });
 
-test('a block in sight is found, however many of its kind are nearer and hidden', async () => {
+test('a visible block is found, however many of its kind are nearer and hidden', async () => {
   const world = await program({ blocks: [{ x: 9, y: 0, z: 3, name: 'dirt' }, { x: 12, y: 0, z: 0, name: 'stone' }] });
   await play(world, NEW(`for (const matching of ['dirt', 'stone', ({ name }) => name === 'stone']) {
     for (const count of [1, 9]) {
@@ -48,7 +48,7 @@ test('a block in sight is found, however many of its kind are nearer and hidden'
   world.close();
 });
 
-test('an error is told once, with its line, and its number stays until the next program', async () => {
+test('an error is reported once, with its line, and its number stays until the next program', async () => {
   const world = await program();
   await play(world, NEW('await bot.waitForTicks(2);\nthrow new Error("no way");'));
   await play(world, RESUME, 2);
@@ -69,7 +69,7 @@ test('an error is told once, with its line, and its number stays until the next 
   world.close();
 });
 
-test('a new program takes over a walk, a dig and pressed keys at once and cleanly', async () => {
+test('a new program ends a walk, a dig and pressed keys at once', async () => {
   const world = await program();
   const [bot] = world.bots;
   const still = async () => {
@@ -100,7 +100,7 @@ test('a new program takes over a walk, a dig and pressed keys at once and cleanl
   world.close();
 });
 
-test('what a program left behind at its end is let go of when the next one begins', async () => {
+test('what a program left set at its end is released when the next one begins', async () => {
   const world = await program({ items: [{ name: 'shield', count: 1 }], blocks: [{ x: 0, y: 0, z: 2, name: 'chest' }] });
   const [bot] = world.bots;
   const begun = async (source) => {
@@ -131,7 +131,7 @@ test('what a program left behind at its end is let go of when the next one begin
   world.close();
 });
 
-test('what a program was turning to when the next one came is neither opened, used nor placed', async () => {
+test('what a program was turning to when the next one came is not opened, used or placed', async () => {
   const blocks = [['chest', 0, 2], ['furnace', -2, 0], ['crafting_table', 2, 0], ['oak_fence_gate', 2, 2]]
     .map(([name, x, z]) => ({ x, y: 0, z, name }));
   const find = (name) => `bot.findBlock({ matching: '${name}' })`;
@@ -159,7 +159,7 @@ test('what a program was turning to when the next one came is neither opened, us
   }
 });
 
-test('a death stops the program and says so', async () => {
+test('death stops the program and is given as the reason', async () => {
   const world = await program({}, { server: { respawn: true, doMobSpawning: false } });
   await play(world, NEW('bot.setControlState("forward", true); while (true) await bot.waitForTicks(1);'));
   await play(world, RESUME, 5);
@@ -173,7 +173,7 @@ test('a death stops the program and says so', async () => {
   world.close();
 });
 
-test('events stop programs only where they are asked to', async () => {
+test('events stop programs only if configured to', async () => {
   for (const [onEvent, running] of [['go_on', true], ['stop', false]]) {
     const world = await program({}, { agents: 2, code: { time_ms: 100, memory_mb: 32, calls: 1000, on_event: onEvent } });
     await world.play([[0, NEW('await bot.waitForTicks(500);')], [1, NEW('bot.chat("hello a9");')]]);
@@ -209,7 +209,7 @@ test('a program runs in every tick of a step', async () => {
   world.close();
 });
 
-test('one locked-up program that loops forever does not change what another one does', async () => {
+test('a program that loops forever does not change what another one does', async () => {
   const walk = NEW('await moveTo(6, 64, 3, 1); bot.chat("there");');
   const outcomes = [];
   for (const other of ['while (true) {}', 'bot.toss("stone", 3)', 'const a = []; for (;;) a.push("x".repeat(1e5));']) {
@@ -224,7 +224,7 @@ test('one locked-up program that loops forever does not change what another one 
   assert.deepStrictEqual(outcomes[2], outcomes[0]);
 });
 
-test('actions on things that nobody awaits go one after the other and break nothing', async () => {
+test('inventory actions that are not awaited run one after the other without harm', async () => {
   const items = ['dirt', 'oak_log', 'stick'].map((name) => ({ name, count: 16 }));
   const blocks = [{ x: 2, y: 0, z: 0, name: 'chest' }, { x: 0, y: 0, z: 2, name: 'furnace' }];
   const world = await program({ items, blocks }, { agents: 2 });

@@ -11,7 +11,7 @@ const ROWS = require('../actions/compact.json');
 const compact = (name, names = NAMES) => ({ action: names.indexOf(name) });
 const made = (over = {}, start = {}) => begin({ actions: 'compact', ...over }, start);
 
-test('every action is an action of low_level, and none is there twice', () => {
+test('every action is an action of low_level, and none is listed twice', () => {
   assert.deepStrictEqual(columnsOf('compact').action.sizes, [NAMES.length]);
   const changing = NAMES.filter((name) => !/_item$/.test(name));
   for (const name of NAMES) {
@@ -21,7 +21,7 @@ test('every action is an action of low_level, and none is there twice', () => {
   assert.strictEqual(new Set(changing.map((name) => String(ROWS[name]))).size, changing.length);
 });
 
-test('turns add up, far turns are four times as far, and noop leaves all as it is', async () => {
+test('turns add up, far turns are four times as far, and noop changes nothing', async () => {
   const world = await made();
   const { entity } = world.bots[0];
   const first = entity.yaw;
@@ -41,7 +41,7 @@ test('turns add up, far turns are four times as far, and noop leaves all as it i
   world.close();
 });
 
-test('keys are let go of in the next step', async () => {
+test('keys are released in the next step', async () => {
   const world = await made({ ticks_per_step: 5 });
   const [bot] = world.bots;
   const began = bot.entity.position.clone();
@@ -54,7 +54,7 @@ test('keys are let go of in the next step', async () => {
   world.close();
 });
 
-test('items are stepped through, round the ends of the hot-bar', async () => {
+test('next_item and previous_item step cyclically through the hot-bar', async () => {
   const world = await made();
   const [bot] = world.bots;
   assert.strictEqual(bot.quickBarSlot, 0);
@@ -65,7 +65,7 @@ test('items are stepped through, round the ends of the hot-bar', async () => {
   world.close();
 });
 
-test('a blow hits what stands ahead, also in the step that turned to it', async () => {
+test('a blow hits what is ahead, also in the step that turned to it', async () => {
   const world = await made({ ticks_per_step: 5 }, {
     targets: [{ kind: 'cow', count: 1, distance: 2, name: 'cow' }]
   });

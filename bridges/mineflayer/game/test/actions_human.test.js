@@ -50,7 +50,7 @@ test('keys are levels: walking begins and ends with them', async () => {
   world.close();
 });
 
-test('attack that is held digs on through several blocks and ends when released', async () => {
+test('held attack digs several blocks and ends when released', async () => {
   const world = await human();
   aim(world, 0, -Math.PI / 2);
   await play(world, keys(), 3);
@@ -64,7 +64,7 @@ test('attack that is held digs on through several blocks and ends when released'
   world.close();
 });
 
-test('attack strikes when pressed, and held when the blow is charged again', async () => {
+test('attack strikes when pressed, and again while held when the blow is charged', async () => {
   const world = await human({ items: [{ name: 'stone_sword', count: 1, slot: null }] }, { agents: 2 });
   const [me, other] = world.bots;
   const way = other.entity.position.minus(me.entity.position);
@@ -82,7 +82,7 @@ test('attack strikes when pressed, and held when the blow is charged again', asy
   world.close();
 });
 
-test('hot-bar keys select, drop throws one when pressed and no more', async () => {
+test('hot-bar keys select, drop throws one item each time it is pressed', async () => {
   const world = await human({ items: [{ name: 'dirt', count: 5, slot: null },
     { name: 'stone', count: 5, slot: null }] });
   aim(world, 0, 0);
@@ -99,7 +99,7 @@ test('hot-bar keys select, drop throws one when pressed and no more', async () =
   world.close();
 });
 
-test('use that is held places every 4 ticks', async () => {
+test('held use places every 4 ticks', async () => {
   const world = await human({ items: [{ name: 'dirt', count: 9, slot: null }],
     blocks: [{ x: 0, y: 1, z: -3, name: 'stone' }] });
   aim(world, 0, 0);
@@ -112,7 +112,7 @@ test('use that is held places every 4 ticks', async () => {
   world.close();
 });
 
-test('use that is held eats', async () => {
+test('held use eats', async () => {
   const world = await human({ items: [{ name: 'golden_apple', count: 1, slot: null }] });
   aim(world, 0, 0);
   await play(world, keys(['use']), 34);
@@ -122,7 +122,7 @@ test('use that is held eats', async () => {
   world.close();
 });
 
-test('while the inventory is open nothing else is done', async () => {
+test('while the inventory is open no other key has an effect', async () => {
   const world = await human();
   const { entity } = world.bots[0];
   aim(world, 0, 0);
@@ -138,7 +138,7 @@ test('while the inventory is open nothing else is done', async () => {
   world.close();
 });
 
-test('a chest opens, holds the keys, and closes by the inventory key', async () => {
+test('a chest opens, disables the other keys, and closes with the inventory key', async () => {
   const world = await human({ blocks: [{ x: 0, y: 1, z: -2, name: 'chest' }] });
   aim(world, 0, 0);
   await play(world, keys(['use']));

@@ -183,7 +183,7 @@ test('use opens gates with and without something in the hand', async () => {
   }
 });
 
-test('an agent that leaves gives its bot back as it was', async () => {
+test('an agent that leaves restores its bot', async () => {
   const world = await begin({}, { blocks: [{ x: 0, y: 0, z: 2, name: 'stone' }] });
   await play(world, low({ do: 'dig', pitch: -6 }), 2);
   assert.ok(dug(world));
@@ -196,7 +196,7 @@ test('an agent that leaves gives its bot back as it was', async () => {
   world.close();
 });
 
-test('numbers outside are refused by name', async () => {
+test('numbers out of range are refused by name', async () => {
   const world = await begin();
   const wrong = [[5, 10, 'do'], [3, 25, 'pitch'], [7, 46, 'slot'], [0, -1, 'move'], [6, 1.5, 'craft']];
   for (const [place, value, name] of wrong) {

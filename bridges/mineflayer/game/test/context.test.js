@@ -7,7 +7,7 @@ const { Context, EPOCH, real, outside } = require('../context');
 
 const draw = (context, n) => Array.from({ length: n }, () => context.run(() => Math.random()));
 
-test('time stands still until the context is moved, and then moves by exactly that', () => {
+test('time changes only when the context is advanced, and by exactly that much', () => {
   const context = new Context(1);
   const read = () => context.run(() => [Date.now(), new Date().getTime(), performance.now()]);
   assert.deepStrictEqual(read(), [EPOCH, EPOCH, 0]);
@@ -24,7 +24,7 @@ test('outside of a context everything is real', () => {
   context.run(() => outside(() => assert.notStrictEqual(Date.now(), EPOCH)));
 });
 
-test('the same seed draws the same numbers, another seed others, and contexts do not mix', () => {
+test('equal seeds draw equal numbers, other seeds others, and contexts are independent', () => {
   const [a, b, c] = [new Context('s'), new Context('s'), new Context('t')];
   const first = [];
   for (let i = 0; i < 50; i++) {
@@ -37,7 +37,7 @@ test('the same seed draws the same numbers, another seed others, and contexts do
   assert.ok(new Set(first).size === 50);
 });
 
-test('timers fire in the order of their times, then of asking, and intervals again and again', () => {
+test('timers fire in the order of their times, then of their registration, and intervals repeat', () => {
   const context = new Context(1);
   const seen = [];
   context.run(() => {
@@ -57,7 +57,7 @@ test('timers fire in the order of their times, then of asking, and intervals aga
   assert.strictEqual(context.now, 100);
 });
 
-test('a timer that is refreshed waits its time again', () => {
+test('a timer that is refreshed starts again', () => {
   const context = new Context(1);
   let fired = 0;
   const timer = context.run(() => setTimeout(() => { fired = context.now; }, 50));
@@ -69,7 +69,7 @@ test('a timer that is refreshed waits its time again', () => {
   assert.strictEqual(fired, 90);
 });
 
-test('what a callback throws is kept, and others run all the same', () => {
+test('errors of callbacks are kept, and other callbacks still run', () => {
   const context = new Context(1);
   let ran = false;
   context.run(() => {
@@ -108,7 +108,7 @@ test('run is current until its promise settles, and never longer', async () => {
   assert.notStrictEqual(Date.now(), EPOCH);
 });
 
-test('a metered search stops after the same number of looks at the clock', () => {
+test('a metered search stops after the same number of reads of the clock', () => {
   const context = new Context(1);
   const search = () => {
     const began = performance.now();
@@ -122,7 +122,7 @@ test('a metered search stops after the same number of looks at the clock', () =>
   assert.strictEqual(context.run(() => performance.now()), 0);
 });
 
-test('a closed context runs nothing any more', () => {
+test('a closed context runs nothing', () => {
   const context = new Context(1);
   let ran = false;
   context.run(() => setInterval(() => { ran = true; }, 1));

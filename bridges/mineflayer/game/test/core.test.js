@@ -30,7 +30,7 @@ async function digest(options, ticks) {
   return hash.digest('hex');
 }
 
-test('bots join, see one another and stand on the ground apart', async () => {
+test('bots join, see one another and stand apart on the ground', async () => {
   const world = await makeWorld({ agents: 3, survival: false });
   for (const bot of world.bots) {
     assert.deepStrictEqual(Object.keys(bot.players).sort(), ['a0', 'a1', 'a2']);
@@ -70,7 +70,7 @@ test('walking is as fast as in the game, on both sides and in the eyes of others
   world.close();
 });
 
-test('a block that changes changes for everybody who is near, and for nobody else\'s world', async () => {
+test('a change of a block reaches everyone near it, and no other world', async () => {
   const [world, beside] = [await makeWorld({ agents: 2, survival: false }), await makeWorld({})];
   const at = new Vec3(10, 4, 10);
   await world.run(() => world.serv.setBlock(world.serv.overworld, at,
@@ -84,7 +84,7 @@ test('a block that changes changes for everybody who is near, and for nobody els
   beside.close();
 });
 
-test('columns share what nobody wrote to, and part when somebody writes', async () => {
+test('columns share unchanged sections, and copy a section when it is written to', async () => {
   const world = await makeWorld({});
   const column = world.serv.columnAt(world.serv.overworld, 0, 0);
   const [one, two] = [fork(column), fork(column)];
@@ -117,7 +117,7 @@ test('a teleport is not undone by a step that was on its way', async () => {
   world.close();
 });
 
-test('an entity is told of within the interest radius only, and goes when it leaves it', async () => {
+test('an entity is known only within the interest radius', async () => {
   const world = await makeWorld({ agents: 2, interest: 20, survival: false });
   const [bot, far] = world.bots;
   const id = far.entity.id;
@@ -138,7 +138,7 @@ test('an entity is told of within the interest radius only, and goes when it lea
   world.close();
 });
 
-test('far terrain comes as a player walks, and what was built stays when it comes back', async () => {
+test('far terrain is sent as a player walks, and what was built is still there when it returns', async () => {
   const world = await makeWorld({ viewDistance: 2, survival: false });
   const [bot] = world.bots;
   const mark = bot.entity.position.offset(3, 0, 0).floored();
@@ -154,7 +154,7 @@ test('far terrain comes as a player walks, and what was built stays when it come
   world.close();
 });
 
-test('a bot that leaves is gone for the others, and its name can come again', async () => {
+test('a bot that leaves disappears for the others, and its name can join again', async () => {
   const world = await makeWorld({ agents: 2 });
   const left = [];
   world.bots[0].on('playerLeft', ({ username }) => left.push(username));
@@ -169,7 +169,7 @@ test('a bot that leaves is gone for the others, and its name can come again', as
   world.close();
 });
 
-test('a second player of one name is sent away with the reason', async () => {
+test('a second player with the same name is refused with the reason', async () => {
   const world = await makeWorld({});
   await assert.rejects(world.join('a0'), /could not join: a0/);
   world.close();
@@ -186,7 +186,7 @@ test('agents are no operators', async () => {
   world.close();
 });
 
-test('what goes wrong in a callback of the world is thrown by the step', async () => {
+test('errors in callbacks of the world are thrown by the step', async () => {
   const world = await makeWorld({});
   world.run(() => setTimeout(() => { throw new Error('wrong'); }, 60));
   await world.step(1);

@@ -46,7 +46,7 @@ function positions({ columns }, width) {
   return { at: frame.columns.position, over: frame.columns.game_over };
 }
 
-test('agents join a server, walk there in real time, and a kick is an event and an end', async () => {
+test('agents join a server and walk in real time, and a kick is an event and ends the episode', async () => {
   const { serv, port } = await listen();
   const session = new Session();
   const ask = async (op, fields) => {
@@ -77,7 +77,7 @@ test('agents join a server, walk there in real time, and a kick is an event and 
   await shut(serv);
 });
 
-test('a server that refuses is quoted, and one that is not there is named', async () => {
+test('the reason of a server that refuses is quoted, and one that does not exist is named', async () => {
   const { serv, port } = await listen();
   serv._server.on('connection', (client) => {
     client.removeAllListeners('login_start');

@@ -75,10 +75,10 @@ test('light follows the game where minecraft-data does not', () => {
 
 test('the same seed gives the same bytes in any order, another seed others', () => {
   const places = [[0, 0], [1, 0], [-1, 3], [7, -9]];
-  // Options differ, so that nothing comes out of the memory of chunks.
+  // Options differ, so that nothing comes from the cache of chunks.
   const one = makeGenerator({ seed: 42, biome: 'any' });
   const first = places.map(([x, z]) => bytesOf(one.generate(x, z)));
-  // Enough other chunks to drive the first ones out of every memory.
+  // Enough other chunks to remove the first ones from every cache.
   for (let n = 0; n < 700; n++) one.generate(100 + (n % 27), 100 + Math.floor(n / 27));
   const again = [...places].reverse().map(([x, z]) => bytesOf(one.generate(x, z))).reverse();
   assert.deepStrictEqual(again, first);
@@ -88,7 +88,7 @@ test('the same seed gives the same bytes in any order, another seed others', () 
   assert.notStrictEqual(bytesOf(large.generate(0, 0)), first[0]);
 });
 
-test('a chunk is its receiver\'s own', () => {
+test('a chunk can be changed by its receiver alone', () => {
   const generator = makeGenerator({ seed: 5, biome: 'plains' });
   const before = bytesOf(generator.generate(2, 2));
   const mine = generator.generate(2, 2);
@@ -98,7 +98,7 @@ test('a chunk is its receiver\'s own', () => {
   assert.strictEqual(bytesOf(generator.generate(2, 2)), before);
 });
 
-test('what clients load is what was made', () => {
+test('clients load what was generated', () => {
   const chunk = makeGenerator({ seed: 6, biome: 'forest' }).generate(1, 1);
   const copy = new chunk.constructor();
   copy.load(chunk.dump(), chunk.getMask());
@@ -111,7 +111,7 @@ test('what clients load is what was made', () => {
   }
 });
 
-test('trees cross the borders of chunks whole', () => {
+test('trees across the borders of chunks are complete', () => {
   const read = reader(makeGenerator({ seed: 8, biome: 'snowy' }));
   const tops = [];
   visit(makeGenerator({ seed: 8, biome: 'snowy' }), 0, 7, (name, x, y, z) => {
@@ -132,7 +132,7 @@ test('trees cross the borders of chunks whole', () => {
   assert.ok(crossing > 2, `${crossing} of ${alone.length} lone trees at borders`);
 });
 
-test('huts cross the borders of chunks whole, with door, bed and table', () => {
+test('huts across the borders of chunks are complete, with door, bed and table', () => {
   const villages = new Villages(9, new Climate(9, 'plains', false), states);
   const generator = makeGenerator({ seed: 9, biome: 'plains' });
   const read = reader(generator);
@@ -208,7 +208,7 @@ test('a world of any biome has many', () => {
   }
 });
 
-test('ores lie at their heights, as many as in the game', () => {
+test('ores occur at their heights, as many as in the game', () => {
   const counts = {};
   visit(makeGenerator({ seed: 77, biome: 'plains' }), 0, 7, (name, x, y) => {
     const vein = VEINS.find((each) => each.name === name && name.endsWith('_ore'));
@@ -259,7 +259,7 @@ test('flat ground is flat, with ores below and nothing on it', () => {
   assert.ok(countNames(generator, 0, 1).iron_ore > 0);
 });
 
-test('the sky lights what is under it, lamps what is about them', () => {
+test('the sky lights what is under it, lamps what is around them', () => {
   const generator = makeGenerator({ seed: 6, biome: 'plains' });
   const { x, y, z } = generator.spawn;
   const chunk = generator.generate(Math.floor(x / 16), Math.floor(z / 16));
@@ -297,7 +297,7 @@ test('animals belong to their biome and stand on the ground', () => {
   assert.deepStrictEqual(generator.animals(3, 4), makeGenerator({ seed: 21, biome: 'plains' }).animals(3, 4));
 });
 
-test('options that are none are named', () => {
+test('invalid options are named', () => {
   assert.throws(() => makeGenerator({ seed: 1, biome: 'swamp' }), /any or one of plains, forest.*not swamp/);
   assert.throws(() => makeGenerator({ seed: 1.5 }), /whole number/);
   assert.throws(() => makeGenerator({ seed: 1, site: 'hill' }), /wild, flat/);

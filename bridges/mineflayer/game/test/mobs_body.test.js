@@ -10,7 +10,7 @@ const { hitsBlock, clear } = require('../survival/mobs/ray');
 const near = (actual, wanted, slack) =>
   assert.ok(Math.abs(actual - wanted) <= slack, `${actual}, not ${wanted}`);
 
-/** A mob that only has a body: its wits are taken. */
+/** A mob that has a body but no behaviour. */
 function dumb(w, kind, x, y, z, options) {
   const mob = spawn(w, kind, x, y, z, options);
   mob.kind = { ...mob.kind, brain: 'still', prey: [], food: [] };
@@ -84,7 +84,7 @@ test('walkers float, fish swim and dry out on land', () =>
     assert.ok(!(stranded.health > 0));
   }));
 
-test('ways go round walls, up and down steps, and to the nearest place where there is none', () =>
+test('paths go around walls, up and down steps, and to the nearest place if there is no path', () =>
   inWorld({}, async (w) => {
     await calm(w);
     const { blocks } = w.serv.survival;
@@ -172,7 +172,7 @@ test('names, targets and children are as asked', () =>
     assert.throws(() => spawn(w, 'zombi', 12.5, 4, 12.5), /no mob is called "zombi".*zombie/);
   }));
 
-test('wide bodies take wide ways, and hunters jump down where strollers do not', () =>
+test('wide bodies take wide paths, and hunters jump down where others do not', () =>
   inWorld({}, async (w) => {
     await calm(w);
     const ground = new Ground(w.serv.survival.blocks);
@@ -196,7 +196,7 @@ test('wide bodies take wide ways, and hunters jump down where strollers do not',
     assert.deepEqual(way(top, down, { width: 0.6, height: 1.95 }, 6).slice(-3), [34, 4, 30]);
   }));
 
-test('who is in a pool gets out of it', () =>
+test('mobs in a pool get out of it', () =>
   inWorld({}, async (w, bot, player) => {
     await calm(w);
     await w.console('/time set 18000');

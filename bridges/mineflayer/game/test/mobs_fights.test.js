@@ -45,7 +45,7 @@ test('a zombie walks round a wall and hits by difficulty', async () => {
   }
 });
 
-test('a zombie hits once a second, not through walls, and nobody in creative mode', () =>
+test('a zombie hits once a second, not through walls, and no one in creative mode', () =>
   inWorld({}, async (w, bot, player) => {
     await calm(w);
     await w.console(NIGHT);
@@ -70,7 +70,7 @@ test('a zombie hits once a second, not through walls, and nobody in creative mod
     assert.equal(zombie.mind.target, null);
   }));
 
-test('a skeleton draws, looses an arrow that flies and hits, and keeps its distance', () =>
+test('a skeleton draws, shoots an arrow that flies and hits, and keeps its distance', () =>
   inWorld({ difficulty: 'hard' }, async (w, bot, player) => {
     await calm(w);
     await w.console(NIGHT);

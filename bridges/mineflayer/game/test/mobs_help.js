@@ -12,7 +12,7 @@ const mobs = (w, kind) =>
 const spawn = (w, kind, x, y, z, options) =>
   w.run(() => w.serv.survival.spawnMob(kind, new Vec3(x, y, z), options));
 
-/** Takes chance out of the way of a test: nobody comes by itself, nobody heals. */
+/** Removes random effects from a test: nothing spawns, no one heals. */
 async function calm(w) {
   await w.console('/gamerule doMobSpawning false');
   await w.console('/gamerule naturalRegeneration false');

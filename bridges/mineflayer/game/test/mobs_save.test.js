@@ -30,10 +30,10 @@ async function crowd(seed) {
   return w;
 }
 
-/** All that can be told of the mobs of a world. */
+/** Everything about the mobs of a world that can be compared. */
 const story = (w) => JSON.stringify(w.run(() => plugin.save(w.serv)));
 
-test('the same seed is the same story, another seed another', async () => {
+test('equal seeds give equal worlds, other seeds others', async () => {
   const told = [];
   for (const seed of [5, 5, 6]) {
     const w = await crowd(seed);
@@ -49,7 +49,7 @@ test('the same seed is the same story, another seed another', async () => {
   assert.notEqual(told[0], told[2]);
 });
 
-/** Saves, or puts back, what all mechanics keep of a world, its time and its chance. */
+/** Saves, or restores, the state of all mechanics of a world, its time and its random numbers. */
 function saveAll(w) {
   return w.run(() => ({
     words: [...w.context.words],
@@ -68,7 +68,7 @@ function loadAll(w, { words, mechanics }) {
 
 test('saving and loading changes nothing: the world continues as it would have', async () => {
   const w = await crowd(9);
-  // The client is not saved: its player stays where it is and nobody is after it.
+  // The client is not saved: its player stays where it is and no mob hunts it.
   await w.console('/gamemode creative a0');
   const { x, z } = w.players[0].position;
   spawn(w, 'iron_golem', x, 4, z + 14);

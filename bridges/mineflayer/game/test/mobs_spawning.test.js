@@ -31,7 +31,7 @@ test('by night monsters come, as many as the cap allows, none near players, and 
     assert.ok(new Set(monsters(w).map((mob) => mob.name)).size >= 2);
   }));
 
-test('peaceful takes monsters away and brings none; animals stay', () =>
+test('on peaceful monsters are removed and none spawn; animals stay', () =>
   inWorld({}, async (w) => {
     await hold(w);
     await w.console('/time set 18000');
@@ -46,7 +46,7 @@ test('peaceful takes monsters away and brings none; animals stay', () =>
     );
   }));
 
-test('doMobSpawning false brings nobody', () =>
+test('with doMobSpawning false no mob spawns', () =>
   inWorld({ rules: { doMobSpawning: false } }, async (w) => {
     await hold(w);
     await w.console('/time set 18000');
@@ -76,7 +76,7 @@ test('lamps that were placed keep monsters away, walls between do not count as a
     assert.equal(often(20), 0);
   }));
 
-test('what came by itself goes when nobody is near; what was called stays', () =>
+test('natural mobs disappear when no player is near; summoned ones stay', () =>
   inWorld({}, async (w) => {
     await w.console('/gamerule doMobSpawning false');
     await w.console('/gamemode creative a0');
@@ -94,7 +94,7 @@ test('what came by itself goes when nobody is near; what was called stays', () =
     assert.equal(mobs(w).length, 2);
   }));
 
-test('animals come again to worlds that have them, on lit grass', async () => {
+test('animals spawn again in worlds that have them, on lit grass', async () => {
   const { flat } = require('./mobs_world');
   await inWorld({ generator: flat() }, async (w) => {
     await hold(w);

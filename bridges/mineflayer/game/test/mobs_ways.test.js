@@ -69,7 +69,7 @@ test('sheep eat grass and their wool grows; hens lay; animals follow their food'
     assert.ok(pig.mind.lure === null, 'pigs do not care for wheat');
   }));
 
-test('undead burn by day, not under roofs and helmets, husks never; at night nobody does', () =>
+test('undead burn by day, not under roofs or helmets, husks never; at night none burn', () =>
   inWorld({}, async (w) => {
     await calm(w);
     await w.console('/gamemode creative a0');
@@ -93,7 +93,7 @@ test('undead burn by day, not under roofs and helmets, husks never; at night nob
     await until(w, () => !(open.health > 0), 800);
   }));
 
-test('spiders leave players alone by day, endermen until looked at, piglins are of one mind', () =>
+test('spiders are peaceful by day, endermen until looked at, piglins attack together', () =>
   inWorld({}, async (w, bot, player) => {
     await calm(w);
     await w.console(DAY);

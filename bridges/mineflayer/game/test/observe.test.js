@@ -56,7 +56,7 @@ async function begin(over, ...starts) {
   return { game, frame };
 }
 
-test('columns lie one after the other and hold what is written', () => {
+test('columns are stored one after the other with the values written', () => {
   const frame = new Columns(3);
   const values = Object.fromEntries(LAYOUT.map(({ key, shape }, i) => {
     const count = shape.reduce((a, b) => a * b, 1);
@@ -121,7 +121,7 @@ test('walking shows in position, velocity, distance and keys', async () => {
   game.close();
 });
 
-test('targets are seen as such, the nearest first, with offset and health', async () => {
+test('targets are marked, the nearest first, with offset and health', async () => {
   const { game, frame } = await begin({}, start({
     targets: [{ kind: 'cow', count: 2, distance: 5, name: 'cow' }]
   }));
@@ -178,7 +178,7 @@ test('a wall hides what is behind it, unless sight goes through walls', async ()
   world.close();
 });
 
-test('what is said reaches those who are near', async () => {
+test('chat reaches agents that are near', async () => {
   for (const [chat_distance, heard] of [[50, 1], [2, 0], [0, 1]]) {
     const senses = { sight_distance: 48, line_of_sight: true, hearing_distance: 50, chat_distance };
     const { game } = await begin({ agents: 3, senses }, start(), start(), start());
@@ -289,7 +289,7 @@ test('an agent that falls out of the world or is kicked gets an event and an end
   game.close();
 });
 
-test('a creature that appears near by is an event, a thing is none', async () => {
+test('a creature that appears nearby is an event, an item is not', async () => {
   const { game } = await begin({}, start());
   const [world] = game.worlds;
   await game.step(actions([NEUTRAL]));

@@ -9,7 +9,7 @@ const { Columns } = require('../observe/columns');
 const START = { seed: 1, episode: 0, state: {}, items: [], targets: [], blocks: [], commands: [] };
 const IDLE = [0, 0, 0, 12, 12, 0, 0, 0];
 const FORWARD = [1, 0, 0, 12, 12, 0, 0, 0];
-const UP_MS = 120000; // a busy machine takes its time to start Node
+const UP_MS = 120000; // starting Node takes long on a busy machine
 
 /** Starts a server (remote_server.js); resolves with {port, tell, pid, stop} once it listens. */
 async function serve(t, options = {}) {

@@ -26,7 +26,7 @@ test('a step lasts as long as its ticks, also after a step that came late', asyn
   assert.ok(await lasts() > 290);
   await new Promise((resolve) => { setTimeout(resolve, 1500); });
   const frame = await game.step(array(IDLE));
-  assert.ok(await lasts() > 290); // nothing is made good
+  assert.ok(await lasts() > 290); // delays are not made up for
   assert.strictEqual(Number(frame.tick[0]), 12); // what passes between steps is not counted
 });
 
@@ -79,7 +79,7 @@ test('a new program takes over a walk at once; two agents hear each other', asyn
   const heard = await until(game, code(null, null), 40,
     (frame) => frame.details[1].code_info.logs.length > 0);
   assert.deepStrictEqual(heard.details[1].code_info.logs, ['r0 hello there']);
-  assert.ok(length([...still.position], [...heard.position]) < 1.5); // the walk was let go
+  assert.ok(length([...still.position], [...heard.position]) < 1.5); // the walk was ended
   assert.deepStrictEqual(walking.details[0].entities.map(({ name }) => name), ['r1']);
 });
 
@@ -107,7 +107,7 @@ test('with respawn a death is counted and play continues', async (t) => {
   assert.strictEqual(frame.game_over[0], 0);
 });
 
-test('names that are none in the version are answered with the nearest', async (t) => {
+test('names that the version does not have are answered with the nearest', async (t) => {
   const { game } = await begin(t, await serve(t), { actions: 'code', ticks_per_step: 2 });
   const tries = `const say = (fn) => { try { fn(); } catch (error) { console.log(error.message); } };
     say(() => bot.findBlock({ matching: 'oak_lgo' }));

@@ -1,5 +1,5 @@
 'use strict';
-/** What servers say when they do not want an agent, and what becomes of one they let go. */
+/** The messages of servers that refuse an agent, and what happens to an agent that they remove. */
 const test = require('node:test');
 const assert = require('node:assert');
 const net = require('node:net');
@@ -25,7 +25,7 @@ async function port(t, serveSocket) {
   return server.address().port;
 }
 
-test('nobody listens, and no such host', async (t) => {
+test('a port without a server, and an unknown host', async (t) => {
   const free = await port(t, () => {});
   const closed = net.createServer().listen(0, '127.0.0.1');
   await once(closed, 'listening');
@@ -41,7 +41,7 @@ test('nobody listens, and no such host', async (t) => {
   assert.match(said, /^no-such-host\.invalid:25566 for r0: .*(ENOTFOUND|EAI_AGAIN).*set bridge\.host/);
 });
 
-test('what a server says is quoted in English, with what it takes', async (t) => {
+test('the reason of a server is quoted in English, with advice', async (t) => {
   const away = (translate, more) => ({ translate, ...more });
   const server = await serve(t, { say: {
     full: away('multiplayer.disconnect.server_full'),
@@ -77,7 +77,7 @@ test('a server of another version, one that asks for accounts, and versions that
     /1\.20\.99.*versions that work are 1\.8\.8, /);
 });
 
-test('one that takes the connection and says nothing, or closes it', { timeout: 120000 }, async (t) => {
+test('a server that accepts the connection and sends nothing, or closes it', { timeout: 120000 }, async (t) => {
   const sockets = [];
   t.after(() => sockets.forEach((socket) => socket.destroy()));
   const silent = await port(t, (socket) => sockets.push(socket.on('error', () => {})));
@@ -87,7 +87,7 @@ test('one that takes the connection and says nothing, or closes it', { timeout: 
     /nobody in within 4 s; is that a server of Minecraft 1\.16\.5\?/);
 });
 
-test('whichever way a closed connection is noticed, that it was closed is said', async (t) => {
+test('the message says that the connection was closed, however that was noticed', async (t) => {
   const sockets = [];
   t.after(() => sockets.forEach((socket) => socket.destroy()));
   const silent = await port(t, (socket) => sockets.push(socket.on('error', () => {})));
@@ -101,7 +101,7 @@ test('whichever way a closed connection is noticed, that it was closed is said',
   }
 });
 
-test('a kick, a cut and a server that dies are an event, an end, and words at the reset', async (t) => {
+test('a kick, a lost connection and a server that dies give an event, an end, and a reason at the reset', async (t) => {
   const server = await serve(t);
   const game = play(t, configOf(server.port, { width: 3 }));
   await game.hello();
@@ -124,7 +124,7 @@ test('a kick, a cut and a server that dies are an event, an end, and words at th
   assert.strictEqual(kicked(0).length, 1);
 });
 
-test('a server that falls silent is given up', { timeout: 180000 }, async (t) => {
+test('the connection to a server that stops sending is closed', { timeout: 180000 }, async (t) => {
   const server = await serve(t);
   const game = play(t, configOf(server.port, { ticks_per_step: 20, silence_ms: 5000 }));
   await game.hello();

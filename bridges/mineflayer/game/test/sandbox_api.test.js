@@ -1,5 +1,5 @@
 'use strict';
-/** The calls of the API: what they check, and what is written of them. */
+/** The calls of the API: their checks and their documentation. */
 const assert = require('node:assert');
 const fs = require('node:fs');
 const path = require('node:path');
@@ -40,7 +40,7 @@ test('unknown names are answered with the nearest', () => {
   refuses({ type: 'record', fields: { canDig: { type: 'boolean' } } }, { candig: true }, /no field is called "candig"; nearest: canDig/);
 });
 
-test('every entry of the API is whole', () => {
+test('every entry of the API is complete', () => {
   for (const entry of makeApi().entries.values()) {
     assert.ok(entry.doc && entry.returns && entry.cost >= 1, entry.name);
     assert.strictEqual(typeof (entry.wait ?? entry.run), 'function', entry.name);
@@ -55,7 +55,7 @@ test('docs/mineflayer-api.md has the calls as they are', () => {
   assert.ok(text.includes(tableOf(makeApi())), 'run: node bridges/mineflayer/game/sandbox/describe.js docs/mineflayer-api.md');
 });
 
-test('blocks and entities that the senses do not allow are not there', async () => {
+test('blocks and entities that the senses do not allow are not found', async () => {
   const bot = new FakeBot();
   bot.addEntity(5, 'zombie', 3, 0);
   bot.addEntity(6, 'zombie', 20, 0);
@@ -72,7 +72,7 @@ test('blocks and entities that the senses do not allow are not there', async () 
   assert.deepStrictEqual(logs, ['(0, 63, 0) (2, 63, 0)', 'null grass_block', '5,7 5 7', 'null']);
 });
 
-test('calls about a block do not tell what is out of sight', async () => {
+test('calls about a block reveal nothing that is out of sight', async () => {
   const senses = { canSeeBlock: () => false, canSeeEntity: () => true, canHear: () => true };
   const { logs, error } = await play(makeSandbox({}, { bot: new FakeBot(), senses }), `
     const hidden = new Vec3(20, 63, 0);
@@ -88,7 +88,7 @@ test('calls about a block do not tell what is out of sight', async () => {
   assert.deepStrictEqual(logs, ['dig', 'digTime', 'canDig', 'open', 'place', 'recipes'].map((name) => `${name} false`));
 });
 
-test('an entity lives as the game\'s does', async () => {
+test('an entity follows that of the game', async () => {
   const bot = new FakeBot();
   const zombie = bot.addEntity(5, 'zombie', 2, 0);
   const sandbox = makeSandbox({}, { bot });
@@ -106,7 +106,7 @@ test('an entity lives as the game\'s does', async () => {
   assert.match(error.message, /entity 5 is gone or out of sight/);
 });
 
-test('a matching function is asked for kinds first and for blocks then', async () => {
+test('a matching function is called for kinds first and then for blocks', async () => {
   const { logs, error } = await play(makeSandbox(), `
     const name = bot.findBlock({ matching: (block) => block.name.endsWith('_block') && block.name.startsWith('grass') });
     const place = bot.findBlocks({ matching: (block) => block.name === 'grass_block' && block.position.x > 0, count: 5 });

@@ -17,7 +17,7 @@ const ATTACKS = [
   ['infinite loop after a wait', 'await bot.waitForTicks(2);\nfor (;;) Math.sqrt(2);', 'FuelError', /computed too long/, 2],
   ['infinite promise loop', 'while (true)\n  await null;', 'FuelError', /computed too long/, null],
   ['promises that make promises', 'const f = () => Promise.resolve().then(f);\nawait f();', /FuelError|MemoryError/, /too long|more than/, undefined],
-  // Which allocation is the one too many differs: it may be of a promise that the program waits for.
+  // Which allocation fails differs: it may be that of a promise that the program waits for.
   ...[1, 3, 10, 40, 100].map((kb) => [`promises that make promises beside ${kb} KB`,
     `const a = "x".repeat(${kb} * 1024).split("");\nconst f = () => Promise.resolve().then(f);\nawait f();`,
     /FuelError|MemoryError/, /too long|more than/, undefined]),
@@ -79,10 +79,10 @@ const ATTACKS = [
 async function neighbourAlone() {
   const bot = new FakeBot();
   const state = await play(makeSandbox({}, { bot }), NEIGHBOUR);
-  return { state, deeds: bot.deeds };
+  return { state, recorded: bot.recorded };
 }
 
-test('attacks end as reported errors, and a neighbour does not notice', async (t) => {
+test('attacks end as reported errors, without effect on a neighbour', async (t) => {
   const alone = await neighbourAlone();
   assert.strictEqual(alone.state.error, null);
   for (const [name, program, type, message, line, limits] of ATTACKS) {
@@ -104,13 +104,13 @@ test('attacks end as reported errors, and a neighbour does not notice', async (t
       else assert.strictEqual(error.type, type, JSON.stringify(error));
       assert.match(error.message, message);
       if (line !== undefined) assert.strictEqual(error.line, line, error.stack);
-      assert.deepStrictEqual({ state: neighbour.state(), deeds: bot.deeds }, alone);
+      assert.deepStrictEqual({ state: neighbour.state(), recorded: bot.recorded }, alone);
       assert.deepStrictEqual((await play(attacker, 'console.log("alive")')).logs, ['alive']);
     });
   }
 });
 
-test('nothing of the host can be seen in what a program gets', async () => {
+test('what a program gets reveals nothing of the host', async () => {
   const sandbox = makeSandbox();
   const { logs, error } = await play(sandbox, `
     const seen = new Set();
@@ -133,7 +133,7 @@ test('nothing of the host can be seen in what a program gets', async () => {
   assert.deepStrictEqual(logs, ['seen true']);
 });
 
-test('the host is what it was: no prototype of it changed', async () => {
+test('no prototype of the host has changed', async () => {
   const before = Object.getOwnPropertyNames(Object.prototype).concat(Object.getOwnPropertyNames(Array.prototype));
   await play(makeSandbox(), `
     Object.prototype.evil = 1; Array.prototype.evil = 2; String.prototype.evil = 3;

@@ -65,7 +65,7 @@ test('mining: the right tool is taken and drops are picked up; without it, its n
   world.close();
 });
 
-test('chests: put in, look, take out, and what is not there', async () => {
+test('chests: put in, look, take out, and missing items', async () => {
   const { play, world, here } = await scene(({ x, y, z }) => [`/setblock ${x - 4} ${y} ${z} chest`, '/give a0 dirt 10']);
   const place = `new Vec3(${here.x - 4}, ${here.y}, ${here.z})`;
   const { logs, error } = await play(`
@@ -80,7 +80,7 @@ test('chests: put in, look, take out, and what is not there', async () => {
   world.close();
 });
 
-test('smelting: with as much fuel as it takes', async () => {
+test('smelting: with as much fuel as needed', async () => {
   const { play, world } = await scene(({ x, y, z }) => [`/setblock ${x + 4} ${y} ${z + 4} furnace`, '/give a0 iron_ore 2', '/give a0 coal 3']);
   const { logs, error } = await play(`console.log(await smeltItem(bot, 'iron_ore', 'coal', 2)); ${CARRIED}`);
   assert.strictEqual(error, null);
@@ -99,7 +99,7 @@ test('walks and fights', async () => {
   assert.match((await play('await killMob(bot, "zombi");')).error.message, /no entity is called "zombi" .*nearest: zombie,/);
   assert.match((await play('await bot.equip(mcData.itemsByName.diamond_axe.id);')).error.message, /bot.equip: diamond_axe is not in/);
   assert.match((await play('await followPlayer(bot, "nobody");')).error.message, /no player is called "nobody"; there are a0/);
-  // At night, when it does not burn; others may come, so the one that was nearest is looked after.
+  // At night, when it does not burn; others may come, so the one that was nearest is followed.
   await world.console('/time set 18000');
   await world.console(`/summon zombie ${here.x + 5} ${here.y} ${here.z}`);
   await world.step(5);

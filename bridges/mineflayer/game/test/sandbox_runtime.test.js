@@ -1,5 +1,5 @@
 'use strict';
-/** How programs begin, wait, end and give way. */
+/** How programs begin, wait, end and are replaced. */
 const assert = require('node:assert');
 const test = require('node:test');
 const vm = require('node:vm');
@@ -31,12 +31,12 @@ test('the same program twice: the same ticks, calls and results', async () => {
   const first = await play(a, program);
   assert.deepStrictEqual(first, await play(b, program));
   assert.match(first.logs[0], /^1:1,3:1,2:2,0:3 /);
-  assert.deepStrictEqual(a.agent.bot.deeds, b.agent.bot.deeds);
+  assert.deepStrictEqual(a.agent.bot.recorded, b.agent.bot.recorded);
   const other = await play(makeSandbox({ seed: 8 }), program);
   assert.notStrictEqual(other.logs[0], first.logs[0]);
 });
 
-test('an episode that begins again has the chance it had before', async () => {
+test('an episode that begins again has the same random numbers', async () => {
   const sandbox = makeSandbox();
   const program = 'console.log(Math.random());';
   const first = await play(sandbox, program);
@@ -61,10 +61,10 @@ test('a new program ends the former at once: its dig stops, nothing of it runs a
   await started;
   const { error, logs, stopped } = await playOn(sandbox, 30);
   assert.deepStrictEqual({ error, logs, stopped }, { error: null, logs: ['mine'], stopped: null });
-  assert.deepStrictEqual(bot.deeds, ['forward true', 'dig (0, 63, 0)', 'stopDigging']);
+  assert.deepStrictEqual(bot.recorded, ['forward true', 'dig (0, 63, 0)', 'stopDigging']);
 });
 
-test('stop() ends a program for a reason and is no error', async () => {
+test('stop() ends a program with a reason, which is not an error', async () => {
   const sandbox = makeSandbox();
   await sandbox.start('for (;;) await bot.waitForTicks(1);');
   await playOn(sandbox, 3);
@@ -95,7 +95,7 @@ await inner();`);
   assert.deepStrictEqual(sandbox.agent.bot.controlState, {});
 });
 
-test('what is being dug is a block, as mineflayer has it', async () => {
+test('the block that is being dug is one, as in mineflayer', async () => {
   const sandbox = makeSandbox();
   await sandbox.start(`console.log(bot.targetDigBlock);
     bot.dig(new Vec3(0, 63, 0));
@@ -121,7 +121,7 @@ test('a program can catch what an action throws, and what it throws is data', as
   assert.deepStrictEqual(logs.slice(0, 2), ['true ActionError', 'true true ArgumentError']);
 });
 
-test('a program is over only when what it did not await is done', async () => {
+test('a program is over only when calls that it did not await are done', async () => {
   const sandbox = makeSandbox();
   const { bot } = sandbox.agent;
   await sandbox.start('bot.dig(new Vec3(0, 63, 0));');
@@ -183,7 +183,7 @@ test('timers follow the clock of the game and can be cleared', async () => {
   assert.deepStrictEqual({ logs, ticks, error }, { logs: ['100', '200', '300'], ticks: 7, error: null });
 });
 
-test('what the console gets is bounded', async () => {
+test('the output of the console is limited', async () => {
   const { logs, logsLeftOut, error } = await play(makeSandbox(), `
     const a = {}; a.a = a;
     console.log('x'.repeat(1000), a);
@@ -192,7 +192,7 @@ test('what the console gets is bounded', async () => {
   assert.deepStrictEqual([logs.length, logsLeftOut, logs[0].length], [100, 51, 300]);
 });
 
-test('memory is bounded in truth, not by QuickJS counting', async () => {
+test('the limit of memory is that of the module, not the count of QuickJS', async () => {
   const room = async (memoryMb) => {
     const { logs } = await play(makeSandbox({ memoryMb, fuel: 100000 }), `
       const held = [];
@@ -205,7 +205,7 @@ test('memory is bounded in truth, not by QuickJS counting', async () => {
   assert.ok(large > 42 && large < 49, `${large} MB`);
 });
 
-test('a program that is no text or too long is an error, not a crash', async () => {
+test('a program that is not a text or too long is an error, not a crash', async () => {
   const sandbox = makeSandbox();
   assert.strictEqual((await play(sandbox, 42)).error.type, 'SyntaxError');
   assert.match((await play(sandbox, ' '.repeat(70000))).error.message, /at most 65536 characters/);
@@ -218,7 +218,7 @@ test('tick() before start() has settled is the caller\'s mistake', () => {
   assert.throws(() => sandbox.tick(), /await start\(\)/);
 });
 
-test('limits of the wire become a sandbox\'s', () => {
+test('limits in the wire format become those of a sandbox', () => {
   assert.deepStrictEqual(limitsOf({ time_ms: 50, memory_mb: 24, calls: 100 }), { fuel: 100, wallMs: 10000, memoryMb: 24, calls: 100 });
   assert.deepStrictEqual(limitsOf({ time_ms: 1000 }), { fuel: 2000, wallMs: 20000 });
   assert.deepStrictEqual(limitsOf(), {});
@@ -253,7 +253,7 @@ test('a program that holds the process is ended, and those ticked with it contin
   for (const i of [0, 2, 3]) assert.deepStrictEqual(all[i].state(), alone);
 });
 
-test('time in which the machine did other things ends nobody', async (t) => {
+test('time in which the machine did other things ends no program', async (t) => {
   const sandboxes = [makeSandbox(), makeSandbox()];
   for (const sandbox of sandboxes) await sandbox.start('console.log(bot.username)');
   const run = vm.Script.prototype.runInThisContext;
@@ -270,7 +270,7 @@ test('time in which the machine did other things ends nobody', async (t) => {
   }
 });
 
-test('programs that hold the process in one step have their time together, who only computes has its own', async () => {
+test('programs that block the process share the time of a step; one that only computes has its own', async () => {
   beginStep();
   const wallMs = 1000;
   const hang = 'Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1);';

@@ -1,5 +1,5 @@
 'use strict';
-/** Programs in a world: they walk, dig, place, talk and give way; what they do is reproducible. */
+/** Programs in a world: they walk, dig, place, talk and are replaced; their effects are reproducible. */
 const assert = require('node:assert');
 const test = require('node:test');
 const { makeWorld } = require('../harness');
@@ -113,7 +113,7 @@ test('two agents under load do the same twice', async () => {
   assert.strictEqual(first[0].error, null);
 });
 
-test('what is behind a wall is not found when sight ends there', async () => {
+test('what is behind a wall is not found when the wall blocks sight', async () => {
   const scene = await worldOf(1, []);
   const [bot] = scene.world.bots;
   const { x, y, z } = bot.entity.position.floored();

@@ -46,7 +46,7 @@ function nameIn(box, blocks, x, y, z) {
   return table.appearances[blocks[(dx * sz + dz) * sy + dy]][0];
 }
 
-test('every block has an appearance, alike ones the same', () => {
+test('every block has an appearance, equal-looking ones the same', () => {
   const looks = new Set(table.appearances.map((row) => row[0]));
   for (const block of registry.blocksArray) if (!/^(cave_|void_)air$/.test(block.name)) assert.ok(looks.has(block.name), block.name);
   assert.ok(table.appearances.length < 65536);
@@ -67,7 +67,7 @@ test('other versions, which a real server may have, have a table too', () => {
   }
 });
 
-test('the first update has the blocks about the bot', () => {
+test('the first update has the blocks around the bot', () => {
   const bot = makeBot({ biome: 'forest' });
   const feed = new SceneFeed(bot);
   const { box, eye, changes } = feed.update();
@@ -114,7 +114,7 @@ test('the box depends on where the bot is, not on how it came there', () => {
   assert.deepStrictEqual(feed.update().box, fresh);
 });
 
-test('a change is told with the height of its column', () => {
+test('a change is sent with the height of its column', () => {
   const bot = makeBot({ site: 'flat' });
   const feed = new SceneFeed(bot);
   feed.update();
@@ -158,7 +158,7 @@ test('what changes while a new box is due is in it', () => {
   assert.strictEqual(nameIn(after.box, array(Uint16Array, after.box.blocks), 17, 70, 5), 'stone');
 });
 
-test('chunks that come in are shown', () => {
+test('chunks that are loaded are shown', () => {
   const bot = makeBot();
   const feed = new SceneFeed(bot);
   feed.update();
@@ -187,7 +187,7 @@ test('bodies come nearest first, without the bot itself', () => {
   assert.deepStrictEqual([...rows.slice(16 + 4, 16 + 6)], [1, 2]);
 });
 
-test('a feed that is closed follows nothing', () => {
+test('a closed feed sends nothing', () => {
   const bot = makeBot();
   const feed = new SceneFeed(bot);
   assert.ok(bot.listenerCount('blockUpdate') > 0);

@@ -16,7 +16,7 @@ const start = (seed) => ({
   state: { world: 2, biome: 'forest', site: 'wild', time: 'night', weather: 'rain', difficulty: 'hard' }
 });
 
-/** Returns an action column: everybody walks, jumps and turns, by the number of the step. */
+/** Returns an action column: all agents walk, jump and turn, by the number of the step. */
 function move(width, step) {
   const bytes = Buffer.alloc(width * 64);
   for (let i = 0; i < width; i++) {

@@ -19,7 +19,7 @@ async function place(w, bot, player, name, on, face = UP, options = null) {
   assert.equal(count(player, name), 0, `${name} is used up`);
 }
 
-test('placing: both sides see it, the stack shrinks, others see it, and it is told', () =>
+test('placing: both sides and others see it, the stack shrinks, and it is an event', () =>
   inWorld({ agents: 2 }, async (w, bot, player) => {
     const placed = events(w, 'gamut:placed');
     await place(w, bot, player, 'cobblestone', [11, 3, 8]);
@@ -32,7 +32,7 @@ test('placing: both sides see it, the stack shrinks, others see it, and it is to
     agree(bot, player);
   }));
 
-test('no block is placed where somebody stands, where another is, or out of reach', () =>
+test('no block is placed where someone stands, where another block is, or out of reach', () =>
   inWorld({}, async (w, bot, player) => {
     await w.console('/give a0 stone 5');
     await w.step(1);
@@ -113,7 +113,7 @@ test('blocks are turned as a player looks: logs, stairs, furnaces, slabs, torche
     );
   }));
 
-test('doors, trapdoors and gates open by hand, iron ones by a lever, buttons let go again', () =>
+test('doors, trapdoors and gates open by hand, iron ones by a lever, buttons are released again', () =>
   inWorld({}, async (w, bot, player) => {
     const use = async (x, y, z) => {
       await w.until(() => bot.activateBlock(seen(bot, x, y, z)));
@@ -194,7 +194,7 @@ test('sand and gravel fall and come to rest, also after digging below; torches f
     assert.ok([...w.serv.survival.drops.values()].some((e) => e.stack.name === 'sand'));
   }));
 
-test('beds: the night passes when all sleep, not before; the bed is where the dead come back', () =>
+test('beds: the night passes when all sleep, not before; dead players respawn at their bed', () =>
   inWorld({ agents: 2 }, async (w, bot, player) => {
     await place(w, bot, player, 'red_bed', [10, 3, 8]);
     const bed = seen(bot, 10, 4, 8);

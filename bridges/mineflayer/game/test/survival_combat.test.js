@@ -13,7 +13,7 @@ async function facing(w, kind, player, distance = 2) {
   await w.console(`/summon ${kind} ${x} 4 ${z - distance}`);
   await w.step(3);
   const mob = Object.values(w.serv.entities).find((e) => e.name === kind);
-  // Mobs of the mechanics written later would walk away or burn.
+  // A mob with behaviour would walk away or burn.
   mob.ownPhysics = true;
   mob.ai = null;
   return mob;
@@ -57,7 +57,7 @@ test('weapons hurt as they should when charged, less when not', () =>
     near(200 - mob.health, 6 * (0.2 + 0.8 * filled * filled), 0.2);
   }));
 
-test('a falling blow is critical, a sprinting one throws far, and swords wear by one', () =>
+test('a falling blow is critical, a sprinting one pushes far, and swords wear by one', () =>
   inWorld({}, async (w, bot, player) => {
     const mob = await facing(w, 'cow', player);
     const place = mob.position.clone();
@@ -205,7 +205,7 @@ test('mobs hurt by difficulty: half and one on easy, half as much again on hard,
     );
   }));
 
-test('a kill is told, brings experience, and the corpse goes after a second', () =>
+test('a kill is an event and gives experience, and the corpse disappears after a second', () =>
   inWorld({}, async (w, bot, player) => {
     const mob = await facing(w, 'zombie', player);
     const deaths = events(w, 'gamut:death');
@@ -256,7 +256,7 @@ test('an axe puts a shield down for five seconds', () =>
     assert.ok(other.blockingSince > 0);
   }));
 
-test('a drawn bow hits far off, spends an arrow and wears; what missed sticks and is picked up', () =>
+test('a drawn bow hits far away, uses an arrow and wears; arrows that miss stick and can be picked up', () =>
   inWorld({}, async (w, bot, player) => {
     const mob = await facing(w, 'cow', player, 12);
     const hurts = events(w, 'gamut:hurt');

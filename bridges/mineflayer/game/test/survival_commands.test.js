@@ -153,7 +153,7 @@ test('two runs of one seed keep the same state, another seed does not', async ()
   assert.notEqual(first, other);
 });
 
-test('what is saved is plain, comes back whole, and without data nothing of the past is left', () =>
+test('saved state is plain data and is restored completely; without data the state is new', () =>
   inWorld({}, async (w, bot, player) => {
     const { plugins } = require('../survival');
     const fresh = saved(w);

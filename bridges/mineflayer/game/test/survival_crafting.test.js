@@ -49,7 +49,7 @@ test('logs to planks to sticks in the 2x2 grid, then a table set in the world an
     );
   }));
 
-test('a cake gives its buckets back; shapes count, mirrored or moved they still do', () =>
+test('a cake gives its buckets back; shapes matter, mirrored or moved ones still match', () =>
   inWorld({}, async (w, bot, player) => {
     const { resultOf } = require('../survival/crafting');
     const { items, registry } = w.serv.survival;
@@ -125,7 +125,7 @@ test('shift-click on a result makes all of it; what lies in a grid comes back wh
     agree(bot, player);
   }));
 
-test('a furnace smelts while closed: 200 ticks an item, coal for eight, experience to who takes it', () =>
+test('a furnace smelts while closed: 200 ticks an item, coal for eight, experience for the player who takes it', () =>
   inWorld({}, async (w, bot, player) => {
     await w.console('/give a0 iron_ore 2');
     await w.console('/give a0 coal 1');
@@ -174,7 +174,7 @@ test('furnaces know fuels and what they smelt; dirt neither burns nor melts', ()
   );
 });
 
-test('a chest keeps what is put in, two look into it at once, and it spills when it is broken', () =>
+test('a chest keeps its contents, two players can open it at once, and it drops them when it is broken', () =>
   inWorld({ agents: 2 }, async (w, bot, player) => {
     await w.console('/give a0 stone 30');
     const block = await put(w, bot, 'chest', 1);
@@ -240,7 +240,7 @@ test("an ender chest is each player's own, wherever it stands", () =>
     assert.equal(count(player, 'diamond'), 0);
   }));
 
-test('a window over a block that goes closes, and what lay in it comes back', () =>
+test('the window of a removed block closes, and what was in it is returned', () =>
   inWorld({}, async (w, bot, player) => {
     await w.console('/give a0 oak_log 3');
     const table = await put(w, bot, 'crafting_table');
@@ -261,7 +261,7 @@ test('a window over a block that goes closes, and what lay in it comes back', ()
     agree(bot, player);
   }));
 
-test('who dies over a table drops the grid and the cursor too; another thing to smelt starts again', () =>
+test('a player who dies at a table drops grid and cursor too; another item to smelt starts again', () =>
   inWorld({}, async (w, bot, player) => {
     await w.console('/give a0 diamond 9');
     const table = await put(w, bot, 'crafting_table');

@@ -7,7 +7,7 @@ const { inWorld, agree, count, events, until, seen, at, Vec3 } = require('./surv
 const UP = new Vec3(0, 1, 0);
 const age = (w, x, y, z) => at(w, x, y, z).props.age;
 
-test('a hoe tills, seeds can be placed on farmland only, bone meal hastens, the crop is reaped', () =>
+test('a hoe tills, seeds can be placed on farmland only, bone meal speeds up growth, the crop is harvested', () =>
   inWorld({}, async (w, bot, player) => {
     await w.console('/give a0 wooden_hoe');
     await w.step(1);

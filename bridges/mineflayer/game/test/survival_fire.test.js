@@ -5,7 +5,7 @@ const assert = require('node:assert');
 const { makeWorld } = require('../harness');
 const { inWorld, agree, count, events, at, seen, until } = require('./survival_help');
 
-/** How many blocks of a kind are in a box about the spawn. */
+/** How many blocks of a kind are in a box around the spawn. */
 function tally(w, test, size = 14, top = 14) {
   let found = 0;
   for (let y = 1; y < top; y++)
@@ -16,7 +16,7 @@ function tally(w, test, size = 14, top = 14) {
 
 const ignite = (w, x, y, z) => w.run(() => w.serv.survival.ignite(x, y, z));
 
-test('a fire without fuel goes out by itself, and at once with what it stands on', () =>
+test('a fire without fuel goes out by itself, and at once with the block under it', () =>
   inWorld({}, async (w, bot) => {
     assert.equal(ignite(w, 0, 4, 0), true);
     assert.equal(ignite(w, 0, 6, 0), false, 'not in the air');
@@ -115,7 +115,7 @@ test('lava sets fire to wood near it, to nothing else, also when the wood comes 
     assert.equal(fire.hot.size, 1);
   }));
 
-test('flint and steel lights what can burn there and wears; fire hurts who stands in it', () =>
+test('flint and steel lights fires and wears; fire hurts those who stand in it', () =>
   inWorld({}, async (w, bot, player) => {
     await w.console('/give a0 flint_and_steel');
     await w.step(1);

@@ -19,7 +19,7 @@ function row(w, y, z, x0, x1) {
   return text;
 }
 
-/** All liquids in a box about the spawn, as text. */
+/** All liquids in a box around the spawn, as text. */
 function picture(w, size = 14) {
   const rows = [];
   for (let y = 1; y < 16; y++) {
@@ -282,7 +282,7 @@ test('at the edge of the loaded chunks water stops', () =>
     assert.equal(w.serv.survival.fluids.queue.size, 0);
   }));
 
-test('what is more than fits in a tick comes in the next ones, in the same order', () => {
+test('updates beyond the limit of a tick follow in the next ticks, in the same order', () => {
   const play = (most) => {
     const queue = new TickQueue(most);
     const order = [];

@@ -123,7 +123,7 @@ function nonsense(w, i) {
   ]);
 }
 
-test('two bots that send nonsense bring nothing down and get nothing for it', () =>
+test('two bots that send invalid packets break nothing and gain nothing', () =>
   inWorld({ agents: 2, seed: 31 }, async (w, bot, player) => {
     const things = [
       'bucket',

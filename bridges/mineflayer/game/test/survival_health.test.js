@@ -34,7 +34,7 @@ test('falls cost a point per block above three, and hay softens them', () =>
     near(player.health, 9);
   }));
 
-test('death drops all at the place, the bot comes back at the spawn and lives on', () =>
+test('death drops everything on the spot, and the bot respawns alive', () =>
   inWorld({}, async (w, bot, player) => {
     const deaths = events(w, 'gamut:death');
     const said = [];
@@ -77,7 +77,7 @@ test('keepInventory keeps it', () =>
     agree(bot, player);
   }));
 
-test('half a second of grace: only the excess of a harder blow counts', () =>
+test('within half a second of a blow only the excess of a harder one counts', () =>
   inWorld({}, async (w, bot, player) => {
     const { survival } = w.serv;
     await w.console('/gamerule naturalRegeneration false');
@@ -166,7 +166,7 @@ test('air lasts 15 seconds under water, then each second costs 2; out of it, air
     assert.equal(bot.oxygenLevel, 20);
   }));
 
-test('without needs nobody drowns or hungers', () =>
+test('without needs no one drowns or starves', () =>
   inWorld({}, async (w, bot, player) => {
     w.serv.survival.needs = false;
     const { x, z } = player.position.floored();

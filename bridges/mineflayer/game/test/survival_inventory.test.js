@@ -24,7 +24,7 @@ test('a stack is picked up, put down, split and put together again, on both side
     agree(bot, player);
   }));
 
-test('shift-click moves between bag and bar, number keys swap with the bar', () =>
+test('shift-click moves between inventory and hot-bar, number keys swap with the hot-bar', () =>
   inWorld({}, async (w, bot, player) => {
     await w.console('/give a0 dirt 7');
     await w.console('/give a0 sand 3');
@@ -59,7 +59,7 @@ test('Q drops one, Ctrl-Q the stack, and the hands change places by F', () =>
     assert.deepEqual(lying.sort(), [1, 8]);
   }));
 
-test('armour and shield are put on, count, show to others and come off; dirt is no hat', () =>
+test('armour and shield are put on, protect, are visible to others and come off; dirt cannot be worn', () =>
   inWorld({ agents: 2 }, async (w, bot, player) => {
     for (const name of ['iron_helmet', 'diamond_chestplate', 'shield', 'dirt'])
       await w.console(`/give a0 ${name}`);
@@ -144,7 +144,7 @@ test('like items on the ground merge, fill what fits, and are gone after five mi
     assert.equal(survival.drops.size, 0);
   }));
 
-test('a full bag takes what fits and leaves the rest on the ground', () =>
+test('a full inventory takes what fits and leaves the rest on the ground', () =>
   inWorld({}, async (w, bot, player) => {
     const { survival } = w.serv;
     for (let i = 0; i < 35; i++) await w.console('/give a0 iron_sword');

@@ -25,7 +25,7 @@ async function mine(w, bot, player, block, tool) {
   return { ticks, lying, gone: at(w, ...spot).air && seen(bot, ...spot).name === 'air' };
 }
 
-test('time and drops by tool: what the hand cannot harvest gives nothing', () =>
+test('time and drops by tool: the hand gets nothing from blocks it cannot harvest', () =>
   inWorld({}, async (w, bot, player) => {
     const mined = events(w, 'gamut:mined');
     const rows = [

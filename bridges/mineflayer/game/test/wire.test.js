@@ -28,7 +28,7 @@ function still(width) {
   return { action: bytes };
 }
 
-test('messages are cut out of a stream wherever it is torn', () => {
+test('messages are read from a stream however it is split', () => {
   const sent = [{ id: 1, op: 'step' }, { id: 2, bytes: Buffer.from([1, 2, 3]) }, { id: 3, list: [null] }];
   const bytes = Buffer.concat(sent.map(pack));
   for (const size of [1, 2, 3, 5, 7, bytes.length]) {
@@ -40,7 +40,7 @@ test('messages are cut out of a stream wherever it is torn', () => {
   }
 });
 
-test('a stream that is no messages is refused', () => {
+test('a stream that does not consist of messages is refused', () => {
   assert.throws(() => new Reader().push(Buffer.from([0, 0, 0, 0])), /0 bytes was announced/);
   assert.throws(() => new Reader().push(Buffer.from([255, 255, 255, 255, 1])), /was announced/);
 });
@@ -86,7 +86,7 @@ test('a session says hello, resets, steps, saves, restores and closes', async ()
   assert.deepStrictEqual(await ask('close'), { id: 5, ok: true });
 });
 
-test('what is asked wrongly is answered by its kind, and the session continues', async () => {
+test('invalid requests are answered with the kind of error, and the session continues', async () => {
   const session = new Session();
   await session.answer({ id: 1, op: 'hello', config: CONFIG });
   const ask = async (op, fields) => (await session.answer({ id: 2, op, ...fields })).error;
@@ -105,7 +105,7 @@ test('what is asked wrongly is answered by its kind, and the session continues',
   await session.answer({ id: 4, op: 'close' });
 });
 
-test('requests on a socket are answered in their order, and the end of it is an end', async () => {
+test('requests on a socket are answered in their order, and its end ends the session', async () => {
   const file = path.join(os.tmpdir(), `gamut-wire-${process.pid}.sock`);
   fs.rmSync(file, { force: true });
   let left = null;

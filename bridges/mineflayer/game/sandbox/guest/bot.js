@@ -5,7 +5,7 @@ const { ActionError } = globalThis;
 const optional = (value) => value ?? undefined;
 const asBoolean = (value, otherwise) => (value === undefined ? otherwise : Boolean(value));
 
-// ----- what is carried
+// ----- inventory
 const slots = () => call('inventory').slots.map(guest.item);
 const sameItem = (wanted) => (item) => item && (item.type === wanted || item.name === wanted);
 const inventory = freeze({
@@ -37,7 +37,7 @@ function slotOf(item, what) {
   return [found.slot, found.type];
 }
 
-// ----- what is looked for
+// ----- search
 /** Returns the names or numbers that a `matching` stands for, and a test for the blocks found. */
 function matcher(matching, what) {
   if (typeof matching === 'function') {

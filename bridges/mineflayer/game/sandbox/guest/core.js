@@ -1,19 +1,19 @@
-// The fence seen from inside: calls of the host, errors, chance, time, the console.
+// The boundary of the sandbox, seen from inside: calls of the host, errors, random numbers, time, the console.
 // Each file of this folder is the body of a function of `guest`, which they share (engine.js).
-// What a program may spoil is kept here first: it can only break itself.
+// Copies of what a program can change: a program that changes it affects only itself.
 const { hostCall, settings } = guest;
 const { stringify, parse } = JSON;
 const { apply } = Reflect;
 const PlainError = Error;
 const { slice } = String.prototype;
 const { freeze, defineProperty } = Object;
-// A program's own formatter of stacks would run while we look for its line.
+// A program's own formatter of stacks would run while its line is determined.
 defineProperty(PlainError, 'prepareStackTrace', { value: undefined });
 const cut = (text, length) => apply(slice, `${text}`, [0, length]);
 
-/** The error of a call with arguments it does not take. */
+/** The error of a call with invalid arguments. */
 class ArgumentError extends TypeError {}
-/** The error of a call that the game did not let happen. */
+/** The error of a call that the game did not allow. */
 class ActionError extends PlainError {}
 for (const type of [ArgumentError, ActionError]) {
   defineProperty(type.prototype, 'name', { value: type.name });
@@ -59,7 +59,7 @@ guest.act = (op, ...args) => {
   return guest.call(op, ...args);
 };
 
-// Memory for describing that there is none.
+// Memory reserved for the error that there is none left.
 let reserve = new Uint8Array(262144);
 
 /** Returns a plain description of whatever was thrown; runs the program's getters at most once. */
@@ -98,7 +98,7 @@ guest.expose = (names) => {
     defineProperty(globalThis, name, { value: names[name], enumerable: true });
   }
 };
-// Chance: the stream of this program's seed (mulberry32 by Tommy Ettinger, public domain).
+// Random numbers: the stream of this program's seed (mulberry32 by Tommy Ettinger, public domain).
 let state = settings.seed >>> 0;
 Math.random = () => {
   state = (state + 0x6d2b79f5) >>> 0;
@@ -107,7 +107,7 @@ Math.random = () => {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
 };
 
-// Time: that of the game, 50 ms a tick; what "now" is on the machine is not to be had.
+// Time is game time, 50 ms per tick; the machine's time is not available.
 const RealDate = Date;
 const EPOCH = 1577836800000;
 const now = () => EPOCH + guest.tick * 50;

@@ -1,7 +1,7 @@
 // mcData, looked up lazily.
 const { call, lookUp } = guest;
 
-/** A table whose records are asked of the host when they are first used. */
+/** A table whose records are requested from the host when they are first used. */
 const table = (kind) => new Proxy({}, {
   get: (_own, key) => (typeof key === 'string' ? lookUp(kind, key) : undefined),
   has: (_own, key) => typeof key === 'string' && lookUp(kind, key) !== undefined,

@@ -1,4 +1,4 @@
-// MineLand's and Voyager's helpers, part 1: blocks and crafting. Only what any program could do.
+// MineLand's and Voyager's helpers, part 1: blocks and crafting. They do only what any program can do.
 const { bot, call, goTo, goals, mcData, placed, shown, xyz, Vec3, ArgumentError } = guest;
 const { ActionError } = globalThis;
 const RADIUS = 48;
@@ -38,12 +38,12 @@ const pickUp = async (place, radius = 4) => {
     const lies = (entity) => entity.name === 'item' && entity.position.distanceTo(place) <= radius;
     const item = bot.nearestEntity(lies);
     if (!item) return;
-    // What lies on the ground may lie a hair below it: the cell above is where to stand.
+    // An item may lie slightly below the surface: the agent must stand in the cell above.
     const at = item.position.offset(0, 0.3, 0).floored();
     try {
       await goTo(goals.GoalBlock(at.x, at.y, at.z), 5 * SECOND);
     } catch {
-      // It may lie where nobody can stand: near it is enough.
+      // It may lie where no one can stand: being near it is enough.
       await goTo(goals.GoalNear(at.x, at.y, at.z, 1), 5 * SECOND).catch(() => {});
     }
     await bot.waitForTicks(4);
@@ -105,7 +105,7 @@ const mineBlock = guest.helper(async (name, count = 1) => {
   return mined;
 });
 
-/** Returns what the recipe nearest to possible lacks, as a text. */
+/** Returns, as a text, what is missing for the recipe that lacks least. */
 const lackOf = (recipes) => {
   const lacks = recipes.map(({ delta }) => delta
     .filter(({ count }) => count < 0)
@@ -150,7 +150,7 @@ const smelts = (fuel) => {
   return /_(planks|log|wood|stem|hyphae)$/.test(fuel) ? 1.5 : 0.5;
 };
 
-/** Smelts items in a furnace within 48 blocks, one fuel for as many as it lasts. */
+/** Smelts items in a furnace within 48 blocks, with as much fuel as they need. */
 const smeltItem = guest.helper(async (itemName, fuelName, count = 1) => {
   const item = guest.kind('items', itemName);
   const fuel = guest.kind('items', fuelName);

@@ -14,7 +14,7 @@ const named = (name) => {
   return entity;
 };
 
-/** Runs a fight until its target is dead; knows the death from the game and not from its absence. */
+/** Runs a fight until the game reports that its target is dead; a target out of sight does not count. */
 const watchDeath = async (entity, fight) => {
   let dead = false;
   const onDead = (other) => { if (other.id === entity.id) dead = true; };
@@ -41,7 +41,7 @@ const killMob = guest.helper(async (name, timeout = 300) => {
     let followed = -Infinity;
     while (!isDead() && bot.currentTick - begin < limit) {
       if (!entity.isValid) {
-        await bot.waitForTicks(5); // its death may be told after its end
+        await bot.waitForTicks(5); // the message of its death may come later
         if (!isDead()) throw new ActionError(`lost sight of the ${name}`);
         return;
       }
@@ -63,7 +63,7 @@ const killMob = guest.helper(async (name, timeout = 300) => {
     }
   });
   if (!dead) throw new ActionError(`the ${name} was not dead after ${Math.round(limit / SECOND)} s`);
-  // What is dead lies there for a second and would be the nearest mob of its kind.
+  // A dead mob stays for a second and would be the nearest mob of its kind.
   for (let i = 0; i < 30 && entity.isValid; i++) await bot.waitForTicks(1);
   await pickUp(place, 6);
 });
@@ -164,7 +164,7 @@ const moveTo = guest.helper(async (...args) => {
   await goNear(place, (isPoint ? args[1] : args[3]) ?? 1, 120 * SECOND);
 });
 
-/** Walks after a player for some ticks, however often it gets out of sight in between. */
+/** Follows a player for some ticks, even if it is out of sight at times. */
 const followPlayer = guest.helper(async (username, range = 3, ticks = 10 * SECOND) => {
   whole(ticks, 1, 12000, 'followPlayer(ticks)');
   const names = Object.keys(bot.players);
@@ -201,7 +201,7 @@ const givePlacedItemBack = guest.helper(async (name, position) => {
   await pickUp(place);
 });
 
-/** Walks in a direction for at most `seconds` until a function gives something; returns that, or null. */
+/** Walks in a direction for at most `seconds` until a function returns a value; returns it, or null. */
 const exploreUntil = guest.helper(async (direction, seconds, callback) => {
   const [x, , z] = xyz(direction, 'exploreUntil(direction)');
   const limit = bot.currentTick + whole(Math.ceil(seconds), 1, 1200, 'exploreUntil(seconds)') * SECOND;

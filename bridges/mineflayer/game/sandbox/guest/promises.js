@@ -2,10 +2,10 @@
 const { then } = Promise.prototype;
 const { apply } = Reflect;
 const waiting = new Map();
-/** Promises that failed while nobody waited for them, and their errors. */
+/** Promises that failed while no one waited for them, and their errors. */
 const unhandled = new Map();
 
-/** A promise that the host settles; knows whether anybody waits for it. */
+/** A promise that the host settles, and that records whether anyone waits for it. */
 class HostPromise extends Promise {
   static get [Symbol.species]() { return Promise; }
 

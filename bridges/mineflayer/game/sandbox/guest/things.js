@@ -1,7 +1,7 @@
 // Blocks, items and entities as programs see them.
 const { Vec3, call } = guest;
 
-/** Returns what the version says of a kind of thing: looked up once, on first use. */
+/** Returns the version's record of a kind; looked up once, on first use. */
 const known = new Map();
 guest.lookUp = (kind, key) => {
   const id = `${kind} ${key}`;

@@ -5,7 +5,7 @@ class Point {
     this.x = Number(x) || 0;
     this.y = Number(y) || 0;
     this.z = Number(z) || 0;
-    // NaN must not become 0 unnoticed: what is handed to the host is checked there.
+    // NaN must not become 0 unnoticed; the host checks what it gets.
     if (x !== undefined && Number(x) !== Number(x)) this.x = NaN;
     if (y !== undefined && Number(y) !== Number(y)) this.y = NaN;
     if (z !== undefined && Number(z) !== Number(z)) this.z = NaN;

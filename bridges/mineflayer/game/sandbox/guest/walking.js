@@ -1,4 +1,4 @@
-// Goals, movements and bot.pathfinder; the door to the helpers.
+// Goals, movements and bot.pathfinder; access to the helpers.
 const { act, call, wait, xyz, bot, ArgumentError } = guest;
 const { freeze } = Object;
 const kinds = {
@@ -63,7 +63,7 @@ guest.goals = goals;
 Object.freeze(bot);
 guest.expose({ bot, ...goals, goals, Movements });
 
-// The helpers are compiled when the first of them is named.
+// The helpers are compiled when the first of them is used.
 const evaluate = eval;
 let helpers = null;
 const load = () => {
