@@ -46,7 +46,7 @@ def driver(instances: int, beside: int, seconds: float) -> dict[str, float]:
     plan = HostPlan(BRIDGE, task, policy, 0, beside, 1, play=PlayOptions(steps=64))
     schedule = Schedule(Splits(spec.state_space).take("train", 4000), seed=0, episodes=None)
     process, fleet = psutil.Process(), RayFleet(plan, actors)
-    tally, seen, steps = Tally("chaos"), set[int](), 0
+    tally, seen, steps = Tally(), set[int](), 0
     cpu = wall = rss = 0.0
     try:
         for fragment in fleet.play(schedule):

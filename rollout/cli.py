@@ -89,17 +89,13 @@ def main(
     logs = getattr(config, "log", None)
     set_up_logging(logs.level if isinstance(logs, LogConfig) else "info")
     with Stop() as stop:
-        return _run(function, config, Session(arguments.resume, stop))
-
-
-def _run(function: Callable[[M, Session], str | None], config: M, session: Session) -> int:
-    try:
-        missing = function(config, session)
-    except (Exception, KeyboardInterrupt, SystemExit) as error:
-        status = _status(error, session.stop)
-        if status is None:
-            raise
-        return status
+        try:
+            missing = function(config, Session(arguments.resume, stop))
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
+            status = _status(error, stop)
+            if status is None:
+                raise
+            return status
     if missing is not None:
         return _say(ENDED_SHORT, f"ended short: {' '.join(missing.split())}")
     return DONE

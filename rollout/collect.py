@@ -88,10 +88,7 @@ def collect(
 ) -> str | None:
     """Plays and records what the configuration describes.
 
-    Args:
-        config: the configuration.
-        session: how the script was called.
-        watch: called with every fragment after it is recorded.
+    ``watch`` is called with every fragment after it is recorded.
 
     Returns:
         None if everything was done; otherwise a sentence that says what is missing.
@@ -125,9 +122,7 @@ class _Collection:
         self._plan, self._job, self._recorder = plan, job, recorder
         config = plan.config
         before = _Before.read(job.run) if recorder is not None else _Before()
-        self.tally = Tally(
-            plan.bridge.spec.name, env_steps=before.env_steps, episodes=len(before.finished)
-        )
+        self.tally = Tally(env_steps=before.env_steps, episodes=len(before.finished))
         self._schedule = Schedule(
             plan.states,
             seed=config.seed,
@@ -187,10 +182,12 @@ class _Collection:
 
     def conclude(self, status: str) -> str:
         """Closes the recording and writes ``summary.json``; returns a status sentence."""
-        if self._recorder is not None:
+        if self._recorder is None:
+            results = self.tally.results()
+        else:
             self._recorder.close()
             with Dataset(self._job.run.dataset) as dataset:
-                self.tally.read_results(dataset)
+                results = self.tally.results(dataset)
         if self.fleet is not None:
             log_losses(log, self.tally.hear(self.fleet.news))
             self._show(last=True)
@@ -198,7 +195,7 @@ class _Collection:
         self._job.write_summary(
             status,
             protocol=_protocol(self._plan),
-            results=self.tally.results(),
+            results=results,
             session=self.tally.session(),
             **decided,
         )

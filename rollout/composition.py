@@ -17,7 +17,7 @@ Progress follows MCU's rule for composed tasks (appendix G.5): the mean of the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api import Columns, Evaluator, EvaluatorRecipe, Frame, Outcome, Start, Verdict, option
-from rollout.api.types import Floats
 from rollout.configuration.plugins import build_plugin
 from rollout.errors import ConfigError
+from rollout.evaluators import Decisions
 
 _RUNNING, _SUCCESS, _FAILURE = (np.int8(o) for o in Outcome)
 
@@ -60,8 +60,7 @@ class _Composed:
     @property
     def factors(self) -> frozenset[str]:
         """The factors that parts read."""
-        empty: frozenset[str] = frozenset()
-        return empty.union(*(getattr(recipe, "factors", empty) for recipe in self._recipes))
+        return frozenset().union(*(getattr(recipe, "factors", ()) for recipe in self._recipes))
 
     def _evaluators(self, width: int) -> list[Evaluator]:
         return [recipe.build(width) for recipe in self._recipes]
@@ -76,7 +75,7 @@ class All(_Composed):
 
     def build(self, width: int) -> Evaluator:
         """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
-        return _Parallel(self._evaluators(width), width, _mean, every=True)
+        return _Parallel(self._evaluators(width), width, every=True)
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ class Any_(_Composed):  # noqa: N801 - Any is taken
 
     def build(self, width: int) -> Evaluator:
         """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
-        return _Parallel(self._evaluators(width), width, _best, every=False)
+        return _Parallel(self._evaluators(width), width, every=False)
 
 
 @dataclass(frozen=True)
@@ -120,46 +119,36 @@ def _build(number: int, part: Mapping[str, Any]) -> EvaluatorRecipe:
 class _Parallel:
     """Parts that are evaluated in parallel."""
 
-    def __init__(
-        self,
-        parts: list[Evaluator],
-        width: int,
-        progress: Callable[[list[Floats]], Floats],
-        *,
-        every: bool,
-    ) -> None:
-        self._parts, self._progress, self._every = parts, progress, every
+    def __init__(self, parts: list[Evaluator], width: int, *, every: bool) -> None:
+        self._parts, self._every = parts, every
         self._outcome = np.full((len(parts), width), _RUNNING, np.int8)
-        self._shares = [np.zeros(width, np.float32) for _ in parts]
-        self._verdict = np.full(width, _RUNNING, np.int8)
-        self._over = np.zeros(width, bool)
+        self._shares = np.zeros((len(parts), width), np.float32)
+        self._decisions = Decisions(width)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Resets some slots."""
         rows = list(slots)
         for part in self._parts:
             part.reset(slots, starts, frame)
         self._outcome[:, rows] = _RUNNING
-        self._verdict = self._verdict.copy()
-        self._verdict[rows] = _RUNNING
-        self._over[rows] = frame.game_over | frame.game_truncated
+        self._decisions.reset(rows, frame)
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
         """Returns the sum of rewards, the joint progress and the joint outcome."""
-        reward = np.zeros(len(self._over), np.float32)
+        reward = np.zeros(self._shares.shape[1], np.float32)
         for number, part in enumerate(self._parts):
             said = part.judge(actions, frame)
-            open_ = ~self._over & (self._outcome[number] == _RUNNING)
+            open_ = ~self._decisions.over & (self._outcome[number] == _RUNNING)
             reward += np.where(open_, said.reward, np.float32(0))
-            self._outcome[number] = np.where(open_, said.outcome, self._outcome[number])
-            self._shares[number] = np.where(open_, said.progress, self._shares[number])
+            np.copyto(self._outcome[number], said.outcome, where=open_)
+            np.copyto(self._shares[number], said.progress, where=open_)
         done, lost = self._outcome == _SUCCESS, self._outcome == _FAILURE
-        success = done.all(0) if self._every else done.any(0)
-        failure = lost.any(0) if self._every else lost.all(0)
-        verdict = np.where(success, _SUCCESS, np.where(failure, _FAILURE, _RUNNING))
-        self._verdict = np.where(self._over, self._verdict, verdict).astype(np.int8)
-        self._over |= frame.game_over | frame.game_truncated | (self._verdict != _RUNNING)
-        return Verdict(reward, self._progress(self._shares), self._verdict)
+        if self._every:
+            success, failure = done.all(0), lost.any(0)
+            progress = self._shares.sum(0) / np.float32(len(self._parts))
+        else:
+            success, failure = done.any(0), lost.all(0)
+            progress = np.fmax.reduce(self._shares)
+        return Verdict(reward, progress, self._decisions.judge(frame, success, failure))
 
 
 class _Sequence:
@@ -169,46 +158,40 @@ class _Sequence:
         self._parts = parts
         self._at: NDArray[np.int64] = np.zeros(width, np.int64)  # part at hand
         self._share = np.zeros(width, np.float32)  # progress of the current part
-        self._verdict = np.full(width, _RUNNING, np.int8)
-        self._over = np.zeros(width, bool)
+        self._decisions = Decisions(width)
         self._starts: list[Start | None] = [None] * width
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
-        """Resets some slots, and begins their first parts."""
         rows = list(slots)
         for slot, start in zip(rows, starts, strict=True):
             self._starts[slot] = start
         self._parts[0].reset(slots, starts, frame)
         self._at[rows], self._share[rows] = 0, 0.0
-        self._verdict = self._verdict.copy()
-        self._verdict[rows] = _RUNNING
-        self._over[rows] = frame.game_over | frame.game_truncated
+        self._decisions.reset(rows, frame)
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
         """Returns the reward of the current part, the total progress and the outcome."""
-        width, last = len(self._over), len(self._parts) - 1
+        width, last = len(self._at), len(self._parts) - 1
         reward = np.zeros(width, np.float32)
-        verdict = self._verdict.copy()
-        before = self._at.copy()
+        success, failure = np.zeros(width, bool), np.zeros(width, bool)
+        before, ended = self._at.copy(), frame.game_over | frame.game_truncated
         for number, part in enumerate(self._parts):
-            mine = ~self._over & (before == number)
+            mine = ~self._decisions.over & (before == number)
             if not mine.any():
                 continue
             said = part.judge(actions, frame)
-            reward = np.where(mine, said.reward, reward)
-            self._share = np.where(mine, said.progress, self._share)
+            np.copyto(reward, said.reward, where=mine)
+            np.copyto(self._share, said.progress, where=mine)
             done = mine & (said.outcome == _SUCCESS)
-            verdict[mine & (said.outcome == _FAILURE)] = _FAILURE
+            failure |= mine & (said.outcome == _FAILURE)
             if number == last:
-                verdict[done] = _SUCCESS
+                success |= done
                 continue
-            ended = frame.game_over | frame.game_truncated
+            failure |= done & ended  # the game is over, but parts are left
             self._begin(np.flatnonzero(done & ~ended), number + 1, frame)
-            verdict[done & ended] = _FAILURE  # the game is over, but parts are left
-        whole = np.where(verdict == _SUCCESS, last + 1.0, self._at + self._share)
-        self._verdict = verdict
-        self._over |= frame.game_over | frame.game_truncated | (verdict != _RUNNING)
-        return Verdict(reward, (whole / (last + 1)).astype(np.float32), verdict)
+        outcome = self._decisions.judge(frame, success, failure)
+        whole = np.where(outcome == _SUCCESS, last + 1.0, self._at + self._share)
+        return Verdict(reward, (whole / (last + 1)).astype(np.float32), outcome)
 
     def _begin(self, rows: NDArray[np.int64], number: int, frame: Frame) -> None:
         """Begins a part in the slots that have completed the previous one."""
@@ -218,12 +201,3 @@ class _Sequence:
         self._parts[number].reset(rows.tolist(), starts, frame.take(rows))
         self._at[rows] = number
         self._share[rows] = 0.0
-
-
-def _mean(shares: list[Floats]) -> Floats:
-    return (np.sum(shares, axis=0) / len(shares)).astype(np.float32)  # type: ignore[no-any-return]
-
-
-def _best(shares: list[Floats]) -> Floats:
-    best: Floats = np.fmax.reduce(shares).astype(np.float32)
-    return best

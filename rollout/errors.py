@@ -1,27 +1,4 @@
-"""The exceptions of Gamut, in one tree.
-
-::
-
-    GamutError
-    ├── InputError (ValueError)            the user's input is wrong; exit status 2
-    │   ├── UnknownNameError (LookupError) no such name; carries the nearest valid ones
-    │   ├── PluginImportError (ImportError) an installed plug-in cannot be imported
-    │   ├── ConfigError                    a key or value of a configuration
-    │   ├── StateError                     a state, factor value or state set does not exist
-    │   │   └── TestStateError             a held-out state would be used for training
-    │   ├── SpaceError                     a space has no columns, or data is outside its space
-    │   ├── RunDirectoryError              the output holds another run, or no run at all
-    │   └── DatasetError                   a dataset of another schema, or one that is damaged
-    │       └── DatasetLockedError         another process is writing it
-    ├── GameError                          a game failed: it is replaced, the episode is lost
-    │   ├── GameStartError                 it could not be launched
-    │   ├── GameTimeout (TimeoutError)     it did not reply within its timeout
-    │   └── GameCrashed                    its process ended, or it raised
-    ├── DiskFullError (OSError)            the disk is full; exit status 3
-    ├── BudgetExhausted                    a slot failed too often; exit status 3
-    ├── InternalError (AssertionError)     a bug of Gamut itself
-    ├── OutOfTurnError (RuntimeError)      methods were called in an invalid order
-    └── ContractError (AssertionError)     a plug-in violates the contract of its interface
+"""The exceptions of Gamut, in one tree below ``GamutError``.
 
 Each also inherits the matching builtin exception, so that generic code can catch it.
 """
@@ -39,7 +16,7 @@ class GamutError(Exception):
 
 
 class InputError(GamutError, ValueError):
-    """The user's input is wrong. Raised before anything is launched."""
+    """The user's input is wrong; exit status 2. Raised before anything is launched."""
 
 
 def nearest(name: str, valid: Iterable[str], *, most: int = 3) -> list[str]:
@@ -126,7 +103,7 @@ class GameCrashed(GameError):  # noqa: N818 - reads as what happened
 
 
 class DiskFullError(GamutError, OSError):
-    """The disk, a quota or a file size limit is full; data written before is intact."""
+    """The disk, a quota or a file size limit is full; exit status 3. Earlier data is intact."""
 
 
 def is_disk_full(error: BaseException) -> bool:
@@ -139,7 +116,7 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 class BudgetExhausted(GamutError):  # noqa: N818 - reads as what happened
-    """A slot failed more often than its restart budget allows."""
+    """A slot failed more often than its restart budget allows; exit status 3."""
 
 
 class PolicyUnavailable(BudgetExhausted):

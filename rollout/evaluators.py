@@ -57,7 +57,7 @@ class GameRewardEvaluator:
         self._options, self._goal = options, options.success_return
         self._scale = np.float32(options.scale)
         self._total = np.zeros(width, np.float64)
-        self._decisions = _Decisions(width)
+        self._decisions = Decisions(width)
         # Never changed: without a goal every verdict is the same.
         self._undefined = np.full(width, np.nan, np.float32)
 
@@ -166,7 +166,7 @@ class SignalGoalEvaluator:
             (name, np.float32(reward), np.zeros(width, np.float32))
             for name, reward in options.shaping.items()
         ]
-        self._decisions = _Decisions(width)
+        self._decisions = Decisions(width)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
         """Sets the value at the reset as the start."""
@@ -236,7 +236,7 @@ class SignalGoalEvaluator:
         self._untold = bool(np.isnan(self._start).any())
 
 
-class _Decisions:
+class Decisions:
     """Which slots are over, and how they were decided.
 
     Returned arrays are never changed, so a verdict stays the same.

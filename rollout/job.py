@@ -43,8 +43,8 @@ class Job:
         run: its run directory.
         stop: tells whether to stop.
         stack: closes what the job has opened at its end, without interruption by signals.
-        metrics: its metrics file, after ``report``.
-        progress: its progress display, after ``report``.
+        metrics: its metrics file; set by ``report``.
+        progress: its progress display; set by ``report``.
     """
 
     kind: JobType

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
@@ -27,17 +28,17 @@ from rollout.api import (
     Columns,
     Frame,
     Instance,
-    Splits,
     Start,
     StateSet,
     Task,
     allocate,
     check_columns,
 )
+from rollout.api.fragment import End
 from rollout.errors import ConfigError, GameError, OutOfTurnError, SpaceError, UnknownNameError
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.referee import Referee
-from rollout.vector_env import bare
+from rollout.vector_env import Draws, Order, bare
 
 Stepped: TypeAlias = tuple[
     dict[str, Any], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]
@@ -59,8 +60,8 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         bridge: recipe of the game.
         task: the task.
         width: slots of the instance; if None, the number of names, or the game's maximum.
-        states: the states from which episodes start; every state of the task if None.
-        order: ``random`` draws from ``states``; ``in_turn`` cycles through them.
+        states: the states from which episodes start, see ``Draws``.
+        order: how they are drawn.
         seed: seed of the draws, until ``reset`` is given another.
         idle: action of agents that are done, a row ``{column: value}``; zeros if None.
         timeout_s: how long to wait for a reply, if the bridge sets no shorter timeout.
@@ -79,7 +80,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         *,
         width: int | None = None,
         states: StateSet | None = None,
-        order: Literal["random", "in_turn"] = "random",
+        order: Order = "random",
         seed: int = 0,
         idle: Mapping[str, Any] | None = None,
         timeout_s: float = 120.0,
@@ -93,10 +94,9 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         self._width = len(self.possible_agents)
         self._slots = {name: slot for slot, name in enumerate(self.possible_agents)}
         # Copies: seeding or sampling a space must not affect other instances.
-        self._observed = copy.deepcopy(bare(spec.observation_space))
-        self._acted = copy.deepcopy(bare(spec.action_space))
-        self._states = states or Splits(task.state_space, validation=0, test=0).take("train")
-        self._order, self._timeout_s = order, timeout_s
+        self._observed: spaces.Space[Any] = copy.deepcopy(bare(spec.observation_space))
+        self._acted: spaces.Space[Any] = copy.deepcopy(bare(spec.action_space))
+        self._draws, self._timeout_s = Draws(task, states, order), timeout_s
         self._idle = allocate(spec.action_space, self._width)
         for key, value in (idle or {}).items():
             if key not in self._idle:
@@ -142,7 +142,9 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         slots = range(self._width)
         try:
             if self._instance is None:
-                self._instance = self._launch()
+                self._instance = self._bridge.launch(
+                    self._workdir, (), width=self._width, timeout_s=self._spec.deadlines.start_s
+                )
             self._frame = self._instance.reset(
                 slots, starts, timeout_s=min(self._timeout_s, self._spec.deadlines.reset_s)
             )
@@ -192,9 +194,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
             infos[name]["outcome"] = int(ruling.verdict.outcome[slot])
             infos[name]["progress"] = float(ruling.verdict.progress[slot])
         for slot in ruling.ended:
-            end: Literal["terminated", "truncated"] = "truncated"
-            if ruling.terminated[slot]:
-                end = "terminated"
+            end: End = "terminated" if ruling.terminated[slot] else "truncated"
             self._referee.finish(slot, end, int(ruling.verdict.outcome[slot]))
         self.agents = [name for name in playing if not (terminated[name] or truncated[name])]
         return self._observations(playing), rewards, terminated, truncated, infos
@@ -220,10 +220,6 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         self.agents = []
         remove_workdir(self._workdir)
 
-    def _launch(self) -> Instance:
-        timeout_s = self._spec.deadlines.start_s
-        return self._bridge.launch(self._workdir, (), width=self._width, timeout_s=timeout_s)
-
     def _drop(self) -> None:
         instance, self._instance, self._frame = self._instance, None, None
         if instance is not None:
@@ -231,20 +227,11 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
 
     def _starts(self) -> list[Start]:
         """One state for all slots, and a seed for each."""
-        number = self._episode
+        drawn, first = self._draws.start(self._rng, self._episode), self._episode * self._width
         self._episode += 1
-        state = (
-            self._states.draw(self._rng)
-            if self._order == "random"
-            else self._states[number % self._states.size]
-        )
-        seeds = np.random.SeedSequence(int(self._rng.integers(0, 2**63))).spawn(self._width)
-        first = number * self._width
-        return [
-            Start(state, int(seed.generate_state(1, np.uint64)[0] >> 1), first + slot, 0,
-                  self._states.name)
-            for slot, seed in enumerate(seeds)
-        ]  # fmt: skip
+        streams = np.random.SeedSequence(drawn.seed).spawn(self._width)
+        seeds = [int(stream.generate_state(1, np.uint64)[0] >> 1) for stream in streams]
+        return [replace(drawn, seed=s, episode=first + slot) for slot, s in enumerate(seeds)]
 
     def _columns(self, actions: Mapping[str, Any]) -> Columns:
         columns = {key: column.copy() for key, column in self._idle.items()}
@@ -254,8 +241,8 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
                 raise ConfigError(
                     f"{name}: expected the action columns {sorted(columns)}, got {sorted(row)}"
                 )
+            slot = self._slots[name]
             for key, value in row.items():
-                slot = self._slots[name]
                 columns[key][slot] = value
                 self._check_action(name, key, columns[key][slot])
         return columns
@@ -269,12 +256,9 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
 
     def _observations(self, agents: Sequence[str]) -> dict[str, Any]:
         assert self._frame is not None
-        shown: dict[str, Any] = {}
-        for name in agents:
-            slot = self._slots[name]
-            row = {key: column[slot].copy() for key, column in self._frame.observations.items()}
-            shown[name] = next(iter(row.values())) if len(row) == 1 else row
-        return shown
+        columns = self._frame.observations.items()
+        slots = ((name, self._slots[name]) for name in agents)
+        return {name: bare({k: v[slot].copy() for k, v in columns}) for name, slot in slots}
 
     def _infos(self, agents: Sequence[str]) -> dict[str, dict[str, Any]]:
         assert self._frame is not None

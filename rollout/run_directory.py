@@ -76,11 +76,8 @@ class RunDirectory:
         Resuming where no run exists begins one, so that a job that is restarted repeatedly can
         always be given ``--resume``.
 
-        Args:
-            path: the directory; a relative path is below ``GAMUT_RUNS_DIR`` if that is set. Under
-                an agent of a W&B sweep, the run is a subfolder with the name of the agent's run.
-            config: configuration of the run.
-            resume: whether to continue the run in the directory.
+        A relative path is below ``GAMUT_RUNS_DIR`` if that is set. Under an agent of a W&B sweep,
+        the run is a subfolder with the name of the agent's run.
 
         Raises:
             RunDirectoryError: the folder contains another run or other files, or cannot be used.
@@ -132,14 +129,9 @@ class RunDirectory:
         Some errors are only found at launch, such as a game that is not installed. Nothing was
         recorded then, so the corrected command finds the directory free as before.
 
-        Args:
-            path: as for ``create``, and so are ``config`` and ``resume``.
-            config: configuration of the run.
-            resume: whether to continue the run in the directory.
-            wait_s: seconds to wait for another process that works on the run.
-
         Raises:
-            RunDirectoryError: as ``create``, or another process works on the run.
+            RunDirectoryError: as ``create``, or another process worked on the run for ``wait_s``
+                seconds.
         """
         with _alone(_folder(path), wait_s):
             run = cls.create(path, config, resume=resume)

@@ -82,15 +82,6 @@ def leave(status: int) -> NoReturn:
     sys.exit(status)
 
 
-def _install(handler: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
-    """Installs a handler; returns the previous handlers."""
-    before: dict[int, Any] = {}
-    for signum in HANDLED:
-        if signum != signal.SIGHUP or signal.getsignal(signum) is not signal.SIG_IGN:
-            before[signum] = signal.signal(signum, handler)
-    return before
-
-
 class Stop:
     """Turns signals into an orderly stop of the main thread.
 
@@ -130,8 +121,11 @@ class Stop:
 
     def install(self) -> None:
         """Installs the handlers. Python supports this only in the main thread."""
-        if threading.current_thread() is threading.main_thread():
-            self._previous = {**_install(self._handle), **self._previous}
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for signum in HANDLED:
+            if signum != signal.SIGHUP or signal.getsignal(signum) is not signal.SIG_IGN:
+                self._previous.setdefault(signum, signal.signal(signum, self._handle))
 
     @contextlib.contextmanager
     def deferred(self) -> Iterator[None]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Fragment, Loss
-from rollout.data import Dataset
+from rollout.api import EpisodeResult, Fragment, Loss
+from rollout.data import Dataset, EpisodeRef
 from rollout.host.hosting import FleetNews
 from rollout.observe.aggregates import Aggregates
 from rollout.observe.hosts import HostTable
@@ -21,18 +21,15 @@ class Tally:
     """Counts fragments as they arrive, and reads the results of the whole run at the end.
 
     Args:
-        game: name of the game.
         env_steps: steps recorded in earlier sessions.
         episodes: episodes finished in earlier sessions.
     """
 
-    def __init__(self, game: str, *, env_steps: int = 0, episodes: int = 0) -> None:
-        self._game = game
+    def __init__(self, *, env_steps: int = 0, episodes: int = 0) -> None:
         self._figures = Aggregates(env_steps=env_steps, episodes=episodes)
         self._steps_before, self._episodes_before = env_steps, episodes
         self._began = time.monotonic()
         self._results: list[_Row] = []
-        self._stored: dict[str, Any] | None = None
         self.lost: Counter[str] = Counter()
         self.abandoned: list[int] = []
         self.hosts_replaced = 0
@@ -53,11 +50,7 @@ class Tally:
         self._figures.add_steps(fragment.env_steps)
         self._figures.add_episodes(fragment.results)
         self.lost.update(loss.phase for loss in fragment.losses)
-        self._results += [
-            (r.end, r.outcome.name.lower(), r.total_reward, r.length)
-            for r in fragment.results
-            if r.end != "lost"
-        ]
+        self._results += [_row(r) for r in fragment.results if r.end != "lost"]
 
     def hear(self, news: FleetNews) -> list[Loss]:
         """Counts what a fleet reports besides fragments; may be called repeatedly.
@@ -81,25 +74,21 @@ class Tally:
 
     def brief(self) -> dict[str, object]:
         """Returns a few figures for a progress bar."""
-        figures = self._figures.values()
-        shown: dict[str, object] = {"episodes": self.episodes, "steps": self.env_steps}
-        for name, key in (("steps/s", "rate/steps_per_s"), ("return", "episode/return")):
-            if key in figures:
-                shown[name] = round(figures[key], 2)
-        if self.lost:
-            shown["lost"] = sum(self.lost.values())
-        return shown
+        lost = {"lost": self.lost.total()} if self.lost else {}
+        counts = {"episodes": self.episodes, "steps": self.env_steps}
+        return {**counts, **self._figures.brief(), **lost}
 
-    def read_results(self, dataset: Dataset) -> None:
-        """Reads the results of every session from the dataset."""
-        rows: list[_Row] = [
-            (e.end, e.outcome.name.lower(), e.total_reward, e.length) for e in dataset.episodes()
-        ]
-        self._stored = _results(rows)
-
-    def results(self) -> dict[str, Any]:
-        """Returns the results of all sessions, or of this one if nothing was recorded."""
-        return self._stored if self._stored is not None else _results(self._results)
+    def results(self, dataset: Dataset | None = None) -> dict[str, Any]:
+        """Returns the results of all sessions, which a dataset holds; without one, of this one."""
+        rows = self._results if dataset is None else [_row(e) for e in dataset.episodes()]
+        return {
+            "episodes": len(rows),
+            "env_steps": sum(length for *_, length in rows),
+            "ends": dict(Counter(end for end, *_ in rows)),
+            "outcomes": dict(Counter(outcome for _, outcome, *_ in rows)),
+            "return": _spread([total for *_, total, _ in rows]),
+            "length": _spread([float(length) for *_, length in rows]),
+        }
 
     def session(self) -> dict[str, Any]:
         """Returns the results and speed of this session."""
@@ -116,15 +105,9 @@ class Tally:
         }
 
 
-def _results(rows: list[_Row]) -> dict[str, Any]:
-    return {
-        "episodes": len(rows),
-        "env_steps": sum(length for *_, length in rows),
-        "ends": dict(Counter(end for end, *_ in rows)),
-        "outcomes": dict(Counter(outcome for _, outcome, *_ in rows)),
-        "return": _spread([total for *_, total, _ in rows]),
-        "length": _spread([float(length) for *_, length in rows]),
-    }
+def _row(episode: EpisodeResult | EpisodeRef) -> _Row:
+    outcome = episode.outcome.name.lower()
+    return episode.end, outcome, episode.total_reward, episode.length
 
 
 def _spread(values: list[float]) -> dict[str, float] | None:

@@ -58,10 +58,6 @@ class _LimitsConfig(Section):
     steps: int | None = key(None, "Most actions in an episode; null for the game's own.", gt=0)
 
 
-def _default_evaluator() -> _EvaluatorConfig:
-    return _EvaluatorConfig(name=DEFAULT_EVALUATOR)
-
-
 class _TaskFile(Section):
     """The contents of a task file."""
 
@@ -70,7 +66,9 @@ class _TaskFile(Section):
     bridge: str = key("", "Bridge of the task; empty for any.")
     options: dict[str, Any] = key(dict, "Options of the bridge that the task needs.")
     state_space: dict[str, Values] = key(dict, "Values of factors; other factors keep all values.")
-    evaluator: _EvaluatorConfig = key(_default_evaluator, "What judges it.")
+    evaluator: _EvaluatorConfig = key(
+        lambda: _EvaluatorConfig(name=DEFAULT_EVALUATOR), "What judges it."
+    )
     limits: _LimitsConfig = key(_LimitsConfig, "Where an episode is cut.")
     difficulty: str = key("", "Difficulty, in a word.")
     metadata: dict[str, Any] = key(dict, "Any further information.")
@@ -239,10 +237,8 @@ def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> _Found:
             path = inner if inner.exists() else path
         return _of_file(path)
     if name_or_path in task_names(spec) and spec.tasks is not None:
-        for suffix in _SUFFIXES:
-            path = spec.tasks / f"{name_or_path}{suffix}"
-            if path.exists():
-                return _of_file(path)
+        paths = (spec.tasks / f"{name_or_path}{suffix}" for suffix in _SUFFIXES)
+        return _of_file(next(path for path in paths if path.exists()))
     maker = spec.task_maker
     made = None if maker is None else maker.document(name_or_path)
     if made is not None:

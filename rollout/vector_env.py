@@ -17,7 +17,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
@@ -34,6 +33,7 @@ from rollout.api import (
     check_columns,
     leaf_dtype,
 )
+from rollout.api.fragment import End
 from rollout.configuration.host_section import HostConfig
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
 from rollout.host.instances import Event
@@ -41,11 +41,29 @@ from rollout.host.pool import HandleFactory, Pool
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.referee import Referee
 
+Order = Literal["random", "in_turn"]
 
-def bare(space: spaces.Dict) -> spaces.Space[Any]:
-    """Returns the only column of a flat ``Dict``, or the ``Dict`` if it has several."""
-    leaves = list(space.spaces.values())
-    return leaves[0] if len(leaves) == 1 else space
+
+def bare(columns: Any) -> Any:
+    """Returns the only column of a flat space or observation, or the mapping if it has several."""
+    return next(iter(columns.values())) if len(columns) == 1 else columns
+
+
+class Draws:
+    """Decides where episodes start: ``random`` draws states, ``in_turn`` cycles through them.
+
+    The states are those of the set, or every state of the task if it is None.
+    """
+
+    def __init__(self, task: Task, states: StateSet | None, order: Order) -> None:
+        self._states = states or Splits(task.state_space, validation=0, test=0).take("train")
+        self._random = order == "random"
+
+    def start(self, rng: np.random.Generator, episode: int) -> Start:
+        """Returns the start of an episode, with a seed."""
+        states = self._states
+        state = states.draw(rng) if self._random else states[episode % states.size]
+        return Start(state, int(rng.integers(0, 2**63)), episode, 0, states.name)
 
 
 class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
@@ -62,8 +80,8 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         bridge: recipe of the game.
         task: the task.
         num_envs: total number of slots, a multiple of ``width``.
-        states: the states from which episodes start; every state of the task if None.
-        order: ``random`` draws from ``states``; ``in_turn`` cycles through them.
+        states: the states from which episodes start, see ``Draws``.
+        order: how they are drawn.
         autoreset: when a slot whose episode has ended is reset; see the module.
         seed: seed of the draws, until ``reset`` is given another.
         width: slots of one instance.
@@ -80,7 +98,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         *,
         num_envs: int,
         states: StateSet | None = None,
-        order: Literal["random", "in_turn"] = "random",
+        order: Order = "random",
         autoreset: Literal["next_step", "same_step"] = "next_step",
         seed: int = 0,
         width: int = 1,
@@ -100,13 +118,13 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self.single_action_space = bare(spec.action_space)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._states = states or Splits(task.state_space, validation=0, test=0).take("train")
-        self._order = order
+        self._draws = Draws(task, states, order)
         self._seed_slots(seed)
         self._width = width
         self._workdir = owned_workdir("gamut-vector-")
         count = num_envs // width
-        host = _without_quarantine(host)
+        # A caller that steps is told once that a game failed, and it does not come back.
+        host = (host or HostConfig()).model_copy(update={"quarantine_s": None})
         self._pool = Pool(bridge, self._workdir, count, width, host, make_handle)
         self._referee = Referee(task, num_envs)  # one for all slots, which step together here
         self._observations = allocate(spec.observation_space, num_envs)
@@ -117,14 +135,10 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             np.zeros(num_envs, bool),
             np.zeros(num_envs, np.int64),
         )
-        self._rewards: Array = np.zeros(num_envs, np.float64)
-        self._terminated: Array = np.zeros(num_envs, bool)
-        self._truncated: Array = np.zeros(num_envs, bool)
         self._due: Array = np.ones(num_envs, bool)  # slots that the next call resets
         self._now: Array = np.zeros(num_envs, bool)  # slots to reset within this call
         self._resetting: dict[int, tuple[list[int], list[Start]]] = {}
         self._shown_resets: list[tuple[list[int], list[Start], Frame]] = []
-        self._infos: dict[str, Any] = {}
         self._stepping: set[int] = set()  # instances whose step is awaited
         self._dead: set[int] = set()
         self._last_reason = ""
@@ -169,13 +183,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         columns = self._columns(actions)
         check_columns(self._pool.spec.action_space, columns, (self.num_envs,))
         self._drive(columns)
-        return (
-            self._shown(),
-            self._rewards.copy(),
-            self._terminated.copy(),
-            self._truncated.copy(),
-            self._infos,
-        )
+        return self._shown(), self._rewards, self._terminated, self._truncated, self._infos
 
     def _columns(self, actions: Any) -> Columns:
         """The actions as named columns; other widths of the same kind of number are converted."""
@@ -191,16 +199,17 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         return out
 
     def _shown(self) -> Any:
-        copies = {key: array.copy() for key, array in self._observations.items()}
-        return next(iter(copies.values())) if len(copies) == 1 else copies
+        return bare({key: array.copy() for key, array in self._observations.items()})
 
     def _rows(self, instance: int) -> slice:
         return slice(instance * self._width, (instance + 1) * self._width)
 
     def _drive(self, actions: Columns | None) -> None:
         """Steps every slot, or resets it if it is due."""
-        self._rewards[:], self._terminated[:], self._truncated[:] = 0.0, False, False
-        self._infos = {}
+        self._rewards: Array = np.zeros(self.num_envs, np.float64)
+        self._terminated: Array = np.zeros(self.num_envs, bool)
+        self._truncated: Array = np.zeros(self.num_envs, bool)
+        self._infos: dict[str, Any] = {}
         self._now, self._due = self._due, np.zeros(self.num_envs, bool)
         for instance in range(self._pool.instances):
             rows = self._rows(instance)
@@ -212,7 +221,8 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
                 self._pool.send(instance, {k: v[rows] for k, v in actions.items()})
                 self._stepping.add(instance)
         if actions is not None:
-            self._wait(self._stepping)
+            while self._stepping:
+                self._handle_events()
             self._judge(actions)
         self._apply_resets()
         for instance in sorted({int(r) // self._width for r in np.flatnonzero(self._now)}):
@@ -226,10 +236,6 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
                 f"all {self._pool.instances} games failed more than "
                 f"{self._pool.host.restarts} times; the last one: {self._last_reason}"
             )
-
-    def _wait(self, instances: set[int]) -> None:
-        while instances:
-            self._handle_events()
 
     def _handle_events(self) -> None:
         for event in self._pool.recv():
@@ -262,14 +268,9 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._episodes = list(range(self.num_envs))  # number of each slot's next episode
 
     def _next_start(self, row: int) -> Start:
-        rng, number = self._rngs[row], self._episodes[row]
+        start = self._draws.start(self._rngs[row], self._episodes[row])
         self._episodes[row] += self.num_envs
-        state = (
-            self._states.draw(rng)
-            if self._order == "random"
-            else self._states[number % self._states.size]
-        )
-        return Start(state, int(rng.integers(0, 2**63)), number, 0, self._states.name)
+        return start
 
     def _on_step(self, event: Event) -> None:
         frame, rows = event.frame, self._rows(event.instance)
@@ -292,17 +293,17 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._terminated |= ruling.terminated
         self._truncated |= ruling.truncated
         for row in ruling.ended:
-            end = "terminated" if ruling.terminated[row] else "truncated"
-            self._referee.finish(row, end, int(ruling.verdict.outcome[row]))  # type: ignore[arg-type] # a literal, by the line above
+            end: End = "terminated" if ruling.terminated[row] else "truncated"
+            self._referee.finish(row, end, int(ruling.verdict.outcome[row]))
             self._pool.played(row // self._width, 1)
         self._end(ruling.ended)
 
     def _end(self, rows: list[int]) -> None:
         """Schedules resets by the autoreset mode: in this call, or in the next."""
         if rows and self._same_step:
-            finals = [{k: v[row].copy() for k, v in self._observations.items()} for row in rows]
-            values = [next(iter(f.values())) if len(f) == 1 else f for f in finals]
-            self._inform("final_obs", rows, values)
+            observed = self._observations.items()
+            finals = [bare({k: v[row].copy() for k, v in observed}) for row in rows]
+            self._inform("final_obs", rows, finals)
             self._now[rows] = True
         else:
             self._due[rows] = True
@@ -371,8 +372,3 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         del kwargs
         self._pool.close()
         remove_workdir(self._workdir)
-
-
-def _without_quarantine(host: HostConfig | None) -> HostConfig:
-    """A caller that steps is told once that a game failed, and it does not come back."""
-    return (host or HostConfig()).model_copy(update={"quarantine_s": None})

@@ -108,7 +108,7 @@ class _Evaluation:
     def __init__(self, plan: Plan, job: Job, board: Scoreboard) -> None:
         self._plan, self._job, self._board = plan, job, board
         done = len(board.finished)
-        self._tally = Tally(plan.bridge.spec.name, env_steps=board.env_steps, episodes=done)
+        self._tally = Tally(env_steps=board.env_steps, episodes=done)
         self._videos: list[Recorded] = []
         self._decided: dict[str, Any] = {}  # summary of the inference actors, if there were any
         self._written = 0.0

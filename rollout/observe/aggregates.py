@@ -98,6 +98,12 @@ class Aggregates:
                 if not math.isnan(value):
                     self._recent[f"episode/{name}"].append(value)
 
+    def brief(self) -> dict[str, float]:
+        """Returns the steps per second and the mean return, rounded, for a progress bar."""
+        values = self.values()
+        shown = (("steps/s", "rate/steps_per_s"), ("return", "episode/return"))
+        return {name: round(values[key], 2) for name, key in shown if key in values}
+
     def values(self) -> dict[str, float]:
         """Returns the figures by name, without those that are not known yet.
 

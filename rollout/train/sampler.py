@@ -54,6 +54,10 @@ class Sampler:
         reads: the observation columns that the network reads.
         number: number of the runner.
         signals: names of the signals whose last values are recorded with a result.
+
+    Attributes:
+        schedule: the episodes.
+        untouched: whether none has been handed out yet.
     """
 
     def __init__(
@@ -69,18 +73,13 @@ class Sampler:
         self.schedule, self._plan, self._reads = schedule, plan, reads
         self._algorithm, self._signals = algorithm, signals
         self._ledger = Ledger(plan.play.retries)
-        self._untouched = True
+        self.untouched = True
         self._want = 2 * plan.slots  # length of the queue of episodes that wait for a slot
         sweep_orphans()
         self._workdir = owned_workdir(f"gamut-runner-{number}-")
         self._player = plan.build(number, 0, self._workdir)
         policy: Any = self._player.policy
         self._policy = policy
-
-    @property
-    def untouched(self) -> bool:
-        """Whether no episode has been handed out yet."""
-        return self._untouched
 
     def load(self, weights: Mapping[str, Any], version: int) -> None:
         """Plays with the given weights from now on."""
@@ -93,7 +92,7 @@ class Sampler:
             BudgetExhausted: no game is left, and none may be launched.
         """
         player = self._player
-        self._untouched = False
+        self.untouched = False
         while True:
             starts = self.schedule.take(max(0, self._want - len(player.starts)))
             self._ledger.give(starts)
@@ -106,24 +105,23 @@ class Sampler:
             # With short episodes, the queue must be longer than the number of slots, or slots stay
             # idle.
             self._want = max(self._want, len(fragment.results) + 2 * self._plan.slots)
-            sample = self._sample(fragment)
-            sample.abandoned += abandoned
-            sample.figures = player.pool.figures(len(player.starts))
-            if sample.env_steps or sample.losses:
-                sample.idle_failures, player.idle_failures = player.idle_failures, []
-                return sample
+            if fragment.env_steps or fragment.losses:
+                return self._sample(fragment, abandoned)
 
-    def _sample(self, fragment: Fragment) -> Sample:
-        losses = list(fragment.losses)
-        results = [r for r in fragment.results if r.end != "lost"]
-        if not fragment.length:
-            return Sample({}, 0, self._policy.version, losses=losses)
-        signals = last_signals(fragment, results, self._signals)
-        batch = self._algorithm.gather(
-            fragment, self._policy.network, reads=self._reads, steps=self._plan.play.steps
-        )
-        version = int(fragment.version[0])
-        return Sample(batch, fragment.env_steps, version, results, signals, losses)
+    def _sample(self, fragment: Fragment, abandoned: list[Start]) -> Sample:
+        player = self._player
+        sample = Sample({}, fragment.env_steps, self._policy.version, abandoned=abandoned)
+        sample.losses += fragment.losses
+        sample.figures = player.pool.figures(len(player.starts))
+        sample.idle_failures, player.idle_failures = player.idle_failures, []
+        if fragment.length:
+            sample.version = int(fragment.version[0])
+            sample.results += [r for r in fragment.results if r.end != "lost"]
+            sample.signals += last_signals(fragment, sample.results, self._signals)
+            sample.batch = self._algorithm.gather(
+                fragment, self._policy.network, reads=self._reads, steps=self._plan.play.steps
+            )
+        return sample
 
     def pulse(self) -> Pulse:
         """Returns a sign of life; another thread may call it during play."""

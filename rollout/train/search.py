@@ -20,7 +20,7 @@ from rollout.observe.progress import Progress, share
 from rollout.observe.run_files import SUMMARY, read_about, read_json
 from rollout.signals import Stop
 from rollout.train.plan import TrainPlan
-from rollout.train.search_config import SearchConfig, ends_of
+from rollout.train.search_config import SearchConfig, drawn, ends_of
 from rollout.train.train import train
 
 log = logging.getLogger(__name__)
@@ -37,10 +37,6 @@ def search(config: SearchConfig, session: Session) -> str | None:
     A trial is a run directory under ``trials/`` which continues from its own newest checkpoint. The
     samples depend on the seed alone, so a resumed search has the same trials; finished trials only
     report their results again.
-
-    Args:
-        config: what to train, and the keys to vary.
-        session: how the script was called.
 
     Returns:
         None if all trials ended; otherwise a sentence that says what is missing.
@@ -108,10 +104,7 @@ def _bundles(plan: TrainPlan) -> list[dict[str, float]]:
 
 
 def _fit(
-    config: SearchConfig,
-    bundles: list[dict[str, float]],
-    metrics: Metrics,
-    progress: Progress,
+    config: SearchConfig, bundles: list[dict[str, float]], metrics: Metrics, progress: Progress
 ) -> list[dict[str, Any]]:
     """Runs all trials; returns their results, the best first."""
     # Tune's own files, tables and boards would duplicate what run directories contain.
@@ -145,7 +138,7 @@ def _fit(
 
     tuner = tune.Tuner(
         tune.with_resources(trial, needs),
-        param_space={name: _domain(values) for name, values in config.space.items()},
+        param_space={name: _domain(tune, values) for name, values in config.space.items()},
         tune_config=tune.TuneConfig(
             num_samples=config.samples,
             scheduler=scheduler,
@@ -169,11 +162,7 @@ def _fit(
 def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report: Any) -> None:
     """Trains one trial, or continues its training.
 
-    Args:
-        config: configuration of the search.
-        point: values of the keys that vary.
-        name: name of the trial's folder.
-        report: called with ``{"score": ..., "env_steps": ...}`` for every update with a score.
+    ``report`` is called with ``{"score": ..., "env_steps": ...}`` for every update with a score.
 
     Raises:
         RuntimeError: it ended early; the next attempt continues from its checkpoint.
@@ -202,24 +191,17 @@ def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report:
         raise UnknownNameError("metric of metrics.jsonl", metric, last)
 
 
-def _domain(values: Any) -> Any:
-    from ray import tune  # noqa: PLC0415 - see ``_fit``
-
-    if isinstance(values, list):
-        return tune.grid_search(values)
-    ((kind, given),) = values.items()
+def _domain(tune: Any, values: Any) -> Any:
+    kind, given = drawn(values)
     if kind == "grid":
         return tune.grid_search(given)
     return tune.choice(given) if kind == "choice" else getattr(tune, kind)(*given)
 
 
 def _name(point: Mapping[str, Any]) -> str:
-    words = [
-        f"{key.rpartition('.')[2]}={value:.4g}" if isinstance(value, float) else
-        f"{key.rpartition('.')[2]}={value}"
-        for key, value in point.items()
-    ]  # fmt: skip
-    return _NOT_IN_A_NAME.sub("-", ",".join(words)).strip("-")[:_NAME_LENGTH]
+    shown = ((key, f"{v:.4g}" if isinstance(v, float) else v) for key, v in point.items())
+    words = ",".join(f"{key.rpartition('.')[2]}={value}" for key, value in shown)
+    return _NOT_IN_A_NAME.sub("-", words).strip("-")[:_NAME_LENGTH]
 
 
 def _folder(trial_id: str, point: Mapping[str, Any]) -> str:
@@ -250,13 +232,12 @@ class _Watching:
         self._ended = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        """Returns nothing: Tune stores its callbacks, and this one has open files and no state."""
+        # Tune stores its callbacks, and this one has open files and no state.
         return {}
 
     def on_trial_result(
         self, iteration: int, trials: list[Any], trial: Any, result: Mapping[str, Any], **_: Any
     ) -> None:
-        """Counts steps."""
         self._steps[trial.trial_id] = int(result.get(STEPS, 0))
         self._show(trials)
 
@@ -265,7 +246,10 @@ class _Watching:
         self._ended += 1
         said = trial.last_result or {}
         values = {"search/trial": trial.trial_id, "search/score": said.get(SCORE)}
-        values |= {f"search/{name}": _scalar(value) for name, value in trial.config.items()}
+        values |= {
+            f"search/{name}": v if isinstance(v, bool | int | float | str) else str(v)
+            for name, v in trial.config.items()
+        }
         self._metrics.write(sum(self._steps.values()), values)
         if int(said.get(STEPS, 0)) < self._config.train.env_steps:
             self._tell_early(trial)
@@ -286,7 +270,3 @@ class _Watching:
         steps = sum(self._steps.values())
         shown = {"trials": f"{self._ended}/{len(trials)}", "steps": steps}
         self._progress.update(share((steps, budget)), shown)
-
-
-def _scalar(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -133,13 +133,18 @@ class SearchConfig(RunConfig):
         return make_config(TrainConfig, data)
 
 
+def drawn(values: Any) -> tuple[str, Any]:
+    """Returns the name of the distribution of values, one of ``RANGES``, and what it is given."""
+    if isinstance(values, dict) and len(values) == 1:
+        return next(iter(values.items()))
+    return "grid", values
+
+
 def _check_range(name: str, values: Any) -> None:
     """Raises ValueError unless values can be drawn from this distribution."""
-    kind, given = "grid", values
-    if isinstance(values, dict) and len(values) == 1:
-        kind, given = next(iter(values.items()))
-        if kind not in RANGES:
-            raise ValueError(f"{name}: {UnknownNameError('range', str(kind), RANGES)}")
+    kind, given = drawn(values)
+    if kind not in RANGES:
+        raise ValueError(f"{name}: {UnknownNameError('range', str(kind), RANGES)}")
     if not isinstance(given, list) or not given:
         raise ValueError(
             f"{name}: expected a list of values, or one of {', '.join(RANGES)} with a list, got "
@@ -158,7 +163,5 @@ def _check_range(name: str, values: Any) -> None:
 
 def ends_of(values: Any) -> list[Any]:
     """Returns the values to check: each listed one, or both ends of a range."""
-    if isinstance(values, list):
-        return values
-    ((kind, given),) = values.items()
+    kind, given = drawn(values)
     return [given[0], given[1] - 1] if kind == "randint" else list(given)

@@ -32,7 +32,6 @@ from rollout.train.plan import TrainPlan
 
 log = logging.getLogger(__name__)
 
-
 Watch = Callable[[int, Mapping[str, Any]], None]
 """Called with every update: env steps so far, and the values of its metrics line."""
 
@@ -40,10 +39,7 @@ Watch = Callable[[int, Mapping[str, Any]], None]
 def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> str | None:
     """Runs the training that the configuration describes, in its own run directory.
 
-    Args:
-        config: the configuration.
-        session: how the script was called.
-        watch: called with every update; an exception in it ends the training.
+    An exception in ``watch`` ends the training.
 
     Returns:
         None if everything was done; otherwise a sentence that says what is missing.
@@ -60,9 +56,9 @@ def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> 
         training = _Training(plan, job, saved, watch)
         if training.done:
             log.info("nothing is left to do: %d steps", training.env_steps)
-            said = read_json(run.summary_file)
-            if said.get("status") == "done":  # it still is, as who looks at this session is told
-                run.write_summary({**said, "resume_count": run.resume_count})
+            summary = read_json(run.summary_file)
+            if summary.get("status") == "done":  # the summary of this session says so too
+                run.write_summary({**summary, "resume_count": run.resume_count})
             else:  # killed between its last checkpoint and its summary
                 training.conclude("done")
             return None
@@ -72,7 +68,10 @@ def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> 
         job.report(mirrored={"state_set_digest": plan.states.digest})
         with job.ray() as stack:
             require_room(plan)
-            algorithm = _algorithm(plan)
+            # It takes seconds to import, and Ray decides about authentication when it is imported.
+            from rollout.train.rllib.algorithm import build  # noqa: PLC0415
+
+            algorithm = build(plan)
             stack.callback(algorithm.stop)
             training.begin(algorithm)
             return job.finish(training.train, training.conclude)
@@ -106,27 +105,19 @@ def _check_others(plan: TrainPlan) -> None:
             continue
         found = find_checkpoint(path)
         found.require_spaces(plan.bridge.spec)
-        own = plan.network().state_dict()
-        theirs = found.weights()
-        ours = {k: tuple(v.shape) for k, v in own.items()}
-        shapes = {k: tuple(v.shape) for k, v in theirs.items()}
-        if ours != shapes:
-            different = sorted(k for k in {*ours, *shapes} if ours.get(k) != shapes.get(k))
-            first = different[0]
-            name, options = found.policy
+        ours, theirs = (
+            {key: tuple(tensor.shape) for key, tensor in tensors.items()}
+            for tensors in (plan.network().state_dict(), found.weights())
+        )
+        different = sorted(k for k in {*ours, *theirs} if ours.get(k) != theirs.get(k))
+        if different:
+            first, (name, options) = different[0], found.policy
             raise ConfigError(
                 f"{key}={path} is a network of another architecture: {len(different)} tensors "
-                f"differ, e.g. {first}: {shapes.get(first, 'none')} there and "
+                f"differ, e.g. {first}: {theirs.get(first, 'none')} there and "
                 f"{ours.get(first, 'none')} here; it is {name} with {options}, and this run's "
                 f"policy is {c.policy.name} with {c.policy.options}; make them the same"
             )
-
-
-def _algorithm(plan: TrainPlan) -> Any:
-    # RLlib takes seconds to import, and Ray decides about authentication when it is imported.
-    from rollout.train.rllib.algorithm import build  # noqa: PLC0415
-
-    return build(plan)
 
 
 class _Training:
@@ -215,15 +206,11 @@ class _Training:
         self._job.metrics.write(now.env_steps, line)
         if self._watch is not None:
             self._watch(now.env_steps, line)
-        shown: dict[str, object] = {"update": now.update, "steps": now.env_steps}
-        for name, key in (("steps/s", "rate/steps_per_s"), ("return", "episode/return")):
-            if key in values:
-                shown[name] = round(values[key], 2)
+        shown = {"update": now.update, "steps": now.env_steps, **self._figures.brief()}
         self._job.progress.update(done, shown)
 
     def _note_losses(self, now: Any) -> None:
-        for loss in now.losses:
-            self._lost[loss.phase] += 1
+        self._lost.update(loss.phase for loss in now.losses)
         log_losses(log, now.losses)
         self._abandoned += [start.episode for start in now.abandoned]
 
