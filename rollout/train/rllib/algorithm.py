@@ -205,7 +205,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
 
     @classmethod
     def get_default_config(cls) -> ColumnAlgorithmConfig:
-        """Returns an empty configuration."""
+        """Returns an empty configuration; see RLlib."""
         return ColumnAlgorithmConfig()
 
     def training_step(self) -> None:

@@ -54,12 +54,8 @@ class ColumnLearner(TorchLearner):  # type: ignore[misc] # RLlib is untyped
         """Does nothing: the algorithm has its own optimizers."""
 
     def compute_loss_for_module(self, **kwargs: Any) -> Any:
-        """Is never called: the algorithm computes its own loss.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        raise NotImplementedError("the algorithm computes its own loss")
+        """Is never called: the algorithm computes its own loss."""
+        raise NotImplementedError
 
     def update(self, training_data: Any = None, *, progress: Progress, **kwargs: Any) -> Any:
         """Updates the network on a batch of columns, see ``rollout.train.batch``."""

@@ -24,12 +24,7 @@ Weights = Callable[[], Mapping[str, Any]]
 
 
 class TrainingRunner(Watched):
-    """Plays one ``Sampler`` in an actor.
-
-    Args:
-        plan: plan of the run.
-        number: number of the runner, which selects its share of the episodes.
-    """
+    """Plays the share of the episodes that its number selects, in an actor."""
 
     def __init__(self, plan: TrainPlan, number: int) -> None:
         torch.set_num_threads(1)  # many runners with many threads each slow one another down
@@ -39,16 +34,10 @@ class TrainingRunner(Watched):
     def fragment(
         self, weights: Mapping[str, Any], version: int, position: Mapping[str, Any] | None
     ) -> tuple[Sample, dict[str, Any]]:
-        """Plays a fragment with the given weights.
+        """Plays a fragment; returns it with the position of the schedule after it.
 
-        Args:
-            weights: weights of the network.
-            version: their version.
-            position: position of the schedule after the last fragment that was taken. A runner that
-                has just been launched continues from there; others are further ahead and ignore it.
-
-        Returns:
-            the fragment, and the position of the schedule after it.
+        ``position`` is that after the last fragment that was taken. A runner that has just been
+        launched continues from there; others are further ahead and ignore it.
 
         Raises:
             BudgetExhausted: no game is left, and none may be launched.
@@ -106,16 +95,11 @@ class LocalRunner:
 
 @dataclass
 class _Runner:
-    """The algorithm's record of a runner.
-
-    Attributes:
-        version: version of the weights that play the requested fragment.
-        position: position of its schedule after the newest fragment that was taken.
-    """
+    """The algorithm's record of a runner."""
 
     actor: Actor
-    version: int = 0
-    position: dict[str, Any] | None = None
+    version: int = 0  # of the weights that play the requested fragment
+    position: dict[str, Any] | None = None  # of its schedule, after the newest fragment taken
 
     @property
     def key(self) -> str:
@@ -153,14 +137,9 @@ class RemoteRunners:
         self._lost: list[Sample] = []  # losses of failed runners, not yet returned by ``collect``
 
     def collect(self, samples: list[Sample], version: int, weights: Weights) -> None:
-        """Appends fragments to ``samples`` until they make a batch.
+        """Appends fragments to ``samples`` until they make a batch, also if it raises then.
 
         When it returns, no pending fragment can be too old after the next update.
-
-        Args:
-            samples: the collected fragments; filled even if it raises.
-            version: version of the weights.
-            weights: returns them.
 
         Raises:
             BudgetExhausted: no runner is left.
@@ -176,7 +155,12 @@ class RemoteRunners:
             # After this update the newest version is version + 1.
             late = any(version + 1 - runner.version > most for runner in requested)
             if have < batch or (most and not late):
-                self._ask(version, shared)
+                for runner in self._runners:
+                    actor = runner.actor
+                    if actor.handle is not None and not actor.requests:
+                        ask = actor.handle.fragment
+                        actor.requests.append(ask.remote(shared(), version, runner.position))
+                        runner.version = version
             requested = [runner for runner in self._runners if runner.actor.requests]
             if have >= batch and not late:
                 self.hosts.queue("in_flight", len(requested))
@@ -188,15 +172,6 @@ class RemoteRunners:
                     sample, self._runners[actor.number].position = taken
                     self.hosts.note(actor.number, sample.figures)
                     samples.append(sample)
-
-    def _ask(self, version: int, weights: Callable[[], Any]) -> None:
-        """Requests a fragment from every runner without a request."""
-        for runner in self._runners:
-            actor = runner.actor
-            if actor.handle is not None and not actor.requests:
-                request = actor.handle.fragment.remote(weights(), version, runner.position)
-                actor.requests.append(request)
-                runner.version = version
 
     def _failed(self, actor: Actor, reason: str, phase: Phase) -> None:
         """Records the episodes of a failed runner: they are retried while attempts are left."""
