@@ -121,14 +121,18 @@ class _Collection:
     def __init__(self, plan: Plan, job: Job, recorder: DatasetWriter | None) -> None:
         self._plan, self._job, self._recorder = plan, job, recorder
         config = plan.config
-        before = _Before.read(job.run) if recorder is not None else _Before()
-        self.tally = Tally(env_steps=before.env_steps, episodes=len(before.finished))
+        steps, finished, attempts = 0, frozenset[int](), dict[int, int]()
+        if recorder is not None:  # what earlier sessions of the run recorded
+            with Dataset(job.run.dataset) as dataset:
+                steps, (finished, newest) = dataset.counts.steps, dataset.finished()
+            attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
+        self.tally = Tally(env_steps=steps, episodes=len(finished))
         self._schedule = Schedule(
             plan.states,
             seed=config.seed,
             episodes=config.episodes,
-            finished=before.finished,
-            attempts=before.attempts,
+            finished=finished,
+            attempts=attempts,
         )
         self._written = 0.0
         self.fleet: Fleet | None = None
@@ -200,22 +204,6 @@ class _Collection:
             **decided,
         )
         return self._state
-
-
-@dataclass(frozen=True)
-class _Before:
-    """The steps and episodes that earlier sessions of the run recorded."""
-
-    finished: frozenset[int] = frozenset()
-    attempts: dict[int, int] | None = None
-    env_steps: int = 0
-
-    @classmethod
-    def read(cls, run: RunDirectory) -> _Before:
-        with Dataset(run.dataset) as dataset:
-            finished, newest = dataset.finished()
-            attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
-            return cls(finished, attempts, dataset.counts.steps)
 
 
 def _recorder(plan: Plan, run: RunDirectory) -> DatasetWriter:

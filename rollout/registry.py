@@ -16,14 +16,12 @@ import sys
 from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 from rollout.errors import ContractError, InputError, UnknownNameError
 
 Group: TypeAlias = Literal["algorithms", "bridges", "policies", "evaluators"]
 """The kinds of plug-ins; each is the entry-point group ``gamut.<kind>``."""
-
-GROUPS: tuple[Group, ...] = get_args(Group)
 
 SINGULAR: dict[Group, str] = {
     "algorithms": "algorithm",
@@ -51,7 +49,7 @@ def load_plugin(group: Group, name: str) -> type:
     """Returns the class of a plug-in.
 
     Args:
-        group: one of ``GROUPS``.
+        group: kind of the plug-in.
         name: the name its distribution registered it under.
 
     Raises:
@@ -88,8 +86,8 @@ def load_plugin(group: Group, name: str) -> type:
 
 
 def _points(group: str) -> EntryPoints:
-    if group not in GROUPS:
-        raise UnknownNameError("plug-in group", group, GROUPS)
+    if group not in SINGULAR:
+        raise UnknownNameError("plug-in group", group, SINGULAR)
     return _installed(f"gamut.{group}", tuple((place, _changed(place)) for place in sys.path))
 
 

@@ -99,11 +99,13 @@ class Stop:
     it.
 
     As a context manager it restores the previous handlers.
+
+    Attributes:
+        signum: number of the newest signal; 0 if none arrived.
     """
 
     def __init__(self) -> None:
-        self._signum = self._count = 0
-        self._deferred = self._held = 0
+        self.signum = self._count = self._deferred = self._held = 0
         self._raised = False
         self._previous: dict[int, Any] = {}
         self._waits, self._retried = False, False  # a signal waits for the end of an import
@@ -113,11 +115,6 @@ class Stop:
     def requested(self) -> bool:
         """Whether a signal arrived."""
         return self._count > 0
-
-    @property
-    def signum(self) -> int:
-        """Number of the newest signal; 0 if none arrived."""
-        return self._signum
 
     def install(self) -> None:
         """Installs the handlers. Python supports this only in the main thread."""
@@ -137,7 +134,7 @@ class Stop:
             self._deferred -= 1
         if self.requested and not self._deferred:
             self._raised = True
-            raise Stopped(self._signum)
+            raise Stopped(self.signum)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -175,7 +172,7 @@ class Stop:
     def _handle(self, signum: int, frame: FrameType | None) -> None:
         again, self._retried = self._retried, False
         if not again:
-            self._signum = signum
+            self.signum = signum
             self._count += 1
         self._deliver(frame)
 
@@ -189,14 +186,14 @@ class Stop:
                 _thread.start_new_thread(self._retry, ())
             return
         self._raised = True
-        raise Stopped(self._signum)
+        raise Stopped(self.signum)
 
     def _retry(self) -> None:
         threading.Event().wait(_RETRY_S)
         self._retries += 1
         self._waits, self._retried = False, True
         if self._previous and not self._raised:  # our handlers are still installed
-            signal.pthread_kill(threading.main_thread().ident or 0, self._signum)
+            signal.pthread_kill(threading.main_thread().ident or 0, self.signum)
 
 
 def _importing(frame: FrameType | None) -> bool:

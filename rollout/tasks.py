@@ -80,13 +80,11 @@ class _Found:
 
     Attributes:
         name: its name, unless the document sets another.
-        place: how messages refer to it: the path of its file, or its name.
         key: unique, however the task was requested.
-        document: its contents.
+        document: its contents; its source is the path of its file, or its name.
     """
 
     name: str
-    place: str
     key: str
     document: Document
 
@@ -124,7 +122,7 @@ def load_task(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Task:
 
 
 def _load(spec: BridgeSpec, bridge_name: str, found: _Found) -> Task:
-    file, place = _read(spec, bridge_name, found), found.place
+    file, place = _read(spec, bridge_name, found), found.document.source
     if file.bridge not in ("", bridge_name):
         raise ConfigError(
             f"{place}: bridge: the task is made for bridge {file.bridge!r}, and it was to be "
@@ -172,13 +170,13 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
     if not name_or_path:
         return config, bridge, load_task(bridge.spec, config.name, "")
     found = _find(bridge.spec, config.name, name_or_path)
-    needed = _read(bridge.spec, config.name, found).options
+    needed, place = _read(bridge.spec, config.name, found).options, found.document.source
     if not needed:
         return config, bridge, _load(bridge.spec, config.name, found)
     try:
         bridge = build_plugin("bridges", config.name, {**config.options, **needed})
     except ConfigError as error:
-        raise ConfigError(f"{found.place}: options: {error}") from error
+        raise ConfigError(f"{place}: options: {error}") from error
     wanted = BridgeConfig.model_validate({"name": config.name, **config.options, **needed})
     defaults = default_options("bridges", config.name)
     for name in needed:
@@ -186,8 +184,8 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
         by_default = name in defaults and given == defaults[name]
         if given != asked and not by_default:
             raise ConfigError(
-                f"bridge.{name}: the configuration has {given!r}, but the task {found.place} "
-                f"needs {asked!r}; leave the key out, or choose another task"
+                f"bridge.{name}: the configuration has {given!r}, but the task {place} needs "
+                f"{asked!r}; leave the key out, or choose another task"
             )
     # Loaded again, because the needs of a task may depend on the options of its bridge.
     again = _find(bridge.spec, config.name, name_or_path)
@@ -242,14 +240,13 @@ def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> _Found:
     maker = spec.task_maker
     made = None if maker is None else maker.document(name_or_path)
     if made is not None:
-        source = Document(dict(made), name_or_path)
-        return _Found(name_or_path, name_or_path, name_or_path, source)
+        return _Found(name_or_path, name_or_path, Document(dict(made), name_or_path))
     listed = (*task_names(spec), *(() if maker is None else maker.names()))
     raise UnknownNameError(f"task of bridge {bridge_name!r}", name_or_path, listed)
 
 
 def _of_file(path: Path) -> _Found:
-    return _Found(path.stem, str(path), str(path.resolve()), document.read(path))
+    return _Found(path.stem, str(path.resolve()), document.read(path))
 
 
 def _state_space(spec: BridgeSpec, given: Mapping[str, Sequence[Value]], place: str) -> StateSpace:

@@ -127,9 +127,9 @@ class PpoLearner:
         count, norms = 0, list[float]()
         together = self.settings.accumulate  # divides the number of minibatches
         self.optimizer.zero_grad(set_to_none=True)
-        for number, minibatch in enumerate(rows.minibatches(order, self.settings)):
-            if not minibatch.empty:
-                loss, figures = self._loss(minibatch, rates)
+        for number, (columns, memory) in enumerate(rows.minibatches(order, self.settings)):
+            if columns["logp"].numel():
+                loss, figures = self._loss(columns, memory, rates)
                 (loss / together).backward()  # type: ignore[no-untyped-call] # torch
                 for key, value in figures.items():
                     totals[key] = totals[key] + value if key in totals else value
@@ -215,19 +215,28 @@ class PpoLearner:
         logits, _, _ = network.unroll(seen, blank, first)
         return logits.swapaxes(0, 1).contiguous()  # type: ignore[no-any-return] # a tensor
 
-    def _loss(self, rows: _Minibatch, rates: Rates) -> tuple[Tensor, dict[str, Tensor]]:
-        s, columns = self.settings, rows.columns
+    def _loss(
+        self, columns: Tensors, memory: Tensors | None, rates: Rates
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        s, weight = self.settings, columns.get("weight")
+
+        def mean(values: Tensor) -> Tensor:
+            """The mean over rows that contain a step."""
+            if weight is None:
+                return values.mean()
+            return (values * weight).sum() / weight.sum().clamp(min=1.0)
+
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._bfloat16):
-            if rows.memory is None:
+            if memory is None:
                 logits, value, _ = self.network(part(columns, OBSERVATION), {})
             else:
                 logits, value, _ = self.network.unroll(
-                    part(columns, OBSERVATION), rows.memory, columns["first"]
+                    part(columns, OBSERVATION), memory, columns["first"]
                 )
         logits, value = logits.float(), value.float()
         distribution = self.network.distribution(logits)
         logp = distribution.log_prob(columns["choices"])
-        advantage, mean = columns["advantage"], rows.mean
+        advantage = columns["advantage"]
         if s.logp_floor is not None:
             logp = torch.where(advantage < 0, logp.clamp(min=s.logp_floor), logp)
         log_ratio = (logp - columns["logp"]).clamp(max=s.log_ratio_cap)
@@ -258,33 +267,12 @@ class PpoLearner:
 
 
 @dataclass
-class _Minibatch:
-    """Rows of a batch: flat, or sequences with time first."""
-
-    columns: Tensors
-    memory: Tensors | None
-    weight: Tensor | None
-
-    @property
-    def empty(self) -> bool:
-        """Whether there are no rows."""
-        return self.columns["logp"].numel() == 0
-
-    def mean(self, values: Tensor) -> Tensor:
-        """The mean over rows that contain a step."""
-        if self.weight is None:
-            return values.mean()
-        return (values * self.weight).sum() / self.weight.sum().clamp(min=1.0)
-
-
-@dataclass
 class _Rows:
     """A batch on the device, and its division into minibatches."""
 
     columns: Tensors
     memory: Tensors
     explained: float
-    sequences: bool = False
 
     def flatten(self) -> None:
         """Drops the order of rows in time, and rows without a step."""
@@ -296,7 +284,6 @@ class _Rows:
     @torch.no_grad()
     def cut(self, length: int, network: Any) -> None:
         """Cuts sequences to ``length``; the network computes the memory at the cuts."""
-        self.sequences = True
         slots, steps = self.columns["first"].shape
         count = max(1, steps // length)
         if count == 1:
@@ -313,8 +300,12 @@ class _Rows:
             for k, v in self.columns.items()
         }
 
-    def minibatches(self, rng: np.random.Generator, s: PpoOptions) -> Iterator[_Minibatch]:
+    def minibatches(
+        self, rng: np.random.Generator, s: PpoOptions
+    ) -> Iterator[tuple[Tensors, Tensors | None]]:
         """Yields ``epochs`` times ``minibatches`` parts, in a new random order each epoch.
+
+        They are flat and have no memory, or sequences with time first and the weights of rows.
 
         The number of parts does not depend on the number of rows: learners that wait for each
         other's gradients must all take the same number of steps.
@@ -324,13 +315,12 @@ class _Rows:
             order = torch.from_numpy(rng.permutation(count)).to(self.columns["logp"].device)
             for index in order.tensor_split(s.minibatches):
                 own = {key: array[index] for key, array in self.columns.items()}
-                if not self.sequences:
-                    yield _Minibatch(own, None, None)
+                if "valid" not in own:
+                    yield own, None
                     continue
-                weight = own.pop("valid").float().T
+                own["weight"] = own.pop("valid").float()
                 timed = {key: array.swapaxes(0, 1) for key, array in own.items()}
-                memory = {key: array[index] for key, array in self.memory.items()}
-                yield _Minibatch(timed, memory, weight)
+                yield timed, {key: array[index] for key, array in self.memory.items()}
 
 
 def _explained(value: Array, target: Array) -> float:

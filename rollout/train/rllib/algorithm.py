@@ -238,10 +238,11 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         figures: dict[str, list[float]] = {}
         for result in results:
             for key, value in result[DEFAULT_MODULE_ID].items():
-                figures.setdefault(key, []).append(float(value.peek()))
-        # A learner whose share of the batch was empty has no figures, or NaN.
-        known = {key: [v for v in values if not math.isnan(v)] for key, values in figures.items()}
-        return {key: sum(v) / len(v) if v else math.nan for key, v in known.items()}
+                # A learner whose share of the batch was empty has no figures, or NaN.
+                known, figure = figures.setdefault(key, []), float(value.peek())
+                if not math.isnan(figure):
+                    known.append(figure)
+        return {key: sum(v) / len(v) if v else math.nan for key, v in figures.items()}
 
     def _show(self, now: Iteration) -> None:
         """Reports the figures that Tune and its users know to RLlib's metrics."""
@@ -287,9 +288,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         return samples
 
     def weights(self) -> dict[str, Any]:
-        """Returns the network's weights, as arrays by name."""
-        if self.learner_group.is_local:
-            return dict(self.learner_group._learner.weights())
+        """Returns the network's weights, by name."""
         return self._of_learner(lambda learner: learner.weights())
 
     def optimizer_state(self) -> dict[str, Any]:
