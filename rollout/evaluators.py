@@ -161,7 +161,7 @@ class SignalGoalEvaluator:
         self._start = np.zeros(width, np.float64)
         self._best = np.zeros(width, np.float64)
         self._way = np.ones(width, np.float64)  # from start to goal, 1 if it is zero
-        self._untold = False  # whether the start of some slot is still unknown
+        self._start_missing = False  # whether the start of some slot is still unknown
         self._shaping = [
             (name, np.float32(reward), np.zeros(width, np.float32))
             for name, reward in options.shaping.items()
@@ -171,14 +171,14 @@ class SignalGoalEvaluator:
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
         """Sets the value at the reset as the start."""
         rows = list(slots)
-        told = np.multiply(frame.signals[self._signal], self._sign, dtype=np.float64)
+        values = np.multiply(frame.signals[self._signal], self._sign, dtype=np.float64)
         if self._factor or self._relative:
             goal = np.array([self._sign * self._asked(start) for start in starts], np.float64)
             # If the signal is missing at the reset, the target is counted from zero.
-            goal += np.nan_to_num(told) if self._relative else 0.0
+            goal += np.nan_to_num(values) if self._relative else 0.0
             self._goal = self._goal.copy()
             self._goal[rows] = goal
-        self._start[rows] = self._best[rows] = np.minimum(told, self._goal[rows])
+        self._start[rows] = self._best[rows] = np.minimum(values, self._goal[rows])
         for name, _, before in self._shaping:
             before[rows] = frame.signals[name]
         self._decisions.reset(rows, frame)
@@ -200,13 +200,13 @@ class SignalGoalEvaluator:
         best = np.fmax(self._best, self._values(frame))  # fmax ignores a NaN
         if self._decisions.any_over:
             best = np.where(self._decisions.over, self._best, best)
-        if self._untold:
+        if self._start_missing:
             self._start = np.where(np.isnan(self._start), best, self._start)
             self._best = np.fmax(self._best, self._start)
             self._begin()
         reward = ((best - self._best) * self._reward).astype(np.float32)
         share = ((best - self._start) / self._way).astype(np.float32)
-        if self._untold:
+        if self._start_missing:
             reward[np.isnan(reward)] = 0.0
         self._shape(reward, frame)
         self._best = best
@@ -233,7 +233,7 @@ class SignalGoalEvaluator:
     def _begin(self) -> None:
         way = self._goal - self._start
         self._way = np.where(way > 0, way, 1.0)
-        self._untold = bool(np.isnan(self._start).any())
+        self._start_missing = bool(np.isnan(self._start).any())
 
 
 class Decisions:

@@ -8,7 +8,7 @@ import math
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from rollout.api import EpisodeResult, Fragment
 from rollout.errors import DatasetError, UnknownNameError
@@ -35,13 +35,7 @@ def chosen_signals(patterns: Sequence[str], known: Collection[str]) -> tuple[str
 def last_signals(
     fragment: Fragment, results: Iterable[EpisodeResult], names: Sequence[str]
 ) -> list[Signals]:
-    """Returns the last signals of the episodes that ended in a fragment.
-
-    Args:
-        fragment: the fragment.
-        results: its results, without lost episodes.
-        names: names of the signals.
-    """
+    """Returns the last signals of each of the results of a fragment; they hold no lost episode."""
     if not names:
         return [{} for _ in results]
     ended = zip(*(fragment.terminated | fragment.truncated).nonzero(), strict=True)
@@ -76,13 +70,9 @@ class EpisodeLog:
     def write(
         self, update: int, env_steps: int, results: Sequence[EpisodeResult], signals: list[Signals]
     ) -> None:
-        """Appends the episodes that ended in an update.
+        """Appends the episodes that ended in an update, each with its last signals.
 
-        Args:
-            update: number of the update, from 1.
-            env_steps: steps played so far, including this update.
-            results: the episodes.
-            signals: last signals of each episode.
+        ``env_steps`` are those played so far, including this update.
 
         Raises:
             OSError: writing failed; a resumed run repairs the file.
@@ -96,14 +86,8 @@ class EpisodeLog:
             data = data[self._file.write(data) :]
 
     def close(self) -> None:
-        """Closes the file. Idempotent."""
+        """Closes the file."""
         self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _line(

@@ -63,8 +63,8 @@ def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> 
                 training.conclude("done")
             return None
         if config.episodes.write:
-            path = run.path / "episodes.jsonl"
-            training.episodes = job.stack.enter_context(EpisodeLog(path, training.update))
+            training.episodes = EpisodeLog(run.path / "episodes.jsonl", training.update)
+            job.stack.callback(training.episodes.close)
         job.report(mirrored={"state_set_digest": plan.states.digest})
         with job.ray() as stack:
             require_room(plan)

@@ -87,9 +87,6 @@ class ColumnAlgorithmConfig(AlgorithmConfig):  # type: ignore[misc] # RLlib is u
         chosen = {"policy": c.policy.name, "options": c.policy.options, "seed": c.seed}
         return RLModuleSpec(module_class=NetworkModule, model_config=chosen)
 
-    def validate_train_batch_size_vs_rollout_fragment_length(self) -> None:
-        """Allows every size: a batch consists of any number of whole fragments."""
-
 
 class _NoRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib is untyped
     """The EnvRunner without which RLlib builds no algorithm; ``ColumnAlgorithm`` has runners."""

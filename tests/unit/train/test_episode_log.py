@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ def result(episode: int) -> EpisodeResult:
 
 
 def test_a_line_for_each_episode(tmp_path: Path) -> None:
-    with EpisodeLog(tmp_path / "e.jsonl", 0) as log:
+    with closing(EpisodeLog(tmp_path / "e.jsonl", 0)) as log:
         log.write(1, 100, [result(4)], [{"kills": 2}])
     (line,) = read_episodes(tmp_path / "e.jsonl")
     assert line == {
@@ -38,12 +39,12 @@ def test_a_line_for_each_episode(tmp_path: Path) -> None:
 
 def test_what_is_played_again_is_forgotten_and_a_torn_line_too(tmp_path: Path) -> None:
     path = tmp_path / "e.jsonl"
-    with EpisodeLog(path, 0) as log:
+    with closing(EpisodeLog(path, 0)) as log:
         for update in (1, 2, 3):
             log.write(update, 100 * update, [result(update), result(10 * update)], [{}, {}])
     with path.open("ab") as file:
         file.write(b'{"update": 3, "ep')
-    with EpisodeLog(path, 2) as log:
+    with closing(EpisodeLog(path, 2)) as log:
         log.write(3, 300, [result(33)], [{}])
     assert [line["episode"] for line in read_episodes(path)] == [1, 10, 2, 20, 33]
 
