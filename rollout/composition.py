@@ -54,16 +54,11 @@ class _Composed:
 
     @property
     def requires(self) -> frozenset[str]:
-        """The signals of all parts."""
         return frozenset().union(*(recipe.requires for recipe in self._recipes))
 
     @property
     def factors(self) -> frozenset[str]:
-        """The factors that parts read."""
         return frozenset().union(*(getattr(recipe, "factors", ()) for recipe in self._recipes))
-
-    def _evaluators(self, width: int) -> list[Evaluator]:
-        return [recipe.build(width) for recipe in self._recipes]
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class All(_Composed):
 
     def build(self, width: int) -> Evaluator:
         """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
-        return _Parallel(self._evaluators(width), width, every=True)
+        return _Parallel(self._recipes, width, every=True)
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ class Any_(_Composed):  # noqa: N801 - Any is taken
 
     def build(self, width: int) -> Evaluator:
         """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
-        return _Parallel(self._evaluators(width), width, every=False)
+        return _Parallel(self._recipes, width, every=False)
 
 
 @dataclass(frozen=True)
@@ -100,7 +95,7 @@ class Then(_Composed):
 
     def build(self, width: int) -> Evaluator:
         """Returns the evaluator; see ``rollout.api.EvaluatorRecipe``."""
-        return _Sequence(self._evaluators(width), width)
+        return _Sequence(self._recipes, width)
 
 
 def _build(number: int, part: Mapping[str, Any]) -> EvaluatorRecipe:
@@ -119,10 +114,11 @@ def _build(number: int, part: Mapping[str, Any]) -> EvaluatorRecipe:
 class _Parallel:
     """Parts that are evaluated in parallel."""
 
-    def __init__(self, parts: list[Evaluator], width: int, *, every: bool) -> None:
-        self._parts, self._every = parts, every
-        self._outcome = np.full((len(parts), width), _RUNNING, np.int8)
-        self._shares = np.zeros((len(parts), width), np.float32)
+    def __init__(self, recipes: Sequence[EvaluatorRecipe], width: int, *, every: bool) -> None:
+        self._parts = [recipe.build(width) for recipe in recipes]
+        self._every = every
+        self._outcome = np.full((len(recipes), width), _RUNNING, np.int8)
+        self._shares = np.zeros((len(recipes), width), np.float32)
         self._decisions = Decisions(width)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
@@ -154,8 +150,8 @@ class _Parallel:
 class _Sequence:
     """Parts that are evaluated one after another."""
 
-    def __init__(self, parts: list[Evaluator], width: int) -> None:
-        self._parts = parts
+    def __init__(self, recipes: Sequence[EvaluatorRecipe], width: int) -> None:
+        self._parts = [recipe.build(width) for recipe in recipes]
         self._at: NDArray[np.int64] = np.zeros(width, np.int64)  # part at hand
         self._share = np.zeros(width, np.float32)  # progress of the current part
         self._decisions = Decisions(width)

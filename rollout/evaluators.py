@@ -197,7 +197,9 @@ class SignalGoalEvaluator:
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
         """Returns the reward of new units, the fraction covered, and success at the target."""
-        best = np.fmax(self._best, self._values(frame))  # fmax ignores a NaN
+        values = np.multiply(frame.signals[self._signal], self._sign, dtype=np.float64)
+        np.minimum(values, self._goal, out=values)
+        best = np.fmax(self._best, values)  # fmax ignores a NaN
         if self._decisions.any_over:
             best = np.where(self._decisions.over, self._best, best)
         if self._start_missing:
@@ -225,10 +227,6 @@ class SignalGoalEvaluator:
                 rise = np.where(self._decisions.over, 0.0, rise)
             reward += rise
             before[:] = np.where(np.isnan(now), before, now)
-
-    def _values(self, frame: Frame) -> NDArray[np.float64]:
-        values = np.multiply(frame.signals[self._signal], self._sign, dtype=np.float64)
-        return np.minimum(values, self._goal, out=values)
 
     def _begin(self) -> None:
         way = self._goal - self._start

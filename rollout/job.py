@@ -154,12 +154,8 @@ def open_job(
 ) -> Iterator[Job]:
     """Opens the run directory of a job; on exit closes everything that the job has opened.
 
-    Args:
-        kind: kind of the job.
-        config: its configuration; the fields ``ray``, ``wandb`` and ``log`` are used.
-        session: how the script was called.
-        needs_ray: whether the job uses Ray. Access to its cluster is checked first, so that invalid
-            input leaves no files behind.
+    The fields ``ray``, ``wandb`` and ``log`` of its configuration are used. If it needs Ray, access
+    to the cluster is checked first, so that invalid input leaves no files behind.
 
     Raises:
         InputError: the output cannot be used, or there is no cluster at the address.

@@ -46,11 +46,7 @@ def names(group: Group) -> tuple[str, ...]:
 
 
 def load_plugin(group: Group, name: str) -> type:
-    """Returns the class of a plug-in.
-
-    Args:
-        group: kind of the plug-in.
-        name: the name its distribution registered it under.
+    """Returns the class of a plug-in, by the name its distribution registered it under.
 
     Raises:
         UnknownNameError: no such plug-in; the message lists the existing ones, nearest first.

@@ -44,12 +44,7 @@ class Stopped(KeyboardInterrupt):
 
 
 def stopped(signum: int, then: str = "") -> int:
-    """Prints that a signal stopped the program; returns the exit status.
-
-    Args:
-        signum: number of the signal.
-        then: what to do next; appended to the line.
-    """
+    """Prints that a signal stopped the program, and what to do next; returns the exit status."""
     say(f"stopped by {signal.Signals(signum).name}{then}")
     return 128 + signum
 

@@ -152,15 +152,8 @@ def _load(spec: BridgeSpec, bridge_name: str, found: _Found) -> Task:
 def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConfig, Bridge, Task]:
     """Returns a bridge with the options that a task needs, and the task.
 
-    An option that the task needs replaces the default. A configured value that differs from both
-    is an error.
-
-    Args:
-        config: the bridge, as configured.
-        name_or_path: as in ``load_task``.
-
-    Returns:
-        the configuration with the task's options in it, the bridge, and the task.
+    The configuration that is returned has the task's options in it. An option that the task needs
+    replaces the default. A configured value that differs from both is an error.
 
     Raises:
         ConfigError: the configuration contradicts the task.

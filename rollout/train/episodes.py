@@ -12,7 +12,7 @@ from typing import Any
 
 from rollout.api import EpisodeResult, Fragment
 from rollout.errors import DatasetError, UnknownNameError
-from rollout.files import parse_json
+from rollout.files import LineFile, parse_json
 
 Signals = dict[str, float]
 
@@ -47,7 +47,7 @@ def last_signals(
     ]
 
 
-class EpisodeLog:
+class EpisodeLog(LineFile):
     """Appends the episodes of a run, one update at a time.
 
     Everything after the checkpoint from which a run continues is played again. So opening the file
@@ -65,7 +65,7 @@ class EpisodeLog:
     def __init__(self, path: Path, update: int) -> None:
         if path.exists():
             _forget_after(path, update)
-        self._file = path.open("ab", buffering=0)
+        super().__init__(path)
 
     def write(
         self, update: int, env_steps: int, results: Sequence[EpisodeResult], signals: list[Signals]
@@ -81,13 +81,7 @@ class EpisodeLog:
             json.dumps(_line(update, env_steps, result, own), allow_nan=False)
             for result, own in zip(results, signals, strict=True)
         ]
-        data = "".join(line + "\n" for line in lines).encode()
-        while data:
-            data = data[self._file.write(data) :]
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
+        self.append("".join(line + "\n" for line in lines))
 
 
 def _line(
