@@ -72,7 +72,7 @@ class Referee:
         self._progress = np.full(width, np.nan, np.float32)
         self._begun: NDArray[np.float64] = np.zeros(width, np.float64)
         self.all_active = False
-        self._nobody: Bools = np.zeros(width, bool)  # never written
+        self._no_slot: Bools = np.zeros(width, bool)  # never written
         self._running = np.full(width, Outcome.RUNNING, np.int8).tobytes()
 
     @property
@@ -119,7 +119,7 @@ class Referee:
             and 1 not in frame.game_truncated.tobytes()
             and verdict.outcome.tobytes() == self._running
         ):
-            return Ruling(verdict, self._nobody, self._nobody, [])
+            return Ruling(verdict, self._no_slot, self._no_slot, [])
         terminated = (frame.game_over | (verdict.outcome != _RUNNING)) & self.active
         truncated = frame.game_truncated
         if self._limit is not None:

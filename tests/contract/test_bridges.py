@@ -260,7 +260,7 @@ def _no_stray_files():
 
 
 @dataclass
-class Thawed:
+class NotFrozen:
     spec = FakeBridge().spec
     launch = FakeBridge.launch
 
@@ -271,11 +271,11 @@ class Unpicklable(FakeBridge):
 
 
 @dataclass(frozen=True)
-class Changeling(FakeBridge):
+class ChangesWhenPickled(FakeBridge):
     born: int = 0
 
     def __reduce__(self):
-        return Changeling, ()
+        return ChangesWhenPickled, ()
 
 
 FAILURES = [
@@ -285,9 +285,9 @@ FAILURES = [
     ("spec before launch", Flawed(flaw="no width"), "max_width: expected a multiple of 1, got 0"),
     ("spec before launch", Flawed(flaw="signal dtype"), "signal 'x'"),
     ("spec before launch", Flawed(flaw="spec starts the game"), "asking for the spec started"),
-    ("pickles", Thawed(), "is not frozen"),
+    ("pickles", NotFrozen(), "is not frozen"),
     ("pickles", Unpicklable(), "cannot pickle"),
-    ("pickles", Changeling(side=4), "a pickled copy differs"),
+    ("pickles", ChangesWhenPickled(side=4), "a pickled copy differs"),
     ("deadlines", FakeBridge(step_deadline_s=0.0), r"deadlines.step_s: expected more than 0"),
     ("deadlines", FakeBridge(close_deadline_s=float("inf")), "deadlines.close_s"),
     ("refuses unknown states", Flawed(flaw="lenient space"), "was accepted"),

@@ -119,7 +119,7 @@ def test_a_hung_actor_is_found_and_replaced():
 def test_a_policy_that_never_decides_is_replaced_with_its_actor(tmp_path):
     once = tmp_path / "once"
 
-    class Sleepy:
+    class SlowPolicy:
         def build(self, spec, task, *, seed):
             policy = FakePolicy().build(spec, task, seed=seed)
             decide = policy.act
@@ -134,7 +134,7 @@ def test_a_policy_that_never_decides_is_replaced_with_its_actor(tmp_path):
             return policy
 
     plan = make_plan()
-    plan = replace(plan, policy=Sleepy(), host=HostConfig(policy_s=4.0))
+    plan = replace(plan, policy=SlowPolicy(), host=HostConfig(policy_s=4.0))
     fleet = RayFleet(plan, 2)
     fragments = list(fleet.play(make_schedule(plan, 12)))
     fleet.close()

@@ -474,7 +474,7 @@ def test_missing_packages_are_said_at_the_launch(monkeypatch, tmp_path):
 # Pictures ----------------------------------------------------------------------------------------
 
 
-class Shades:
+class FakeRenderer:
     """Renders a scene as one shade; counts what it was told."""
 
     def scene(self):
@@ -492,7 +492,7 @@ class ShadeScene:
 
 
 def test_pictures_follow_their_slots():
-    pictures = Pictures(Shades(), 3, 2, 4)
+    pictures = Pictures(FakeRenderer(), 3, 2, 4)
     begun = pictures.begin([2, 0], [{"scene": {"shade": 7}}, {"scene": {"shade": 1}}])
     assert begun[:, 0, 0, 0].tolist() == [7, 1]
     pictures.follow([2], [{}, {}, {"scene": {"shade": 3}}])
@@ -503,7 +503,7 @@ def test_pictures_follow_their_slots():
 
 @process
 def test_rgb_is_rendered_and_the_scene_is_not_shown(fake, launch, monkeypatch):
-    monkeypatch.setattr(bridge, "RayCaster", lambda hello: Shades())
+    monkeypatch.setattr(bridge, "RayCaster", lambda hello: FakeRenderer())
     spec, game = launch(2, observe=("rgb", "position"), rgb_height=2, rgb_width=3)
     frame = game.reset([1], starts(1), timeout_s=PATIENT_S)
     assert frame.observations["rgb"].shape == (1, 2, 3, 3)

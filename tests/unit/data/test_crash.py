@@ -21,7 +21,7 @@ from rollout.errors import DatasetError, DatasetLockedError, OutOfTurnError
 pytestmark = pytest.mark.heavy
 
 
-class Zygote:
+class ForkServer:
     """Talks to ``store_child``."""
 
     def __init__(self):
@@ -46,7 +46,7 @@ class Zygote:
         said = []
         while True:
             line = self._line()
-            assert line, "the zygote died"
+            assert line, "the fork_server died"
             if line.startswith("dead"):
                 return said
             said.append(line)
@@ -60,10 +60,10 @@ class Zygote:
 
 
 @pytest.fixture(scope="module")
-def zygote():
-    zygote = Zygote()
-    yield zygote
-    zygote.close()
+def fork_server():
+    fork_server = ForkServer()
+    yield fork_server
+    fork_server.close()
 
 
 def finished(lines):
@@ -71,16 +71,16 @@ def finished(lines):
 
 
 @pytest.mark.slow
-def test_fifty_kills_lose_nothing_that_was_reported(tmp_path, zygote):
+def test_fifty_kills_lose_nothing_that_was_reported(tmp_path, fork_server):
     path, reported, rng = tmp_path / "d", [], random.Random(5)
     adopted = 0
     for kill in range(50):
-        pid = zygote.begin("kill", path, 1, kill * 10_000, rng.choice([1, 30_000, 10**6]))
+        pid = fork_server.begin("kill", path, 1, kill * 10_000, rng.choice([1, 30_000, 10**6]))
         if kill % 2:  # half of the kills during opening, half during recording
-            reported += finished(zygote.lines(until="done"))
+            reported += finished(fork_server.lines(until="done"))
         killer = threading.Timer(rng.uniform(0.0, 0.15), os.kill, (pid, signal.SIGKILL))
         killer.start()
-        reported += finished(zygote.lines())
+        reported += finished(fork_server.lines())
         killer.join()
         adopted += bool(Layout(path).numbers("journal"))
         if kill % 5 == 4:
@@ -104,10 +104,10 @@ def test_fifty_kills_lose_nothing_that_was_reported(tmp_path, zygote):
 
 @pytest.mark.process
 @pytest.mark.parametrize("limit", [25_000, 40_000, 90_000])
-def test_a_full_disk_is_named_and_loses_nothing(tmp_path, zygote, limit):
+def test_a_full_disk_is_named_and_loses_nothing(tmp_path, fork_server, limit):
     path = tmp_path / "d"
-    zygote.begin("full", path, 1, 0, limit)
-    lines = zygote.lines()
+    fork_server.begin("full", path, 1, 0, limit)
+    lines = fork_server.lines()
     reported = finished(lines)
     assert lines[-1].startswith("full no room on disk while")
     assert reported or limit < 30_000

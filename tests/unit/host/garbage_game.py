@@ -19,11 +19,11 @@ class SilentError(Exception):
     """Carries nothing."""
 
 
-class Unspeakable(GameCrashed):
+class TextFails(GameCrashed):
     """Cannot be shown, nor travel."""
 
     def __init__(self) -> None:
-        super().__init__("unspeakable")
+        super().__init__("text_fails")
         self.held = lambda: None
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ RAISED: dict[str, type[BaseException]] = {
     "exit": SystemExit,
     "end of file": EOFError,
     "silent": SilentError,
-    "unspeakable": Unspeakable,
+    "text_fails": TextFails,
     "no memory": MemoryError,
 }
 

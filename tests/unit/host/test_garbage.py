@@ -57,7 +57,7 @@ BROKEN = {
     "exit": "SystemExit",
     "end of file": "EOFError",
     "silent": "SilentError",
-    "unspeakable": "Unspeakable: its text cannot be shown (RuntimeError)",
+    "text_fails": "TextFails: its text cannot be shown (RuntimeError)",
     "no memory": "MemoryError",
 }
 
@@ -118,7 +118,7 @@ def test_garbage_costs_the_episode_it_comes_in(tmp_path):
 
 @pytest.mark.process
 def test_garbage_of_a_process_costs_the_episode_it_comes_in(tmp_path):
-    flaws = ["function", "wrong shape", "nan reward", "interrupt", "exit", "unspeakable"]
+    flaws = ["function", "wrong shape", "nan reward", "interrupt", "exit", "text_fails"]
     check_flaws(tmp_path, flaws, "subprocess")
 
 

@@ -542,7 +542,7 @@ SEEDS = []
 
 
 @dataclass(frozen=True)
-class Noting:
+class RecordingPolicy:
     """Recipe that keeps the seed it is given."""
 
     def build(self, spec, task, *, seed):
@@ -552,7 +552,7 @@ class Noting:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_episodes_are_the_same_however_many_decide(count, pool):
-    local = LocalFleet(plan_for(Noting()))
+    local = LocalFleet(plan_for(RecordingPolicy()))
     here = play(local)
     assert len(here) == 12
     links = servers(count, seed=SEEDS[-1], batch=3)
