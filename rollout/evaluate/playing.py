@@ -25,7 +25,7 @@ def play_board(
     board: Scoreboard,
     fleet: Fleet,
     *,
-    watch: Callable[[Fragment], None] | None = None,
+    watch: Callable[[Fragment], object] = lambda _: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> None:
     """Plays the remaining episodes of a scoreboard until all have ended or it is told to stop.
@@ -52,8 +52,7 @@ def play_board(
         for fragment in fleet.play(board.schedule()):
             board.add(fragment)
             take_news()
-            if watch is not None:
-                watch(fragment)
+            watch(fragment)
             if stopping():
                 return
     finally:
@@ -85,7 +84,7 @@ def play_legs(
     metric: Metric,
     journal: Journal | None = None,
     actors: int = 0,
-    watch: Callable[[Fragment], None] | None = None,
+    watch: Callable[[Fragment], object] = lambda _: None,
     arm: str = "",
     n: int = 0,
     training_seed: int = -1,

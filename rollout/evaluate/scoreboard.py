@@ -184,7 +184,10 @@ class Scoreboard:
     def _keep(self, entries: Mapping[int, Entry], losses: Iterable[Loss]) -> None:
         done = self.finished if any(e in self._entries for e in entries) else frozenset()
         new = {episode: entry for episode, entry in entries.items() if episode not in done}
-        told = [self._loss(loss) for loss in losses]
+        told = [
+            LossEntry(**self._about(x.start), phase=x.phase, reason=x.reason, steps=x.steps)
+            for x in losses
+        ]
         if self._journal is not None:
             self._journal.append(new.values(), told)
         self._entries.update(new)
@@ -222,10 +225,6 @@ class Scoreboard:
 
     def _attempts(self, start: Start) -> int:
         return self._lost_before[start.episode] + start.attempt + 1
-
-    def _loss(self, loss: Loss) -> LossEntry:
-        about = self._about(loss.start)
-        return LossEntry(**about, phase=loss.phase, reason=loss.reason, steps=loss.steps)
 
     def table(
         self, metric: Metric, *, arm: str = "", n: int = 0, training_seed: int = -1

@@ -18,15 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from rollout.api import (
-    Bridge,
-    BridgeSpec,
-    Columns,
-    Decision,
-    Policy,
-    PolicyRecipe,
-    Task,
-)
+from rollout.api import Bridge, BridgeSpec, Columns, Decision, Policy, PolicyRecipe, Task
 from rollout.config import BridgeConfig, HostConfig
 from rollout.data import Dataset, DatasetWriter, describe_dataset, play_video
 from rollout.data.schema import OBSERVATION, column_name

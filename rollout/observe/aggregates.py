@@ -21,8 +21,6 @@ class Rate:
     """
 
     def __init__(self, window_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        if not window_s > 0:
-            raise ValueError(f"a rate looks back more than 0 seconds, got {window_s}")
         self._window_s = window_s
         self._clock = clock
         # Times and totals; the first entry is the newest that is at least window_s old.

@@ -142,7 +142,8 @@ def look_at(folder: Path, *, now: float | None = None) -> Look:
     number = len(about["sessions"]) - 1
     lines, damaged = newest_lines(folder / METRICS)
     log = run_files.tail(folder / LOG)
-    trials = _trials(folder, now)
+    places = sorted(p.parent for name in TRIALS for p in folder.glob(f"{name}/*/{RUN}"))
+    trials = [trial for place in places if (trial := _trial(place, now)) is not None]
     checkpoint = run_files.newest_checkpoint(folder)
     began = datetime.fromisoformat(session["started"]).timestamp()
     heard = max(began, _sign(folder, lines), *(sign for _, sign in trials))
@@ -265,17 +266,12 @@ def _warnings(log: list[bytes], damaged: int) -> tuple[Warned, ...]:
     return tuple(found[-_MOST_WARNINGS:])
 
 
-def _trials(folder: Path, now: float) -> list[tuple[Trial, float]]:
-    """The runs that a job started, with the time of their last output."""
-    places = sorted(p.parent for name in TRIALS for p in folder.glob(f"{name}/*/{RUN}"))
-    return [trial for place in places if (trial := _trial(place, now)) is not None]
-
-
 def _trial(folder: Path, now: float) -> tuple[Trial, float] | None:
+    """A run that a job started, with the time of its last output; None if it is no run."""
     try:
         sessions = run_files.read_about(folder)["sessions"]
     except RunDirectoryError:
-        return None  # not a run
+        return None
     lines, _ = newest_lines(folder / METRICS)
     evaluation = [modified(path) for path in folder.glob("evaluation-*/*")]
     sign = max(_sign(folder, lines), *evaluation, 0.0)

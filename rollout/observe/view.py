@@ -121,13 +121,14 @@ def _explain(look: Look) -> str:
 
 
 def _figures(look: Look, numbers: Mapping[str, float]) -> Table:
+    checkpoints = [] if look.checkpoint is None else [look.checkpoint]
     rows = {
         "steps": _steps(look, numbers),
         "episodes": _episodes(numbers),
         **{label: _of(numbers, names) for label, names in _FIGURES.items()},
         "games": _games(numbers),
         "restarts": _restarts(numbers),
-        "checkpoint": _checkpoint(look),
+        "checkpoint": [f"{name}, {duration(age)} old" for name, age in checkpoints],
         "score": _scores(numbers),
     }
     table = Table.grid(padding=(0, 2, 0, 0))
@@ -183,13 +184,6 @@ def _restarts(numbers: Mapping[str, float]) -> list[str]:
     if all(count is None for count in counts.values()):
         return []
     return [f"{cause} {count:.0f}" for cause, count in counts.items() if count] or ["none"]
-
-
-def _checkpoint(look: Look) -> list[str]:
-    if look.checkpoint is None:
-        return []
-    name, age = look.checkpoint
-    return [f"{name}, {duration(age)} old"]
 
 
 def _scores(numbers: Mapping[str, float]) -> list[str]:

@@ -214,10 +214,7 @@ class SweepConfig(RunConfig):
     )
     retries: int = key(2, "Retries of a failed run.", unit="attempts", ge=0)
     stall_s: float | None = key(
-        900.0,
-        "A run without output for this long has failed; null for no limit.",
-        unit="s",
-        gt=0,
+        900.0, "A run without output for this long has failed; null for no limit.", unit="s", gt=0
     )
     videos: SweepVideos = key(SweepVideos, "Videos of held-out episodes.")
     intervals: IntervalsConfig = key(IntervalsConfig, "Confidence intervals.")

@@ -131,11 +131,7 @@ def curves(
 
 
 def contrasts(
-    table: Table,
-    *,
-    base: str,
-    actions: str = SAMPLED,
-    intervals: Intervals = DEFAULT_INTERVALS,
+    table: Table, *, base: str, actions: str = SAMPLED, intervals: Intervals = DEFAULT_INTERVALS
 ) -> list[Contrast]:
     """Compares each arm with the base arm, for every N that both have.
 

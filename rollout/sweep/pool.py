@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 _POLL_S = 0.5
 _GRACE_S = 30.0  # time for runs to write a checkpoint when the sweep is told to stop
-_SIGNS = ("metrics.jsonl", "evaluation-*/*.jsonl", "checkpoints")
+_OUTPUTS = ("metrics.jsonl", "evaluation-*/*.jsonl", "checkpoints")
 
 
 @dataclass(frozen=True)
@@ -46,14 +46,14 @@ class _Running:
     Attributes:
         job: the run.
         log_time: modification time of its log before it was submitted, by the wall clock.
-        sign: modification time of its newest file, by the wall clock. The clock may jump, so only
+        output: modification time of its newest file, by the wall clock. The clock may jump, so only
             changes of this value count.
         moved: when the last change was seen, in monotonic seconds.
     """
 
     job: Job
     log_time: float
-    sign: float
+    output: float
     moved: float
 
 
@@ -139,7 +139,7 @@ def run_on_ray(
         while (queue.waiting or running) and not stopping():
             while queue.waiting and len(running) < most:
                 job = queue.waiting.popleft()
-                before = _Running(job, modified(_log_of(job)), _last_sign(job), time.monotonic())
+                before = _Running(job, modified(_log_of(job)), _last_output(job), time.monotonic())
                 running[_begin(job, trainer)] = before
             ready, _ = ray.wait(list(running), num_returns=1, timeout=_POLL_S)
             for ref in ready:
@@ -148,7 +148,7 @@ def run_on_ray(
                 job = running.pop(ref).job
                 with contextlib.suppress(ray.exceptions.RayError):  # it ended meanwhile
                     ray.cancel(ref, force=True)
-                yield queue.end(job, f"no sign of life for {stall_s:g} s; it was broken off")
+                yield queue.end(job, f"no output for {stall_s:g} s; it was stopped")
             yield None
     finally:
         _stop_all(list(running))
@@ -187,18 +187,18 @@ def _stalled(running: Mapping[Any, _Running], stall_s: float | None, now: float)
     """The runs that have started and have written nothing for too long."""
     stalled = []
     for ref, run in running.items():
-        sign = _last_sign(run.job)
+        output = _last_output(run.job)
         # A run that waits for room in the cluster has not started, so its log is unchanged.
-        if sign != run.sign or modified(_log_of(run.job)) == run.log_time:
-            run.sign, run.moved = sign, now
+        if output != run.output or modified(_log_of(run.job)) == run.log_time:
+            run.output, run.moved = output, now
         elif stall_s is not None and now - run.moved > stall_s:
             stalled.append(ref)
     return stalled
 
 
-def _last_sign(job: Job) -> float:
+def _last_output(job: Job) -> float:
     """When a run last wrote something, in Unix time; 0 if it never did."""
-    written = (path for pattern in _SIGNS for path in job.folder.glob(pattern))
+    written = (path for pattern in _OUTPUTS for path in job.folder.glob(pattern))
     return max(map(modified, (_log_of(job), *written)))
 
 

@@ -16,19 +16,9 @@ from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMN_DOCS
 from rollout.evaluate.statistics import Estimate
 from rollout.files import write_atomically
+from rollout.sweep import report_tables as tables
 from rollout.sweep.curves import DETERMINISTIC, SAMPLED, by_arm, contrasts, curves
-from rollout.sweep.report_tables import (
-    Figures,
-    contrast_table,
-    digits_for,
-    lost_table,
-    mapping_table,
-    runs_table,
-    score_tables,
-    sets_table,
-    short_tables,
-    success_table,
-)
+from rollout.sweep.report_tables import Figures, digits_for
 from rollout.sweep.summary import SweepReport
 
 _FEW_SEEDS = 5
@@ -99,20 +89,20 @@ def _sections(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str]]:
     again = curves(data.table, actions=other, intervals=data.intervals)
     compared = contrasts(data.table, base=data.base, actions=data.actions, intervals=data.intervals)
     missing = [f"{arm}, N = {n:,}, training seed {seed}" for arm, n, seed in data.missing()]
-    yield f"Scores ({data.actions} actions)", score_tables(data, figures)
-    yield "Which arms change the gap", contrast_table(compared, figures)
-    yield f"The same with {other} actions", short_tables(again, figures) if again else ""
-    yield "Success rates", success_table(data.points, figures)
+    yield f"Scores ({data.actions} actions)", tables.score_tables(data, figures)
+    yield "Which arms change the gap", tables.contrast_table(compared, figures)
+    yield f"The same with {other} actions", tables.short_tables(again, figures) if again else ""
+    yield "Success rates", tables.success_table(data.points, figures)
     yield "Where a larger N means nothing more", _bullets(_limits(data))
-    yield "Protocol", mapping_table(("what", "how"), _protocol(data))
-    yield "Sets of states", sets_table(data) if data.sets else ""
+    yield "Protocol", tables.mapping_table(("what", "how"), _protocol(data))
+    yield "Sets of states", tables.sets_table(data) if data.sets else ""
     yield "Lost episodes", _lost(data)
-    yield "Training runs", runs_table(data.runs) if data.runs else ""
+    yield "Training runs", tables.runs_table(data.runs) if data.runs else ""
     yield "Missing runs", _bullets(missing)
     yield "Videos", _bullets([f"[{title}]({path})" for title, path in data.videos])
     # Comes late: by now every reason for a missing interval is known.
     yield "Caveats", _bullets(_caveats(data, figures))
-    yield "Versions and machine", mapping_table(("what", "version"), data.versions)
+    yield "Versions and machine", tables.mapping_table(("what", "version"), data.versions)
     yield "How to repeat it", f"```\n{data.command}\n```"
 
 
@@ -223,7 +213,7 @@ def _lost(data: SweepReport) -> str:
         f"{int(lost.sum()):,} of {rows:,} evaluated episodes were lost for good and have no score; "
         f"{again:,} more were lost and then played to their end."
     )
-    return f"{text}\n\n{lost_table(data)}" if lost.any() else text
+    return f"{text}\n\n{tables.lost_table(data)}" if lost.any() else text
 
 
 def _caveats(data: SweepReport, figures: Figures) -> list[str]:

@@ -15,7 +15,7 @@ import yaml
 from rollout.cli import main
 from rollout.data.tables import read_table
 from rollout.sweep.config import SweepConfig
-from rollout.sweep.pool import _last_sign, _Running, _stalled
+from rollout.sweep.pool import _last_output, _Running, _stalled
 from rollout.sweep.sweep import sweep
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -162,7 +162,7 @@ def test_runs_that_die_or_hang_are_tried_again_and_the_others_go_on(folder):
     (faults / "random-n2-s0.hang").write_text("1")
     (faults / "random-n2-s1.wrong").write_text("1")
     said = finish(folder, "--set", "retries=2", "stall_s=8", status=3)
-    assert "random-n2-s0 failed, it is tried again: no sign of life for 8 s" in said
+    assert "random-n2-s0 failed, it is tried again: no output for 8 s" in said
     assert "2 of 4 runs are missing" in said
     missing = json.loads((folder / "run" / "summary.json").read_text())["results"]["missing"]
     assert missing.keys() == {"random-n6-s1", "random-n2-s1"}
@@ -176,7 +176,7 @@ def test_runs_that_die_or_hang_are_tried_again_and_the_others_go_on(folder):
 def test_signs_of_life(tmp_path):
     """By what changes, not by when: the clock that files are dated by may jump."""
     job = type("Job", (), {"folder": tmp_path / "run"})
-    assert _last_sign(job) == 0
+    assert _last_output(job) == 0
     running = {"a": _Running(job, 0.0, 0.0, 100.0)}
     assert _stalled(running, 40, 200.0) == [], "it waits for its turn"
     log = tmp_path / "run.log"

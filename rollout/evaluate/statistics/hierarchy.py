@@ -24,6 +24,7 @@ _ONE_SEED = (
     "one training seed; the training seed is the replicate, so nothing shows how another run "
     "would differ: train with at least 2 seeds, better 5"
 )
+_ONE_STATE = "one state, so nothing shows how another would differ"
 _NAMES = {
     "t": "t over training seeds and states",
     "percentile": "bootstrap of training seeds, states and episodes, percentile",
@@ -145,8 +146,7 @@ def one_player(scores: ArrayLike, intervals: Intervals = DEFAULT_INTERVALS) -> E
     counts = {"states": len(means), "episodes": there, "lost": array.size - there}
     point, method = float(means.mean()) if len(means) else math.nan, "t over states, one player"
     if len(means) < 2:
-        reason = "one state, so nothing shows how another would differ" if len(means) else ""
-        reason = reason or "no episode has a result"
+        reason = _ONE_STATE if len(means) else "no episode has a result"
         return Estimate(point, None, None, confidence, method, counts, reason)
     error = math.sqrt(float(means.var(ddof=1)) / len(means))
     half = t_quantile(confidence, len(means) - 1) * error
@@ -167,10 +167,7 @@ def _estimate(parts: Sequence[Part], prefixes: Sequence[str], intervals: Interva
     if counts["seeds"] == 1:
         return Estimate(point, None, None, confidence, name, counts, _ONE_SEED)
     if any(p.states == "crossed" and p.scores.shape[1] == 1 for p in kept):
-        reason = (
-            "one state, so nothing shows how another would differ: evaluate on more, or say that "
-            "the states are fixed"
-        )
+        reason = f"{_ONE_STATE}: evaluate on more, or say that the states are fixed"
         return Estimate(point, None, None, confidence, name, counts, reason)
     if intervals.method == "percentile":
         tail = (1 - confidence) / 2
