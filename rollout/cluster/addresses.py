@@ -6,7 +6,6 @@ the token, and its error does not distinguish the two.
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import ipaddress
 import os
@@ -70,7 +69,9 @@ def require_cluster(address: str, *, key: str = "ray.address") -> Mode:
             f"scripts/submit.py --address {address}; {key} takes that of the head, HOST:{GCS_PORT}"
         )
     client = address.startswith("ray://")
-    host, port = _host_and_port(address.removeprefix("ray://"), named)
+    host, port, path = _split(address.removeprefix("ray://"))
+    if not host or not port or path:
+        raise ConfigError(f"{named}: expected HOST:PORT, e.g. 10.0.0.1:{GCS_PORT}")
     _require_listener(host, port, named)
     wish, token = given_mode(), find_token()
     if wish == "token" and token is None:
@@ -95,12 +96,13 @@ def require_cluster(address: str, *, key: str = "ray.address") -> Mode:
     return "token"
 
 
-def _host_and_port(address: str, named: str) -> tuple[str, int]:
-    with contextlib.suppress(ValueError):  # no address at all; said below
+def _split(address: str) -> tuple[str | None, int | None, str]:
+    """Host, port and path of an address; no host if it is none at all."""
+    try:
         parts = urlsplit(f"//{address}")
-        if parts.hostname and parts.port and not parts.path:
-            return parts.hostname, parts.port
-    raise ConfigError(f"{named}: expected HOST:PORT, e.g. 10.0.0.1:{GCS_PORT}")
+        return parts.hostname, parts.port, parts.path
+    except ValueError:
+        return None, None, ""
 
 
 def _require_listener(host: str, port: int, named: str) -> None:
@@ -156,10 +158,7 @@ def dashboard_url(given: str | None) -> str:
     # RAY_ADDRESS is the head's, as for programs on the cluster: its dashboard is on the same host.
     head = name == ADDRESS and "://" not in text
     scheme, _, rest = text.rpartition("://")
-    host, port, path = None, None, ""
-    with contextlib.suppress(ValueError):  # no address at all; said below
-        parts = urlsplit(f"//{rest}")
-        host, port, path = parts.hostname, parts.port, parts.path
+    host, port, path = _split(rest)
     if not host or scheme not in {"", "http", "https"}:
         raise ConfigError(
             f"{name}={text}: expected the URL of the dashboard, e.g. http://HOST:{DASHBOARD_PORT}"

@@ -148,15 +148,12 @@ def send(client: Any, job: Job) -> None:
 
 
 def follow(client: Any, name: str, write: Callable[[str], object]) -> Any:
-    """Follows the log of a job to its end.
+    """Follows the log of a job to its end, and returns Ray's details of it.
 
     Args:
         client: of ``connect``.
         name: of the job.
         write: called with the text of the log as it arrives.
-
-    Returns:
-        Ray's details of the job.
 
     Raises:
         LostSight: the cluster did not answer for two minutes.

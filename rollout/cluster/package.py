@@ -65,11 +65,7 @@ class Package:
         return sizes.most_common()
 
     def require_sendable(self) -> None:
-        """Checks that the dashboard takes it.
-
-        Raises:
-            ConfigError: it is too large; the message names what makes it so.
-        """
+        """Raises a ConfigError if the dashboard refuses it, naming what makes it too large."""
         if self.size < LIMIT_BYTES:
             return
         largest = sorted([*self.folders()[:3], *self.files[:3]], key=lambda each: -each[1])[:3]
@@ -128,10 +124,7 @@ def read_package(folder: Path, excludes: Sequence[str] = ()) -> Package:
     """Returns what Ray would send of a folder, found by Ray's own rules.
 
     Those are: its default excludes, and every ``.gitignore`` and ``.rayignore`` in the folder.
-
-    Args:
-        folder: the working directory.
-        excludes: more patterns.
+    ``excludes`` are more patterns.
 
     Raises:
         ConfigError: it is no folder, or something in it cannot be read to its end.

@@ -39,15 +39,7 @@ _EXAMPLE = "scripts/submit.py -- python scripts/train.py --config configs/train_
 
 @dataclass(frozen=True)
 class Order:
-    """What the command line asks for.
-
-    Attributes:
-        url: of the dashboard.
-        job: what is sent there.
-        wait: whether to follow it to its end.
-        dry_run: whether to send nothing.
-        notes: what the user should know before it is sent.
-    """
+    """What the command line asks for; ``notes`` say what the user should know before it is sent."""
 
     url: str
     job: Job
@@ -184,11 +176,7 @@ def _runs_dir(
 
 
 def _require_sent(command: Sequence[str], package: Package) -> None:
-    """Checks that files which the command names are sent.
-
-    Raises:
-        ConfigError: the script is missing, or a file is here and an ignore file holds it back.
-    """
+    """Checks that the command's script is there, and that no ignore file holds back its files."""
     if len(command) == 1:
         return  # a line for the shell: any word of it may be anything
     sent = {path for path, _ in package.files}

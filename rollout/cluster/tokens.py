@@ -33,12 +33,7 @@ _ours: dict[str, str] = {}
 
 @dataclass(frozen=True)
 class Token:
-    """A token, and where it comes from.
-
-    Attributes:
-        value: what is sent.
-        source: the variable or file that holds it, for messages.
-    """
+    """A token, and the variable or file that it comes from."""
 
     value: str
     source: str
@@ -80,24 +75,20 @@ def find_token() -> Token | None:
     if value:
         return Token(value, TOKEN)
     path = _given(TOKEN_PATH)
-    if path:
-        try:
-            value = Path(path).expanduser().read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
-            raise ConfigError(
-                f"{TOKEN_PATH}={path} cannot be read: {reason}; copy the cluster's token there, or "
-                f"unset it"
-            ) from error
-        if not value:
-            raise ConfigError(f"{TOKEN_PATH}={path} is empty; copy the cluster's token there")
-        return Token(value, path)
-    home = Path.home() / ".ray" / "auth_token"
+    file = Path(path).expanduser() if path else Path.home() / ".ray" / "auth_token"
     try:
-        value = home.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        return None
-    return Token(value, str(home)) if value else None
+        value = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        if not path:
+            return None
+        reason = getattr(error, "strerror", None) or "it is no text"
+        raise ConfigError(
+            f"{TOKEN_PATH}={path} cannot be read: {reason}; copy the cluster's token there, or "
+            f"unset it"
+        ) from error
+    if path and not value:
+        raise ConfigError(f"{TOKEN_PATH}={path} is empty; copy the cluster's token there")
+    return Token(value, path or str(file)) if value else None
 
 
 def write_own_token(folder: Path) -> Path:

@@ -70,10 +70,6 @@ def _number(loader: _Loader, node: yaml.ScalarNode) -> int | float:
     return value
 
 
-def _boolean(loader: _Loader, node: yaml.ScalarNode) -> bool:
-    return bool(node.value.lower() == "true")
-
-
 def _text(dumper: _Dumper, data: str) -> yaml.ScalarNode:
     old = yaml.SafeLoader.yaml_implicit_resolvers.get(data[:1], [])
     style = "'" if any(pattern.match(data) for _, pattern in old) else None
@@ -95,7 +91,7 @@ for _name, _pattern, _first in _RESOLVERS:
         )
 _Loader.add_constructor("tag:yaml.org,2002:int", _number)
 _Loader.add_constructor("tag:yaml.org,2002:float", _number)
-_Loader.add_constructor("tag:yaml.org,2002:bool", _boolean)
+_Loader.add_constructor("tag:yaml.org,2002:bool", lambda _, node: node.value.lower() == "true")
 _Dumper.add_representer(str, _text)
 _Dumper.add_representer(list, _list)
 

@@ -159,20 +159,14 @@ def encode(codec: Codec, kind: pa.DataType, values: Array) -> pa.Array:
 
 
 def _encode_list(kind: pa.DataType, values: Array) -> pa.Array:
-    flat = pa.array(values.reshape(-1))
-    if pa.types.is_fixed_size_list(kind):
-        return pa.FixedSizeListArray.from_arrays(flat, type=kind)
-    offsets = np.arange(len(values) + 1, dtype=np.int32) * values.shape[1]
-    return pa.ListArray.from_arrays(pa.array(offsets), flat, type=kind)
+    fixed = pa.list_(kind.value_field, values.shape[1])
+    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=fixed).cast(kind)
 
 
 def _encode_raw(kind: pa.DataType, values: Array) -> pa.Array:
-    count, data = len(values), pa.py_buffer(values)
-    if pa.types.is_fixed_size_binary(kind):
-        return pa.FixedSizeBinaryArray.from_buffers(kind, count, [None, data])
-    size = values.nbytes // max(count, 1)
-    offsets = np.arange(count + 1, dtype=np.int32) * np.int32(size)
-    return pa.BinaryArray.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), data])
+    fixed = pa.binary(values.itemsize * math.prod(values.shape[1:]))
+    data = pa.py_buffer(values)
+    return pa.FixedSizeBinaryArray.from_buffers(fixed, len(values), [None, data]).cast(kind)
 
 
 def _encode_image(codec: Codec, image: Array) -> bytes:
@@ -234,15 +228,12 @@ def decode(codec: Codec, dtype: str, shape: tuple[int, ...], values: pa.Array) -
 
 def _decode_raw(dtype: np.dtype[Any], shape: tuple[int, ...], values: pa.Array) -> Array:
     count, size = len(values), dtype.itemsize * math.prod(shape)
-    if pa.types.is_fixed_size_binary(values.type):
-        begin = values.offset * size
-    else:
-        offsets = np.frombuffer(values.buffers()[1], np.int32)[values.offset :][: count + 1]
-        if count and (np.diff(offsets) != size).any():
-            raise DatasetError(f"expected values of {size} bytes, {dtype}{list(shape)}")
-        begin = int(offsets[0]) if count else 0
-    data = np.frombuffer(values.buffers()[-1] or b"", np.uint8)[begin : begin + count * size]
-    return data.view(dtype).reshape(count, *shape)
+    try:
+        fixed = values.cast(pa.binary(size))
+    except pa.ArrowInvalid as error:
+        raise DatasetError(f"expected values of {size} bytes, {dtype}{list(shape)}") from error
+    data = np.frombuffer(fixed.buffers()[1] or b"", np.uint8)
+    return data[fixed.offset * size :][: count * size].view(dtype).reshape(count, *shape)
 
 
 def _decode_image(shape: tuple[int, ...], data: pa.Buffer) -> Array:

@@ -87,11 +87,7 @@ def doctor(path: Path | str) -> Report:
 
 
 def require_dataset(layout: Layout) -> None:
-    """Checks that a directory contains a dataset, or the remains of one.
-
-    Raises:
-        DatasetError: it does not.
-    """
+    """Raises a DatasetError unless a directory contains a dataset, or the remains of one."""
     traces = any(layout.numbers(folder) for folder in layout.folders)
     if not layout.root.is_dir() or not (layout.manifest.exists() or traces):
         raise DatasetError(f"{layout.root} holds no dataset (no dataset.json, no shards)")
@@ -150,7 +146,7 @@ class _Doctor:
         self._findings += health.findings
         if not health.whole:
             self._trusted = False
-        if health.collector is not None:
+        if health.reader is not None:
             self._steps += health.collector.rows
             table = self._note(health.collector.put_together(self._left, health.losses))
             path = self._layout.episodes(number)
@@ -203,29 +199,27 @@ class Health:
     """What is known of a shard.
 
     Attributes:
+        collector: runs of the rows that can be read.
         reader: reads it; None when nothing of it can be read.
         sealed: the file is exactly the one that was written.
         findings: what is wrong.
         bad_groups: row groups that cannot be read.
         bad_rows: rows, as they are numbered in the file, whose values do not decode.
-        collector: runs of the rows that can be read.
         losses: lost episodes it tells of.
     """
 
+    collector: RunCollector
     reader: ShardReader | None = None
     sealed: bool = False
     findings: list[Finding] = field(default_factory=list)
     bad_groups: list[int] = field(default_factory=list)
     bad_rows: list[int] = field(default_factory=list)
-    collector: RunCollector | None = None
     losses: list[LossRecord] = field(default_factory=list)
 
     @property
     def whole(self) -> bool:
         """Whether every row can be read from the file."""
-        return self.reader is not None and not (
-            self.bad_groups or self.bad_rows or any(f.severity == "error" for f in self.findings)
-        )
+        return self.reader is not None and all(f.severity != "error" for f in self.findings)
 
 
 def examine(layout: Layout, manifest: Manifest, number: int) -> Health:
@@ -249,13 +243,12 @@ def examine(layout: Layout, manifest: Manifest, number: int) -> Health:
 
 
 def _readable_rows(health: Health) -> int:
-    rows = health.collector.rows if health.collector is not None else -1
-    return rows - len(health.bad_rows)
+    return -1 if health.reader is None else health.collector.rows - len(health.bad_rows)
 
 
 def _try(seal: Seal | None, layout: Layout, manifest: Manifest, number: int) -> Health:
     """The health of the file as it is, or with the footer of its seal."""
-    path, health = layout.data(number), Health()
+    path, health = layout.data(number), Health(RunCollector(number))
     name = layout.name(path)
     try:
         reader = ShardReader(path, None if seal is None else fixed_bytes(path, seal))
@@ -268,7 +261,6 @@ def _try(seal: Seal | None, layout: Layout, manifest: Manifest, number: int) -> 
         health.findings.append(Finding(name, "error", what))
         return health
     health.reader, health.losses = reader, reader.losses
-    health.collector = RunCollector(number)
     starts = reader.starts.tolist()
     for group, (start, stop) in enumerate(pairwise(starts)):
         try:

@@ -139,13 +139,7 @@ class Runs:
 
 
 def find_runs(rows: pa.RecordBatch | pa.Table, shard: int, row_start: int) -> Runs:
-    """Returns the runs in some rows.
-
-    Args:
-        rows: with at least ``RUN_COLUMNS``.
-        shard: number of the shard.
-        row_start: number of the first of these rows in the shard.
-    """
+    """Returns the runs in rows of a shard, of which ``row_start`` is the number of the first."""
 
     def values(name: str) -> Array:
         column = rows.column(name)

@@ -45,11 +45,8 @@ def parse_losses(text: bytes) -> list[LossRecord]:
 class JournalWriter:
     """Appends record batches to a new journal.
 
-    Args:
-        path: the file; must not exist.
-        schema: schema of the batches.
-        compression: ``lz4`` writes about six times fewer bytes of game frames, ``none`` takes
-            about half the time of the collecting thread.
+    Compression ``lz4`` writes about six times fewer bytes of game frames, ``none`` takes about half
+    the time of the collecting thread.
 
     Attributes:
         nbytes: bytes of the whole batches.

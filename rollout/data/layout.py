@@ -24,22 +24,20 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partialmethod
 from pathlib import Path
 
 from rollout.errors import DatasetLockedError, DiskFullError, is_disk_full
 from rollout.files import holder_of, locked
 
+_SUFFIXES = {"data": "parquet", "episodes": "parquet", "seals": "json", "journal": "arrows"}
 _NUMBERED = re.compile(r"shard-(\d{6,})\.(parquet|json|arrows)")
 _LOCK_WAIT_S = 0.5  # longer than a process holds the lock just to find out who the writer is
 
 
 @contextmanager
 def full_disk_named(path: Path, doing: str) -> Iterator[None]:
-    """Turns "no space" errors of the block into ``DiskFullError``; other errors are not changed.
-
-    Raises:
-        DiskFullError: names the file and what to do.
-    """
+    """Turns "no space" errors of the block into a ``DiskFullError`` that says what to do."""
     try:
         yield
     except OSError as error:
@@ -52,22 +50,16 @@ def full_disk_named(path: Path, doing: str) -> Iterator[None]:
 
 
 class Layout:
-    """Paths of one dataset directory.
+    """Paths of one dataset directory, which need not exist.
 
-    Args:
-        root: the directory; it need not exist.
+    The files of a shard are found by its number: ``data``, ``episodes``, ``seal``, ``journal``.
     """
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
         self.manifest = self.root / "dataset.json"
         self.lock = self.root / "dataset.lock"
-        self.folders = {
-            "data": self.root / "data",
-            "episodes": self.root / "episodes",
-            "seals": self.root / "seals",
-            "journal": self.root / "journal",
-        }
+        self.folders = {name: self.root / name for name in _SUFFIXES}
         self.quarantine = self.root / "quarantine"
 
     def create(self) -> None:
@@ -75,24 +67,17 @@ class Layout:
         for folder in self.folders.values():
             folder.mkdir(parents=True, exist_ok=True)
 
-    def data(self, number: int) -> Path:
-        """Returns the path of a data shard."""
-        return self.folders["data"] / f"shard-{number:06d}.parquet"
+    def file(self, folder: str, number: int) -> Path:
+        """Returns the path of a file in a folder (a key of ``folders``)."""
+        return self.folders[folder] / f"shard-{number:06d}.{_SUFFIXES[folder]}"
 
-    def episodes(self, number: int) -> Path:
-        """Returns the path of the episode index of a data shard."""
-        return self.folders["episodes"] / f"shard-{number:06d}.parquet"
-
-    def seal(self, number: int) -> Path:
-        """Returns the path of the seal of a data shard."""
-        return self.folders["seals"] / f"shard-{number:06d}.json"
-
-    def journal(self, number: int) -> Path:
-        """Returns the path of a journal."""
-        return self.folders["journal"] / f"shard-{number:06d}.arrows"
+    data = partialmethod(file, "data")
+    episodes = partialmethod(file, "episodes")
+    seal = partialmethod(file, "seals")
+    journal = partialmethod(file, "journal")
 
     def numbers(self, folder: str) -> list[int]:
-        """Returns the numbers of the files in a folder (a key of ``folders``), ascending."""
+        """Returns the numbers of the files in a folder, ascending."""
         try:
             names = [path.name for path in self.folders[folder].iterdir()]
         except FileNotFoundError:
@@ -113,8 +98,8 @@ class Layout:
     def orphans(self) -> list[Path]:
         """Returns the indexes and seals whose shard is missing."""
         held = {*self.numbers("data"), *self.numbers("journal")}
-        found = [self.episodes(n) for n in self.numbers("episodes") if n not in held]
-        return found + [self.seal(n) for n in self.numbers("seals") if n not in held]
+        made = ((folder, n) for folder in ("episodes", "seals") for n in self.numbers(folder))
+        return [self.file(folder, n) for folder, n in made if n not in held]
 
     def name(self, path: Path) -> str:
         """Returns the path of a file within the dataset."""
@@ -145,9 +130,7 @@ class Layout:
 def writing(layout: Layout, purpose: str) -> Iterator[None]:
     """Holds the right to write a dataset; it is given back when the process dies, too.
 
-    Args:
-        layout: the dataset.
-        purpose: why it is locked, shown to other processes that try to write.
+    The purpose is shown to other processes that try to write.
 
     Raises:
         DatasetLockedError: another live process has it; the message says which.

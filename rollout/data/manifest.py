@@ -172,7 +172,10 @@ class Manifest:
             for key in ("observation_space", "action_space"):
                 data[key] = space_from_json(data[key])
             for key in ("signals", "extras"):
-                data[key] = {k: _column_spec(s) for k, s in data[key].items()}
+                data[key] = {
+                    k: ColumnSpec(s["dtype"], tuple(s["shape"]), s["unit"], s["doc"])
+                    for k, s in data[key].items()
+                }
             labels = data.get("action_labels", {})  # datasets of version 0.1 have none
             data["action_labels"] = {k: tuple(names) for k, names in labels.items()}
             data["factors"], data["sessions"] = tuple(data["factors"]), tuple(data["sessions"])
@@ -272,7 +275,7 @@ def read_manifest(layout: Layout) -> Manifest:
         DatasetError: there is no dataset, or its ``dataset.json`` cannot be read.
     """
     try:
-        text = layout.manifest.read_text(encoding="utf-8")
+        return Manifest.from_json(layout.manifest.read_text(encoding="utf-8"))
     except FileNotFoundError:
         if any(layout.numbers(folder) for folder in layout.folders):
             raise DatasetError(
@@ -280,11 +283,7 @@ def read_manifest(layout: Layout) -> Manifest:
                 f"run: scripts/dataset.py repair {layout.root}"
             ) from None
         raise DatasetError(f"{layout.root} holds no dataset (no dataset.json)") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise DatasetError(f"cannot read {layout.manifest}: {error}") from error
-    try:
-        return Manifest.from_json(text)
-    except DatasetError as error:
+    except (OSError, UnicodeDecodeError, DatasetError) as error:
         raise DatasetError(f"cannot read {layout.manifest}: {error}") from error
 
 
@@ -318,7 +317,3 @@ def plain(value: Any, what: str) -> Any:
         items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
         return [plain(v, what) for v in items]
     raise DatasetError(f"{what} cannot be written as JSON: {type(value).__name__} {value!r}")
-
-
-def _column_spec(data: Mapping[str, Any]) -> ColumnSpec:
-    return ColumnSpec(data["dtype"], tuple(data["shape"]), data["unit"], data["doc"])

@@ -125,7 +125,7 @@ class _Repair:
             if not health.sealed:
                 self._seal(number)
             return
-        if health.reader is None or health.collector is None or not health.collector.rows:
+        if health.reader is None or not health.collector.rows:
             self._move(path)
             return
         intact = health.reader.scan(bad_groups=health.bad_groups, bad_rows=health.bad_rows)

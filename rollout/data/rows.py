@@ -62,12 +62,7 @@ class _Order:
 
 
 class RowEncoder:
-    """Turns fragments into rows of one dataset.
-
-    Args:
-        manifest: the dataset.
-        policy: name recorded with every row.
-    """
+    """Turns fragments into rows of one dataset; the policy is recorded with every row."""
 
     def __init__(self, manifest: Manifest, policy: str) -> None:
         self.schema = manifest.schema

@@ -189,11 +189,7 @@ class Seal:
 
 
 class ShardReader:
-    """Reads rows of a data shard.
-
-    Args:
-        path: the file.
-        source: other bytes to read instead, as when a footer was put back.
+    """Reads rows of a data shard, or of ``source`` in its place, as when a footer was put back.
 
     Raises:
         FileNotFoundError: there is no such file.

@@ -147,8 +147,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
         self._closed = True
         try:
             if self._failed is None:
-                if self._journal is not None:
-                    self._submit()
+                self._submit()
                 self._roller.wait(0)
         finally:
             self._roller.close()
@@ -160,7 +159,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
         self.close()
 
     def _submit(self) -> None:
-        """Closes the journal and hands it to the roller."""
+        """Closes the journal, if there is one, and hands it to the roller."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
