@@ -42,17 +42,17 @@ def help_text(model: type[BaseModel], chosen: Mapping[str, str] | None = None) -
     chosen = chosen or {}
     blocks = ["keys (--set KEY=VALUE, or the same tree in the --config file):", ""]
     sections: list[str] = []
-    for key, field in _keys(model, ""):
-        plugin = _section(field)
-        if plugin is None:
+    for key, field, section in _keys(model):
+        if section is None:
             blocks.append(_entry(key, field))
-        else:  # its name is a key, its options come further down
-            installed = names(plugin.group)
+        elif issubclass(section, PluginConfig):
+            # Its name is a key, its options come further down.
+            installed = names(section.group)
             blocks.append(
                 _entry(f"{key}.name", field, f" Installed: {', '.join(installed) or 'none'}.")
             )
             some = [chosen[key]] if chosen.get(key) in installed else installed
-            sections += [_plugin(plugin, key, name) for name in some]
+            sections += [_plugin(section, key, name) for name in some]
     return "\n".join([*blocks, *sections])
 
 
@@ -65,14 +65,13 @@ def valid_keys(model: type[BaseModel], data: object) -> list[str]:
     """
     valid = []
     named = plugins_named(model, data)
-    for key, field in _keys(model, "", sections=True):
+    for key, _, section in _keys(model):
         valid.append(key)
-        plugin = _section(field)
-        if plugin is not None:
+        if section is not None and issubclass(section, PluginConfig):
             valid.append(f"{key}.name")
             # What is wrong with a plug-in is said where it is built.
             with suppress(InputError, ContractError):
-                options = options_of(plugin.group, named.get(key, "")).model_fields
+                options = options_of(section.group, named.get(key, "")).model_fields
                 valid += [f"{key}.{option}" for option in options]
     return valid
 
@@ -80,14 +79,13 @@ def valid_keys(model: type[BaseModel], data: object) -> list[str]:
 def plugins_named(model: type[BaseModel], data: object) -> dict[str, str]:
     """Returns the plug-ins that raw data names, by dotted key; whether they exist is not asked."""
     named = {}
-    for key, field in _keys(model, ""):
-        plugin = _section(field)
-        if plugin is None:
+    for key, _, section in _keys(model):
+        if section is None or not issubclass(section, PluginConfig):
             continue
         given: Any = data
         for part in key.split("."):
             given = given.get(part) if isinstance(given, Mapping) else None
-        default = plugin.model_fields["name"].default
+        default = section.model_fields["name"].default
         name = given.get("name", default) if isinstance(given, Mapping) else given
         if isinstance(name, str):
             named[key] = name
@@ -95,25 +93,15 @@ def plugins_named(model: type[BaseModel], data: object) -> dict[str, str]:
 
 
 def _keys(
-    model: type[BaseModel], prefix: str, *, sections: bool = False
-) -> Iterator[tuple[str, FieldInfo]]:
-    """Every key in order."""
+    model: type[BaseModel], prefix: str = ""
+) -> Iterator[tuple[str, FieldInfo, type[BaseModel] | None]]:
+    """Every key in order, with its class if it is a section; what is in it follows it."""
     for name, field in model.model_fields.items():
-        key = f"{prefix}{name}"
-        section = field.annotation
-        if isinstance(section, type) and issubclass(section, BaseModel):
-            plugin = issubclass(section, PluginConfig)
-            if plugin or sections:
-                yield key, field
-            if not plugin:
-                yield from _keys(section, f"{key}.", sections=sections)
-        else:
-            yield key, field
-
-
-def _section(field: FieldInfo) -> type[PluginConfig] | None:
-    kind = field.annotation
-    return kind if isinstance(kind, type) and issubclass(kind, PluginConfig) else None
+        kind = field.annotation
+        section = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+        yield f"{prefix}{name}", field, section
+        if section is not None and not issubclass(section, PluginConfig):
+            yield from _keys(section, f"{prefix}{name}.")
 
 
 def _plugin(plugin: type[PluginConfig], key: str, name: str) -> str:
@@ -131,7 +119,7 @@ def _entry(key: str, field: FieldInfo, more: str = "") -> str:
     unit, choices = about.get("unit", ""), about.get("choices", ())
     kind = "|".join(map(str, choices)) or _describe(field.annotation)
     default = field.get_default(call_default_factory=True, validated_data={})
-    if _section(field):
+    if more:  # a plug-in
         kind, default = "text", getattr(default, "name", "")
     default = "required" if field.is_required() else f"default {_show(default)}"
     facts = filter(None, (kind, default, unit and f"unit: {unit}"))

@@ -8,7 +8,8 @@ number for a number, a text for a path or an enumeration; ``"3"`` is never a num
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import (
@@ -70,7 +71,7 @@ def options_of(group: Group, name: str) -> type[BaseModel]:
         annotation, about = hints[field.name], field.metadata
         choices = tuple(about.get("choices", ()))
         if choices:
-            annotation = Annotated[annotation, AfterValidator(_one_of(choices))]
+            annotation = Annotated[annotation, AfterValidator(partial(_one_of, choices))]
         constraints: dict[str, Any] = dict(about.get("bounds", {}))
         if constraints:
             constraints["allow_inf_nan"] = False
@@ -92,19 +93,13 @@ def options_of(group: Group, name: str) -> type[BaseModel]:
         ) from error
 
 
-def _one_of(choices: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """A check that a value is one of a closed list."""
-
-    def check(value: Any) -> Any:
-        if value not in choices:
-            close = nearest(str(value), map(str, choices))
-            near = f". Nearest: {', '.join(close)}." if close else ""
-            raise ValueError(
-                f"expected one of {', '.join(map(str, choices))}, got {got(value)}{near}"
-            )
-        return value
-
-    return check
+def _one_of(choices: tuple[Any, ...], value: Any) -> Any:
+    """Checks that a value is one of a closed list."""
+    if value not in choices:
+        close = nearest(str(value), map(str, choices))
+        near = f". Nearest: {', '.join(close)}." if close else ""
+        raise ValueError(f"expected one of {', '.join(map(str, choices))}, got {got(value)}{near}")
+    return value
 
 
 def plain_options(options: BaseModel) -> dict[str, Any]:

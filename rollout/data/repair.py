@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from rollout.data.doctor import examine, manifest_of_shards, require_dataset
-from rollout.data.episodes import RUN_COLUMNS, Runs, find_runs, same_index
+from rollout.data.episodes import RUN_COLUMNS, Runs, same_index
 from rollout.data.journal import JournalReader
 from rollout.data.layout import Layout, full_disk_named, writing
 from rollout.data.manifest import Manifest, read_manifest, write_manifest
-from rollout.data.roll import adopt, derive_index, is_sealed, read_index, write_index
+from rollout.data.roll import adopt, collect, derive_index, is_sealed, read_index, write_index
 from rollout.data.rows import LossRecord
 from rollout.data.shard import Seal, ShardReader, ShardWriter
 from rollout.errors import DatasetError
@@ -64,19 +65,19 @@ class _Repair:
         self._layout = layout
         self._moved: list[str] = []
         self._done: list[str] = []
+        layout.create()
+        self._manifest = self._read_manifest()
 
     def run(self) -> Repaired:
         layout = self._layout
-        layout.create()
-        manifest = self._manifest()
         for stray in layout.strays():
             self._move(stray)
         for number in layout.numbers("data"):
-            self._rescue(manifest, number)
+            self._rescue(number)
         self._rebuild()
-        self._adopt(manifest)
+        self._adopt()
         for number, drops in self._duplicates().items():
-            self._leave_out(manifest, number, drops)
+            self._leave_out(number, drops)
         episodes, left = self._rebuild()
         for orphan in layout.orphans():
             self._move(orphan)
@@ -84,8 +85,8 @@ class _Repair:
         bad = ~runs["whole"]
         keys = zip(runs["episode"][bad].tolist(), runs["attempt"][bad].tolist(), strict=True)
         damaged = tuple(sorted(keys))
-        if damaged != tuple(sorted(manifest.damaged)):
-            write_manifest(layout, replace(manifest, damaged=damaged))
+        if damaged != tuple(sorted(self._manifest.damaged)):
+            write_manifest(layout, replace(self._manifest, damaged=damaged))
             self._done.append(f"noted {len(damaged)} episodes that miss steps")
         steps = sum(ShardReader(layout.data(n)).rows for n in layout.numbers("data"))
         return Repaired(
@@ -100,7 +101,7 @@ class _Repair:
         self._moved.append(name)
         self._done.append(f"moved {self._layout.name(path)} to {name}")
 
-    def _manifest(self) -> Manifest:
+    def _read_manifest(self) -> Manifest:
         try:
             return read_manifest(self._layout)
         except DatasetError:
@@ -111,7 +112,7 @@ class _Repair:
         self._done.append("wrote dataset.json again from a shard")
         return manifest
 
-    def _rescue(self, manifest: Manifest, number: int) -> None:
+    def _rescue(self, number: int) -> None:
         """Replaces a damaged shard by what can be read of it."""
         layout = self._layout
         path = layout.data(number)
@@ -120,7 +121,7 @@ class _Repair:
             if not is_sealed(layout, number):
                 self._move(path)
             return
-        health = examine(layout, manifest, number)
+        health = examine(layout, self._manifest, number)
         if health.whole:
             if not health.sealed:
                 self._seal(number)
@@ -129,18 +130,14 @@ class _Repair:
             self._move(path)
             return
         intact = health.reader.scan(bad_groups=health.bad_groups, bad_rows=health.bad_rows)
-        self._rewrite(manifest, number, intact, health.losses)
+        self._rewrite(number, intact, health.losses)
 
     def _rewrite(
-        self,
-        manifest: Manifest,
-        number: int,
-        tables: Iterable[pa.Table],
-        losses: Sequence[LossRecord],
+        self, number: int, tables: Iterable[pa.Table], losses: Sequence[LossRecord]
     ) -> None:
         """Rewrites a shard; the old one is moved to quarantine first."""
         path = self._layout.data(number)
-        writer = ShardWriter(path, manifest)
+        writer = ShardWriter(path, self._manifest)
         try:
             for table in tables:
                 for batch in table.combine_chunks().to_batches():
@@ -159,42 +156,46 @@ class _Repair:
         Seal.of(self._layout.data(number)).write(self._layout.seal(number), fsync=True)
         self._done.append(f"sealed shard {number}")
 
-    def _adopt(self, manifest: Manifest) -> None:
+    def _adopt(self) -> None:
         layout = self._layout
         for number in layout.numbers("journal"):
             journal = JournalReader(layout.journal(number))
             for _ in journal.scan(RUN_COLUMNS):
                 pass
-            fits = journal.schema is not None and journal.schema.equals(manifest.schema)
+            fits = journal.schema is not None and journal.schema.equals(self._manifest.schema)
             if not fits and journal.rows:
                 self._move(journal.path)
             elif journal.nbytes > journal.whole and not journal.damaged and journal.rows:
                 copy = layout.keep_copy(journal.path)  # the roll drops a torn tail
                 self._note_moved(journal.path, copy)
-        for number in adopt(layout, manifest):
+        for number in adopt(layout, self._manifest):
             self._done.append(f"adopted journal {number}")
 
     def _duplicates(self) -> Drops:
         """Rows of duplicated episodes, except the first complete copy."""
-        takes = _takes(self._layout)
+        found: dict[tuple[int, int], list[_Run]] = {}
+        for number in self._layout.numbers("data"):
+            runs = collect(ShardReader(self._layout.data(number)), number).runs
+            about = (runs.places, runs.columns["first_step"], runs.columns["end"] != 0)
+            for place, first, ends in zip(*(column.tolist() for column in about), strict=True):
+                episode, attempt, *rows = place
+                found.setdefault((episode, attempt), []).append(_Run._make([*rows, first, ends]))
         drops: Drops = {}
-        for runs in takes.values():
-            whole = [take for take in _split(runs) if take[0][2] == 0 and take[-1][4]]
-            if not whole:
-                continue
-            kept = whole[0]
-            for shard, row, _, rows, _ in runs:
-                if not any(shard == k[0] and row == k[1] for k in kept):
-                    drops.setdefault(shard, []).append((row, rows))
+        for each in found.values():
+            copies = (copy for copy in _split(each) if copy[0].first_step == 0 and copy[-1].ends)
+            whole = next(copies, each)
+            for run in each:
+                if run not in whole:
+                    drops.setdefault(run.shard, []).append((run.row, run.rows))
         return drops
 
-    def _leave_out(self, manifest: Manifest, number: int, drops: list[tuple[int, int]]) -> None:
+    def _leave_out(self, number: int, drops: list[tuple[int, int]]) -> None:
         reader = ShardReader(self._layout.data(number))
         gone = np.concatenate([np.arange(row, row + rows) for row, rows in drops])
         if len(gone) == reader.rows and not reader.losses:
             self._move(self._layout.data(number))
             return
-        self._rewrite(manifest, number, reader.scan(bad_rows=gone), reader.losses)
+        self._rewrite(number, reader.scan(bad_rows=gone), reader.losses)
 
     def _rebuild(self) -> tuple[int, Runs]:
         """Rebuilds the index of every shard; returns the number of episodes and the open ones."""
@@ -215,24 +216,14 @@ class _Repair:
         return episodes, left
 
 
-_Run = tuple[int, int, int, int, bool]
-"""Shard, first row, first step, rows, and whether the episode ends with it."""
+class _Run(NamedTuple):
+    """Rows of a shard with steps of one episode, and whether it ends with them."""
 
-
-def _takes(layout: Layout) -> Mapping[tuple[int, int], list[_Run]]:
-    """The runs of every episode, in the order of the rows."""
-    found: dict[tuple[int, int], list[_Run]] = {}
-    for number in layout.numbers("data"):
-        start = 0
-        for rows in ShardReader(layout.data(number)).scan(RUN_COLUMNS):
-            runs = find_runs(rows, number, start)
-            start += rows.num_rows
-            about = runs.columns
-            columns = (runs.places, about["first_step"], about["length"], about["end"] != 0)
-            for place, *rest in zip(*(c.tolist() for c in columns), strict=True):
-                run = (place[2], place[3], rest[0], rest[1], rest[2])
-                found.setdefault((place[0], place[1]), []).append(run)
-    return found
+    shard: int
+    row: int
+    rows: int
+    first_step: int
+    ends: bool
 
 
 def _split(runs: Sequence[_Run]) -> list[list[_Run]]:
@@ -240,7 +231,7 @@ def _split(runs: Sequence[_Run]) -> list[list[_Run]]:
     takes: list[list[_Run]] = []
     for run in runs:
         last = takes[-1][-1] if takes else None
-        if last is not None and run[2] == last[2] + last[3] and not last[4]:
+        if last and run.first_step == last.first_step + last.rows and not last.ends:
             takes[-1].append(run)
         else:
             takes.append([run])

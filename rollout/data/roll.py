@@ -61,12 +61,25 @@ class RunCollector:
             self._runs.append(find_runs(rows, self._shard, self.rows - self._waiting_rows))
             self._waiting, self._waiting_rows = [], 0
 
+    @property
+    def runs(self) -> Runs:
+        """The runs in the order of the rows."""
+        self._find()
+        return Runs.join(self._runs)
+
     def put_together(
         self, before: Runs, losses: Sequence[LossRecord]
     ) -> tuple[pa.Table, Runs, list[Problem]]:
         """Returns the index of the shard, the episodes it leaves open, and the problems."""
-        self._find()
-        return put_together(before, Runs.join(self._runs), losses)
+        return put_together(before, self.runs, losses)
+
+
+def collect(source: ShardReader | JournalReader, number: int) -> RunCollector:
+    """Returns the runs of a shard or journal, or raises like ``scan``."""
+    collector = RunCollector(number)
+    for rows in source.scan(RUN_COLUMNS):
+        collector.add(rows)
+    return collector
 
 
 def roll(layout: Layout, manifest: Manifest, number: int, *, fsync: bool = True) -> None:
@@ -179,16 +192,8 @@ def read_index(layout: Layout, number: int) -> tuple[pa.Table, Runs]:
 def derive_index(
     source: ShardReader | JournalReader, number: int, before: Runs
 ) -> tuple[pa.Table, Runs, list[Problem]]:
-    """Returns the index of a shard or journal, made from its rows.
-
-    Raises:
-        DatasetError: the rows are damaged.
-        FileNotFoundError: the journal is gone: it has become a shard.
-    """
-    collector = RunCollector(number)
-    for rows in source.scan(RUN_COLUMNS):
-        collector.add(rows)
-    return collector.put_together(before, source.losses)
+    """Returns the index of a shard or journal, made from its rows, or raises like ``scan``."""
+    return collect(source, number).put_together(before, source.losses)
 
 
 def open_before(layout: Layout, number: int) -> Runs:

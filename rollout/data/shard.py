@@ -40,19 +40,14 @@ _ZSTD_ROWS = 2048
 _DICTIONARY_STEP_COLUMNS = ("state", "state_set", "task", "policy")
 
 
-def group_rows(manifest: Manifest) -> int:
-    """Returns the minimum number of rows of a row group."""
-    fits = _GROUP_BYTES // max(manifest.row_bytes, 1)
-    return max(_GROUP_ROWS[0], min(_GROUP_ROWS[1], fits))
-
-
 class ShardWriter:
     """Writes the data shard ``path`` under its temporary name."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.rows = 0
-        self._target = group_rows(manifest)
+        fits = _GROUP_BYTES // max(manifest.row_bytes, 1)
+        self._target = max(_GROUP_ROWS[0], min(_GROUP_ROWS[1], fits))
         self._schema = manifest.schema
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_rows = 0

@@ -140,13 +140,11 @@ def _to_arrow(name: str, column: NDArray[Any]) -> pa.Array:
 
 def _from_arrow(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[Any]:
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        if not column.null_count:
-            return np.array(column.to_pylist(), dtype=np.str_)
-    elif pa.types.is_floating(kind):
-        return np.asarray(column.to_numpy())  # nothing there is NaN
-    elif (pa.types.is_integer(kind) or pa.types.is_boolean(kind)) and not column.null_count:
-        return np.asarray(column.to_numpy())
+    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    whole = texts or pa.types.is_integer(kind) or pa.types.is_boolean(kind)
+    # Of floating numbers, nothing there is NaN.
+    if pa.types.is_floating(kind) or (whole and not column.null_count):
+        return np.array(column.to_pylist(), np.str_) if texts else np.asarray(column.to_numpy())
     empty = f" with {column.null_count} empty entries" if column.null_count else ""
     raise DatasetError(
         f"{path}: column {name!r} is {kind}{empty}, expected numbers, truth values or text in "
