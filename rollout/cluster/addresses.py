@@ -38,13 +38,7 @@ _GET_TOKEN = (
 
 @dataclass(frozen=True)
 class Dashboard:
-    """A dashboard that replied.
-
-    Attributes:
-        url: where it is, e.g. ``http://10.0.0.1:8265``.
-        ray_version: of its cluster.
-        token: that it accepts; None if it requires none.
-    """
+    """A dashboard that replied, and the token that it accepts; None if it requires none."""
 
     url: str
     ray_version: str

@@ -35,7 +35,7 @@ _LOST_S = 120.0  # timeout without a reply before following a job ends
 _ENDED = ("SUCCEEDED", "FAILED", "STOPPED")
 
 
-class LostSight(GamutError):  # noqa: N818 - named after the event
+class NoAnswerError(GamutError):
     """The cluster no longer responds; the job may still be running."""
 
 
@@ -156,7 +156,7 @@ def follow(client: Any, name: str, write: Callable[[str], object]) -> Any:
         write: called with the text of the log as it arrives.
 
     Raises:
-        LostSight: the cluster did not answer for two minutes.
+        NoAnswerError: the cluster did not answer for two minutes.
         KeyboardInterrupt: by the user; the job continues.
     """
     with _quiet():
@@ -217,14 +217,14 @@ class _Follower:
         """Returns the cluster's details of the job; None if it does not respond.
 
         Raises:
-            LostSight: it has not responded for too long.
+            NoAnswerError: it has not responded for too long.
         """
         try:
             info = await asyncio.to_thread(self._client.get_job_info, self._name)
         except (OSError, RuntimeError) as error:
             silent = time.monotonic() - self._heard
             if silent > _LOST_S:
-                raise LostSight(
+                raise NoAnswerError(
                     f"the cluster has not answered for {silent:.0f} s ({error}); job {self._name} "
                     f"may still be running"
                 ) from error

@@ -20,12 +20,9 @@ _OWN = ("CPU", "GPU", "memory", "object_store_memory")  # names that Ray gives a
 
 @dataclass(frozen=True)
 class Node:
-    """The total resources of a machine of a cluster, used or not.
+    """The total resources of a machine, used or not, by Ray's names, ``memory`` in bytes.
 
-    Attributes:
-        name: of the machine.
-        resources: by Ray's names, ``memory`` in bytes.
-        group: kind of machine, where an autoscaler or KubeRay has started it; else empty.
+    ``group`` is the kind of machine where an autoscaler or KubeRay has started it.
     """
 
     name: str
@@ -155,10 +152,7 @@ def require_bundles(
 ) -> None:
     """Checks that a cluster has room for a placement group, for which Ray would wait forever.
 
-    Args:
-        bundles: that must have room at once, each on one machine, by Ray's names.
-        nodes: machines of the cluster; None to ask the one that was joined.
-        what: needs them, in a word.
+    The bundles, by Ray's names, must have room at once, each on one machine; ``what`` needs them.
 
     Raises:
         ConfigError: a bundle fits on no machine, or all together have too little.

@@ -15,7 +15,7 @@ from typing import NoReturn
 from rollout.cli import DONE, ENDED_SHORT, WRONG_INPUT
 from rollout.cluster.addresses import ADDRESS, Dashboard, dashboard_url, is_this_machine
 from rollout.cluster.addresses import require_dashboard as require
-from rollout.cluster.jobs import STOP_WAIT, Job, LostSight, connect, exit_status, follow, send
+from rollout.cluster.jobs import STOP_WAIT, Job, NoAnswerError, connect, exit_status, follow, send
 from rollout.cluster.package import (
     LIMIT_BYTES,
     RAYIGNORE,
@@ -91,11 +91,7 @@ def _parser() -> _Parser:
 
 
 def read_order(argv: Sequence[str]) -> Order:
-    """Returns what a command line asks for; looks at the working directory, not at the cluster.
-
-    Raises:
-        InputError: it is wrong, or the working directory cannot be read.
-    """
+    """Returns what a command line asks for; looks at the working directory, not at the cluster."""
     end = list(argv).index("--") if "--" in argv else len(argv)
     arguments = _parser().parse_args(argv[:end])
     command = list(argv[end + 1 :])
@@ -229,8 +225,8 @@ def run(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         that of the job's driver; 143 if the job was stopped; 0 with ``--no-wait`` and
-        ``--dry-run``; 2 if the input is wrong, nothing being sent; 3 if the cluster was lost from
-        sight; 130 if the user no longer wants to follow.
+        ``--dry-run``; 2 if the input is wrong, nothing being sent; 3 if the cluster no longer
+        answers; 130 if the user no longer wants to follow.
     """
     with Stop() as stop:
         try:
@@ -268,7 +264,7 @@ def _followed(client: object, dashboard: Dashboard, order: Order) -> int:
     _out(f"sent; its log follows. {_commands(dashboard, job.name)}\n")
     try:
         info = follow(client, job.name, _out)
-    except LostSight as error:
+    except NoAnswerError as error:
         return _end(ENDED_SHORT, f"ended short: {error}; {_commands(dashboard, job.name)}")
     except KeyboardInterrupt as error:
         text = f"no longer followed: the job continues; {_commands(dashboard, job.name)}"

@@ -106,9 +106,7 @@ def write_own_token(folder: Path) -> Path:
 def set_mode(mode: Mode, token_path: Path | None = None) -> None:
     """Says the mode, to Ray in this process and to every process that is started from here.
 
-    Args:
-        mode: of the cluster that is joined or started.
-        token_path: file with its token; None where Ray finds the right one itself.
+    ``token_path`` is the file with the cluster's token, None where Ray finds the right one itself.
     """
     said: dict[str, str] = {MODE: mode}
     if token_path is not None:

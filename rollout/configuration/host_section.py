@@ -21,7 +21,7 @@ class HostConfig(Section):
     renamed: ClassVar[Mapping[str, str]] = {"boots": "host.concurrent_launches"}
 
     isolation: Literal["auto", "in_process", "subprocess"] = key(
-        "auto", "Where a game runs: beside the policy, or in a process of its own; auto asks it."
+        "auto", "Where a game runs: beside the policy, or in its own process; auto asks the game."
     )
     restarts: int = key(
         5,
@@ -32,8 +32,8 @@ class HostConfig(Section):
     )
     actor_restarts: int = key(
         5,
-        "Failures of one actor within restart_window_s after which it is replaced; one more gives "
-        "it up.",
+        "Failures of one actor within restart_window_s after which it is replaced; one more "
+        "abandons it.",
         unit="restarts",
         ge=0,
     )
@@ -48,8 +48,8 @@ class HostConfig(Section):
     )
     quarantine_s: float | None = key(
         300.0,
-        "Time without new games after more failures than restarts, while others play; null gives "
-        "the game up.",
+        "Time without new games after more failures than restarts, while others play; null "
+        "abandons the game.",
         unit="s",
         gt=0,
     )

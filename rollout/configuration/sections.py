@@ -279,12 +279,12 @@ class FragmentConfig(Section):
 
 
 class InferenceConfig(Section):
-    """Where policies decide: beside the games, or in actors of their own; see docs/inference.md."""
+    """Where policies decide: beside the games, or in separate actors; see docs/inference.md."""
 
     actors: int = key(
         0,
-        "Actors that decide for all games together; 0 lets every process that plays have a policy "
-        "of its own.",
+        "Actors that decide for all games together; 0 gives every process that plays its own "
+        "policy.",
         unit="actors",
         ge=0,
     )
@@ -306,7 +306,7 @@ class InferenceConfig(Section):
     restarts: int = key(
         5,
         "Failures of one inference actor within host.restart_window_s after which it is replaced; "
-        "one more gives it up.",
+        "one more abandons it.",
         unit="restarts",
         ge=0,
     )

@@ -42,12 +42,7 @@ _JPEG_QUALITY = 95
 
 @dataclass(frozen=True)
 class Codec:
-    """How a value is stored.
-
-    Attributes:
-        name: plain, list, raw, png, webp, jpeg or json.
-        quality: 1 to 100, of ``jpeg`` alone; 0 otherwise.
-    """
+    """How a value is stored; the quality is that of ``jpeg``, from 1 to 100, and 0 otherwise."""
 
     name: str
     quality: int = 0
@@ -85,14 +80,9 @@ def parse_codec(text: str) -> Codec:
 def choose_codec(
     name: str, dtype: str, shape: tuple[int, ...], default: str, own: str | None
 ) -> Codec:
-    """Returns the codec of a numeric column.
+    """Returns the codec of a numeric column, given the shape of one value.
 
-    Args:
-        name: name of the column, for messages.
-        dtype: numpy dtype name.
-        shape: shape of one value.
-        default: codec for images; other columns do without it.
-        own: codec configured for this column, which must fit; None if there is none.
+    ``default`` is for images; ``own`` is configured for this column and must fit.
 
     Raises:
         DatasetError: ``own`` cannot carry such values, or no codec can.
@@ -122,11 +112,7 @@ def _image_codecs(dtype: str, shape: tuple[int, ...]) -> list[str]:
 
 
 def numeric_codec(name: str, dtype: str, shape: tuple[int, ...]) -> Codec:
-    """Returns the codec of numbers that are not stored as images.
-
-    Raises:
-        DatasetError: no codec can carry them; the message has the name of the column.
-    """
+    """Returns the codec of numbers that are no images; a DatasetError if none can carry them."""
     if np.dtype(dtype).kind not in "biuf" or np.dtype(dtype).itemsize > 8:
         raise DatasetError(
             f"column {name!r}: expected booleans, integers or floats of up to 64 bits, got {dtype}"
@@ -139,12 +125,9 @@ def numeric_codec(name: str, dtype: str, shape: tuple[int, ...]) -> Codec:
 
 
 def encode(codec: Codec, kind: pa.DataType, values: Array) -> pa.Array:
-    """Returns an Arrow array of the values ``(n, *shape)``, without copying where it can.
+    """Returns an Arrow array of the type of the column, without copying where it can.
 
-    Args:
-        codec: how to store them.
-        kind: the Arrow type wanted, see ``Column.arrow_type``.
-        values: ``(n, *shape)`` of the column's dtype; ``(n,)`` objects for strings and details.
+    The values are ``(n, *shape)`` of the column's dtype; ``(n,)`` objects for strings and details.
     """
     if codec.is_image:
         return pa.array([_encode_image(codec, image) for image in values], pa.binary())

@@ -55,6 +55,7 @@ _DTYPES: Mapping[str, str] = {
 
 _AS_IN_DATA = "as in the data"
 _PIECE = pa.struct([("shard", pa.int32()), ("row_start", pa.int64()), ("rows", pa.int64())])
+_PIECES = pa.list_(pa.field("element", _PIECE, nullable=False))
 INDEX_SCHEMA = pa.schema(
     [
         pa.field(name, kind, metadata={"unit": unit, "doc": doc})
@@ -79,12 +80,7 @@ INDEX_SCHEMA = pa.schema(
             ("started", pa.timestamp("us", tz="UTC"), "", "when the first action was sent"),
             ("phase", pa.string(), "", "of a lost episode: what was being done"),
             ("reason", pa.string(), "", "of a lost episode: what went wrong"),
-            (
-                "pieces",
-                pa.list_(pa.field("element", _PIECE, nullable=False)),
-                "",
-                "where its steps are: data shard number, first row, rows",
-            ),
+            ("pieces", _PIECES, "", "where its steps are: data shard number, first row, rows"),
         )
     ]
 )
@@ -305,10 +301,9 @@ def _table(runs: Columns, phase: Array, reason: Array, places: NDArray[np.int64]
 
 def _pieces(places: NDArray[np.int64]) -> pa.Array:
     """Positions of sorted episodes as one list per episode, adjacent ones merged."""
-    kind = INDEX_SCHEMA.field("pieces").type
     group, first = _groups(places[:, 0], places[:, 1])
     if len(group) == 0:
-        return pa.array([], kind)
+        return pa.array([], _PIECES)
     shard, row, rows = places[:, 2], places[:, 3], places[:, 4]
     joins = (group[1:] == group[:-1]) & (shard[1:] == shard[:-1])
     joins &= row[1:] == row[:-1] + rows[:-1]
@@ -316,7 +311,7 @@ def _pieces(places: NDArray[np.int64]) -> pa.Array:
     parts = [shard[head].astype(np.int32), row[head], np.add.reduceat(rows, head)]
     offsets = np.concatenate([np.searchsorted(head, first), [len(head)]]).astype(np.int32)
     pieces = pa.StructArray.from_arrays([pa.array(p) for p in parts], names=_PIECE.names)
-    return pa.ListArray.from_arrays(pa.array(offsets), pieces, type=kind)
+    return pa.ListArray.from_arrays(pa.array(offsets), pieces, type=_PIECES)
 
 
 def _rowless_table(losses: Sequence[LossRecord]) -> pa.Table:

@@ -33,8 +33,7 @@ _TORN_SLACK = 1 << 20  # bytes; a tail much longer than any batch is damage, not
 def parse_losses(text: bytes) -> list[LossRecord]:
     """Returns the lost episodes that a journal or a shard tells of.
 
-    Raises:
-        ValueError: the text tells of something else; likewise TypeError and AttributeError.
+    A ValueError, TypeError or AttributeError means that the text tells of something else.
     """
     losses: list[LossRecord] = parse_json(text)
     if not all(loss.keys() >= _OF_A_LOSS for loss in losses):

@@ -215,10 +215,19 @@ def describe_dataset(
     if compression not in _COMPRESSIONS:
         raise DatasetError(f"compression {compression!r} does not exist; valid: {_COMPRESSIONS}")
     about |= {k: plain(about.get(k, {}), k) for k in ("bridge_options", "policy_options")}
+    evaluator: object = task.evaluator  # a recipe is a dataclass, but nothing enforces it
+    options: Any = plain(evaluator, "evaluator") if is_dataclass(evaluator) else {}
     manifest = Manifest(
         bridge=bridge or spec.name,
         bridge_version=spec.version,
-        task=describe_task(task),
+        task={
+            "name": task.name,
+            "goal": task.goal,
+            "difficulty": task.difficulty,
+            "limit_steps": task.limits.steps,
+            "evaluator": {"type": type(evaluator).__name__, "options": options},
+            "metadata": plain(task.metadata, "task.metadata"),
+        },
         observation_space=spec.observation_space,
         action_space=spec.action_space,
         factors=tuple(task.state_space.describe()),
@@ -231,20 +240,6 @@ def describe_dataset(
     )
     _ = manifest.schema  # refuses what cannot be stored before anything is written
     return manifest
-
-
-def describe_task(task: Task) -> dict[str, Any]:
-    """Returns a task as JSON-able data, its state space left out."""
-    evaluator: object = task.evaluator  # a recipe is a dataclass, but nothing enforces it
-    options: Any = plain(evaluator, "evaluator") if is_dataclass(evaluator) else {}
-    return {
-        "name": task.name,
-        "goal": task.goal,
-        "difficulty": task.difficulty,
-        "limit_steps": task.limits.steps,
-        "evaluator": {"type": type(evaluator).__name__, "options": options},
-        "metadata": plain(task.metadata, "task.metadata"),
-    }
 
 
 def differences(expected: Manifest, came: Manifest) -> list[str]:

@@ -15,7 +15,7 @@ from rollout.api import Array, Columns
 from rollout.api.labels import describe_action
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
-from rollout.data.schema import ACTION, OBSERVATION, Column, column_name
+from rollout.data.schema import ACTION, OBSERVATION, Column
 from rollout.errors import DatasetError, UnknownNameError
 
 Pixels = NDArray[np.uint8]
@@ -137,17 +137,14 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
             reward = float(window.columns["reward"][t])
             total += reward
             action = _action_text(dataset, window.columns, t)
+            colour = _WHITE if reward == 0 else _GREEN if reward > 0 else _RED
             told = f"step {window.start + t}  reward {reward:g}  sum {total:g}"
-            yield _captioned(image, goal, (action, _WHITE), (told, _colour(reward)))
+            yield _captioned(image, goal, (action, _WHITE), (told, colour))
     final = dataset.read(ref, []).final_observations.get(about.key)
     if final is not None:
         final = final[-1] if newest else final
         end = f"end: {ref.end}, {ref.outcome.name.lower()}"
         yield _captioned(final, goal, (end, _WHITE), (f"sum {total:g}", _WHITE))
-
-
-def _colour(reward: float) -> Colour:
-    return _WHITE if reward == 0 else _GREEN if reward > 0 else _RED
 
 
 def _captioned(image: Array, goal: str, *lines: tuple[str, Colour]) -> Pixels:
@@ -225,8 +222,7 @@ def export_actions(dataset: Dataset, out: Path) -> int:
             f"expected a file .npz and at least one episode with a result, got {out} and "
             f"{len(refs)} episodes"
         )
-    keys = list(dataset.manifest.action_space.spaces)
-    names = {key: column_name("action", key) for key in keys}
+    names = {c.key: c.name for c in dataset.manifest.columns if c.role == ACTION}
     arrays: dict[str, Array] = {}
     for ref in refs:
         columns = dataset.read(ref, list(names.values())).columns

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rollout.errors import SpaceError
 
 Json = dict[str, Any]
+_UNFIT = (KeyError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError)
 
 
 def space_to_json(space: spaces.Space[Any]) -> Json:
@@ -66,14 +67,7 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
     """
     try:
         return _BUILDERS[data["type"]](data)
-    except (
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        AssertionError,
-        ArithmeticError,
-    ) as error:
+    except _UNFIT as error:
         raise SpaceError(
             f"expected a description of one of the spaces {sorted(_BUILDERS)}, got "
             f"{str(data)[:80]} ({error!r})"

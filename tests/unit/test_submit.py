@@ -18,7 +18,7 @@ from ray._private.runtime_env.packaging import create_package
 from rollout.api import Resources
 from rollout.cluster import jobs
 from rollout.cluster.addresses import Dashboard
-from rollout.cluster.jobs import Job, LostSight, exit_status, follow
+from rollout.cluster.jobs import Job, NoAnswerError, exit_status, follow
 from rollout.cluster.package import (
     LIMIT_BYTES,
     PATTERNS,
@@ -470,7 +470,7 @@ def test_a_cluster_that_does_not_answer_for_a_while_is_asked_again():
 def test_a_cluster_that_is_gone_is_lost_from_sight(monkeypatch):
     monkeypatch.setattr(jobs, "_LOST_S", 0.05)
     parts = [[]] * 1000
-    with pytest.raises(LostSight, match=r"has not answered .*no route.*may still be running"):
+    with pytest.raises(NoAnswerError, match=r"has not answered .*no route.*may still be running"):
         followed(FakeClient(parts, statuses=[ConnectionError("no route")]))
 
 
