@@ -51,9 +51,8 @@ class Package:
     @property
     def size(self) -> int:
         """Bytes that are sent."""
-        names = sum(2 * len(path.encode()) for path, _ in self.files)
-        content = sum(size for _, size in self.files)
-        return content + names + _ENTRY_BYTES * len(self.files) + _END_BYTES
+        entries = (size + 2 * len(path.encode()) + _ENTRY_BYTES for path, size in self.files)
+        return sum(entries) + _END_BYTES
 
     def folders(self) -> list[tuple[str, int]]:
         """Returns the folders right in the working directory, and their bytes, largest first."""

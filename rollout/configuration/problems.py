@@ -133,16 +133,11 @@ def _within(location: Sequence[str | int], data: object) -> tuple[KeyPath, objec
     path: KeyPath = ()
     inner: Any = data
     for part in location:
-        if _holds(inner, part):
+        in_list = isinstance(inner, list | tuple) and isinstance(part, int) and part < len(inner)
+        if in_list or (isinstance(inner, Mapping) and part in inner):
             inner = inner[part]
             path = (*path, part)
     return path, inner
-
-
-def _holds(data: object, part: str | int) -> bool:
-    if isinstance(data, list | tuple):
-        return isinstance(part, int) and part < len(data)
-    return isinstance(data, Mapping) and part in data
 
 
 _EXPECTED = {

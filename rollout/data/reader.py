@@ -25,7 +25,6 @@ from rollout.data.refs import (
     EpisodeRef,
     Finished,
     Window,
-    ordered_starts,
     part_of_set,
     random_starts,
     ref_of,
@@ -213,10 +212,9 @@ class Dataset(AbstractContextManager["Dataset"]):
             raise DatasetError(f"expected length and stride of at least 1, got {length}, {stride}")
         refs = self.episodes() if episodes is None else list(episodes)
         wanted = self._wanted(columns)
-        if seed is None:
-            starts = ordered_starts(refs, length, stride or length)
-        else:
-            starts = random_starts(refs, length, stride or 1, seed)
+        step = stride or (length if seed is None else 1)
+        in_order = ((ref, at) for ref in refs for at in range(0, ref.length - length + 1, step))
+        starts = in_order if seed is None else random_starts(refs, length, step, seed)
         for ref, start in starts:
             yield Window(ref, start, self._steps(ref, start, start + length, wanted))
 

@@ -153,15 +153,6 @@ def ref_of(row: Mapping[str, Any]) -> EpisodeRef:
     return EpisodeRef(**known)
 
 
-def ordered_starts(
-    refs: Sequence[EpisodeRef], length: int, stride: int
-) -> Iterator[tuple[EpisodeRef, int]]:
-    """Yields the start of every window of ``length`` steps, in order."""
-    for ref in refs:
-        for start in range(0, ref.length - length + 1, stride):
-            yield ref, start
-
-
 def random_starts(
     refs: Sequence[EpisodeRef], length: int, stride: int, seed: int
 ) -> Iterator[tuple[EpisodeRef, int]]:
