@@ -72,7 +72,8 @@ def has_key(model, parts):
         return True
     if isinstance(model, type) and issubclass(model, PluginConfig):
         group = model.group
-        options = {o for name in names(group) for o in options_of(group, name).model_fields}
+        models = [options_of(group, name) for name in names(group)]
+        options = {field.alias for each in models for field in each.model_fields.values()}
         return parts[0] in {*options, "name"}
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
         return True  # a mapping with arbitrary keys

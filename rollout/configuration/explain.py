@@ -71,8 +71,8 @@ def valid_keys(model: type[BaseModel], data: object) -> list[str]:
             valid.append(f"{key}.name")
             # What is wrong with a plug-in is said where it is built.
             with suppress(InputError, ContractError):
-                options = options_of(section.group, named.get(key, "")).model_fields
-                valid += [f"{key}.{option}" for option in options]
+                options = options_of(section.group, named.get(key, "")).model_fields.values()
+                valid += [f"{key}.{option.alias}" for option in options]
     return valid
 
 
@@ -107,10 +107,10 @@ def _keys(
 def _plugin(plugin: type[PluginConfig], key: str, name: str) -> str:
     head = f"\n{key}.* of {SINGULAR[plugin.group]} {name!r}:\n"
     try:
-        options = options_of(plugin.group, name).model_fields
+        options = options_of(plugin.group, name).model_fields.values()
     except (InputError, ContractError) as error:
         return f"{head}\n{textwrap.fill(f'  cannot be used: {error}', 96)}\n"
-    entries = [_entry(f"{key}.{option}", field) for option, field in options.items()]
+    entries = [_entry(f"{key}.{option.alias}", option) for option in options]
     return "\n".join([head, *entries] if entries else [head, "  no options\n"])
 
 

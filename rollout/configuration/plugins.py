@@ -31,7 +31,6 @@ from rollout.registry import SINGULAR, Group, load_plugin
 _CONFIG = ConfigDict(
     extra="forbid",
     arbitrary_types_allowed=True,
-    protected_namespaces=(),
     # Infinity and NaN are numbers in YAML, where JSON has null at best.
     ser_json_inf_nan="constants",
 )
@@ -39,6 +38,8 @@ _CONFIG = ConfigDict(
 
 def options_of(group: Group, name: str) -> type[BaseModel]:
     """Returns the options of a plug-in as a model, in the order of its fields.
+
+    The alias of a field is the option, which may be called ``copy`` or ``keys``.
 
     Raises:
         UnknownNameError: there is no such plug-in.
@@ -81,10 +82,8 @@ def options_of(group: Group, name: str) -> type[BaseModel]:
             constraints["default"] = field.default
         extra: Any = {"unit": str(about.get("unit", "")), "choices": list(choices)}
         doc = str(about.get("doc", ""))
-        keys[field.name] = (
-            annotation,
-            Field(**constraints, description=doc, json_schema_extra=extra),
-        )
+        constraints |= {"alias": field.name, "description": doc, "json_schema_extra": extra}
+        keys[f"option_{field.name}"] = annotation, Field(**constraints)
     try:
         return create_model(plugin.__name__, __config__=_CONFIG, **keys)
     except (PydanticUserError, PydanticSchemaGenerationError) as error:
@@ -105,11 +104,16 @@ def _one_of(choices: tuple[Any, ...], value: Any) -> Any:
 def plain_options(options: BaseModel) -> dict[str, Any]:
     """Returns options as YAML can hold them; a ContractError if it cannot."""
     try:
-        return options.model_dump(mode="json", warnings=False)
+        return options.model_dump(mode="json", by_alias=True, warnings=False)
     except (PydanticSerializationError, UnicodeDecodeError) as error:
         raise ContractError(
             f"options of {type(options).__name__}: expected values that YAML can hold: {error}"
         ) from error
+
+
+def with_options(plugin: type, options: BaseModel) -> Any:
+    """Returns a plug-in with options that were checked."""
+    return plugin(**{key.removeprefix("option_"): value for key, value in options})
 
 
 def default_options(group: Group, name: str) -> dict[str, Any]:
@@ -150,7 +154,6 @@ def build_plugin(group: Group, name: str, options: Mapping[str, object]) -> Any:
     values, problems = check_options(group, name, options)
     if values is None:
         key = SINGULAR[group]
-        valid = [f"{key}.{option}" for option in options_of(group, name).model_fields]
+        valid = [f"{key}.{each.alias}" for each in options_of(group, name).model_fields.values()]
         raise ConfigError("; ".join(explain(problem.under((key,)), valid) for problem in problems))
-    # Not dict(values): an option may be called keys.
-    return load_plugin(group, name)(**dict(iter(values)))
+    return with_options(load_plugin(group, name), values)

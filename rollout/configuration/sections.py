@@ -21,7 +21,12 @@ from rollout.api import Splits, StateSet, StateSpace
 from rollout.api.sets import TRAIN
 from rollout.api.state import Value
 from rollout.api.subsets import PREFIX, choose, take_prefix
-from rollout.configuration.plugins import build_plugin, check_options, plain_options
+from rollout.configuration.plugins import (
+    build_plugin,
+    check_options,
+    plain_options,
+    with_options,
+)
 from rollout.configuration.problems import Problem
 from rollout.errors import InputError, StateError
 from rollout.registry import Group, load_plugin
@@ -108,7 +113,7 @@ class PluginConfig(Section):
         if options is None:
             raise _located(problems)
         try:
-            load_plugin(cls.group, name)(**dict(iter(options)))
+            with_options(load_plugin(cls.group, name), options)
         except InputError as error:
             raise _located([Problem((), str(error))]) from error
         return {"name": name, **plain_options(options)}

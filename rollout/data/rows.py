@@ -116,7 +116,7 @@ class RowEncoder:
         """Columns that identify the episode of a row."""
         starts, n = fragment.starts, order.length
         which = order.take(fragment.start_index)
-        picked = pa.array(which) if len(starts) != 1 else None
+        picked = pa.array(which)
         numbers: dict[str, Array] = {
             "episode": np.array([s.episode for s in starts], np.int64),
             "attempt": np.array([s.attempt for s in starts], np.int16),
@@ -131,7 +131,7 @@ class RowEncoder:
         slots = np.zeros(n, np.int32) if order.b is None else order.b.astype(np.int32)
         return {
             **{name: pa.array(values[which]) for name, values in numbers.items()},
-            **{name: _repeat(values, picked, n) for name, values in texts.items()},
+            **{k: pa.array(values, pa.string()).take(picked) for k, values in texts.items()},
             "instance": pa.array(np.full(n, fragment.instance, np.int32)),
             "slot": pa.array(slots),
         }
@@ -190,13 +190,6 @@ def _groups(fragment: Fragment) -> dict[str, Columns]:
         SIGNAL: fragment.signals,
         EXTRA: fragment.extras,
     }
-
-
-def _repeat(values: Sequence[str], picked: pa.Array | None, n: int) -> pa.Array:
-    """The value of each row's start; ``picked`` is None if there is only one start."""
-    if picked is None:
-        return pa.repeat(pa.scalar(values[0], pa.string()), n)
-    return pa.array(values, pa.string()).take(picked)
 
 
 def _misfits(

@@ -55,6 +55,7 @@ class Game:
     players: int | Literal["auto"] = "auto"
     extra: dict[str, Any] = option(dict, "Passed on.")  # noqa: RUF009 - returns a field
     limit: float | None = None
+    copy: int = 0
     inner: Inner = Inner()
     _hidden: int = 0
     derived: int = field(default=0, init=False)
@@ -569,7 +570,7 @@ def test_the_resolved_configuration_spells_every_default_out() -> None:
     assert data["bridge"] == {
         "name": "game", "size": 64, "speed": 1, "sound": False, "shape": [2, 3], "folder": "saves",
         "colour": "red", "mode": "easy", "players": "auto", "extra": {}, "limit": None,
-        "inner": {"depth": 1},
+        "copy": 0, "inner": {"depth": 1},
     }  # fmt: skip
     assert data["host"]["restarts"] == 5
     assert data["fragment"] == {"steps": 64, "seconds": None}
