@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ class Dataset(AbstractContextManager["Dataset"]):
         # numbers of the shards and journals.
         self._index, self._open, self._numbers = INDEX_SCHEMA.empty_table(), Runs(), list[int]()
         self._journals: dict[int, JournalReader] = {}
-        self._shard = lru_cache(_OPEN_SHARDS)(self._open_shard)
+        self._shard = lru_cache(_OPEN_SHARDS)(partial(_open_shard, self.layout))
         for _ in range(_TRIES):
             with suppress(FileNotFoundError):
                 self._take()
@@ -257,7 +257,7 @@ class Dataset(AbstractContextManager["Dataset"]):
     def _table(
         self, number: int, columns: Sequence[str], narrow: Sequence[str], where: pc.Expression
     ) -> pa.Table:
-        """Rows of a shard or journal; ``where`` uses the columns ``narrow``."""
+        """Rows of a shard or journal; ``where``, None for all, may use the columns ``narrow``."""
         import pyarrow.dataset as pads  # noqa: PLC0415 - loads pandas, a third of a script's start
 
         journal = self._journals.get(number)
@@ -283,15 +283,6 @@ class Dataset(AbstractContextManager["Dataset"]):
             except FileNotFoundError:
                 del self._journals[number]
         return self._shard(number).read(columns, start, stop)
-
-    def _open_shard(self, number: int) -> ShardReader:
-        try:
-            return ShardReader(self.layout.data(number))
-        except FileNotFoundError as error:
-            raise DatasetError(
-                f"{self.layout.data(number)} is gone; if it was not removed on purpose, run: "
-                f"scripts/dataset.py doctor {self.layout.root}"
-            ) from error
 
     def _steps(
         self, ref: EpisodeRef, start: int, stop: int, columns: Sequence[Column]
@@ -320,6 +311,16 @@ class Dataset(AbstractContextManager["Dataset"]):
         seen = {c.key: values[0] for c, values in found if len(values) and c.role == FINAL}
         details = [v[0] for c, v in found if len(v) and c.role != FINAL]
         return seen, details[0] if details else None
+
+
+def _open_shard(layout: Layout, number: int) -> ShardReader:
+    try:
+        return ShardReader(layout.data(number))
+    except FileNotFoundError as error:
+        raise DatasetError(
+            f"{layout.data(number)} is gone; if it was not removed on purpose, run: "
+            f"scripts/dataset.py doctor {layout.root}"
+        ) from error
 
 
 def _is_final(column: Column) -> bool:
