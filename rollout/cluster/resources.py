@@ -49,6 +49,11 @@ def read_nodes() -> list[Node]:
     ]
 
 
+def grows(nodes: Sequence[Node]) -> bool:
+    """Returns whether machines can be added to a cluster."""
+    return any(node.group for node in nodes)
+
+
 def actor_options(
     needs: Resources, actors: int, *, instances: int = 1, nodes: Sequence[Node] | None = None
 ) -> dict[str, Any]:
@@ -73,7 +78,7 @@ def actor_options(
     hard = {**kept, **({"GPU": needs.gpus * instances} if needs.gpus else {})}
     fit = [n for n in nodes if all(n.has(k) >= v for k, v in hard.items())] or list(nodes)
     cpus, memory = needs.cpus, float(needs.memory_mb * _MIB * instances)
-    if not any(node.group for node in nodes):
+    if not grows(nodes):
         cpus = _share(cpus, [node.has("CPU") for node in fit], actors)
         memory = _share(memory, [node.has("memory") for node in fit], actors)
     out: dict[str, Any] = {"num_cpus": math.floor(cpus * 1e4) / 1e4, "memory": int(memory)}
@@ -140,7 +145,7 @@ def require_resources(
     # What can be shared is left aside.
     kept = {k: v for k, v in asked.items() if k not in {"CPU", "memory"}}
     room = sum(_places(node, kept) for node in together)
-    if room < count and not any(node.group for node in nodes):
+    if room < count and not grows(nodes):
         raise ConfigError(
             f"{count} {what}s need {_list(asked)} each, and the cluster has room for {room:.0f}; "
             f"run fewer at once, or add machines"
@@ -166,7 +171,7 @@ def require_bundles(
         needs = Resources(memory_mb=memory, custom=custom, **own)
         require_resources(needs, 1, nodes=nodes, what=what)
         total.update(bundle)
-    if any(node.group for node in nodes):
+    if grows(nodes):
         return
     for resource, amount in total.items():
         there = sum(node.has(resource) for node in nodes)

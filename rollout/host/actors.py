@@ -18,8 +18,7 @@ from typing import Any, Protocol
 from rollout.api.fragment import Phase
 from rollout.configuration.host_section import HostConfig
 from rollout.errors import BudgetExhausted
-from rollout.host.machines import Machines
-from rollout.host.supervision import Health
+from rollout.host.supervision import Health, Machines
 
 log = logging.getLogger(__name__)
 

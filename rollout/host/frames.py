@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
@@ -23,6 +23,35 @@ _LONGEST_TEXT = 2000  # characters of an error
 _SHAPE_AND_DTYPE = attrgetter("shape", "dtype")
 
 
+class Column(NamedTuple):
+    """A column of fixed shape: whether it is an observation, a signal, an action or neither."""
+
+    role: str
+    name: str
+    shape: tuple[int, ...]  # of one row
+    dtype: np.dtype[Any]
+
+
+def fixed_columns(role: str, space: spaces.Dict) -> list[Column]:
+    """Returns the columns of a space but texts."""
+    return [
+        Column(role, name, leaf_shape(leaf), leaf_dtype(leaf))
+        for name, leaf in space.spaces.items()
+        if not isinstance(leaf, spaces.Text)
+    ]
+
+
+def frame_columns(spec: BridgeSpec) -> list[Column]:
+    """Returns the columns of a frame but texts."""
+    return [
+        *fixed_columns("observation", spec.observation_space),
+        *(Column("signal", k, tuple(c.shape), np.dtype(c.dtype)) for k, c in spec.signals.items()),
+        Column("frame", "game_over", (), np.dtype(bool)),
+        Column("frame", "game_truncated", (), np.dtype(bool)),
+        Column("frame", "tick", (), np.dtype(np.int64)),
+    ]
+
+
 class FrameCheck:
     """Checks the frames of one game and converts their details; see ``Frame.details``.
 
@@ -34,16 +63,9 @@ class FrameCheck:
         leaves = spec.observation_space.spaces
         self._name = spec.name
         self._texts = [key for key, leaf in leaves.items() if isinstance(leaf, spaces.Text)]
-        fixed = {key: leaf for key, leaf in leaves.items() if key not in self._texts}
-        self._columns = [
-            *(("observation", k, leaf_shape(leaf), leaf_dtype(leaf)) for k, leaf in fixed.items()),
-            *(("signal", k, tuple(c.shape), np.dtype(c.dtype)) for k, c in spec.signals.items()),
-            ("frame", "game_over", (), np.dtype(bool)),
-            ("frame", "game_truncated", (), np.dtype(bool)),
-            ("frame", "tick", (), np.dtype(np.int64)),
-        ]
-        self._fixed, self._signals = list(fixed), list(spec.signals)
-        self._floats = [key for key, leaf in fixed.items() if leaf_dtype(leaf).kind == "f"]
+        self._columns, fixed = frame_columns(spec), fixed_columns("", spec.observation_space)
+        self._fixed, self._signals = [column.name for column in fixed], list(spec.signals)
+        self._floats = [column.name for column in fixed if column.dtype.kind == "f"]
         self._rows = -1  # of the last frame
         self._expected: list[tuple[tuple[int, ...], np.dtype[Any]]] = []
 

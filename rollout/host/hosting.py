@@ -80,12 +80,16 @@ class HostPlan:
         limits = self.deadlines
         return max(limits.start_s, limits.reset_s, limits.step_s) + STALL_MARGIN_S
 
-    def build(self, number: int, incarnation: int, workdir: Path) -> Player:
-        """Returns the player with this number; its games are launching."""
+    def policy_seed(self, number: int, incarnation: int) -> int:
+        """Returns the seed of a player's policy."""
         # Spawn keys of players are longer than those of episodes, so they never coincide.
         sequence = np.random.SeedSequence(self.seed, spawn_key=(number, incarnation, 0))
-        policy_seed = int(sequence.generate_state(1, np.uint64)[0] >> 1)
-        policy = self.policy.build(self.bridge.spec, self.task, seed=policy_seed)
+        return int(sequence.generate_state(1, np.uint64)[0] >> 1)
+
+    def build(self, number: int, incarnation: int, workdir: Path) -> Player:
+        """Returns the player with this number; its games are launching."""
+        seed = self.policy_seed(number, incarnation)
+        policy = self.policy.build(self.bridge.spec, self.task, seed=seed)
         pool = Pool(self.bridge, workdir, self.instances, self.width, self.host)
         return Player(pool, self.task, policy, self.play, first_instance=number * self.instances)
 

@@ -99,8 +99,9 @@ class PolicyServer:
             wait_s = options.wait_ms / 1000.0
             self._batcher = Batcher(self._policy, batch=options.batch, wait_s=wait_s)
 
-    def hello(self) -> Hello:
-        """Registers a new client and returns what it must know."""
+    def hello(self, timeout_s: float) -> Hello:
+        """Registers a new client and returns what it must know, at once."""
+        del timeout_s
         self._require_policy()
         return Hello(next(self._clients), self._policy.version, dict(self._policy.extras))
 

@@ -7,34 +7,100 @@ import contextvars
 import logging
 import math
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
+import ray
 
+from rollout.api import Resources
 from rollout.api.fragment import Phase
-from rollout.cluster.resources import Node, actor_options, read_nodes
+from rollout.cluster.resources import Node, actor_options, grows, read_nodes, require_resources
 from rollout.configuration.sections import InferenceConfig
 from rollout.errors import ConfigError
 from rollout.host.actors import POLL_S, Actor, ActorLost, Supervisor
-from rollout.host.batching import Counters
+from rollout.host.batching import Counters, Unreachable
 from rollout.host.hosting import HostPlan
 from rollout.host.inference import PolicyServer, ServerPulse
-from rollout.host.ray_actors import RayLauncher, Watched
-from rollout.host.ray_link import RayLink
-from rollout.host.routing import RemotePolicyRecipe
+from rollout.host.ray_actors import RayLauncher, Watched, fetch
+from rollout.host.routing import Gone, RemotePolicyRecipe
 
 log = logging.getLogger(__name__)
 
-_LAST_WORD_S = 5.0  # timeout for the last counters at the end
+_LOOKUP_S = 0.5  # how often the name of a replacement is looked up
+_LAST_PULSE_S = 5.0  # timeout for a pulse that is ready, and for the last counters at the end
 _POLICY_MARGIN_S = 30.0  # added to the timeout of a question before its host counts as hung
 _SPARE_THREADS = 8  # for questions of hosts that have stopped waiting or died
 
 
 class InferenceServer(Watched, PolicyServer):
     """A policy server in an actor."""
+
+
+class RayLink:
+    """A connection to a server in a named Ray actor; picklable. See ``routing.Link``.
+
+    Args:
+        prefix: of the actor's names; the number of its incarnation follows.
+
+    Attributes:
+        gone: why it was abandoned; set where its supervisor runs, and empty elsewhere.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._prefix, self.gone = prefix, ""
+        self._handle: Any = None
+        self._looked = -_LOOKUP_S
+        self._asked: Any = None  # the reference to a pulse that was asked for
+
+    def __reduce__(self) -> tuple[type[RayLink], tuple[str]]:
+        return type(self), (self._prefix,)
+
+    def ask(self, method: str, *arguments: Any, timeout_s: float) -> Any:
+        """See ``Link``."""
+        call = getattr(self._find(), method)
+        return self._fetch(call.remote(*arguments, timeout_s), timeout_s)
+
+    def pulse(self, timeout_s: float) -> ServerPulse | None:
+        """See ``Link``."""
+        try:
+            if self._asked is None:
+                self._asked = RayLauncher.ask(self._find())
+            if not ray.wait([self._asked], timeout=timeout_s)[0]:
+                return None
+            asked, self._asked = self._asked, None
+            pulse: ServerPulse
+            _, pulse = self._fetch(asked, _LAST_PULSE_S)
+        except Gone:
+            raise
+        except Unreachable:
+            return None
+        return pulse
+
+    def _find(self) -> Any:
+        """Returns the handle of the newest incarnation."""
+        if self.gone:
+            raise Gone(self.gone)
+        if self._handle is None:
+            now = time.monotonic()
+            if now - self._looked < _LOOKUP_S:
+                raise Unreachable("it is being replaced")
+            self._looked = now
+            names = [n for n in ray.util.list_named_actors() if n.startswith(self._prefix)]
+            try:
+                self._handle = ray.get_actor(max(names, key=lambda n: int(n.rpartition("-")[2])))
+            except ValueError as error:  # there is none, or it has just died
+                raise Unreachable("it is being replaced") from error
+        return self._handle
+
+    def _fetch(self, reference: Any, timeout_s: float) -> Any:
+        try:
+            return fetch(reference, timeout_s)
+        except ActorLost as error:
+            self._handle = None  # it may have been replaced
+            raise Unreachable(str(error)) from error
 
 
 class InferenceActors:
@@ -69,7 +135,7 @@ class InferenceActors:
             host=plan.host.model_copy(update={"policy_s": policy_s}),
         )
         self._counters: dict[tuple[int, int], Counters] = {}  # by number and incarnation
-        arguments = (plan.policy, plan.bridge.spec, plan.task, _seed(plan), options)
+        arguments = (plan.policy, plan.bridge.spec, plan.task, plan.policy_seed(0, 0), options)
         placement = {
             "num_cpus": _processors(plan, options, hosts, nodes),
             "num_gpus": options.gpus,
@@ -98,14 +164,18 @@ class InferenceActors:
             ConfigError: the policy cannot be built on them.
             BudgetExhausted: they failed to start.
         """
-        while not all(isinstance(actor.pulse, ServerPulse) for actor in self.supervisor.actors):
+        while len(self._heard()) < len(self._links):
             self._closing.wait(POLL_S / 20)
             self.supervisor.poll()
             self.supervisor.require_available()
-        for actor in self.supervisor.actors:
-            if isinstance(actor.pulse, ServerPulse) and actor.pulse.wrong is not None:
-                raise ConfigError(f"inference actor {actor.number}: {actor.pulse.wrong}")
+        for actor, pulse in self._heard():
+            if pulse.wrong is not None:
+                raise ConfigError(f"inference actor {actor.number}: {pulse.wrong}")
         self._watch.start()
+
+    def _heard(self) -> list[tuple[Actor, ServerPulse]]:
+        """The actors that have answered, and their last pulses."""
+        return [(a, a.pulse) for a in self.supervisor.actors if isinstance(a.pulse, ServerPulse)]
 
     def _supervise(self) -> None:
         while not self._closing.wait(POLL_S):
@@ -114,27 +184,18 @@ class InferenceActors:
                 self._count()
 
     def _count(self) -> None:
-        for actor in self.supervisor.actors:
-            if isinstance(actor.pulse, ServerPulse) and actor.handle is not None:
-                self._counters[actor.number, actor.incarnation] = actor.pulse.counters
+        for actor, pulse in self._heard():
+            if actor.handle is not None:
+                self._counters[actor.number, actor.incarnation] = pulse.counters
 
     def _failed(self, actor: Actor, reason: str, phase: Phase) -> None:
         if actor.due is None:
             self._links[actor.number].gone = reason
 
-    def require_available(self) -> None:
-        """Checks that an actor decides, or will after a short pause at most.
-
-        Raises:
-            BudgetExhausted: all are abandoned.
-        """
-        self.supervisor.require_available()
-
     @property
     def queued(self) -> int:
         """Number of requests that waited for a decision at the last pulse of the actors."""
-        pulses = [actor.pulse for actor in self.supervisor.actors]
-        return sum(p.counters.queued for p in pulses if isinstance(p, ServerPulse))
+        return sum(pulse.counters.queued for _, pulse in self._heard())
 
     def summary(self) -> dict[str, Any]:
         """Returns statistics of their decisions, for ``summary.json``.
@@ -147,12 +208,12 @@ class InferenceActors:
         with self._lock:
             self._hear_all()
             self._count()
-        numbers = range(len(self._links))
-        every = list(self._counters.values())
-        total = {key: sum(getattr(c, key) for c in every) for key in asdict(Counters())}
-        for key in ("largest_batch", "longest_queue"):
-            total[key] = max((getattr(c, key) for c in every), default=0)
-        by_actor = [[c for (n, _), c in self._counters.items() if n == k] for k in numbers]
+        total, requests = asdict(Counters()), [0] * len(self._links)
+        for (number, _), counters in self._counters.items():
+            requests[number] += counters.requests
+            for key, value in asdict(counters).items():
+                largest = key in {"largest_batch", "longest_queue"}
+                total[key] = max(total[key], value) if largest else total[key] + value
         return {
             "actors": len(self._links),
             "restarts": sum(actor.incarnation for actor in self.supervisor.actors),
@@ -160,14 +221,14 @@ class InferenceActors:
             "queued": self.queued,
             "busy_s": round(total["busy_s"], 2),
             "mean_batch_rows": round(total["rows"] / max(1, total["batches"]), 2),
-            "requests_per_actor": [sum(c.requests for c in each) for each in by_actor],
+            "requests_per_actor": requests,
         }
 
     def _hear_all(self) -> None:
         """Updates the known pulses, where actors answer."""
         launcher = self.supervisor.launcher
         asked = {launcher.ask(a.handle): a for a in self.supervisor.actors if a.handle is not None}
-        end = self.supervisor.clock() + _LAST_WORD_S
+        end = self.supervisor.clock() + _LAST_PULSE_S
         while asked and (left := end - self.supervisor.clock()) > 0:
             for reference in launcher.wait(list(asked), left):
                 actor = asked.pop(reference)
@@ -182,16 +243,6 @@ class InferenceActors:
         self.supervisor.close()
 
 
-def _seed(plan: HostPlan) -> int:
-    """The seed that ``HostPlan.build`` gives to the first host's policy."""
-    sequence = np.random.SeedSequence(plan.seed, spawn_key=(0, 0, 0))
-    return int(sequence.generate_state(1, np.uint64)[0] >> 1)
-
-
-def _grows(nodes: Sequence[Node]) -> bool:
-    return any(node.group for node in nodes)
-
-
 def _processors(
     plan: HostPlan, options: InferenceConfig, hosts: int, nodes: Sequence[Node]
 ) -> float:
@@ -200,7 +251,7 @@ def _processors(
     Hosts without a free processor would wait forever, so if none are left, the actors
     request none.
     """
-    if _grows(nodes):
+    if grows(nodes):
         return options.cpus
     left = sum(node.has("CPU") for node in nodes)
     if hosts:
@@ -221,18 +272,12 @@ def require_room(options: InferenceConfig, taken: float, nodes: Sequence[Node]) 
     Raises:
         ConfigError: no machine has the resources of one actor, or the cluster has too few GPUs.
     """
-    for key, resource, amount in (
-        ("inference.gpus", "GPU", options.gpus),
-        ("inference.cpus", "CPU", options.cpus),
-    ):
-        most = max((node.has(resource) for node in nodes), default=0.0)
-        if amount > most:
-            raise ConfigError(
-                f"{key}={amount:g}: the biggest machine of the cluster has {most:g} {resource}s; "
-                f"ask for {most:g} at most, or add a bigger machine"
-            )
+    what = "inference actor (inference.cpus, inference.gpus)"
+    for cpus, gpus in ((0.0, options.gpus), (options.cpus, 0.0)):  # it may get fewer processors
+        needs = Resources(cpus=cpus, gpus=gpus, memory_mb=0)
+        require_resources(needs, 1, nodes=nodes, what=what)
     need, total = options.gpus * options.actors, sum(node.has("GPU") for node in nodes)
-    if options.gpus and need + taken > total and not _grows(nodes):
+    if options.gpus and need + taken > total and not grows(nodes):
         games = f" beside the {taken:g} of the games" if taken else ""
         raise ConfigError(
             f"inference.actors={options.actors} with inference.gpus={options.gpus:g} need "

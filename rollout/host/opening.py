@@ -47,7 +47,7 @@ def open_fleet(
         if actors:
             from rollout.host.fleet import RayFleet  # noqa: PLC0415
 
-            check = deciding.require_available if deciding else lambda: None
+            check = deciding.supervisor.require_available if deciding else lambda: None
             fleet = RayFleet(plan, actors, check)
         else:
             fleet = LocalFleet(plan)

@@ -79,15 +79,7 @@ class RayLauncher:
 
     def get(self, reference: Any) -> Any:
         """See ``Launcher``."""
-        try:
-            return ray.get(reference, timeout=_FETCH_S)
-        except RayTaskError as error:
-            if isinstance(error.cause, GamutError):
-                raise error.cause from None
-            raise error.as_instanceof_cause() from error
-        except (RayActorError, ObjectLostError, GetTimeoutError) as error:
-            # A result may be lost with its node before the death of the actor is known.
-            raise ActorLost(main_line(error)) from error
+        return fetch(reference, _FETCH_S)
 
     def kill(self, handle: Any) -> None:
         """See ``Launcher``."""
@@ -108,8 +100,23 @@ def close_hosts(supervisor: Supervisor, plan: HostPlan) -> None:
     supervisor.close()
 
 
-def main_line(error: BaseException) -> str:
-    """Returns the type of a Ray error and the line that says what happened."""
-    lines = str(error).strip().splitlines() or [""]
-    # An error that the constructor of an actor raised is in the last line.
-    return f"{type(error).__name__}: {lines[-1 if 'creation task' in lines[0] else 0].strip()}"
+def fetch(reference: Any, timeout_s: float) -> Any:
+    """Returns the result of a call of an actor, or raises its error.
+
+    Raises:
+        ActorLost: it does not come within ``timeout_s``, or never.
+    """
+    try:
+        return ray.get(reference, timeout=timeout_s)
+    except RayTaskError as error:
+        if isinstance(error.cause, GamutError):
+            raise error.cause from None
+        raise error.as_instanceof_cause() from error
+    except GetTimeoutError as error:
+        raise ActorLost(f"did not answer within {timeout_s:.3g} s") from error
+    except (RayActorError, ObjectLostError) as error:
+        # A result may be lost with its node before the death of the actor is known.
+        lines = str(error).strip().splitlines() or [""]
+        # An error that the constructor of an actor raised is in the last line.
+        line = lines[-1 if "creation task" in lines[0] else 0].strip()
+        raise ActorLost(f"{type(error).__name__}: {line}") from error

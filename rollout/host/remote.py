@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from rollout.api import Bridge, Columns, Frame, Start
 from rollout.errors import GameCrashed, GameError, InputError
+from rollout.host.actors import ActorLost
 from rollout.host.handle import InProcessHandle
 from rollout.host.processes import owned_workdir, remove_workdir
+from rollout.host.ray_actors import fetch
 
 _FETCH_S = 30.0
 
@@ -89,14 +90,13 @@ class RayHandle:
         """See ``Handle``."""
         os.read(self._bell, 1)
         try:
-            frame: Frame | None = ray.get(self._reference, timeout=_FETCH_S)
-        except RayTaskError as error:
-            cause = error.as_instanceof_cause()
-            if isinstance(cause, GameError | InputError):
-                raise cause from None
-            raise GameCrashed(str(cause)) from error
-        except (RayActorError, GetTimeoutError) as error:
+            frame: Frame | None = fetch(self._reference, _FETCH_S)
+        except (GameError, InputError):
+            raise
+        except ActorLost as error:
             raise GameCrashed(f"the actor of the game is gone: {error}") from error
+        except Exception as error:
+            raise GameCrashed(str(error)) from error
         return frame
 
     def death_notice(self) -> str:

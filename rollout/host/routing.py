@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 from rollout.api import BridgeSpec, Columns, Decision, Details, Start, Task
 from rollout.configuration.sections import InferenceConfig
@@ -22,31 +22,22 @@ from rollout.host.inference import Answer, Hello, ServerPulse
 
 _LOOK_S = 0.2  # interval between checks of servers that do not answer
 
-T = TypeVar("T")
-
 
 class Gone(Unreachable):
     """A server has died and used up its restarts: it will not return."""
 
 
 class Link(Protocol):
-    """A connection to a server, which may be dead or on another machine.
+    """A connection to a server, which may be dead or on another machine."""
 
-    The first three methods are those of ``PolicyServer``, and raise the errors of its policy. They
-    raise ``Unreachable`` if it does not answer within ``timeout_s`` or is not available, and
-    ``Gone`` if it will not return.
-    """
+    def ask(self, method: str, *arguments: Any, timeout_s: float) -> Any:
+        """Returns the answer of a method of ``PolicyServer`` other than ``pulse``.
 
-    def hello(self, timeout_s: float) -> Hello:
-        """Returns what a new client must know."""
-        ...
-
-    def begin(self, starts: Sequence[Start], timeout_s: float) -> Answer:
-        """Returns the memory of new episodes."""
-        ...
-
-    def act(self, question: Question, timeout_s: float) -> Answer:
-        """Returns a decision."""
+        Raises:
+            Unreachable: it did not answer within ``timeout_s``, or is not available.
+            Gone: it will not return.
+            Exception: an error of its policy.
+        """
         ...
 
     def pulse(self, timeout_s: float) -> ServerPulse | None:
@@ -84,11 +75,8 @@ class Router:
         """Sets the number of this client, which decides which server it prefers."""
         self._client = client
 
-    def ask(self, question: Callable[[Link, float], T]) -> T:
-        """Returns the answer of a server.
-
-        Args:
-            question: asks one server, given its link and a timeout in seconds.
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """Returns the answer of a method of a server.
 
         Raises:
             PolicyUnavailable: no server answered within the deadline.
@@ -102,7 +90,8 @@ class Router:
                 threading.Event().wait(min(_LOOK_S, left))
                 continue
             try:
-                answer = question(self._links[number], min(left, self._patience_s))
+                timeout_s = min(left, self._patience_s)
+                answer = self._links[number].ask(method, *arguments, timeout_s=timeout_s)
             except Unreachable as error:
                 self._lose(number, error)
                 continue
@@ -172,7 +161,7 @@ class RemotePolicyRecipe:
             BudgetExhausted: none is left.
         """
         router = Router(self.links, self.options.deadline_s, self.options.patience_s)
-        hello = router.ask(lambda link, timeout_s: link.hello(timeout_s))
+        hello: Hello = router.ask("hello")
         router.enlist(hello.client)
         return RemotePolicy(router, hello)
 
@@ -199,10 +188,7 @@ class RemotePolicy:
         """
         if self._start is None:
             self._start = starts[0]
-        asked = list(starts)
-        answer = self._router.ask(lambda link, timeout_s: link.begin(asked, timeout_s))
-        memory: Columns = answer.value
-        return writable(memory)
+        return writable(self._router.ask("begin", list(starts)).value)
 
     def act(
         self,
@@ -219,9 +205,8 @@ class RemotePolicy:
             Exception: an error of the policy.
         """
         question = Question(observations, memory, details, explore, self._start)
-        answer = self._router.ask(lambda link, timeout_s: link.act(question, timeout_s))
-        self.version = answer.version
-        decided: Decision = answer.value
+        answer = self._router.ask("act", question)
+        self.version, decided = answer.version, answer.value
         return Decision(
             writable(decided.actions), writable(decided.memory), writable(decided.extras)
         )

@@ -1,4 +1,4 @@
-"""When a failed game or actor is restarted, and how many games are launched at once. No Ray.
+"""When and where failed games and actors are restarted, and how many launch at once. No Ray.
 
 The first failure is followed by a restart at once, further failures in a row by growing pauses.
 More failures within a window than the restart budget put a game into *quarantine*, a time without
@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections import deque
+from collections import defaultdict, deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +25,9 @@ SETTLED_S = 60.0
 
 LONGEST_PAUSE_S = 60.0
 """Longest pause before a restart."""
+
+_AHEAD = 3
+"""A machine must fail this many times as often as the best other one to be quarantined."""
 
 
 @dataclass
@@ -54,13 +58,9 @@ class Health:
         Returns:
             seconds until the restart; None when the restart budget is used up.
         """
-        window = self.host.restart_window_s
-        if window is not None:
-            while self.failures and self.failures[0] < now - window:
-                self.failures.popleft()
         self.failures.append(now)
         self.in_a_row = 1 if lived_s >= SETTLED_S else self.in_a_row + 1
-        if len(self.failures) > self.restarts:
+        if _count_recent(self.failures, now, self.host.restart_window_s) > self.restarts:
             return None
         if self.in_a_row == 1:
             return 0.0
@@ -75,6 +75,64 @@ class Health:
         if self.host.quarantine_s is not None:
             self.quarantines += 1
         return self.host.quarantine_s
+
+
+def _count_recent(times: deque[float], now: float, window_s: float | None) -> int:
+    """Counts what happened within the window; forgets what happened before."""
+    while times and window_s is not None and times[0] < now - window_s:
+        times.popleft()
+    return len(times)
+
+
+class Machines:
+    """Records the machines on which actors fail.
+
+    A machine is put into quarantine when actors failed on it ``machine_failures`` times within the
+    window, and at least three times as often as on another one: a game that fails everywhere is not
+    the fault of a machine, and the last machine is never put into quarantine.
+
+    Args:
+        host: only ``machine_failures``, ``restart_window_s`` and ``quarantine_s`` are used.
+    """
+
+    def __init__(self, host: HostConfig) -> None:
+        self._host = host
+        self._failures: defaultdict[str, deque[float]] = defaultdict(deque)
+        self._ends: dict[str, float] = {}
+
+    def failed(self, machine: str, now: float, used: Iterable[str], *, weight: int = 1) -> bool:
+        """Records that an actor failed; returns whether its machine is in quarantine now.
+
+        Args:
+            machine: its machine; if unknown, empty, and the failure counts for no machine.
+            now: monotonic seconds.
+            used: all live machines of the cluster.
+            weight: number of failures that this one counts as.
+        """
+        most = self._host.machine_failures
+        if not machine or most is None:
+            return False
+        excluded = self.quarantined(now)
+        if machine in excluded:
+            return True
+        self._failures[machine].extend([now] * weight)
+        others = [self._count(m, now) for m in used if m != machine and m not in excluded]
+        count = self._count(machine, now)
+        if not others or count < max(most, _AHEAD * max(1, min(others))):
+            return False
+        rest = self._host.quarantine_s
+        self._ends[machine] = float("inf") if rest is None else now + rest
+        return True
+
+    def _count(self, machine: str, now: float) -> int:
+        return _count_recent(self._failures[machine], now, self._host.restart_window_s)
+
+    def quarantined(self, now: float) -> tuple[str, ...]:
+        """Returns the machines that get no new actors, sorted."""
+        for machine in [m for m, end in self._ends.items() if end <= now]:
+            del self._ends[machine]
+            self._failures[machine].clear()
+        return tuple(sorted(self._ends))
 
 
 class LaunchLimit:

@@ -216,9 +216,9 @@ def test_what_actors_need_is_compared_with_what_machines_have():
     with pytest.raises(ConfigError, match=r"need 2 GPUs beside the 1 of the games, .* has 2"):
         require_room(need, 1, nodes(1, 1))
     require_room(need, 1, nodes(1, 1, group="workers"))
-    with pytest.raises(ConfigError, match=r"inference\.gpus=2: the biggest machine .* has 1 GPUs"):
+    with pytest.raises(ConfigError, match=r"inference\.gpus\) needs 2 GPU, .* n0, has 1 GPU"):
         require_room(need.model_copy(update={"gpus": 2.0}), 0, nodes(1, 1))
-    with pytest.raises(ConfigError, match=r"inference\.cpus=16: the biggest machine .* has 8 CPUs"):
+    with pytest.raises(ConfigError, match=r"inference\.cpus.* needs 16 CPU, .* has 8 CPU"):
         require_room(need.model_copy(update={"cpus": 16.0}), 0, nodes(1))
     require_room(need.model_copy(update={"gpus": 0.0}), 2, nodes(0))
 

@@ -8,7 +8,7 @@ from rollout.api import Resources
 from rollout.cluster.resources import Node, require_resources
 from rollout.config import HostConfig
 from rollout.errors import ConfigError
-from rollout.host.machines import Machines
+from rollout.host.supervision import Machines
 from rollout.train.config import LearnersConfig
 
 RULES = HostConfig(machine_failures=3, restart_window_s=100.0, quarantine_s=50.0)
