@@ -23,8 +23,8 @@ from rollout.cli import Session
 from rollout.config import CollectConfig
 from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.host import PlayOptions
-from rollout.host.hosting import Fleet, HostPlan
-from rollout.host.opening import open_fleet
+from rollout.host.hosting import HostPlan
+from rollout.host.opening import Fleet, open_fleet
 from rollout.host.schedule import Schedule
 from rollout.job import Job, open_job
 from rollout.observe.logs import log_losses, log_notices

@@ -28,8 +28,7 @@ from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard
 from rollout.evaluate.videos import Recorded, best_and_worst, record
 from rollout.files import parse_json, write_atomically
 from rollout.host import PlayOptions
-from rollout.host.hosting import Fleet
-from rollout.host.opening import open_fleet
+from rollout.host.opening import Fleet, open_fleet
 from rollout.job import Job, open_job
 from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.media import Media, Video

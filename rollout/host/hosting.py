@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -192,23 +192,6 @@ def tell_idle_failures(failures: Iterable[tuple[int, Phase, str]]) -> None:
     for instance, phase, reason in failures:
         with about(instance=instance):
             log.warning("a game failed in %s, with no episode in it: %s", phase, reason)
-
-
-class Fleet(Protocol):
-    """Plays a schedule: ``LocalFleet`` here, ``rollout.host.fleet.RayFleet`` on Ray."""
-
-    @property
-    def news(self) -> FleetNews:
-        """Events outside the fragments."""
-        ...
-
-    def play(self, schedule: Schedule) -> Iterator[Fragment]:
-        """Yields the fragments of a schedule's episodes, in the order in which they are ready."""
-        ...
-
-    def close(self) -> None:
-        """Ends every game."""
-        ...
 
 
 class LocalFleet:

@@ -148,25 +148,21 @@ class GameCloser:
 
     def kill(self, game: Game) -> None:
         """Kills a game at once."""
-        game.handle.close(0.0)
-        self._clean(game)
+        self._end(game, 0.0)
 
     def close(self, game: Game, timeout_s: float) -> None:
         """Closes a healthy game; in the background if it has its own process."""
         if game.handle.waitable is None:
-            game.handle.close(timeout_s)
-            self._clean(game)
+            self._end(game, timeout_s)
             return
         self._threads = [t for t in self._threads if t.is_alive()]
         thread = threading.Thread(target=self._end, args=(game, timeout_s), daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _end(self, game: Game, timeout_s: float) -> None:
+    @staticmethod
+    def _end(game: Game, timeout_s: float) -> None:
         game.handle.close(timeout_s)
-        self._clean(game)
-
-    def _clean(self, game: Game) -> None:
         shutil.rmtree(game.folder, ignore_errors=True)
 
     def wait(self, timeout_s: float) -> None:

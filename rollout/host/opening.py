@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rollout.configuration.sections import InferenceConfig
-from rollout.host.hosting import Fleet, HostPlan, LocalFleet
+from rollout.host.hosting import HostPlan, LocalFleet
 
 if TYPE_CHECKING:
+    from rollout.host.fleet import RayFleet
     from rollout.host.inference_actors import InferenceActors
 
+Fleet: TypeAlias = "LocalFleet | RayFleet"
 _NONE = InferenceConfig()
 
 

@@ -116,7 +116,7 @@ class Pool:
             pooled.game = self._new_game(number, pooled)
             if pooled.game is None:
                 return  # too many are being launched; it remains due
-            self._command(number, pooled, "start", self.deadlines.start_s)
+            self._command(number, "start", self.deadlines.start_s)
         if pooled.game.handle.waitable is not None:
             self._selector.register(pooled.game.handle.waitable, selectors.EVENT_READ, number)
         pooled.due, pooled.quarantined, pooled.episodes = None, False, 0
@@ -154,8 +154,7 @@ class Pool:
         Raises:
             OutOfTurnError: the instance is busy or not running.
         """
-        pooled = self._waiting_instance(instance)
-        self._command(instance, pooled, "reset", self.deadlines.reset_s, slots, starts)
+        self._command(instance, "reset", self.deadlines.reset_s, slots, starts)
 
     def send(self, instance: int, actions: Columns) -> None:
         """Requests a step of all slots; a ``step`` event follows.
@@ -163,8 +162,7 @@ class Pool:
         Raises:
             OutOfTurnError: the instance is busy or not running.
         """
-        pooled = self._waiting_instance(instance)
-        self._command(instance, pooled, "step", self.deadlines.step_s, actions)
+        self._command(instance, "step", self.deadlines.step_s, actions)
 
     def played(self, instance: int, episodes: int) -> None:
         """Records the number of episodes that ended in an instance."""
@@ -182,38 +180,35 @@ class Pool:
         Raises:
             OutOfTurnError: the instance is busy or not running.
         """
-        pooled = self._waiting_instance(instance)
-        game, pooled.game = pooled.game, None
-        assert game is not None
+        pooled, game = self._waiting_instance(instance)
+        pooled.game = None
         self._forget(game)
         self._closer.close(game, self.deadlines.close_s)
         pooled.incarnation += 1
         self.counts["recycled"] += 1
         self._plan(pooled, time.monotonic())
 
-    def _waiting_instance(self, instance: int) -> PooledInstance:
+    def _waiting_instance(self, instance: int) -> tuple[PooledInstance, Game]:
         pooled = self._pooled[instance]
-        if pooled.game is None or pooled.phase is not None:
+        if (game := pooled.game) is None or pooled.phase is not None:
             raise OutOfTurnError(
                 f"instance {instance} is "
                 + (f"busy with a {pooled.phase}" if pooled.phase else "not running")
                 + "; wait for its event from recv first"
             )
-        return pooled
+        return pooled, game
 
-    def _command(
-        self, number: int, pooled: PooledInstance, phase: Phase, timeout_s: float, *arguments: Any
-    ) -> None:
+    def _command(self, number: int, phase: Phase, timeout_s: float, *arguments: Any) -> None:
         """Sends a command. ``recv`` notices a game that has already ended, as any failure."""
-        assert pooled.game is not None
+        pooled, game = self._waiting_instance(number)
         pooled.phase, pooled.sent, pooled.trouble = phase, time.monotonic(), ""
         pooled.deadline = pooled.sent + timeout_s + _GRACE_S
-        send = getattr(pooled.game.handle, "launch" if phase == "start" else phase)
+        send = getattr(game.handle, "launch" if phase == "start" else phase)
         try:
             send(*arguments, timeout_s)
         except GameError as error:
             pooled.deadline, pooled.trouble = 0.0, str(error)
-        if pooled.game.handle.waitable is None:
+        if game.handle.waitable is None:
             self._here.append(number)
 
     # -- events --------------------------------------------------------------------------------
