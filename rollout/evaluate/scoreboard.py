@@ -155,8 +155,7 @@ class Scoreboard:
     @property
     def given_up(self) -> tuple[Entry, ...]:
         """Abandoned episodes, lost in all their attempts; by leg, state and repeat."""
-        lost = sorted(e for e, entry in self._entries.items() if entry.end == "lost")
-        return tuple(self._entries[e] for e in lost)
+        return tuple(entry for _, entry in sorted(self._entries.items()) if entry.end == "lost")
 
     @property
     def losses(self) -> tuple[LossEntry, ...]:

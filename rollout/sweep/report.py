@@ -58,25 +58,21 @@ def publish(folder: Path | str, data: SweepReport) -> list[Path]:
             budgets=data.budgets(),
         )
     report = folder / "report.md"
-    write_report(report, data, picture="generalization" if data.points else "")
+    write_report(report, data)
     return [results, *pictures, report]
 
 
-def write_report(path: Path | str, data: SweepReport, *, picture: str = "generalization") -> None:
+def write_report(path: Path | str, data: SweepReport) -> None:
     """Writes the report and replaces an existing one.
-
-    Args:
-        path: the file.
-        data: contents of the report.
-        picture: name, without suffix, of the PNG and SVG beside the report; empty for none.
 
     Raises:
         DatasetError: the table is not a table of sweep results.
         OSError: it cannot be written.
     """
     parts = [f"# {data.title}", verdict(data)]
-    if picture:
-        parts.append(f"[![training and held-out score against N]({picture}.png)]({picture}.svg)")
+    if data.points:
+        picture = "generalization.png)](generalization.svg"
+        parts.append(f"[![training and held-out score against N]({picture})")
     for title, text in _sections(data, Figures(digits_for(data.points))):
         if text:
             parts += [f"## {title}", text]

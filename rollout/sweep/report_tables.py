@@ -20,17 +20,16 @@ _MOST_LOST = 50
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Returns a Markdown table; numbers and estimates are aligned to the right."""
     cells = [[_escaped(cell) for cell in row] for row in rows]
-    right = [bool(cells) and all(_is_figure(row[i]) for row in cells) for i in range(len(header))]
+    right = [
+        bool(cells) and all(row[i][:1] in "-+" or row[i][0].isdigit() for row in cells)
+        for i in range(len(header))
+    ]
     lines = [[_escaped(cell) for cell in header], ["--:" if r else "---" for r in right], *cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _escaped(cell: object) -> str:
     return " ".join(str(cell).replace("|", "\\|").split())
-
-
-def _is_figure(cell: str) -> bool:
-    return not cell or cell[0].isdigit() or cell[0] in "-+"
 
 
 class Figures:

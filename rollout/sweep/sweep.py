@@ -97,8 +97,8 @@ class _Sweep:
         self._ran = False
         lines = read_metrics(self._run.metrics)
         self._told = {line["sweep/digest"] for line in lines if "sweep/digest" in line}
-        self._began, self._published, self._looked = time.monotonic(), time.monotonic(), 0.0
-        self._written = time.monotonic()
+        self._began = self._published = self._written = time.monotonic()
+        self._looked = 0.0
         self._steps_before = self._steps()
 
     def play(self) -> str | None:

@@ -52,28 +52,18 @@ class Estimate:
         return self.low <= other.high and other.low <= self.high
 
 
-def check_confidence(confidence: float) -> float:
-    """Returns ``confidence``.
-
-    Raises:
-        ConfigError: it is not between 0 and 1.
-    """
+def check_confidence(confidence: float) -> None:
+    """Raises a ``ConfigError`` if a confidence is not between 0 and 1."""
     if not 0 < confidence < 1:
         raise ConfigError(
             f"expected 0 < confidence < 1, e.g. 0.95, got {confidence!r}; give a share, not percent"
         )
-    return confidence
 
 
-def check_choice(kind: str, name: str, valid: tuple[str, ...]) -> str:
-    """Returns ``name``.
-
-    Raises:
-        UnknownNameError: it is not in ``valid``.
-    """
+def check_choice(kind: str, name: str, valid: tuple[str, ...]) -> None:
+    """Raises an ``UnknownNameError`` if a name is not in ``valid``."""
     if name not in valid:
         raise UnknownNameError(kind, name, valid)
-    return name
 
 
 @dataclass(frozen=True)
