@@ -1,8 +1,8 @@
 """One Ray for all tests of this folder."""
 
 import pytest
-
 import ray
+
 from rollout.cluster.addresses import ADDRESS
 from rollout.host.session import ray_session
 
