@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from rollout.api import Columns, Decision, Policy, Start
 from rollout.errors import GamutError
@@ -21,8 +21,6 @@ from rollout.host.deciding import Question, decide_together, split_rows
 
 _BEGIN = "begin"  # kind of the requests for the memory of new episodes
 _IDLE_S = 5.0  # the thread wakes up this often without requests
-
-_Answers: TypeAlias = list[Any]
 
 
 class Unreachable(GamutError):  # noqa: N818 - reads as what happened
@@ -179,51 +177,43 @@ class Batcher:
         return taken
 
     def _decide(
-        self, decide: Callable[[list[_Request]], _Answers], requests: list[_Request]
+        self, decide: Callable[[list[_Request]], list[Any]], requests: list[_Request]
     ) -> None:
-        try:
-            answers = self._count(decide, requests)
-        # A policy may raise anything; the error goes to the callers.
-        except Exception as error:  # noqa: BLE001
-            if len(requests) == 1:
-                requests[0].answer.set_exception(error)
-                return
-            for request in requests:
-                self._decide(decide, [request])
-            return
-        for request, answer in zip(requests, answers, strict=True):
-            request.answer.set_result(answer)
-
-    def _count(
-        self, decide: Callable[[list[_Request]], _Answers], requests: list[_Request]
-    ) -> _Answers:
-        """Decides and updates the statistics."""
-        began, rows, failed = time.monotonic(), sum(r.rows for r in requests), 1
-        answered = 0
+        """Decides, updates the statistics and answers; repeats a call that failed one by one."""
+        began, rows = time.monotonic(), sum(r.rows for r in requests)
+        answers: list[Any] = []
+        failure: Exception | None = None
         try:
             answers = decide(requests)
-            failed, answered = 0, len(requests)
-        finally:
-            with self._changed:
-                c = self._counters
-                self._counters = replace(
-                    c,
-                    requests=c.requests + answered,
-                    rows=c.rows + (rows if answered else 0),
-                    batches=c.batches + 1,
-                    largest_batch=max(c.largest_batch, rows),
-                    failures=c.failures + failed,
-                    busy_s=c.busy_s + time.monotonic() - began,
-                )
-        return answers
+        except Exception as error:  # noqa: BLE001 - a policy may raise anything; callers get it
+            failure = error
+        with self._changed:
+            c = self._counters
+            self._counters = replace(
+                c,
+                requests=c.requests + len(answers),
+                rows=c.rows + (rows if answers else 0),
+                batches=c.batches + 1,
+                largest_batch=max(c.largest_batch, rows),
+                failures=c.failures + (failure is not None),
+                busy_s=c.busy_s + time.monotonic() - began,
+            )
+        if failure is None:
+            for request, answer in zip(requests, answers, strict=True):
+                request.answer.set_result(answer)
+        elif len(requests) == 1:
+            requests[0].answer.set_exception(failure)
+        else:
+            for request in requests:
+                self._decide(decide, [request])
 
-    def _begin(self, requests: list[_Request]) -> _Answers:
+    def _begin(self, requests: list[_Request]) -> list[Any]:
         starts = [start for request in requests for start in request.asked]
         memory = self._policy.initial_memory(starts)
         self._met = True
         return split_rows("memory", memory, [request.rows for request in requests])
 
-    def _act(self, requests: list[_Request]) -> _Answers:
+    def _act(self, requests: list[_Request]) -> list[Any]:
         questions: list[Question] = [request.asked for request in requests]
         known = next((q.start for q in questions if q.start is not None), None)
         if not self._met and known is not None:

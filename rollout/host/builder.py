@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -274,13 +275,11 @@ class FragmentBuilder:
         return f
 
     def _trim(self, t: int) -> None:
-        f = self._f
-        for name in ("start_index", "step", "reward", "progress", "outcome", "tick", "first"):
-            setattr(f, name, getattr(f, name)[:t])
-        for name in ("terminated", "truncated", "lost", "version", "wall_time", "latency"):
-            setattr(f, name, getattr(f, name)[:t])
         for name in ("actions", "extras", "signals"):
-            setattr(f, name, {k: v[:t] for k, v in getattr(f, name).items()})
+            setattr(self._f, name, {k: v[:t] for k, v in getattr(self._f, name).items()})
+        for each in fields(self._f):
+            if isinstance(array := getattr(self._f, each.name), np.ndarray):
+                setattr(self._f, each.name, array[:t])
 
 
 def _stack(spec: BridgeSpec, rows: list[Columns]) -> Columns:

@@ -135,8 +135,8 @@ class _Guard:
         self.control, self.report = control, report
         self.game, self.ended, self.peak = 0, False, 0
         # Wakes up whenever a process of the tree ends; Python requires a handler.
-        self.bell, rope = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        signal.set_wakeup_fd(rope, warn_on_full_buffer=False)
+        self.wakeup, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
 
     def start(self, command: list[str], environment: dict[str, str]) -> None:
@@ -176,11 +176,11 @@ class _Guard:
         """Waits for the end of the game or of the host; returns the grace time for the tree."""
         poller = select.poll()
         poller.register(self.control, select.POLLIN)
-        poller.register(self.bell, select.POLLIN)
+        poller.register(self.wakeup, select.POLLIN)
         while self.reap() and not self.ended:
             ready = [descriptor for descriptor, _ in poller.poll()]
-            if self.bell in ready:
-                os.read(self.bell, 512)
+            if self.wakeup in ready:
+                os.read(self.wakeup, 512)
             if self.control in ready:
                 return 0.0 if os.read(self.control, 1) else GRACE_S
         return 0.0  # no one uses what a dead game leaves running
@@ -188,7 +188,7 @@ class _Guard:
     def end(self, grace_s: float) -> None:
         """Ends the tree."""
         poller = select.poll()
-        poller.register(self.bell, select.POLLIN)
+        poller.register(self.wakeup, select.POLLIN)
         kill_at = time.monotonic() + grace_s
         if grace_s > 0:
             _signal_all(signal.SIGTERM)
@@ -199,7 +199,7 @@ class _Guard:
             if left <= 0:
                 _signal_all(signal.SIGKILL)
             if poller.poll(1000 * (left if left > 0 else _PASS_S)):
-                os.read(self.bell, 512)
+                os.read(self.wakeup, 512)
         _tell(self.report, "done")
 
 

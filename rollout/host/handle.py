@@ -38,7 +38,7 @@ _REAP_S = 0.5  # its socket closes slightly before its guard reports how it ende
 # every pickle and every system call counts.
 STEP, FRAME, MESSAGE = b"s", b"f", b"m"
 # Characters of a death notice for the last output and the last action.
-_LAST_WORDS, _LAST_ACTION = 600, 160
+_LAST_OUTPUT, _LAST_ACTION = 600, 160
 
 
 class Handle(Protocol):
@@ -324,8 +324,8 @@ class SubprocessHandle:
                 parts.append(f"peak memory {peak:.0f} MB")
         if self._acted and self._channel is not None:
             parts.append("last action " + _brief(self._channel.actions | self._loose))
-        if words := _last_words(self._stderr):
-            parts.append("last words: " + words)
+        if output := _last_output(self._stderr):
+            parts.append("last output: " + output)
         return "; ".join(parts)
 
     def close(self, timeout_s: float) -> None:
@@ -341,14 +341,14 @@ class SubprocessHandle:
         at_once = timeout_s <= 0
         if connection is not None:
             if not at_once and guarded is not None:
-                _say_goodbye(connection, guarded, timeout_s)
+                _request_end(connection, guarded, timeout_s)
             connection.close()
         if guarded is not None:
             guarded.stop(at_once=at_once)
         self._channel = None
 
 
-def _say_goodbye(connection: Connection, guarded: Guarded, timeout_s: float) -> None:
+def _request_end(connection: Connection, guarded: Guarded, timeout_s: float) -> None:
     try:
         os.write(connection.fileno(), MESSAGE)
         connection.send(("close",))
@@ -366,17 +366,17 @@ def _brief(actions: Columns) -> str:
     return _cut(" ".join(" ".join(columns).split()), _LAST_ACTION)
 
 
-def _last_words(log: Path) -> str:
+def _last_output(log: Path) -> str:
     """Returns the end of a game's output, in one line."""
     try:
         with log.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 4 * _LAST_WORDS))
+            file.seek(max(0, size - 4 * _LAST_OUTPUT))
             text = file.read().decode(errors="replace")
     except OSError:  # it was never launched
         return ""
     lines = [line.strip() for line in text.splitlines()]
-    return " | ".join(line for line in lines if line)[-_LAST_WORDS:]
+    return " | ".join(line for line in lines if line)[-_LAST_OUTPUT:]
 
 
 def _cut(text: str, most: int) -> str:

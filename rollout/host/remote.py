@@ -52,12 +52,12 @@ class RayHandle:
         self._reference: Any = None
         # Ray reports a result in its own thread; a byte in a pipe notifies the pool, which waits on
         # descriptors and so treats remote and local games alike.
-        self._bell, self._rope = os.pipe()
+        self._reader, self._writer = os.pipe()
 
     @property
     def waitable(self) -> int:
         """See ``Handle``."""
-        return self._bell
+        return self._reader
 
     def launch(self, timeout_s: float) -> None:
         """See ``Handle``."""
@@ -74,21 +74,21 @@ class RayHandle:
     def _ask(self, *call: Any) -> None:
         self._reference = self._actor.call.remote(*call)
         # A separate descriptor for the callback: the handle may be closed first.
-        rope = os.dup(self._rope)
+        writer = os.dup(self._writer)
 
-        def ring(_: Any) -> None:
+        def notify(_: Any) -> None:
             try:
-                os.write(rope, b"!")
+                os.write(writer, b"!")
             except BrokenPipeError:
                 pass  # the handle is closed
             finally:
-                os.close(rope)
+                os.close(writer)
 
-        self._reference.future().add_done_callback(ring)
+        self._reference.future().add_done_callback(notify)
 
     def result(self) -> Frame | None:
         """See ``Handle``."""
-        os.read(self._bell, 1)
+        os.read(self._reader, 1)
         try:
             frame: Frame | None = fetch(self._reference, _FETCH_S)
         except (GameError, InputError):
@@ -111,5 +111,5 @@ class RayHandle:
             ray.wait([self._actor.close.remote()], timeout=timeout_s)
         ray.kill(self._actor)
         self._actor = None
-        os.close(self._bell)
-        os.close(self._rope)
+        os.close(self._reader)
+        os.close(self._writer)

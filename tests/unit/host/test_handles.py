@@ -142,7 +142,7 @@ def test_the_notice_of_a_game_that_ends_itself(launched):
     assert 0 < float(parts[2].removeprefix("age ").removesuffix(" s")) < 2 * LIMIT_S
     assert 20 < int(parts[3].removeprefix("peak memory ").removesuffix(" MB")) < 2000
     assert parts[4] == "last action move=2"
-    assert parts[5].startswith("last words: the fake game ends its process on request")
+    assert parts[5].startswith("last output: the fake game ends its process on request")
     assert len(parts) == 6
 
 
