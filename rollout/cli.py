@@ -76,16 +76,17 @@ def main(
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
-        arguments = _parser(description).parse_args(argv)
+        parser = _parser(description)
+        arguments = parser.parse_args(argv)
         overrides = [parse_set(text) for text in arguments.set]
         if arguments.help:
             chosen = _chosen(model, arguments.config, overrides)
-            _parser(description).print_help()
+            parser.print_help()
             sys.stdout.write(f"\n{help_text(model, chosen)}\n")
             return DONE
         config = load_config(model, arguments.config, overrides)
     except InputError as error:
-        return _wrong(error)
+        return _say(WRONG_INPUT, f"error: {_one_line(error)}")
     logs = getattr(config, "log", None)
     set_up_logging(logs.level if isinstance(logs, LogConfig) else "info")
     with Stop() as stop:
@@ -104,7 +105,7 @@ def main(
 def _status(error: BaseException, stop: Stop) -> int | None:
     """Prints in one line how an error ended the script; returns the status, None for a bug."""
     if isinstance(error, InputError):
-        return _wrong(error)
+        return _say(WRONG_INPUT, f"error: {_one_line(error)}")
     if is_disk_full(error):
         how = "make room, then continue with --resume"
         return _say(ENDED_SHORT, f"ended short: {_one_line(error)}; {how}")
@@ -149,10 +150,6 @@ def _chosen(
         source = document.Document({}) if path is None else document.read(path)
         return plugins_named(model, source.override(overrides).data)
     return {}
-
-
-def _wrong(error: InputError) -> int:
-    return _say(WRONG_INPUT, f"error: {_one_line(error)}")
 
 
 def _one_line(error: BaseException) -> str:

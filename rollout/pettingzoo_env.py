@@ -113,12 +113,12 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Returns the observation space, the same object for all agents."""
-        self._slot(agent)
+        self._require(agent)
         return self._observed
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
         """Returns the action space, the same object for all agents."""
-        self._slot(agent)
+        self._require(agent)
         return self._acted
 
     def reset(
@@ -267,10 +267,9 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
             return {name: {} for name in agents}
         return {name: {"details": details[self._slots[name]]} for name in agents}
 
-    def _slot(self, agent: str) -> int:
+    def _require(self, agent: str) -> None:
         if agent not in self._slots:
             raise ConfigError(f"expected one of the agents {self.possible_agents}, got {agent!r}")
-        return self._slots[agent]
 
 
 def _names(bridge: Bridge, width: int | None) -> list[str]:

@@ -67,8 +67,8 @@ class PpoOptions:
     bptt: int = option(64, "Length of truncated backpropagation through time.", unit="steps", gt=0)
     precision: Literal["auto", "float32", "bfloat16"] = option(
         "float32",
-        "Of the network while it learns. bfloat16 pays for large images where the hardware has "
-        "it, and is many times slower elsewhere; auto takes it where the hardware has it.",
+        "Number format in which the network learns. bfloat16 is faster for large images on "
+        "hardware that supports it, and many times slower on other hardware; auto chooses.",
     )
     reward_scale: float = option(1.0, "Factor for rewards.", gt=0)
     reward_clip: float | None = option(
