@@ -16,22 +16,12 @@ from typing import Any
 import numpy as np
 
 from rollout.api import Array, Columns, Frame, Instance
-from rollout.errors import GameStartError, GameTimeout, InputError
+from rollout.errors import GameStartError
 from rollout.host.channel import Channel
 from rollout.host.frames import FrameCheck, describe
-from rollout.host.handle import FRAME, MESSAGE, STEP
+from rollout.host.handle import ERRORS, FRAME, MESSAGE, STEP
 
 _EVERY_ROW = slice(None)
-
-
-def _answer(error: BaseException) -> tuple[str, str]:
-    if isinstance(error, GameStartError):
-        return "start", describe(error)
-    if isinstance(error, GameTimeout):
-        return "timeout", describe(error)
-    if isinstance(error, InputError):
-        return "input", describe(error)
-    return "crashed", describe(error)
 
 
 class _Child:
@@ -61,7 +51,8 @@ class _Child:
                 else:
                     return
             except BaseException as error:  # noqa: BLE001 - any error of a game is reported to its host
-                reply = _answer(error)
+                kinds = (kind for kind, each in ERRORS.items() if isinstance(error, each))
+                reply = next(kinds, "crashed"), describe(error)
             if reply is None:
                 os.write(socket, FRAME)
             else:

@@ -21,7 +21,6 @@ import numpy as np
 
 from rollout.api import Bridge, Columns, Frame, Instance, Start
 from rollout.errors import (
-    ConfigError,
     GameCrashed,
     GameError,
     GameStartError,
@@ -37,6 +36,9 @@ _REAP_S = 0.5  # its socket closes slightly before its guard reports how it ende
 # its reply, are only that byte: this is the hot path of games that step in microseconds, where
 # every pickle and every system call counts.
 STEP, FRAME, MESSAGE = b"s", b"f", b"m"
+ERRORS = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}
+"""What a reply calls the errors of a game; all others have crashed it."""
+
 # Characters of a death notice for the last output and the last action.
 _LAST_OUTPUT, _LAST_ACTION = 600, 160
 
@@ -202,34 +204,31 @@ class SubprocessHandle:
     def launch(self, timeout_s: float) -> None:
         """See ``Handle``."""
         try:
-            self._workdir.mkdir(parents=True, exist_ok=True)
-            memory = create_memory(self._bridge.spec, self._width)
+            self._start()
         except OSError as error:
             raise GameStartError(f"its process could not be started: {error}") from error
-        ours, theirs = socketpair()
-        descriptors = (theirs.fileno(), memory)
-        command = [sys.executable, "-m", "rollout.host.child", *map(str, descriptors)]
-        try:
-            with self._stderr.open("ab") as output:
-                self._guarded = Guarded(
-                    command, output, descriptors=descriptors, namespace=self._namespace
-                )
-            self._channel = Channel(memory, self._bridge.spec, self._width)
-        except OSError as error:
-            ours.close()
-            raise GameStartError(f"its process could not be started: {error}") from error
-        except ConfigError:
-            ours.close()
-            raise
-        finally:
-            theirs.close()
-            os.close(memory)
-        self._whole = self._channel.frame(slice(None), None)
-        self._socket = ours.detach()
-        self._connection = Connection(self._socket)
         self._send(
             ("launch", self._bridge, str(self._workdir), self._ports, self._width, timeout_s)
         )
+
+    def _start(self) -> None:
+        self._workdir.mkdir(parents=True, exist_ok=True)
+        ours, theirs = socketpair()
+        with ours, theirs:
+            memory = create_memory(self._bridge.spec, self._width)
+            descriptors = (theirs.fileno(), memory)
+            command = [sys.executable, "-m", "rollout.host.child", *map(str, descriptors)]
+            try:
+                with self._stderr.open("ab") as output:
+                    self._guarded = Guarded(
+                        command, output, descriptors=descriptors, namespace=self._namespace
+                    )
+                self._channel = Channel(memory, self._bridge.spec, self._width)
+            finally:
+                os.close(memory)
+            self._socket = ours.detach()
+        self._whole = self._channel.frame(slice(None), None)
+        self._connection = Connection(self._socket)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], timeout_s: float) -> None:
         """See ``Handle``."""
@@ -291,8 +290,7 @@ class SubprocessHandle:
                 frame, frame.details = self._whole, details
             frame.observations.update(loose)
             return frame
-        errors = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}
-        raise errors.get(kind, GameCrashed)(payload)
+        raise ERRORS.get(kind, GameCrashed)(payload)
 
     @property
     def pid(self) -> int | None:
