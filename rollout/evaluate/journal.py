@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
@@ -87,13 +88,12 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._entries, self._losses = LineFile(folder / EPISODES), LineFile(folder / LOSSES)
-        try:
+        with ExitStack() as opened:
+            self._entries = opened.enter_context(closing(LineFile(folder / EPISODES)))
+            self._losses = opened.enter_context(closing(LineFile(folder / LOSSES)))
             self.entries = _read(self._entries, TypeAdapter(Entry))
             self.losses = _read(self._losses, TypeAdapter(LossEntry))
-        except BaseException:
-            self.close()
-            raise
+            opened.pop_all()
 
     def append(self, entries: Iterable[Entry] = (), losses: Iterable[LossEntry] = ()) -> None:
         """Appends episodes that ended and attempts that were lost; they survive a kill.

@@ -195,8 +195,11 @@ def read_metrics(path: Path) -> Iterator[Line]:
 
     Raises:
         FileNotFoundError: the file does not exist.
-        DatasetError: a line before the last is damaged; the message gives its number.
+        DatasetError: a line before the last is damaged; the message gives its number. Or it is a
+            folder.
     """
+    if path.is_dir():
+        raise DatasetError(f"{path}: expected a metrics file, got a folder; move it away")
     with path.open("rb") as file:
         for number, raw in enumerate(file, start=1):
             if not raw.endswith(b"\n"):
