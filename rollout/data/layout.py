@@ -85,10 +85,9 @@ class Layout:
         found = map(_NUMBERED.fullmatch, names)
         return sorted(int(match[1]) for match in found if match)
 
-    def next_number(self) -> int:
-        """Returns a shard number that no file has."""
-        taken = [n for folder in self.folders for n in self.numbers(folder)[-1:]]
-        return max(taken, default=-1) + 1
+    def last_number(self) -> int:
+        """Returns the highest shard number that a file has; -1 if there is none."""
+        return max((n for folder in self.folders for n in self.numbers(folder)[-1:]), default=-1)
 
     def strays(self) -> list[Path]:
         """Returns the temporary files that an interrupted write left."""

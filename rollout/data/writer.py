@@ -70,7 +70,6 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
         self._fsync, self._squeeze = fsync, journal
         self._journal_bytes = shard_bytes * (1 if journal == "lz4" else _GROWTH)
         self._journal: JournalWriter | None = None
-        self._number = 0
         self._failed: BaseException | None = None
         self._closed = False
         _require_dataset_or_empty(self.layout)
@@ -81,6 +80,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             with full_disk_named(self.layout.root, "opening"):
                 self.manifest = _create_or_resume(self.layout, manifest)
                 adopted = adopt(self.layout, self.manifest)
+            self._number = self.layout.last_number()
         except BaseException:
             self._lock.close()
             raise
@@ -104,7 +104,9 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
             return
         with self._guarded("journalling into"):
             if self._journal is None:
-                self._number = self.layout.next_number()
+                # Counted, not listed: while a roll moves its files from folder to folder, a list
+                # of one folder after another may miss them all, and the number would be used twice.
+                self._number += 1
                 path = self.layout.journal(self._number)
                 self._journal = JournalWriter(path, self.manifest.schema, self._squeeze)
             for part, is_last in _parts(batch, self.manifest.row_bytes):

@@ -308,7 +308,7 @@ def test_more_gpus_than_there_are_is_wrong_input(tmp_path):
     asked = {**COLLECT, "actors": 1, "inference": {"actors": 1, "gpus": 64.0}}
     done = run("collect.py", tmp_path / "gpus", asked)
     assert done.returncode == 2, done.stderr
-    assert "inference.gpus=64: the biggest machine of the cluster has" in done.stderr
+    assert "inference.gpus) needs 64 GPU, and no machine of the cluster has any" in done.stderr
 
 
 @pytest.mark.long

@@ -76,17 +76,17 @@ def test_hunting_sheep_has_the_factors_and_the_states_of_the_paper():
 
 
 BAD = {
-    "bridge.rgb_width=0": "rgb_width must be from 1 to 4096, got 0",
-    "bridge.rgb_height=-3": "rgb_height must be from 1 to 4096, got -3",
-    "bridge.grid_size=0": "grid_size must be from 3 to 63, got 0",
-    "bridge.ray_rows=0": "ray_rows must be from 1",
-    "bridge.ticks_per_step=0": "ticks_per_step must be from 1",
+    "bridge.rgb_width=0": "rgb_width must be a whole number from 1 to 4096, got 0",
+    "bridge.rgb_height=-3": "rgb_height must be a whole number from 1 to 4096, got -3",
+    "bridge.grid_size=0": "grid_size must be a whole number from 3 to 63, got 0",
+    "bridge.ray_rows=0": "ray_rows must be a whole number from 1",
+    "bridge.ticks_per_step=0": "ticks_per_step must be a whole number from 1",
     "bridge.observe=[rbg]": "unknown observation 'rbg'. Nearest: rgb",
     "bridge.observe=[]": "observe must name at least one of: rgb",
     "bridge.observe=[rgb, rgb]": "different names",
     "bridge.actions=humane": "Nearest: human",
     "bridge.recipes=[crafting_tabel]": "unknown recipe 'crafting_tabel'. Nearest: crafting_table",
-    "bridge.start_pitch=91": "start_pitch must be from -90.0 to 90.0, got 91",
+    "bridge.start_pitch=91": "start_pitch must be a number from -90.0 to 90.0, got 91",
     "bridge.compact_actions=[forward]": "actions=human; set actions=compact",
     "bridge.oracle=hunt_sheeps": "unknown skill 'hunt_sheeps'. Nearest: hunt_sheep",
     "policy.name=oracle": "set bridge.oracle",

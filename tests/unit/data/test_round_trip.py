@@ -1,5 +1,7 @@
 """Fragments written, episodes read."""
 
+import time
+
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -20,6 +22,7 @@ from store_fragments import (
 
 from rollout.api import Loss, Outcome
 from rollout.data import Dataset, DatasetWriter, doctor, part_of_set
+from rollout.data.layout import Layout
 from rollout.errors import DatasetError, UnknownNameError
 
 pytestmark = pytest.mark.heavy
@@ -52,6 +55,20 @@ def test_written_is_read(tmp_path, width, shard_bytes):
     counts = check_all(tmp_path, player)
     assert counts.lost > 0
     assert doctor(tmp_path).findings == ()
+
+
+def test_a_shard_number_is_used_once_however_slow_the_disk_is(tmp_path, monkeypatch):
+    """The files of a shard move from folder to folder while another journal begins."""
+    listed = Layout.numbers
+
+    def slowly(layout, folder):
+        time.sleep(0.1 if folder == "journal" else 0)
+        return listed(layout, folder)
+
+    monkeypatch.setattr(Layout, "numbers", slowly)
+    player = Player(width=2)
+    record(tmp_path, player, 6, shard_bytes=1, fsync="never")
+    check_all(tmp_path, player)
 
 
 @given(
