@@ -256,6 +256,7 @@ with RunDirectory.opened("run", RunConfig(output=Path("run")), resume=True):
 """
 
 
+@pytest.mark.process
 def test_a_killed_process_holds_nothing_and_one_that_is_about_to_end_is_waited_for() -> None:
     def again(wait_s: float) -> int:
         opened = RunDirectory.opened(

@@ -192,6 +192,7 @@ def test_sets_come_back_by_pickle_and_by_description():
     assert plain["space"] == SPACE.digest
 
 
+@pytest.mark.process
 def test_the_digest_is_the_same_in_another_process():
     code = (
         "from rollout.api import *\n"

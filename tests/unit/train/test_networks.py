@@ -43,6 +43,7 @@ def rows_of(network, steps, slots, seed=0):
 
 
 @settings(max_examples=25)
+@pytest.mark.heavy
 @given(
     st.sampled_from(MEMORIES), st.booleans(), st.integers(1, 9), st.integers(1, 5),
     st.integers(0, 99),
