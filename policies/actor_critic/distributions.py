@@ -55,6 +55,8 @@ class ActionLayout:
             noise: ``(B, logits + dims)``: standard Gumbel numbers, then standard normal ones; None
                 for the most likely choices and the means.
         """
+        if self._boxes is None and self._choices:  # most games; every view would cost time
+            return self._choices.best(outputs if noise is None else outputs + noise)
         logits, mean, log_std = self.split(outputs)
         parts = []
         if self._choices:
@@ -67,6 +69,8 @@ class ActionLayout:
 
     def distribution(self, outputs: Tensor) -> Distribution:
         """Returns the distribution that rows of outputs ``(..., outputs)`` represent."""
+        if self._boxes is None and self._choices:
+            return JointCategorical(self._choices, outputs)
         logits, mean, log_std = self.split(outputs)
         discrete = JointCategorical(self._choices, logits) if self._choices else None
         continuous = JointGaussian(self._boxes, mean, log_std) if self._boxes else None
@@ -91,7 +95,7 @@ class ActionLayout:
         count = self._choices.choices if self._choices else 0
         columns: Columns = {}
         if self._choices:
-            columns |= self._choices.decode(encoded[:, :count].long())
+            columns |= self._choices.decode(encoded[:, :count].long() if self._boxes else encoded)
         if self._boxes:
             columns |= self._boxes.decode(encoded[:, count:])
         return columns

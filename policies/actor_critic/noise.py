@@ -45,6 +45,8 @@ def gumbel_and_normal(
     """
     numbers = uniform(seeds, steps, gumbels + normals)
     first = -np.log(-np.log(numbers[:, :gumbels]))
+    if not normals:
+        return np.asarray(first)
     return np.concatenate([first, special.ndtri(numbers[:, gumbels:])], axis=1)
 
 
