@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from bridges.blockworld import world
+from bridges.blockworld import options, world
 from bridges.blockworld.items import ITEMS, NUMBER
 from bridges.blockworld.sense_options import SenseOptions
 from bridges.blockworld.senses import OBSERVATIONS
@@ -45,18 +45,7 @@ def places(worlds):
 
 
 def test_the_names_are_those_of_the_bridge():
-    assert list(OBSERVATIONS) == [
-        "rgb",
-        "semantic_rays",
-        "semantic_grid",
-        "entities",
-        "vitals",
-        "inventory",
-        "compass",
-        "privileged_grid",
-        "privileged_entities",
-        "privileged_compass",
-    ]
+    assert tuple(OBSERVATIONS) == options.OBSERVATIONS
     for name, observation in OBSERVATIONS.items():
         assert observation.name == name
         assert observation.privileged == name.startswith("privileged")
