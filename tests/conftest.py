@@ -1,8 +1,11 @@
 """Set-up shared by all tests."""
 
+import logging
 import os
 import re
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Isolated: no token file in the user's home, no twenty-second wait for one. Before anything
@@ -21,6 +24,21 @@ os.environ.setdefault("GAMUT_CALL_INNER", "1")
 # The speed of examples depends on the load of the machine, not on the tested code.
 settings.register_profile("gamut", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("gamut")
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Undoes the log of a script that a test called, whose level would silence this one."""
+    root, ours = logging.getLogger(), map(logging.getLogger, ("rollout", "policies", "bridges"))
+    handlers = root.handlers[:]
+    for logger in ours:
+        logger.setLevel(logging.NOTSET)  # a fixture of a module may have called a script, too
+    yield
+    for handler in root.handlers[:]:
+        if handler not in handlers:
+            root.removeHandler(handler)
+            handler.close()
+
 
 _MARKS = re.compile(r"^pytestmark = (\[\n.*?^\]|[^\n]*)", re.MULTILINE | re.DOTALL)
 _LEFT_OUT = re.compile(r"not (\w+)")

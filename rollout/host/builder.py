@@ -25,7 +25,6 @@ from rollout.api import (
 from rollout.api.types import Bools
 from rollout.host.referee import Ruling
 
-
 _SCALARS = 4  # so many signals are copied faster together than one by one
 
 

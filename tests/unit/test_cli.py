@@ -1,5 +1,4 @@
 import errno
-import logging
 import os
 import signal
 import subprocess
@@ -27,16 +26,6 @@ def handlers() -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     yield
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
-
-
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in ("", "rollout", "policies", "bridges")]
-    before = [(logger, logger.handlers[:], logger.level) for logger in loggers]
-    yield
-    for logger, handlers, level in before:
-        logger.handlers[:] = handlers
-        logger.setLevel(level)
 
 
 def run(function, *argv: str) -> int:

@@ -3,29 +3,15 @@ import io
 import logging
 import re
 import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from rollout.api import EpisodeResult, Loss, Outcome, Start, State
-from rollout.observe.logs import OURS, about, bound, log_losses, log_notices, set_up_logging
+from rollout.observe.logs import about, bound, log_losses, log_notices, set_up_logging
 
 logger = logging.getLogger("rollout.test")
-
-
-@pytest.fixture(autouse=True)
-def logging_as_before() -> Iterator[None]:
-    root = logging.getLogger()
-    before, levels = root.handlers[:], {n: logging.getLogger(n).level for n in OURS}
-    yield
-    for handler in root.handlers[:]:
-        if handler not in before:
-            root.removeHandler(handler)
-            handler.close()
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
 
 
 def test_a_record_carries_what_it_is_about(capsys, tmp_path: Path) -> None:
