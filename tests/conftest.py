@@ -18,6 +18,8 @@ os.environ.setdefault("RAY_agent_register_timeout_ms", "600000")
 os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
 # Ray starts a worker for each CPU before anything asks for one; most tests need one or two.
 os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+# Threads of torch and numpy wait actively, and here every core has other work.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Tests call the parts of blockworld's compiled code, not only its entry points.
 os.environ.setdefault("GAMUT_CALL_INNER", "1")
 

@@ -15,17 +15,6 @@ from rollout.vector_env import RemoteVectorEnv
 pytestmark = pytest.mark.ray
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small networks on a shared machine: more threads only wait for one another."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 def cart_pole(num_envs, **options):
     from bridges.gymnasium import GymnasiumBridge
 

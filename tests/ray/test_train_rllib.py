@@ -37,13 +37,6 @@ def build():
         algorithm.stop()
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
 def trained(algorithm, updates):
     """Makes updates; returns the iterations they were."""
     iterations = []
