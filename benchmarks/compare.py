@@ -1,8 +1,9 @@
-"""Compares the throughput of two checkouts: the same jobs, alternating A B A B, in one run.
+"""Compares the throughput of two checkouts: the same jobs, alternating A B B A, in one run.
 
 Each turn is a run of a script with the checkout's own ``.venv``, ended by SIGINT after some seconds
 of steady work. Its rate is the steps between the first and the last line of ``metrics.jsonl`` in
-these seconds, so start-up does not count. Ratios are of consecutive turns.
+these seconds, so start-up does not count. Ratios are of consecutive turns; each checkout is first
+in every other round, as the first leaves the second files to write back to disk.
 
     python -m benchmarks.compare OTHER_CHECKOUT [--rounds 4] [--seconds 25] [--only ...] [--save]
 """
@@ -109,7 +110,8 @@ def main() -> None:
     rates: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in chosen}
     for number in range(asked.rounds):
         for name, job in chosen.items():
-            for each, checkout in zip(rates[name], (other, HERE), strict=True):
+            turns = list(zip(rates[name], (other, HERE), strict=True))
+            for each, checkout in turns if number % 2 == 0 else turns[::-1]:
                 each.append(rate(checkout, job, asked.seconds))
             print(f"round {number}, {name}: {rates[name][0][-1]:,.0f} {rates[name][1][-1]:,.0f}")
     rows = []

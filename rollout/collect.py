@@ -42,7 +42,7 @@ _METRICS_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
-class Plan:
+class CollectPlan:
     """A configuration that is built and checked; nothing has been launched."""
 
     config: CollectConfig
@@ -53,7 +53,7 @@ class Plan:
     extras: dict[str, ColumnSpec]
 
     @classmethod
-    def make(cls, config: CollectConfig) -> Plan:
+    def make(cls, config: CollectConfig) -> CollectPlan:
         """Returns the plan of a configuration.
 
         Raises:
@@ -97,7 +97,7 @@ def collect(
         InputError: the configuration is invalid; nothing was launched.
         KeyboardInterrupt: it was told to stop; what was played is saved.
     """
-    plan = Plan.make(config)
+    plan = CollectPlan.make(config)
     needs_ray = bool(config.actors or config.inference.actors)
     with open_job("collect", plan.config, session, needs_ray=needs_ray) as job:
         recorder = None
@@ -118,7 +118,7 @@ def collect(
 class _Collection:
     """One session of a collection: its loop and its results."""
 
-    def __init__(self, plan: Plan, job: Job, recorder: DatasetWriter | None) -> None:
+    def __init__(self, plan: CollectPlan, job: Job, recorder: DatasetWriter | None) -> None:
         self._plan, self._job, self._recorder = plan, job, recorder
         config = plan.config
         steps, finished, attempts = 0, frozenset[int](), dict[int, int]()
@@ -206,7 +206,7 @@ class _Collection:
         return self._state
 
 
-def _recorder(plan: Plan, run: RunDirectory) -> DatasetWriter:
+def _recorder(plan: CollectPlan, run: RunDirectory) -> DatasetWriter:
     c = plan.config
     quality = c.recording.quality
     named = {"auto": "raw", "jpeg": f"jpeg:{quality}"}
@@ -232,7 +232,7 @@ def _recorder(plan: Plan, run: RunDirectory) -> DatasetWriter:
     )
 
 
-def _protocol(plan: Plan) -> dict[str, object]:
+def _protocol(plan: CollectPlan) -> dict[str, object]:
     """Everything needed to reproduce the figures."""
     c = plan.config
     return {

@@ -86,7 +86,7 @@ SHARED_FIELDS = {
     "what is built has other types than the keys it is built from": {"Task", "_TaskFile"},
     "the library does not know configurations": {"Splits", "StateSetConfig"},
     "a row of the index of a dataset is flat": {"EpisodeRef", "EpisodeResult", "Start"},
-    "a chaotic game draws the values of an episode from its options": {"ChaosBridge", "Plan"},
+    "a chaotic game draws the values of an episode from its options": {"ChaosBridge", "FaultPlan"},
     "bridges know neither one another nor how data is stored": {
         *("ChaosBridge", "FakeBridge", "Column", "_Head"),
     },

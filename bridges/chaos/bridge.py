@@ -26,7 +26,7 @@ from bridges.chaos.instance import (
     ProcessEngine,
 )
 from bridges.chaos.latency import USAGE, parse_latency
-from bridges.chaos.plan import ANY, PHASES, Plan, Rates
+from bridges.chaos.plan import ANY, PHASES, FaultPlan, Rates
 from bridges.chaos.process import GameProcess
 from rollout.api import (
     BridgeSpec,
@@ -149,7 +149,7 @@ class ChaosBridge:
                 f"to come up, got {self.memory_cap_mb}"
             )
 
-    def plan(self) -> Plan:
+    def plan(self) -> FaultPlan:
         """Returns the plan of latencies and faults for these options.
 
         Raises:
@@ -171,7 +171,7 @@ class ChaosBridge:
                     f"{name}_hang, {name}_crash and {name}_garbage are shares: expected each from "
                     f"0 and at most 1 together, got {each}"
                 )
-        return Plan(
+        return FaultPlan(
             self.chaos_seed,
             phases,
             self.episode_hang,
@@ -252,7 +252,7 @@ class ChaosBridge:
             show_memory=self.show_memory,
         )
 
-    def _settings(self, plan: Plan, name: str, width: int) -> dict[str, Any]:
+    def _settings(self, plan: FaultPlan, name: str, width: int) -> dict[str, Any]:
         strike = plan.start(name)
         told = (
             *("mean_steps", "slip", "grandchild", "orphan_s", "ignore_sigterm", "ignore_eof"),

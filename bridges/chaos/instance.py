@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from bridges.chaos.game import BEGIN, DIFFICULTIES, RESET, ROW, STEP, Layout, Walk, memory_mb
-from bridges.chaos.plan import EpisodeKey, Phase, Plan, Strike, worst
+from bridges.chaos.plan import EpisodeKey, FaultPlan, Phase, Strike, worst
 from bridges.chaos.process import GameProcess
 from rollout.api import Array, Columns, Frame, Start, StateSpace, check_slots
 from rollout.errors import GameError, OutOfTurnError, SpaceError
@@ -130,7 +130,7 @@ class ChaosInstance:
     def __init__(
         self,
         engine: Engine,
-        plan: Plan | None,
+        plan: FaultPlan | None,
         space: StateSpace,
         *,
         mean_steps: int,

@@ -62,7 +62,7 @@ class EpisodeKey:
 
 
 @dataclass(frozen=True)
-class Plan:
+class FaultPlan:
     """Decides the course of every request.
 
     Attributes:

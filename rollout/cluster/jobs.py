@@ -40,7 +40,7 @@ class NoAnswerError(GamutError):
 
 
 @dataclass(frozen=True)
-class Job:
+class RayJob:
     """A job for a cluster.
 
     Attributes:
@@ -111,7 +111,7 @@ def read_machines(client: Any) -> list[Node]:
     return []
 
 
-def send(client: Any, job: Job) -> None:
+def send(client: Any, job: RayJob) -> None:
     """Submits a job; waits for a cluster that has just started to accept it.
 
     Raises:

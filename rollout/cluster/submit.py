@@ -15,7 +15,15 @@ from typing import NoReturn
 from rollout.cli import DONE, ENDED_SHORT, WRONG_INPUT
 from rollout.cluster.addresses import ADDRESS, Dashboard, dashboard_url, is_this_machine
 from rollout.cluster.addresses import require_dashboard as require
-from rollout.cluster.jobs import STOP_WAIT, Job, NoAnswerError, connect, exit_status, follow, send
+from rollout.cluster.jobs import (
+    STOP_WAIT,
+    NoAnswerError,
+    RayJob,
+    connect,
+    exit_status,
+    follow,
+    send,
+)
 from rollout.cluster.package import (
     LIMIT_BYTES,
     RAYIGNORE,
@@ -42,7 +50,7 @@ class Order:
     """What the command line asks for; ``notes`` say what the user should know before it is sent."""
 
     url: str
-    job: Job
+    job: RayJob
     wait: bool = True
     dry_run: bool = False
     notes: tuple[str, ...] = ()
@@ -115,7 +123,7 @@ def read_order(argv: Sequence[str]) -> Order:
     ]
     return Order(
         url,
-        Job(
+        RayJob(
             entrypoint=command[0] if len(command) == 1 else shlex.join(command),
             package=package,
             env=env,

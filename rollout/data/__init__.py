@@ -10,7 +10,7 @@ writer rolls the journals a crash left. *Unfinished* episodes have steps but no 
 were lost to a failure of the infrastructure, *damaged* ones miss steps: none of these is a result.
 """
 
-from rollout.data.doctor import Finding, Report, doctor
+from rollout.data.doctor import DatasetReport, Finding, doctor
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, describe_dataset, read_manifest
 from rollout.data.reader import Dataset
@@ -23,6 +23,7 @@ from rollout.errors import DiskFullError
 __all__ = [
     "Counts",
     "Dataset",
+    "DatasetReport",
     "DatasetWriter",
     "DiskFullError",
     "Episode",
@@ -33,7 +34,6 @@ __all__ = [
     "Manifest",
     "Piece",
     "Repaired",
-    "Report",
     "Window",
     "describe_dataset",
     "doctor",

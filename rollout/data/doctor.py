@@ -49,7 +49,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class DatasetReport:
     """What ``doctor`` found.
 
     Attributes:
@@ -74,7 +74,7 @@ class Report:
         return not self.findings
 
 
-def doctor(path: Path | str) -> Report:
+def doctor(path: Path | str) -> DatasetReport:
     """Reads a whole dataset and returns everything that is wrong with it.
 
     A live writer is allowed; its journal is not a finding then.
@@ -106,7 +106,7 @@ class _Doctor:
         # After a damaged shard an index may correctly name episodes that cannot be found.
         self._trusted = True
 
-    def report(self) -> Report:
+    def report(self) -> DatasetReport:
         # Journals first: one that has disappeared in the meantime has become a shard.
         waiting, data = (self._layout.numbers(folder) for folder in ("journal", "data"))
         manifest = self._manifest()
@@ -125,7 +125,7 @@ class _Doctor:
             for orphan in self._layout.orphans():
                 self._add(orphan, "error", "its data shard is missing")
         counts = (self._shards, self._steps, self._episodes)
-        return Report(self._layout.root, tuple(self._findings), self._writer, *counts)
+        return DatasetReport(self._layout.root, tuple(self._findings), self._writer, *counts)
 
     def _add(self, path: Path, severity: Severity, what: str, do: str = "run repair") -> None:
         self._findings.append(Finding(self._layout.name(path), severity, what, do))

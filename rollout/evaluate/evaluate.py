@@ -22,7 +22,7 @@ from rollout.errors import RunDirectoryError
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.findings import Findings, write_report
 from rollout.evaluate.journal import Journal
-from rollout.evaluate.plan import Plan, protocol
+from rollout.evaluate.plan import EvaluationPlan, protocol
 from rollout.evaluate.playing import legs_plan, play_board
 from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard
 from rollout.evaluate.videos import Recorded, best_and_worst, record
@@ -62,7 +62,7 @@ def evaluate(config: EvaluateConfig, session: Session) -> str | None:
         InputError: the configuration is invalid; nothing was launched.
         KeyboardInterrupt: the job was told to stop; what was played is saved.
     """
-    plan = Plan.make(config)
+    plan = EvaluationPlan.make(config)
     needs_ray = bool(config.actors or config.inference.actors)
     with open_job("evaluate", plan.config, session, needs_ray=needs_ray) as job:
         _require_same_players(plan, job.run)
@@ -80,7 +80,7 @@ def evaluate(config: EvaluateConfig, session: Session) -> str | None:
         return job.finish(evaluation.play, evaluation.conclude)
 
 
-def _require_same_players(plan: Plan, run: RunDirectory) -> None:
+def _require_same_players(plan: EvaluationPlan, run: RunDirectory) -> None:
     """Refuses to mix results of two versions of a player, e.g. of a checkpoint that changed."""
     path = run.path / PLAYERS
     now = dict(plan.versions)
@@ -104,7 +104,7 @@ def _require_same_players(plan: Plan, run: RunDirectory) -> None:
 class _Evaluation:
     """One session of an evaluation: its loop and its results."""
 
-    def __init__(self, plan: Plan, job: Job, board: Scoreboard) -> None:
+    def __init__(self, plan: EvaluationPlan, job: Job, board: Scoreboard) -> None:
         self._plan, self._job, self._board = plan, job, board
         done = len(board.finished)
         self._tally = Tally(env_steps=board.env_steps, episodes=done)

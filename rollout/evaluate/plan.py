@@ -23,7 +23,7 @@ _MOST_EPISODES = 10_000_000  # results are kept in memory, about 500 bytes each
 
 
 @dataclass(frozen=True)
-class Plan:
+class EvaluationPlan:
     """A configuration that is built and checked; nothing has been launched.
 
     Attributes:
@@ -43,7 +43,7 @@ class Plan:
     video_bridge: Bridge | None
 
     @classmethod
-    def make(cls, config: EvaluateConfig) -> Plan:
+    def make(cls, config: EvaluateConfig) -> EvaluationPlan:
         """Returns the plan of a configuration.
 
         Raises:
@@ -112,7 +112,7 @@ def _players(
     return recipes, numbers
 
 
-def protocol(plan: Plan) -> dict[str, Any]:
+def protocol(plan: EvaluationPlan) -> dict[str, Any]:
     """Everything needed to reproduce the figures; the same in every session of a run."""
     c = plan.config
     return {

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from rollout.api import Array, BridgeSpec, Columns, Frame
-from rollout.host.frames import Column, fixed_columns, frame_columns
+from rollout.host.frames import FrameColumn, fixed_columns, frame_columns
 
 _ALIGN = 64  # bytes; a cache line, so that no two columns share one
 
 
-def _layout(spec: BridgeSpec, width: int) -> tuple[list[tuple[Column, int]], int]:
+def _layout(spec: BridgeSpec, width: int) -> tuple[list[tuple[FrameColumn, int]], int]:
     """Returns the columns of a frame and of actions with their offsets, and the size of all.
 
     Texts have no fixed size and travel by message.

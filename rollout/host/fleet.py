@@ -11,7 +11,7 @@ from rollout.api import Fragment, Loss
 from rollout.api.fragment import Phase
 from rollout.cluster.resources import actor_options, require_resources
 from rollout.host.actors import Actor, Supervisor
-from rollout.host.hosting import FleetNews, GameHost, HostPlan, Report
+from rollout.host.hosting import FleetNews, GameHost, HostPlan, HostReport
 from rollout.host.ray_actors import RayLauncher, Watched, close_hosts
 from rollout.host.schedule import Ledger, Schedule
 
@@ -112,7 +112,7 @@ class RayFleet:
 
     def _take(self, host: _Host) -> Sequence[Fragment]:
         actor = host.actor
-        taken: tuple[Report, list[Fragment]] | None = self.supervisor.take(actor)
+        taken: tuple[HostReport, list[Fragment]] | None = self.supervisor.take(actor)
         if taken is None:
             return ()
         report, fragments = taken

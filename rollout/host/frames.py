@@ -23,7 +23,7 @@ _LONGEST_TEXT = 2000  # characters of an error
 _SHAPE_AND_DTYPE = attrgetter("shape", "dtype")
 
 
-class Column(NamedTuple):
+class FrameColumn(NamedTuple):
     """A column of fixed shape: whether it is an observation, a signal, an action or neither."""
 
     role: str
@@ -32,23 +32,26 @@ class Column(NamedTuple):
     dtype: np.dtype[Any]
 
 
-def fixed_columns(role: str, space: spaces.Dict) -> list[Column]:
+def fixed_columns(role: str, space: spaces.Dict) -> list[FrameColumn]:
     """Returns the columns of a space but texts."""
     return [
-        Column(role, name, leaf_shape(leaf), leaf_dtype(leaf))
+        FrameColumn(role, name, leaf_shape(leaf), leaf_dtype(leaf))
         for name, leaf in space.spaces.items()
         if not isinstance(leaf, spaces.Text)
     ]
 
 
-def frame_columns(spec: BridgeSpec) -> list[Column]:
+def frame_columns(spec: BridgeSpec) -> list[FrameColumn]:
     """Returns the columns of a frame but texts."""
     return [
         *fixed_columns("observation", spec.observation_space),
-        *(Column("signal", k, tuple(c.shape), np.dtype(c.dtype)) for k, c in spec.signals.items()),
-        Column("frame", "game_over", (), np.dtype(bool)),
-        Column("frame", "game_truncated", (), np.dtype(bool)),
-        Column("frame", "tick", (), np.dtype(np.int64)),
+        *(
+            FrameColumn("signal", k, tuple(c.shape), np.dtype(c.dtype))
+            for k, c in spec.signals.items()
+        ),
+        FrameColumn("frame", "game_over", (), np.dtype(bool)),
+        FrameColumn("frame", "game_truncated", (), np.dtype(bool)),
+        FrameColumn("frame", "tick", (), np.dtype(np.int64)),
     ]
 
 

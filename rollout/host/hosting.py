@@ -95,7 +95,7 @@ class HostPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class HostReport:
     """Information sent with a fragment.
 
     Attributes:
@@ -130,7 +130,7 @@ class GameHost:
         starts: Sequence[Start],
         weights: Mapping[str, Any] | None = None,
         version: int = 0,
-    ) -> tuple[Report, list[Fragment]]:
+    ) -> tuple[HostReport, list[Fragment]]:
         """Plays until fragments are complete.
 
         Args:
@@ -149,7 +149,7 @@ class GameHost:
         abandoned, player.abandoned = tuple(player.abandoned), []
         failures, player.idle_failures = tuple(player.idle_failures), []
         waiting = len(player.starts)
-        return Report(waiting, abandoned, player.pool.figures(waiting), failures), fragments
+        return HostReport(waiting, abandoned, player.pool.figures(waiting), failures), fragments
 
     def pulse(self) -> Pulse:
         """Returns a sign of life; another thread may call it during play."""
@@ -177,7 +177,7 @@ class FleetNews:
     replaced: int = 0
     hosts: HostTable = field(default_factory=HostTable)
 
-    def read(self, report: Report) -> None:
+    def read(self, report: HostReport) -> None:
         """Adds the events of a report, and logs those that appear nowhere else."""
         self.abandoned += report.abandoned
         tell_idle_failures(report.idle_failures)

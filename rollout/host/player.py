@@ -30,7 +30,7 @@ from rollout.host.deciding import Decider, Question
 from rollout.host.instances import Event
 from rollout.host.pool import Pool
 from rollout.host.referee import Referee
-from rollout.host.states import State, States
+from rollout.host.states import InstanceState, InstanceStates
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class Player:
         self._first = first_instance
         self._decider = Decider(policy, pool.spec, pool.width)
         self._ready: deque[Fragment] = deque()
-        self._states = States(pool.instances)
+        self._states = InstanceStates(pool.instances)
         self._vacant = set(range(pool.instances))  # instances with free slots
         self._tracks = [self._fresh(i) for i in range(pool.instances)]
         self._last_failure = ""
@@ -199,7 +199,7 @@ class Player:
         elif event.kind == "failed":
             self._on_failure(event)
         else:
-            self._states.enter(event.instance, State.IDLE)
+            self._states.enter(event.instance, InstanceState.IDLE)
 
     def _assign_idle(self) -> None:
         """Assigns the next start to every free slot of every waiting instance."""
@@ -208,7 +208,7 @@ class Player:
         for number in sorted(self._vacant):
             if not self.starts:
                 return
-            waits = self._states[number] in (State.IDLE, State.READY)
+            waits = self._states[number] in (InstanceState.IDLE, InstanceState.READY)
             if waits and not self._recycled(number):
                 self._assign(number)
 
@@ -220,7 +220,7 @@ class Player:
             self._emit(number)
             self.pool.recycle(number)
             self._tracks[number] = self._fresh(number)
-            self._states.enter(number, State.STARTING)
+            self._states.enter(number, InstanceState.STARTING)
         return True
 
     def _assign(self, number: int) -> None:
@@ -230,7 +230,7 @@ class Player:
         track.resetting = pairs
         if not track.free:
             self._vacant.discard(number)
-        self._states.enter(number, State.RESETTING)
+        self._states.enter(number, InstanceState.RESETTING)
         self.pool.reset(number, [s for s, _ in pairs], [s for _, s in pairs])
 
     def _on_reset(self, event: Event) -> None:
@@ -250,7 +250,7 @@ class Player:
             if key not in track.memory:
                 track.memory[key] = np.zeros((self.pool.width, *rows.shape[1:]), rows.dtype)
             track.memory[key][slots] = rows
-        self._states.enter(event.instance, State.READY)
+        self._states.enter(event.instance, InstanceState.READY)
 
     def _on_step(self, event: Event) -> None:
         track, frame = self._tracks[event.instance], event.frame
@@ -274,7 +274,7 @@ class Player:
             why = f"{self.pool.spec.name}: the reward is not a finite number"
             self._lose_slot(event.instance, slot, "step", why)
         plays = referee.all_active or bool(referee.active.any())
-        self._states.enter(event.instance, State.READY if plays else State.IDLE)
+        self._states.enter(event.instance, InstanceState.READY if plays else InstanceState.IDLE)
         resting = not plays and (self.options.prompt or not self.starts)
         if builder.full or resting or self._overdue(builder):
             self._emit(event.instance)
@@ -307,7 +307,7 @@ class Player:
         self._emit(number)
         self._tracks[number] = self._fresh(number)
         self._vacant.add(number)
-        self._states.enter(number, State.STARTING)
+        self._states.enter(number, InstanceState.STARTING)
 
     def _give_up(self, numbers: Iterable[int], slots: Sequence[int], why: BudgetExhausted) -> None:
         """Loses the episodes of slots without a policy; their games play other episodes."""
@@ -320,7 +320,7 @@ class Player:
                 if track.referee.starts[slot] is not None:
                     self._lose_slot(number, slot, "policy", str(why))
             plays = bool(track.referee.active.any())
-            self._states.enter(number, State.READY if plays else State.IDLE)
+            self._states.enter(number, InstanceState.READY if plays else InstanceState.IDLE)
             self._emit(number)  # so that no row begins an episode that it does not continue
 
     def _lose_slot(self, number: int, slot: int, phase: Phase, reason: str) -> None:
@@ -349,7 +349,7 @@ class Player:
         Returns:
             whether actions were sent, so that a reply will come.
         """
-        numbers = self._states.advance(State.READY, State.DECIDING)
+        numbers = self._states.advance(InstanceState.READY, InstanceState.DECIDING)
         if not numbers:
             return False
         try:
@@ -364,7 +364,7 @@ class Player:
                 track.builder.remember(track.memory)
             track.builder.write_decision(decision, version)
             track.memory, track.actions = decision.memory, decision.actions
-            self._states.enter(number, State.STEPPING)
+            self._states.enter(number, InstanceState.STEPPING)
             self.pool.send(number, decision.actions)
         return True
 

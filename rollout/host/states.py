@@ -7,7 +7,7 @@ from enum import IntEnum, auto
 from rollout.errors import InternalError
 
 
-class State(IntEnum):
+class InstanceState(IntEnum):
     """What an instance waits for.
 
     A slot of it either plays an episode, waits for its first frame (RESETTING), or is free.
@@ -21,28 +21,30 @@ class State(IntEnum):
     STEPPING = auto()  # frames of a step
 
 
-TRANSITIONS: dict[tuple[State, State], str] = {
-    (State.STARTING, State.IDLE): "launched",
-    (State.STARTING, State.STARTING): "launch failed",
-    (State.IDLE, State.RESETTING): "episodes assigned",
-    (State.IDLE, State.STARTING): "planned restart",
-    (State.RESETTING, State.READY): "first frames",
-    (State.RESETTING, State.IDLE): "no policy",
-    (State.RESETTING, State.STARTING): "game failed",
-    (State.READY, State.RESETTING): "episodes assigned to free slots",
-    (State.READY, State.DECIDING): "policy asked",
-    (State.DECIDING, State.STEPPING): "actions sent",
-    (State.DECIDING, State.IDLE): "no policy",
-    (State.STEPPING, State.READY): "frames",
-    (State.STEPPING, State.IDLE): "last episode ended",
-    (State.STEPPING, State.STARTING): "game failed",
+TRANSITIONS: dict[tuple[InstanceState, InstanceState], str] = {
+    (InstanceState.STARTING, InstanceState.IDLE): "launched",
+    (InstanceState.STARTING, InstanceState.STARTING): "launch failed",
+    (InstanceState.IDLE, InstanceState.RESETTING): "episodes assigned",
+    (InstanceState.IDLE, InstanceState.STARTING): "planned restart",
+    (InstanceState.RESETTING, InstanceState.READY): "first frames",
+    (InstanceState.RESETTING, InstanceState.IDLE): "no policy",
+    (InstanceState.RESETTING, InstanceState.STARTING): "game failed",
+    (InstanceState.READY, InstanceState.RESETTING): "episodes assigned to free slots",
+    (InstanceState.READY, InstanceState.DECIDING): "policy asked",
+    (InstanceState.DECIDING, InstanceState.STEPPING): "actions sent",
+    (InstanceState.DECIDING, InstanceState.IDLE): "no policy",
+    (InstanceState.STEPPING, InstanceState.READY): "frames",
+    (InstanceState.STEPPING, InstanceState.IDLE): "last episode ended",
+    (InstanceState.STEPPING, InstanceState.STARTING): "game failed",
 }
 """Every transition there is, and what causes it."""
 
-_POSSIBLE = [[(a, b) in TRANSITIONS for b in State] for a in State]  # for every step of every game
+_POSSIBLE = [
+    [(a, b) in TRANSITIONS for b in InstanceState] for a in InstanceState
+]  # for every step of every game
 
 
-class States:
+class InstanceStates:
     """The state of each instance of a player, and who is in which state.
 
     Args:
@@ -50,12 +52,12 @@ class States:
     """
 
     def __init__(self, instances: int) -> None:
-        self._of = [State.STARTING] * instances
+        self._of = [InstanceState.STARTING] * instances
 
-    def __getitem__(self, number: int) -> State:
+    def __getitem__(self, number: int) -> InstanceState:
         return self._of[number]
 
-    def advance(self, before: State, after: State) -> list[int]:
+    def advance(self, before: InstanceState, after: InstanceState) -> list[int]:
         """Moves all instances that are in one state to another; returns their numbers in order."""
         numbers = []
         for number, own in enumerate(self._of):
@@ -64,7 +66,7 @@ class States:
                 numbers.append(number)
         return numbers
 
-    def enter(self, number: int, state: State) -> None:
+    def enter(self, number: int, state: InstanceState) -> None:
         """Moves an instance to another state.
 
         Raises:

@@ -23,7 +23,7 @@ from rollout.observe.metrics import Scalar
 from rollout.observe.progress import share
 from rollout.observe.run_files import LOG, METRICS, RUN, SUMMARY, modified, newest_lines
 
-RESULT = "result.json"  # of one run of a sweep, see rollout.sweep.job
+RESULT = "result.json"  # of one run of a sweep, see rollout.sweep.run
 TRIALS = ("runs", "trials")
 """Folders of the runs that a job starts."""
 

@@ -31,7 +31,7 @@ _LIMIT_GUESS = 1000  # steps of an episode without a limit; decides only the ord
 
 
 @dataclass(frozen=True)
-class Job:
+class SweepRun:
     """One run of a sweep: a training with its evaluation, or the evaluation of a baseline.
 
     Attributes:
@@ -84,7 +84,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Game:
+class ArmGame:
     """The game and task that the runs of an arm play.
 
     Attributes:
@@ -111,24 +111,24 @@ class SweepPlan:
     Attributes:
         config: the configuration, with an absolute output.
         games: the game of each arm, by name; the others are compared with the first one.
-        jobs: the training runs, in the order in which they start.
+        runs: the training runs, in the order in which they start.
         baselines: the evaluations of untrained policies.
         video_bridge: the first arm's game with an image observation; None without videos.
     """
 
     config: SweepConfig
-    games: Mapping[str, Game]
-    jobs: tuple[Job, ...]
-    baselines: tuple[Job, ...]
+    games: Mapping[str, ArmGame]
+    runs: tuple[SweepRun, ...]
+    baselines: tuple[SweepRun, ...]
     video_bridge: Bridge | None
 
     @property
-    def everything(self) -> tuple[Job, ...]:
+    def everything(self) -> tuple[SweepRun, ...]:
         """The evaluations of baselines, and the training runs."""
-        return (*self.baselines, *self.jobs)
+        return (*self.baselines, *self.runs)
 
     @property
-    def base(self) -> Game:
+    def base(self) -> ArmGame:
         """The game of the first arm."""
         return next(iter(self.games.values()))
 
@@ -153,24 +153,26 @@ class SweepPlan:
                     f"evaluate.extrapolation: no arm holds out values of {factor!r}; name the "
                     f"values in train.state_set.hold_out, or drop it"
                 )
-        jobs = []
+        runs = []
         for game in games.values():
-            own = [_job(config, game, n, seed) for n in game.arm.sizes for seed in game.arm.seeds]
+            own = [
+                _run_of(config, game, n, seed) for n in game.arm.sizes for seed in game.arm.seeds
+            ]
             with named(f"arm {game.arm.name!r}"):
                 check(own[0].config)
-            jobs += own
+            runs += own
         base = next(iter(games.values()))
         # Longest first, so that the sweep does not end with one long run.
-        jobs.sort(key=lambda job: (-_cost(job, games[job.arm].task), -job.n, job.training_seed))
+        runs.sort(key=lambda run: (-_cost(run, games[run.arm].task), -run.n, run.training_seed))
         baselines = [_baseline(config, base, name) for name in config.baselines]
         videos, recorded = config.videos, None
         if videos.best + videos.worst:
             with named("videos"):
                 recorded = video_bridge(videos, "videos", base.config, base.bridge, base.task)
-        return cls(config, games, tuple(jobs), tuple(baselines), recorded)
+        return cls(config, games, tuple(runs), tuple(baselines), recorded)
 
 
-def _game(config: SweepConfig, arm: Arm) -> Game:
+def _game(config: SweepConfig, arm: Arm) -> ArmGame:
     template, e = arm.template, config.evaluate
     with named(f"arm {arm.name!r}"):
         chosen, bridge, task = bridge_and_task(template.bridge, template.task)
@@ -187,14 +189,14 @@ def _game(config: SweepConfig, arm: Arm) -> Game:
         part = _extrapolation(factor)
         if part in splits.names:
             sets[part] = splits.take(part, min(e.test_states, splits.part_size(part)))
-    return Game(arm, _shared_config(config, template), chosen, bridge, task, sets)
+    return ArmGame(arm, _shared_config(config, template), chosen, bridge, task, sets)
 
 
 def _extrapolation(factor: str) -> str:
     return EXTRAPOLATION if factor == "all" else f"{EXTRAPOLATION}/{factor}"
 
 
-def _job(config: SweepConfig, game: Game, n: int, seed: int) -> Job:
+def _run_of(config: SweepConfig, game: ArmGame, n: int, seed: int) -> SweepRun:
     arm = game.arm
     name = f"{arm.name}-n{n}-s{seed}"
     folder = config.output / RUNS / name
@@ -207,7 +209,9 @@ def _job(config: SweepConfig, game: Game, n: int, seed: int) -> Job:
     sets = {TRAIN: first_of(states, config.evaluate.train_states), **game.held_out}
     decides = {k: v for k, v in resolved(train).items() if k not in TrainConfig.may_change}
     trains = digest([decides, _describe(game)])
-    return Job(name, folder, arm.name, n, seed, train, None, states, sets, config.evaluate, trains)
+    return SweepRun(
+        name, folder, arm.name, n, seed, train, None, states, sets, config.evaluate, trains
+    )
 
 
 def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:
@@ -231,7 +235,7 @@ def _train_config(shared: TrainConfig, n: int, order: int, seed: int, folder: Pa
     return shared.model_copy(update=own)
 
 
-def _describe(game: Game) -> list[str]:
+def _describe(game: ArmGame) -> list[str]:
     """What files and plug-ins add to the configuration; they may change during a sweep."""
     task = game.task
     return [
@@ -240,7 +244,7 @@ def _describe(game: Game) -> list[str]:
     ]
 
 
-def _require_held_out(states: StateSet, game: Game) -> None:
+def _require_held_out(states: StateSet, game: ArmGame) -> None:
     """Refuses a training set that contains a test state."""
     for set_name, held_out in game.held_out.items():
         if set_name == FULL:
@@ -264,7 +268,7 @@ def first_of(states: StateSet, count: int) -> StateSet:
     return choose(states.splits, [states[k].index for k in range(count)])
 
 
-def _baseline(config: SweepConfig, base: Game, name: str) -> Job:
+def _baseline(config: SweepConfig, base: ArmGame, name: str) -> SweepRun:
     player = config.baselines[name]
     with named(f"baselines.{name}"):
         player.build().build(base.bridge.spec, base.task, seed=0)
@@ -273,9 +277,9 @@ def _baseline(config: SweepConfig, base: Game, name: str) -> Job:
     sets = {TEST: base.held_out[TEST]}
     trains = digest([resolved(player), resolved(base.config), _describe(base)])
     about = (f"baseline {name}", folder, "", 0, -1)
-    return Job(*about, train, player, None, sets, config.evaluate, trains)
+    return SweepRun(*about, train, player, None, sets, config.evaluate, trains)
 
 
-def _cost(job: Job, task: Task) -> int:
+def _cost(run: SweepRun, task: Task) -> int:
     """Approximate number of steps of a run."""
-    return job.config.env_steps + job.episodes * (task.limits.steps or _LIMIT_GUESS)
+    return run.config.env_steps + run.episodes * (task.limits.steps or _LIMIT_GUESS)

@@ -14,8 +14,8 @@ from typing import Any
 from rollout.errors import InputError
 from rollout.observe.run_files import modified
 from rollout.signals import Stop
-from rollout.sweep.job import Trainer, work
-from rollout.sweep.plan import Job
+from rollout.sweep.plan import SweepRun
+from rollout.sweep.run import Trainer, work
 
 log = logging.getLogger(__name__)
 
@@ -29,12 +29,12 @@ class Ended:
     """An attempt at a run that has ended.
 
     Attributes:
-        job: the run.
+        run: the run.
         failure: why it failed; empty if it succeeded.
         again: whether it will be tried again.
     """
 
-    job: Job
+    run: SweepRun
     failure: str = ""
     again: bool = False
 
@@ -44,14 +44,14 @@ class _Running:
     """A run that was submitted to the cluster.
 
     Attributes:
-        job: the run.
+        run: the run.
         log_time: modification time of its log before it was submitted, by the wall clock.
         output: modification time of its newest file, by the wall clock. The clock may jump, so only
             changes of this value count.
         moved: when the last change was seen, in monotonic seconds.
     """
 
-    job: Job
+    run: SweepRun
     log_time: float
     output: float
     moved: float
@@ -60,20 +60,20 @@ class _Running:
 class _Queue:
     """The runs to execute and the number of attempts at each."""
 
-    def __init__(self, jobs: Sequence[Job], retries: int) -> None:
-        self.waiting = deque(jobs)
+    def __init__(self, runs: Sequence[SweepRun], retries: int) -> None:
+        self.waiting = deque(runs)
         self._failures: Counter[str] = Counter()
         self._retries = retries
 
-    def end(self, job: Job, error: BaseException | str | None) -> Ended:
+    def end(self, run: SweepRun, error: BaseException | str | None) -> Ended:
         if error is None:
-            return Ended(job)
-        self._failures[job.name] += 1
+            return Ended(run)
+        self._failures[run.name] += 1
         # An input error would occur again in a second attempt.
-        again = self._failures[job.name] <= self._retries and not isinstance(error, InputError)
+        again = self._failures[run.name] <= self._retries and not isinstance(error, InputError)
         if again:
-            self.waiting.append(job)
-        return Ended(job, _reason(error), again)
+            self.waiting.append(run)
+        return Ended(run, _reason(error), again)
 
 
 def _reason(error: BaseException | str) -> str:
@@ -86,11 +86,13 @@ def _reason(error: BaseException | str) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def run_here(jobs: Sequence[Job], trainer: Trainer, stop: Stop, *, retries: int) -> Iterator[Ended]:
+def run_here(
+    runs: Sequence[SweepRun], trainer: Trainer, stop: Stop, *, retries: int
+) -> Iterator[Ended]:
     """Executes runs one by one in this process, and yields each as it ends.
 
     Args:
-        jobs: the runs.
+        runs: the runs.
         trainer: how they are trained.
         stop: tells runs whether to stop.
         retries: retries of each run that fails.
@@ -98,19 +100,19 @@ def run_here(jobs: Sequence[Job], trainer: Trainer, stop: Stop, *, retries: int)
     Raises:
         KeyboardInterrupt: it was told to stop.
     """
-    queue = _Queue(jobs, retries)
+    queue = _Queue(runs, retries)
     while queue.waiting:
-        job, failure = queue.waiting.popleft(), None
+        run, failure = queue.waiting.popleft(), None
         try:
-            work(job, trainer, stop)
+            work(run, trainer, stop)
         except Exception as error:
-            log.debug("%s failed", job.name, exc_info=True)
+            log.debug("%s failed", run.name, exc_info=True)
             failure = error
-        yield queue.end(job, failure)
+        yield queue.end(run, failure)
 
 
 def run_on_ray(
-    jobs: Sequence[Job],
+    runs: Sequence[SweepRun],
     trainer: Trainer,
     *,
     parallel: int | None,
@@ -123,7 +125,7 @@ def run_on_ray(
     Ray must run.
 
     Args:
-        jobs: the runs.
+        runs: the runs.
         trainer: how they are trained.
         parallel: maximum number of runs at once; None for as many as fit into the cluster.
         retries: retries of a run that failed.
@@ -132,44 +134,44 @@ def run_on_ray(
     """
     import ray  # noqa: PLC0415 - only after the session has decided about authentication
 
-    queue = _Queue(jobs, retries)
-    most = parallel or _room(jobs)
+    queue = _Queue(runs, retries)
+    most = parallel or _room(runs)
     running: dict[Any, _Running] = {}
     try:
         while (queue.waiting or running) and not stopping():
             while queue.waiting and len(running) < most:
-                job = queue.waiting.popleft()
-                before = _Running(job, modified(_log_of(job)), _last_output(job), time.monotonic())
-                running[_begin(job, trainer)] = before
+                run = queue.waiting.popleft()
+                before = _Running(run, modified(_log_of(run)), _last_output(run), time.monotonic())
+                running[_begin(run, trainer)] = before
             ready, _ = ray.wait(list(running), num_returns=1, timeout=_POLL_S)
             for ref in ready:
-                yield queue.end(running.pop(ref).job, _error_of(ref))
+                yield queue.end(running.pop(ref).run, _error_of(ref))
             for ref in _stalled(running, stall_s, time.monotonic()):
-                job = running.pop(ref).job
+                run = running.pop(ref).run
                 with contextlib.suppress(ray.exceptions.RayError):  # it ended meanwhile
                     ray.cancel(ref, force=True)
-                yield queue.end(job, f"no output for {stall_s:g} s; it was stopped")
+                yield queue.end(run, f"no output for {stall_s:g} s; it was stopped")
             yield None
     finally:
         _stop_all(list(running))
 
 
-def _begin(job: Job, trainer: Trainer) -> Any:
+def _begin(run: SweepRun, trainer: Trainer) -> Any:
     import ray  # noqa: PLC0415 - as above
 
-    learners = job.config.learners
+    learners = run.config.learners
     # Workers are reused, so that each imports the modules of a run only once.
     remote = ray.remote(
         num_cpus=1, num_gpus=0 if learners.count else learners.gpus, max_calls=0, max_retries=0
     )(_in_worker)
-    return remote.options(name=job.name).remote(job, trainer)
+    return remote.options(name=run.name).remote(run, trainer)
 
 
-def _room(jobs: Sequence[Job]) -> int:
+def _room(runs: Sequence[SweepRun]) -> int:
     """Number of runs that fit into the cluster, with the processes that each of them starts."""
     import ray  # noqa: PLC0415 - as above
 
-    processes = max(1 + job.config.runners + job.config.learners.count for job in jobs)
+    processes = max(1 + run.config.runners + run.config.learners.count for run in runs)
     return max(1, int(ray.cluster_resources().get("CPU", 1)) // processes)
 
 
@@ -186,24 +188,24 @@ def _error_of(ref: Any) -> BaseException | None:
 def _stalled(running: Mapping[Any, _Running], stall_s: float | None, now: float) -> list[Any]:
     """The runs that have started and have written nothing for too long."""
     stalled = []
-    for ref, run in running.items():
-        output = _last_output(run.job)
+    for ref, each in running.items():
+        output = _last_output(each.run)
         # A run that waits for room in the cluster has not started, so its log is unchanged.
-        if output != run.output or modified(_log_of(run.job)) == run.log_time:
-            run.output, run.moved = output, now
-        elif stall_s is not None and now - run.moved > stall_s:
+        if output != each.output or modified(_log_of(each.run)) == each.log_time:
+            each.output, each.moved = output, now
+        elif stall_s is not None and now - each.moved > stall_s:
             stalled.append(ref)
     return stalled
 
 
-def _last_output(job: Job) -> float:
+def _last_output(run: SweepRun) -> float:
     """When a run last wrote something, in Unix time; 0 if it never did."""
-    written = (path for pattern in _OUTPUTS for path in job.folder.glob(pattern))
-    return max(map(modified, (_log_of(job), *written)))
+    written = (path for pattern in _OUTPUTS for path in run.folder.glob(pattern))
+    return max(map(modified, (_log_of(run), *written)))
 
 
-def _log_of(job: Job) -> Path:
-    return job.folder.with_name(f"{job.folder.name}.log")
+def _log_of(run: SweepRun) -> Path:
+    return run.folder.with_name(f"{run.folder.name}.log")
 
 
 def _stop_all(refs: Sequence[Any]) -> None:
@@ -217,16 +219,16 @@ def _stop_all(refs: Sequence[Any]) -> None:
     ray.wait(list(refs), num_returns=len(refs), timeout=_GRACE_S)
 
 
-def _in_worker(job: Job, trainer: Trainer) -> None:
+def _in_worker(run: SweepRun, trainer: Trainer) -> None:
     """Executes a run in a Ray worker, on one thread and with its own log."""
     import torch  # noqa: PLC0415 - slow to import, and needed only here
 
     torch.set_num_threads(1)
-    job.folder.parent.mkdir(parents=True, exist_ok=True)
+    run.folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(_log_of(job).open("a", buffering=1, encoding="utf-8"))
-        _log_of(job).touch()  # marks the start of the run
+        file = stack.enter_context(_log_of(run).open("a", buffering=1, encoding="utf-8"))
+        _log_of(run).touch()  # marks the start of the run
         stack.enter_context(contextlib.redirect_stdout(file))
         stack.enter_context(contextlib.redirect_stderr(file))
         # Ray interrupts a task to stop it, and the interrupt is deferred like a user's Ctrl-C.
-        work(job, trainer, stack.enter_context(Stop()))
+        work(run, trainer, stack.enter_context(Stop()))

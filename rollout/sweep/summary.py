@@ -22,8 +22,8 @@ from rollout.registry import Group
 from rollout.run_directory import versions
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import DETERMINISTIC, SAMPLED, Point, curves, scores_of, select
-from rollout.sweep.job import Outcome, SetName, Training
-from rollout.sweep.plan import Job, SweepPlan
+from rollout.sweep.plan import SweepPlan, SweepRun
+from rollout.sweep.run import RunResult, SetName, Training
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ _SCORES = {"return": "return", "progress": "progress", "success": "success rate"
 
 def report_of(
     plan: SweepPlan,
-    outcomes: Mapping[str, Outcome],
+    outcomes: Mapping[str, RunResult],
     failures: Mapping[str, str],
     videos: list[tuple[str, str]],
 ) -> SweepReport:
@@ -140,7 +140,7 @@ def report_of(
         videos: titles and paths, relative to the folder of the sweep.
     """
     config = plan.config
-    done = [outcomes[job.name] for job in _in_order(plan) if job.name in outcomes]
+    done = [outcomes[run.name] for run in _in_order(plan) if run.name in outcomes]
     return SweepReport(
         title=config.title or config.output.name,
         metric=config.score or _SCORES[config.evaluate.metric],
@@ -152,26 +152,26 @@ def report_of(
         base_arm=plan.base.arm.name,
         arms={name: game.arm.doc for name, game in plan.games.items() if game.arm.doc},
         sets=_sets(plan),
-        planned=[job.key for job in _in_order(plan)],
+        planned=[run.key for run in _in_order(plan)],
         videos=videos,
         intervals=_intervals(config),
     )
 
 
-def _in_order(plan: SweepPlan) -> list[Job]:
+def _in_order(plan: SweepPlan) -> list[SweepRun]:
     """The runs by arm, N and training seed, whatever order they ran in."""
     arms = list(plan.games)
-    return sorted(plan.jobs, key=lambda job: (arms.index(job.arm), job.n, job.training_seed))
+    return sorted(plan.runs, key=lambda run: (arms.index(run.arm), run.n, run.training_seed))
 
 
-def _run_info(outcome: Outcome, output: Path) -> RunInfo:
-    result, job = outcome.result, outcome.job
+def _run_info(outcome: RunResult, output: Path) -> RunInfo:
+    result, run = outcome.result, outcome.run
     # The folder of the sweep may have been moved since.
-    checkpoint = str(job.folder.relative_to(output))
-    player = Path(str(result["player"].get("path", job.folder)))
-    if player.name != job.folder.name:
+    checkpoint = str(run.folder.relative_to(output))
+    player = Path(str(result["player"].get("path", run.folder)))
+    if player.name != run.folder.name:
         checkpoint += f"/{'/'.join(player.parts[-2:])}"
-    return RunInfo(*job.key, result["set"], result["training"], checkpoint)
+    return RunInfo(*run.key, result["set"], result["training"], checkpoint)
 
 
 def _sets(plan: SweepPlan) -> list[tuple[str, int, str, Sequence[str]]]:
@@ -192,7 +192,7 @@ def _command(output: Path) -> str:
 
 
 def _protocol(
-    plan: SweepPlan, outcomes: Mapping[str, Outcome], failures: Mapping[str, str]
+    plan: SweepPlan, outcomes: Mapping[str, RunResult], failures: Mapping[str, str]
 ) -> dict[str, object]:
     c, e, base = plan.config, plan.config.evaluate, plan.base
     template, limit = base.arm.template, base.task.limits.steps
@@ -223,9 +223,9 @@ def _protocol(
         "lost episodes": f"tried again up to {template.host.retries} times, then listed; never "
         f"counted as results",
     }
-    for job in plan.baselines:
-        if job.name in outcomes:
-            told |= _baseline(outcomes[job.name], _intervals(c))
+    for run in plan.baselines:
+        if run.name in outcomes:
+            told |= _baseline(outcomes[run.name], _intervals(c))
     for name, reason in failures.items():
         told[f"failed: {name}"] = reason
     return told
@@ -241,12 +241,12 @@ def _intervals(config: SweepConfig) -> Intervals:
     return Intervals(**config.intervals.model_dump(), bounds=BOUNDS[config.evaluate.metric])
 
 
-def _baseline(outcome: Outcome, intervals: Intervals) -> dict[str, object]:
+def _baseline(outcome: RunResult, intervals: Intervals) -> dict[str, object]:
     told: dict[str, object] = {}
-    for actions in outcome.job.evaluation.actions:
+    for actions in outcome.run.evaluation.actions:
         own = select(outcome.table, outcome.table["actions"] == actions)
         estimate = one_player(scores_of(own).values[0], intervals)
-        told[f"{outcome.job.name}, held-out states, {actions}"] = (
+        told[f"{outcome.run.name}, held-out states, {actions}"] = (
             f"{estimate.text()} (interval over states)"
         )
     return told
@@ -266,12 +266,12 @@ def sets_of(plan: SweepPlan) -> dict[str, Any]:
         for name, game in plan.games.items()
     }
     runs = {
-        job.name: {
-            "trained on": job.states.describe(),
-            "evaluated on": {name: states.digest for name, states in job.sets.items()},
+        run.name: {
+            "trained on": run.states.describe(),
+            "evaluated on": {name: states.digest for name, states in run.sets.items()},
         }
-        for job in _in_order(plan)
-        if job.states is not None
+        for run in _in_order(plan)
+        if run.states is not None
     }
     return {"spaces": spaces, "held_out": held_out, "runs": runs}
 
@@ -283,7 +283,7 @@ def digests_of(plan: SweepPlan) -> dict[str, str]:
         for game in plan.games.values()
         for name, states in game.held_out.items()
     }
-    trained = {f"{job.name}/{TRAIN}": job.states.digest for job in plan.jobs if job.states}
+    trained = {f"{run.name}/{TRAIN}": run.states.digest for run in plan.runs if run.states}
     return {**found, **trained}
 
 

@@ -27,8 +27,7 @@ from rollout.data.tables import concatenate, write_table
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMN_DOCS
 from rollout.files import write_atomically
-from rollout.job import Job as SweepJob
-from rollout.job import open_job
+from rollout.job import Job, open_job
 from rollout.observe.logs import set_up_logging
 from rollout.observe.look import duration
 from rollout.observe.media import Image, Media, Table, Video
@@ -36,10 +35,10 @@ from rollout.observe.metrics import read_metrics
 from rollout.observe.run_files import METRICS, newest_lines
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import SAMPLED, Point
-from rollout.sweep.job import TRAINER, Outcome, Trainer, outcome_of
-from rollout.sweep.plan import Job, SweepPlan
+from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.pool import Ended, run_here, run_on_ray
 from rollout.sweep.report import publish, verdict
+from rollout.sweep.run import TRAINER, RunResult, Trainer, outcome_of
 from rollout.sweep.summary import (
     SweepReport,
     digests_of,
@@ -75,7 +74,7 @@ def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) 
     """
     plan = SweepPlan.make(config, trainer.check)
     outcomes = {
-        job.name: outcome for job in plan.everything if (outcome := outcome_of(job)) is not None
+        run.name: outcome for run in plan.everything if (outcome := outcome_of(run)) is not None
     }
     with open_job("sweep", plan.config, session) as job:
         write_atomically(job.run.path / SETS, json.dumps(sets_of(plan), indent=2) + "\n")
@@ -89,7 +88,7 @@ class _Sweep:
     """One session of a sweep."""
 
     def __init__(
-        self, plan: SweepPlan, job: SweepJob, trainer: Trainer, outcomes: dict[str, Outcome]
+        self, plan: SweepPlan, job: Job, trainer: Trainer, outcomes: dict[str, RunResult]
     ) -> None:
         self._plan, self._job, self._run, self._trainer = plan, job, job.run, trainer
         self._outcomes, self._failures = outcomes, dict[str, str]()
@@ -105,7 +104,7 @@ class _Sweep:
         """Executes the remaining runs until all are done or a signal arrives; records videos."""
         for outcome in list(self._outcomes.values()):
             self._tell(outcome)
-        left = [job for job in self._plan.everything if job.name not in self._outcomes]
+        left = [run for run in self._plan.everything if run.name not in self._outcomes]
         if self._outcomes:
             log.info("%d runs are done already, %d are left", len(self._outcomes), len(left))
         if left:
@@ -113,7 +112,7 @@ class _Sweep:
         self._videos = record_runs(self._plan, self._outcomes, self._trainer, self._run.videos)
         return self._say_missing()
 
-    def _run_all(self, left: list[Job]) -> None:
+    def _run_all(self, left: list[SweepRun]) -> None:
         c, stop = self._plan.config, self._job.stop
         self._ran = True
         if c.parallel == 0:
@@ -123,8 +122,8 @@ class _Sweep:
             return
         with self._job.ray():
             # All runs of an arm have the same needs; unmet ones would make every run fail.
-            for job in {job.arm: job for job in left if job.baseline is None}.values():
-                self._trainer.room(job.config)
+            for run in {run.arm: run for run in left if run.baseline is None}.values():
+                self._trainer.room(run.config)
             events = run_on_ray(
                 left,
                 self._trainer,
@@ -141,13 +140,13 @@ class _Sweep:
 
     def _take(self, ended: Ended) -> None:
         """Records a run that has ended."""
-        name = ended.job.name
+        name = ended.run.name
         if ended.failure:
             then = "it is tried again" if ended.again else "it is given up"
             log.warning("%s failed, %s: %s", name, then, ended.failure)
             self._failures[name] = ended.failure
             return
-        outcome = outcome_of(ended.job)
+        outcome = outcome_of(ended.run)
         if outcome is None:
             self._failures[name] = "it left no result"
             return
@@ -159,24 +158,24 @@ class _Sweep:
         if time.monotonic() - self._published > _REFRESH_S:
             self._publish()
 
-    def _scores_of(self, outcome: Outcome) -> dict[str, float | None]:
+    def _scores_of(self, outcome: RunResult) -> dict[str, float | None]:
         """The score on each set, with sampled actions if there are such results."""
         given = self._plan.config.evaluate.actions
         actions = SAMPLED if SAMPLED in given else given[0]
         return {name: scores.get(actions) for name, scores in outcome.result["scores"].items()}
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _tell(self, outcome: RunResult) -> None:
         """Writes a metrics line for a training run, once."""
-        job = outcome.job
-        if job.baseline is not None or job.digest in self._told:
+        run = outcome.run
+        if run.baseline is not None or run.digest in self._told:
             return
-        self._told.add(job.digest)
+        self._told.add(run.digest)
         scores = self._scores_of(outcome)
         values: dict[str, object] = {
-            "sweep/arm": job.arm,
-            "sweep/n": job.n,
-            "sweep/training_seed": job.training_seed,
-            "sweep/digest": job.digest,
+            "sweep/arm": run.arm,
+            "sweep/n": run.n,
+            "sweep/training_seed": run.training_seed,
+            "sweep/digest": run.digest,
             **{f"sweep/{name}": score for name, score in scores.items()},
         }
         train, test = scores.get(TRAIN), scores.get(TEST)
@@ -184,15 +183,15 @@ class _Sweep:
             values["sweep/gap"] = train - test
         self._job.metrics.write(self._steps_of(outcome), values)
 
-    def _steps_of(self, *outcomes: Outcome) -> int:
+    def _steps_of(self, *outcomes: RunResult) -> int:
         return sum(each.result["training"]["env_steps"] for each in outcomes)
 
     def _steps(self) -> int:
         """Training steps so far, of finished runs and of those in progress."""
         steps = 0
-        for job in self._plan.jobs:
-            outcome = self._outcomes.get(job.name)
-            steps += _newest_steps(job) if outcome is None else self._steps_of(outcome)
+        for run in self._plan.runs:
+            outcome = self._outcomes.get(run.name)
+            steps += _newest_steps(run) if outcome is None else self._steps_of(outcome)
         return steps
 
     def _show(self) -> None:
@@ -201,12 +200,12 @@ class _Sweep:
         if now - self._looked < _LOOK_S:
             return
         self._looked = now
-        total = sum(job.config.env_steps for job in self._plan.jobs)
+        total = sum(run.config.env_steps for run in self._plan.runs)
         steps, seconds = self._steps(), now - self._began
         rate = (steps - self._steps_before) / seconds if seconds else 0.0
         left = "?" if rate <= 0 else duration(max(0, total - steps) / rate)
-        done = sum(job.name in self._outcomes for job in self._plan.jobs)
-        shown = {"runs": f"{done}/{len(self._plan.jobs)}", "steps/s": round(rate), "left": left}
+        done = sum(run.name in self._outcomes for run in self._plan.runs)
+        shown = {"runs": f"{done}/{len(self._plan.runs)}", "steps/s": round(rate), "left": left}
         self._job.progress.update(min(1.0, steps / total), shown)
         if now - self._written > _REFRESH_S:
             self._written = now
@@ -214,7 +213,7 @@ class _Sweep:
 
     def _missing(self) -> dict[str, str]:
         """The runs without a result, and why."""
-        names = [job.name for job in self._plan.everything if job.name not in self._outcomes]
+        names = [run.name for run in self._plan.everything if run.name not in self._outcomes]
         return {name: self._failures.get(name, "not begun") for name in names}
 
     def _say_missing(self) -> str | None:
@@ -244,8 +243,8 @@ class _Sweep:
         """Writes report and summary; returns a status sentence."""
         data = self._publish()
         said = verdict(data)
-        jobs = self._plan.jobs
-        trained = [self._outcomes[job.name] for job in jobs if job.name in self._outcomes]
+        runs = self._plan.runs
+        trained = [self._outcomes[run.name] for run in runs if run.name in self._outcomes]
         if self._ran or not self._run.summary_file.exists():
             self._tell_points(data.points, self._steps_of(*trained))
         self._job.write_summary(
@@ -253,7 +252,7 @@ class _Sweep:
             verdict=said,
             results={
                 "runs": len(trained),
-                "planned": len(jobs),
+                "planned": len(runs),
                 "env_steps": self._steps_of(*trained),
                 "episodes_evaluated": sum(len(o.table["score"]) for o in trained),
                 "missing": self._missing(),
@@ -266,7 +265,7 @@ class _Sweep:
         self._looked = 0.0
         self._show()
         log.info("%s", said.replace("**", ""))
-        return f"{len(trained)} of {len(jobs)} runs"
+        return f"{len(trained)} of {len(runs)} runs"
 
     def _tell_points(self, points: list[Point], steps: int) -> None:
         """Writes the curves and media into the metrics."""
@@ -293,8 +292,8 @@ class _Sweep:
         return media
 
 
-def _newest_steps(job: Job) -> int:
+def _newest_steps(run: SweepRun) -> int:
     """The steps of a run so far, from its own metrics; 0 if it has none."""
-    lines, _ = newest_lines(job.folder / METRICS)
+    lines, _ = newest_lines(run.folder / METRICS)
     steps = lines[-1].get("env_steps") if lines else None
     return steps if isinstance(steps, int) else 0

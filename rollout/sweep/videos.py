@@ -15,8 +15,8 @@ from rollout.errors import BudgetExhausted, DatasetError
 from rollout.evaluate.legs import TEST, Legs
 from rollout.evaluate.videos import Recorded, best_and_worst, record
 from rollout.files import parse_json, write_atomically
-from rollout.sweep.job import Outcome, Trainer, legs_of
 from rollout.sweep.plan import SweepPlan
+from rollout.sweep.run import RunResult, Trainer, legs_of
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class Shown(NamedTuple):
 
 
 def record_runs(
-    plan: SweepPlan, outcomes: Mapping[str, Outcome], trainer: Trainer, folder: Path
+    plan: SweepPlan, outcomes: Mapping[str, RunResult], trainer: Trainer, folder: Path
 ) -> list[Shown]:
     """Records episodes of the first arm and seed with largest and smallest N, once.
 
@@ -52,12 +52,12 @@ def record_runs(
     """
     shown: list[Shown] = []
     arm = plan.base.arm
-    by_key = {outcome.job.key: outcome for outcome in outcomes.values()}
+    by_key = {outcome.run.key: outcome for outcome in outcomes.values()}
     for n in dict.fromkeys((max(arm.sizes), min(arm.sizes))):
         outcome = by_key.get((arm.name, n, arm.seeds[0]))
         if plan.video_bridge is None or outcome is None:
             continue
-        name = outcome.job.name
+        name = outcome.run.name
         try:
             made = _videos_of(plan, plan.video_bridge, outcome, trainer, folder / name)
         except (BudgetExhausted, DatasetError, OSError) as error:
@@ -72,10 +72,10 @@ def record_runs(
 
 
 def _videos_of(
-    plan: SweepPlan, bridge: Bridge, outcome: Outcome, trainer: Trainer, folder: Path
+    plan: SweepPlan, bridge: Bridge, outcome: RunResult, trainer: Trainer, folder: Path
 ) -> list[Recorded]:
-    job, videos, base = outcome.job, plan.config.videos, plan.base
-    asked = {"digest": job.digest, "videos": videos.model_dump(mode="json")}
+    run, videos, base = outcome.run, plan.config.videos, plan.base
+    asked = {"digest": run.digest, "videos": videos.model_dump(mode="json")}
     done = folder / _MADE
     if done.exists():
         try:
@@ -85,18 +85,18 @@ def _videos_of(
         except (ValueError, LookupError, TypeError) as error:
             log.warning("%s is damaged (%s); its videos are recorded again", done, error)
         shutil.rmtree(folder)
-    shown = (TEST, job.evaluation.actions[0])
-    players = legs_of(job, trainer.player(job.folder))
+    shown = (TEST, run.evaluation.actions[0])
+    players = legs_of(run, trainer.player(run.folder))
     own = tuple(leg for leg in players if (leg.set_name, leg.actions) == shown)
-    legs = Legs(own, base.task.state_space, job.evaluation.seed)
+    legs = Legs(own, base.task.state_space, run.evaluation.seed)
     recorded = list(
         record(
             *(bridge, base.bridge.spec, base.task, legs),
             best_and_worst(legs, outcome.table, videos.best, videos.worst),
             folder,
-            metric=job.evaluation.metric,
+            metric=run.evaluation.metric,
             video=videos,
-            host=job.config.host,
+            host=run.config.host,
         )
     )
     made = {"asked": asked, "films": [asdict(each) for each in recorded]}

@@ -19,7 +19,7 @@ import pytest
 from bridges.chaos import ChaosBridge
 from bridges.chaos.game import CRASHES, FAULTS, GARBAGE, ROW, Layout, Walk
 from bridges.chaos.latency import Latency, parse_latency
-from bridges.chaos.plan import EpisodeKey, Plan, Rates, Strike, worst
+from bridges.chaos.plan import EpisodeKey, FaultPlan, Rates, Strike, worst
 from rollout.api import Start
 from rollout.config import BridgeConfig, build_plugin
 from rollout.errors import (
@@ -262,7 +262,7 @@ def test_slots_share_the_slowest_time_and_the_first_fault():
 def test_a_plan_without_chance_draws_nothing():
     assert Rates(Latency("constant", 0.5)).calm
     assert not Rates(Latency("exponential", 0.5)).calm
-    plan = Plan(0, {phase: Rates(Latency("constant", 0.5)) for phase in ("step", "reset")})
+    plan = FaultPlan(0, {phase: Rates(Latency("constant", 0.5)) for phase in ("step", "reset")})
     assert plan.of_episode("step", EpisodeKey(1, 0, 1), 1) == Strike(0.5)
 
 

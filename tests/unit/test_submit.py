@@ -18,7 +18,7 @@ from ray._private.runtime_env.packaging import create_package
 from rollout.api import Resources
 from rollout.cluster import jobs
 from rollout.cluster.addresses import Dashboard
-from rollout.cluster.jobs import Job, NoAnswerError, exit_status, follow
+from rollout.cluster.jobs import NoAnswerError, RayJob, exit_status, follow
 from rollout.cluster.package import (
     LIMIT_BYTES,
     PATTERNS,
@@ -819,4 +819,4 @@ def test_runs_lie_on_shared_storage_in_either_file():
 def test_packages_are_counted_without_looking_at_them():
     package = Package(Path("/x"), (("a", 10), ("b/c", 5)))
     assert package.size == 15 + 2 * (1 + 3) + 2 * 76 + 22
-    assert Job("true", package).runtime_env() == {"working_dir": "/x", "env_vars": {}}
+    assert RayJob("true", package).runtime_env() == {"working_dir": "/x", "env_vars": {}}

@@ -15,7 +15,7 @@ from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted, InternalError, PolicyUnavailable
 from rollout.host import Player, PlayOptions
 from rollout.host.instances import Event
-from rollout.host.states import TRANSITIONS, State, States
+from rollout.host.states import TRANSITIONS, InstanceState, InstanceStates
 from rollout.testing.fakes import IMAGE, FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
@@ -30,15 +30,15 @@ def test_the_drawing_is_the_table():
 
 
 def test_every_state_is_reached_and_left():
-    for state in State:
+    for state in InstanceState:
         assert any(b is state for _, b in TRANSITIONS)
         assert any(a is state for a, _ in TRANSITIONS)
 
 
 def test_impossible_transitions_are_refused():
-    for before in State:
-        for after in State:
-            states = States(1)
+    for before in InstanceState:
+        for after in InstanceState:
+            states = InstanceStates(1)
             states._of[0] = before
             if (before, after) in TRANSITIONS:
                 continue
@@ -169,10 +169,12 @@ def check_member_sets(player):
         slots = sorted([*playing, *begun, *track.free])
         assert slots == list(range(player.pool.width)), "a slot is forgotten, or in two states"
         assert (number in player.pool.pending) == (
-            state in (State.RESETTING, State.STEPPING)
-            or (state is State.STARTING and player.pool.left[number] > 0)
+            state in (InstanceState.RESETTING, InstanceState.STEPPING)
+            or (state is InstanceState.STARTING and player.pool.left[number] > 0)
         )
-        assert bool(playing) <= (state in (State.RESETTING, State.READY, State.STEPPING))
+        assert bool(playing) <= (
+            state in (InstanceState.RESETTING, InstanceState.READY, InstanceState.STEPPING)
+        )
 
 
 @given(

@@ -20,7 +20,7 @@ from rollout.errors import BudgetExhausted, ConfigError
 from rollout.host.schedule import Schedule, Visits
 from rollout.run_directory import RunDirectory
 from rollout.signals import Stopped
-from rollout.sweep.job import Trainer
+from rollout.sweep.run import Trainer
 from rollout.tasks import bridge_and_task
 
 

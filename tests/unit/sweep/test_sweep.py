@@ -164,25 +164,25 @@ def test_what_is_played_is_what_was_planned(folder, call):
     call()
     plan, table = plan_of(folder), results(folder)
     tests, own = set(), {}
-    for job in plan.jobs:
-        rows = (table["n"] == job.n) & (table["training_seed"] == job.training_seed)
+    for run in plan.runs:
+        rows = (table["n"] == run.n) & (table["training_seed"] == run.training_seed)
         played = {
             name: table["state"][rows & (table["set"] == name) & (table["actions"] == "sampled")]
             for name in ("train", "test")
         }
-        repeats = 2 if job.n == 2 else 1  # two states are played twice, for four episodes
-        planned = [str(job.states[k].index) for k in range(min(job.n, 4)) for _ in range(repeats)]
+        repeats = 2 if run.n == 2 else 1  # two states are played twice, for four episodes
+        planned = [str(run.states[k].index) for k in range(min(run.n, 4)) for _ in range(repeats)]
         assert played["train"].tolist() == planned
-        assert not any(int(index) in job.states for index in played["test"])
+        assert not any(int(index) in run.states for index in played["test"])
         tests.add(tuple(played["test"].tolist()))
-        own[job.key] = [state.index for state in job.states]
+        own[run.key] = [state.index for state in run.states]
     assert len(tests) == 1
     for seed in (0, 1):
         assert own["random", 6, seed][:2] == own["random", 2, seed]
     assert set(own["random", 6, 0]) != set(own["random", 6, 1])
     sets = json.loads((folder / "run" / "sets.json").read_text())
-    for job in plan.jobs:
-        assert sets["runs"][job.name]["trained on"]["digest"] == job.states.digest
+    for run in plan.runs:
+        assert sets["runs"][run.name]["trained on"]["digest"] == run.states.digest
     assert sets["held_out"]["random"]["test"]["digest"] == plan.base.held_out["test"].digest
     seeds = {s: table["episode_seed"][table["state"] == s] for s in next(iter(tests))}
     assert all(len(set(each.tolist())) == 1 for each in seeds.values())
@@ -192,8 +192,8 @@ def test_same_subsets_are_the_same_for_all_seeds(folder):
     file = folder / "config.yaml"
     config = load_config(SweepConfig, file, [("same_subsets", True)])
     plan = SweepPlan.make(config, TRAINER.check)
-    assert len({job.states.digest for job in plan.jobs}) == 2
-    assert {job.config.seed for job in plan.jobs} == {0, 1}
+    assert len({run.states.digest for run in plan.runs}) == 2
+    assert {run.config.seed for run in plan.runs} == {0, 1}
 
 
 def test_metrics_tell_each_run_once(folder, call):
@@ -347,7 +347,7 @@ def test_arms_and_what_they_are(folder, call):
     prefixes = ["prefix-n6-s0", "prefix-n6-s1"]
     assert trained(folder) == sorted([*ALL, *prefixes, "red-n2-s1", "red-n6-s1"])
     plan = SweepPlan.make(load_config(SweepConfig, folder / "changed.yaml"), TRAINER.check)
-    by_name = {job.name: job for job in plan.jobs}
+    by_name = {run.name: run for run in plan.runs}
     prefix, red = by_name["prefix-n6-s0"], by_name["red-n6-s1"]
     assert [s.index for s in prefix.sets["train"]] == [prefix.states[k].index for k in range(4)]
     assert prefix.sets["test"].digest == by_name[ALL[0]].sets["test"].digest
@@ -421,13 +421,13 @@ def test_best_and_worst_are_recorded_once(folder, call):
 
 
 def test_the_longest_runs_come_first(folder):
-    jobs = plan_of(folder).jobs
-    assert [job.n for job in jobs] == [6, 6, 2, 2]
-    assert [job.training_seed for job in jobs] == [0, 1, 0, 1]
+    runs = plan_of(folder).runs
+    assert [run.n for run in runs] == [6, 6, 2, 2]
+    assert [run.training_seed for run in runs] == [0, 1, 0, 1]
 
 
 def test_the_first_of_a_set(folder):
-    states = plan_of(folder).jobs[0].states
+    states = plan_of(folder).runs[0].states
     assert first_of(states, 9) is states
     indices = [state.index for state in states]
     assert [state.index for state in first_of(states, 3)] == indices[:3]

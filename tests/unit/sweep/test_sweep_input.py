@@ -171,7 +171,7 @@ def test_the_resolved_configuration_gives_the_same_sweep(config):
         "b,lr=0.001",
         "b,lr=0.0005",
     ]
-    digests = [{job.digest for job in plan_of(c).jobs} for c in (first, again)]
+    digests = [{run.digest for run in plan_of(c).runs} for c in (first, again)]
     assert digests[0] == digests[1]
     assert len(digests[0]) == 2 * 2 * 3 + 2 * 3
 
@@ -203,8 +203,8 @@ def test_what_decides_a_run_is_in_its_digest(config, change, same):
     for key, value in change.items():
         config[key] = {**config[key], **value} if key == "train" else value
     other = plan_of(make_config(SweepConfig, config))
-    pairs = {job.name: job.trains for job in base.jobs}
-    changed = [job.name for job in other.jobs if pairs[job.name] != job.trains]
+    pairs = {run.name: run.trains for run in base.runs}
+    changed = [run.name for run in other.runs if pairs[run.name] != run.trains]
     assert bool(changed) is not same
 
 
@@ -218,26 +218,26 @@ def test_the_evaluation_is_in_the_digest_of_results_only(config):
     ):
         config["evaluate"] = {"test_states": 10, "metric": "progress", **change}
         other = plan_of(make_config(SweepConfig, config))
-        for job, own in zip(base.jobs, other.jobs, strict=True):
-            assert job.trains == own.trains
-            assert job.digest != own.digest
+        for run, own in zip(base.runs, other.runs, strict=True):
+            assert run.trains == own.trains
+            assert run.digest != own.digest
     config["evaluate"] = {"test_states": 10, "metric": "progress", "width": 3}
     other = plan_of(make_config(SweepConfig, config))
-    assert [job.digest for job in other.jobs] == [job.digest for job in base.jobs]
+    assert [run.digest for run in other.runs] == [run.digest for run in base.runs]
 
 
 def test_runs_get_what_the_sweep_sets(config, tmp_path):
     config |= {"seeds": [4], "wandb": {"mode": "offline", "project": "p"}, "mirror_runs": True}
-    (job,) = [job for job in plan_of(make_config(SweepConfig, config)).jobs if job.n == 6]
-    train = job.config
+    (run,) = [run for run in plan_of(make_config(SweepConfig, config)).runs if run.n == 6]
+    train = run.config
     assert train.output == tmp_path / "run" / "runs" / "random-n6-s4"
     assert (train.seed, train.state_set.size, train.state_set.order) == (4, 6, 4)
     assert (train.wandb.group, train.wandb.name) == ("run", "run/random-n6-s4")
     assert (train.wandb.mode, train.wandb.project) == ("offline", "p")
     assert train.learners.threads == 1
     config["mirror_runs"] = False
-    job = plan_of(make_config(SweepConfig, config)).jobs[0]
-    assert job.config.wandb.mode == "disabled"
+    run = plan_of(make_config(SweepConfig, config)).runs[0]
+    assert run.config.wandb.mode == "disabled"
 
 
 @pytest.mark.parametrize("name", ["hunt_sheep_demo", "minigrid_seeds"])
@@ -245,6 +245,6 @@ def test_the_configurations_that_come_with_it(name, pytestconfig, tmp_path, monk
     monkeypatch.setenv("GAMUT_RUNS_DIR", str(tmp_path))
     file = pytestconfig.rootpath / "configs" / "sweeps" / f"{name}.yaml"
     plan = plan_of(load_config(SweepConfig, file))
-    assert len(plan.jobs) == 12
-    assert {job.sets["test"].digest for job in plan.jobs} == {plan.base.held_out["test"].digest}
+    assert len(plan.runs) == 12
+    assert {run.sets["test"].digest for run in plan.runs} == {plan.base.held_out["test"].digest}
     assert plan.base.held_out["test"].size == 512

@@ -43,7 +43,7 @@ from rollout.host import PlayOptions
 from rollout.observe.logs import about, log_losses, log_notices
 from rollout.observe.run_files import read_json
 from rollout.signals import Stop
-from rollout.sweep.plan import Job
+from rollout.sweep.plan import SweepRun
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
 
@@ -146,21 +146,21 @@ _RESULT = TypeAdapter(Result)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunResult:
     """The results of a run.
 
     Attributes:
-        job: the run.
+        run: the run.
         table: a row for each evaluated episode.
         result: contents of ``result.json``.
     """
 
-    job: Job
+    run: SweepRun
     table: Table
     result: Result
 
 
-def outcome_of(job: Job) -> Outcome | None:
+def outcome_of(run: SweepRun) -> RunResult | None:
     """Returns the results of a run; None if it is unfinished or was done with other settings.
 
     A damaged file is renamed, and created again.
@@ -168,18 +168,18 @@ def outcome_of(job: Job) -> Outcome | None:
     Raises:
         RunDirectoryError: the folder contains the training of another run, or cannot be read.
     """
-    _require_same(job)
-    path = job.folder / RESULT
+    _require_same(run)
+    path = run.folder / RESULT
     try:
         # Baselines of version 0.1 have an empty training and set.
         found = {key: value for key, value in parse_json(path.read_bytes()).items() if value}
         result = _RESULT.validate_python(found)
-        if job.baseline is None and not result.keys() >= {"training", "set"}:
+        if run.baseline is None and not result.keys() >= {"training", "set"}:
             raise KeyError("training or set")
-        if result["digest"] != job.digest:
+        if result["digest"] != run.digest:
             return None
-        path = job.folder / TABLE
-        return Outcome(job, read_table(path), result)
+        path = run.folder / TABLE
+        return RunResult(run, read_table(path), result)
     except FileNotFoundError:
         return None
     except (OSError, KeyError, ValueError, AttributeError) as error:
@@ -187,12 +187,12 @@ def outcome_of(job: Job) -> Outcome | None:
         with contextlib.suppress(FileNotFoundError):
             log.warning(
                 "%s: %s is damaged (%s); it is now %s, and the run is evaluated again",
-                *(job.name, path.name, what, set_aside(path).name),
+                *(run.name, path.name, what, set_aside(path).name),
             )
         return None
 
 
-def work(job: Job, trainer: Trainer, stop: Stop) -> None:
+def work(run: SweepRun, trainer: Trainer, stop: Stop) -> None:
     """Trains and evaluates a run, continuing where an earlier attempt stopped.
 
     Raises:
@@ -200,73 +200,73 @@ def work(job: Job, trainer: Trainer, stop: Stop) -> None:
         RunFailed: it ended early; another attempt continues from there.
         KeyboardInterrupt: it was told to stop.
     """
-    with _locked(job), about(run=job.name):
-        if outcome_of(job) is not None:
+    with _locked(run), about(run=run.name):
+        if outcome_of(run) is not None:
             return
-        trained = _trained(job, trainer, stop) if job.baseline is None else {}
-        _evaluate(job, trainer, trained)
+        trained = _trained(run, trainer, stop) if run.baseline is None else {}
+        _evaluate(run, trainer, trained)
 
 
 @contextlib.contextmanager
-def _locked(job: Job) -> Iterator[None]:
+def _locked(run: SweepRun) -> Iterator[None]:
     """Keeps two processes from working on one run: one may outlive a driver that was killed."""
-    job.folder.parent.mkdir(parents=True, exist_ok=True)
+    run.folder.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as stack:
         try:
-            stack.enter_context(locked(_mark(job).with_suffix(".lock"), _LOCK_S))
+            stack.enter_context(locked(_mark(run).with_suffix(".lock"), _LOCK_S))
         except BlockingIOError as error:
             raise RunFailed(
-                f"{error.strerror} has been working on {job.folder} for {_LOCK_S:g} s; end it"
+                f"{error.strerror} has been working on {run.folder} for {_LOCK_S:g} s; end it"
             ) from None
-        if not (_mark(job).exists() and _mark(job).stat().st_size):
-            write_atomically(_mark(job), job.trains)
+        if not (_mark(run).exists() and _mark(run).stat().st_size):
+            write_atomically(_mark(run), run.trains)
         yield
 
 
-def _mark(job: Job) -> Path:
+def _mark(run: SweepRun) -> Path:
     """The file beside a run's folder with the digest of what is trained there."""
-    return job.folder.with_name(f".{job.folder.name}.run")
+    return run.folder.with_name(f".{run.folder.name}.run")
 
 
-def _require_same(job: Job) -> None:
+def _require_same(run: SweepRun) -> None:
     try:
-        begun = _mark(job).read_bytes().decode(errors="replace")
+        begun = _mark(run).read_bytes().decode(errors="replace")
     except FileNotFoundError:
         return
     except OSError as error:
-        raise RunDirectoryError(f"{_mark(job)} cannot be read: {error.strerror}") from error
-    if begun and begun != job.trains:
+        raise RunDirectoryError(f"{_mark(run)} cannot be read: {error.strerror}") from error
+    if begun and begun != run.trains:
         raise RunDirectoryError(
-            f"{job.folder} was begun with another configuration or task than this sweep's "
-            f"{job.name} (digest {begun}, expected {job.trains}); undo the change, give the arm "
+            f"{run.folder} was begun with another configuration or task than this sweep's "
+            f"{run.name} (digest {begun}, expected {run.trains}); undo the change, give the arm "
             f"another name, or choose another output"
         )
 
 
-def _trained(job: Job, trainer: Trainer, stop: Stop) -> dict[str, Any]:
+def _trained(run: SweepRun, trainer: Trainer, stop: Stop) -> dict[str, Any]:
     """Trains unless that is finished, and returns the summary."""
-    missing = trainer.train(job.config, Session(resume=True, stop=stop))
+    missing = trainer.train(run.config, Session(resume=True, stop=stop))
     if missing is not None:
         raise RunFailed(missing)
-    path = job.folder / SUMMARY
+    path = run.folder / SUMMARY
     summary = read_json(path)
     if summary.get("status") != "done":
         raise RunFailed(f"{path} does not say that the training is done")
     return summary
 
 
-def _evaluate(job: Job, trainer: Trainer, trained: dict[str, Any]) -> None:
+def _evaluate(run: SweepRun, trainer: Trainer, trained: dict[str, Any]) -> None:
     began = time.monotonic()
-    player = job.baseline or trainer.player(job.folder)
-    journal = job.folder / f"evaluation-{job.digest}"
-    for old in job.folder.glob("evaluation-*"):
+    player = run.baseline or trainer.player(run.folder)
+    journal = run.folder / f"evaluation-{run.digest}"
+    for old in run.folder.glob("evaluation-*"):
         if old != journal:
             shutil.rmtree(old, ignore_errors=True)
-    c, e = job.config, job.evaluation
+    c, e = run.config, run.evaluation
     _, bridge, task = bridge_and_task(c.bridge, c.task)
     with Journal(journal) as kept:
         table = play_legs(
-            *(bridge, task, legs_of(job, player)),
+            *(bridge, task, legs_of(run, player)),
             seed=e.seed,
             metric=e.metric,
             width=e.width or c.width,
@@ -274,41 +274,41 @@ def _evaluate(job: Job, trainer: Trainer, trained: dict[str, Any]) -> None:
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
             journal=kept,
             watch=_tell,
-            arm=job.arm,
-            n=job.n,
-            training_seed=job.training_seed,
+            arm=run.arm,
+            n=run.n,
+            training_seed=run.training_seed,
         )
     write_table(
-        job.folder / TABLE,
+        run.folder / TABLE,
         table,
-        {"run": job.name, "digest": job.digest, "player": player.options},
+        {"run": run.name, "digest": run.digest, "player": player.options},
         docs=COLUMN_DOCS,
     )
     result = {
-        "run": job.name,
-        "arm": job.arm,
-        "n": job.n,
-        "training_seed": job.training_seed,
-        "trains": job.trains,
-        "digest": job.digest,
-        **({} if job.states is None else {"set": job.states.describe()}),
+        "run": run.name,
+        "arm": run.arm,
+        "n": run.n,
+        "training_seed": run.training_seed,
+        "trains": run.trains,
+        "digest": run.digest,
+        **({} if run.states is None else {"set": run.states.describe()}),
         **({"training": trained["results"]} if trained else {}),
         "player": {"name": player.name, **player.options},
         "scores": _scores_of_sets(table),
         "lost": int((table["end"] == "lost").sum()),
         "evaluation_seconds": round(time.monotonic() - began, 2),
     }
-    write_atomically(job.folder / RESULT, json.dumps(result, indent=2) + "\n")
+    write_atomically(run.folder / RESULT, json.dumps(result, indent=2) + "\n")
     shutil.rmtree(journal, ignore_errors=True)
 
 
-def legs_of(job: Job, player: PolicyConfig) -> list[Leg]:
+def legs_of(run: SweepRun, player: PolicyConfig) -> list[Leg]:
     """Returns the legs of a run: every set, with each way of choosing actions."""
     recipe = player.build()
-    e = job.evaluation
+    e = run.evaluation
     return [
-        Leg(job.name, recipe, name, states, actions, e.repeats(name, states.size))
-        for name, states in job.sets.items()
+        Leg(run.name, recipe, name, states, actions, e.repeats(name, states.size))
+        for name, states in run.sets.items()
         for actions in e.actions
     ]
 
