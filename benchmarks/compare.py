@@ -2,8 +2,10 @@
 
 Each turn is a run of a script with the checkout's own ``.venv``, ended by SIGINT after some seconds
 of steady work. Its rate is the steps between the first and the last line of ``metrics.jsonl`` in
-these seconds, so start-up does not count. Ratios are of consecutive turns; each checkout is first
-in every other round, as the first leaves the second files to write back to disk.
+these seconds, so start-up does not count; its processor time is that of the script and of all its
+processes but games, which depends less on what else the machine does. Ratios are of consecutive
+turns; each checkout is first in every other round, as the first leaves the second files to write
+back to disk.
 
     python -m benchmarks.compare OTHER_CHECKOUT [--rounds 4] [--seconds 25] [--only ...] [--save]
 """
@@ -20,7 +22,10 @@ import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
 
 from benchmarks.report import header, save, spread, table
 
@@ -61,8 +66,17 @@ def lines(path: Path) -> list[tuple[float, float]]:
     return [(r["wall_s"], r["env_steps"]) for r in rows if r.get("env_steps")]
 
 
-def rate(checkout: Path, job: list[str], seconds: float) -> float:
-    """Returns steps per second of a job in a checkout, once it runs."""
+def busy(root: int) -> float:
+    """Returns the seconds of processor time of a process and all its descendants."""
+    total = 0.0
+    for each in [psutil.Process(root), *psutil.Process(root).children(recursive=True)]:
+        with suppress(psutil.NoSuchProcess):
+            total += sum(each.cpu_times()[:2])
+    return total
+
+
+def rate(checkout: Path, job: list[str], seconds: float) -> tuple[float, float]:
+    """Returns steps per second of a job in a checkout, once it runs, and microseconds per step."""
     script, *settings = job
     with tempfile.TemporaryDirectory(prefix="gamut-compare-") as folder:
         output = Path(folder, "run")
@@ -77,7 +91,7 @@ def rate(checkout: Path, job: list[str], seconds: float) -> float:
                 env={**os.environ, "RAY_AUTH_MODE": "disabled"},
             )
             try:
-                rows = watch(run, output / "metrics.jsonl", seconds)
+                rows, used = watch(run, output / "metrics.jsonl", seconds)
             finally:
                 run.send_signal(signal.SIGINT)
                 run.wait(120)
@@ -85,16 +99,31 @@ def rate(checkout: Path, job: list[str], seconds: float) -> float:
             said = Path(folder, "log").read_text(errors="replace")[-2000:]
             sys.exit(f"{checkout}: {' '.join(job)} wrote no metrics:\n{said}")
         (first, before), (last, after) = rows[0], rows[-1]
-        return (after - before) / (last - first)
+        return (after - before) / (last - first), 1e6 * used / (after - before)
 
 
-def watch(run: subprocess.Popen[bytes], metrics: Path, seconds: float) -> list[tuple[float, float]]:
-    """Returns the lines of metrics of a window of time that begins with the first one."""
+def watch(
+    run: subprocess.Popen[bytes], metrics: Path, seconds: float
+) -> tuple[list[tuple[float, float]], float]:
+    """Returns the lines of metrics of a window of time, and the processor time within it.
+
+    The window begins with the first line; the time is scaled to that from its first to its last.
+    """
     pause, end = threading.Event(), time.monotonic() + START_S
     while time.monotonic() < end and not lines(metrics) and run.poll() is None:
         pause.wait(0.5)
-    pause.wait(seconds if run.poll() is None else 0.0)
-    return lines(metrics)
+    if run.poll() is not None:
+        return [], 0.0
+    skipped, before, began = max(0, len(lines(metrics)) - 1), busy(run.pid), time.monotonic()
+    pause.wait(seconds)
+    used, took = busy(run.pid) - before, time.monotonic() - began
+    rows = lines(metrics)[skipped:]
+    return rows, used * (rows[-1][0] - rows[0][0]) / took
+
+
+def middle(ratios: list[float]) -> str:
+    """Returns the median and the range of ratios."""
+    return f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
 
 
 def main() -> None:
@@ -107,22 +136,29 @@ def main() -> None:
     asked = parser.parse_args()
     chosen = {k: v for k, v in JOBS.items() if not asked.only or any(o in k for o in asked.only)}
     other = asked.other.resolve()
-    rates: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in chosen}
+    rates: dict[str, tuple[list[tuple[float, float]], ...]] = {name: ([], []) for name in chosen}
     for number in range(asked.rounds):
         for name, job in chosen.items():
             turns = list(zip(rates[name], (other, HERE), strict=True))
             for each, checkout in turns if number % 2 == 0 else turns[::-1]:
                 each.append(rate(checkout, job, asked.seconds))
-            print(f"round {number}, {name}: {rates[name][0][-1]:,.0f} {rates[name][1][-1]:,.0f}")
+            shown = [f"{r:,.0f} steps/s, {us:.3g} us/step" for (*_, (r, us)) in rates[name]]
+            print(f"round {number}, {name}: {'; '.join(shown)}", flush=True)
     rows = []
     for name, (old, new) in rates.items():
-        ratios = [b / a for a, b in zip(old, new, strict=True)]
-        middle = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
-        rows.append([name, spread(old), spread(new), middle])
+        speeds, costs = (
+            [here[each] / there[each] for there, here in zip(old, new, strict=True)]
+            for each in (0, 1)
+        )
+        values = [spread([r for r, _ in old]), spread([r for r, _ in new]), middle(speeds)]
+        rows.append([name, *values, middle(costs)])
     revision = ["git", "-C", str(other), "rev-parse", "HEAD"]
     before = subprocess.run(revision, capture_output=True, text=True, check=True).stdout.strip()
     head = header("Throughput against an earlier commit", f"python -m benchmarks.compare {before}")
-    columns = ["job", f"steps/s at {before[:8]}: median (range)", "steps/s here", "here / there"]
+    columns = [
+        *("job", f"steps/s at {before[:8]}: median (range)", "steps/s here", "here / there"),
+        "processor time per step, here / there",
+    ]
     text = f"{head}\n{asked.rounds} rounds of {asked.seconds:g} s each.\n\n{table(columns, rows)}"
     save("compare", text) if asked.save else print(text)
 
