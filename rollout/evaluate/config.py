@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import field_validator, model_validator
+from pydantic import AfterValidator, field_validator, model_validator
 
 from rollout.config import (
     BridgeConfig,
@@ -28,6 +28,24 @@ from rollout.evaluate.legs import Actions
 from rollout.evaluate.scoreboard import Metric
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*([./][A-Za-z0-9][A-Za-z0-9_+-]*)*")
+
+
+def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    twice = sorted({value for value in values if values.count(value) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(map(str, twice))} is given twice; remove one")
+    return values
+
+
+def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if not values:
+        raise ValueError("is empty; give at least one")
+    return values
+
+
+_T = TypeVar("_T")
+Once = Annotated[tuple[_T, ...], AfterValidator(_once)]
+Some = Annotated[tuple[_T, ...], AfterValidator(_once), AfterValidator(_some)]
 
 
 class VideoConfig(Section):
@@ -70,7 +88,7 @@ class EvaluateConfig(RunConfig):
     episodes_per_state: int = key(
         1, "Episodes that each player plays from each state.", unit="episodes", gt=0
     )
-    actions: tuple[Actions, ...] = key(
+    actions: Some[Actions] = key(
         ("sampled",), "Whether actions are sampled, deterministic, or both.", strict=False
     )
     metric: Metric = key("return", "The score: return, or progress or success of the task.")
@@ -124,13 +142,6 @@ class EvaluateConfig(RunConfig):
             if first != name:
                 raise ValueError(f"{first!r} and {name!r} are the same; remove one")
         return named
-
-    @field_validator("actions")
-    @classmethod
-    def _once(cls, actions: tuple[Actions, ...]) -> tuple[Actions, ...]:
-        if not actions or len(set(actions)) != len(actions):
-            raise ValueError(f"expected sampled, deterministic, or both once, got {list(actions)}")
-        return actions
 
     @model_validator(mode="after")
     def _groups_of_players(self) -> EvaluateConfig:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from rollout.config import (
     Directory,
@@ -24,7 +24,7 @@ from rollout.config import (
 )
 from rollout.configuration.document import Document
 from rollout.errors import ConfigError
-from rollout.evaluate.config import VideoConfig
+from rollout.evaluate.config import Once, Some, VideoConfig
 from rollout.evaluate.legs import TRAIN, Actions
 from rollout.evaluate.scoreboard import Metric
 from rollout.train.config import TrainConfig
@@ -36,15 +36,6 @@ _OWN_STATES = ("size", "order")
 _BASE = "random"
 
 
-def _once(values: Sequence[Any]) -> tuple[Any, ...]:
-    twice = sorted({value for value in values if list(values).count(value) > 1})
-    if twice:
-        raise ValueError(f"{', '.join(map(str, twice))} is given twice; remove one")
-    return tuple(values)
-
-
-_T = TypeVar("_T")
-Once = Annotated[tuple[_T, ...], AfterValidator(_once)]
 Size = Annotated[int, Field(gt=0)]
 Seed = Annotated[int, Field(ge=0)]
 
@@ -113,7 +104,7 @@ class SweepEvaluation(Section):
         "test_states of each.",
         strict=False,
     )
-    actions: Once[Actions] = key(
+    actions: Some[Actions] = key(
         ("sampled",), "Whether actions are sampled, deterministic, or both.", strict=False
     )
     episodes_per_state: int = key(1, "Episodes from each state.", unit="episodes", gt=0)
@@ -131,13 +122,6 @@ class SweepEvaluation(Section):
         if name != TRAIN:
             return self.episodes_per_state
         return max(1, round(self.train_states / size)) * self.episodes_per_state
-
-    @field_validator("actions")
-    @classmethod
-    def _some(cls, actions: tuple[Actions, ...]) -> tuple[Actions, ...]:
-        if not actions:
-            raise ValueError("is empty; expected sampled, deterministic, or both")
-        return actions
 
 
 class SweepVideos(VideoConfig):
@@ -191,8 +175,8 @@ class SweepConfig(RunConfig):
     train: TemplateConfig = key(
         ..., "The training: keys of scripts/train.py except those that the sweep sets."
     )
-    sizes: Once[Size] = key(..., "Numbers of training states N.", unit="states", strict=False)
-    seeds: Once[Seed] = key((0, 1, 2), "Training seeds; intervals need two or more.", strict=False)
+    sizes: Some[Size] = key(..., "Numbers of training states N.", unit="states", strict=False)
+    seeds: Some[Seed] = key((0, 1, 2), "Training seeds; intervals need two or more.", strict=False)
     same_subsets: bool = key(
         False, "Whether all seeds train on the same states; otherwise each has its own nested sets."
     )
@@ -224,13 +208,6 @@ class SweepConfig(RunConfig):
         True, "Whether each training run is mirrored too, in a group named after the sweep."
     )
     log: LogConfig = key(LogConfig, "Log output.")
-
-    @field_validator("sizes", "seeds")
-    @classmethod
-    def _some(cls, values: tuple[int, ...]) -> tuple[int, ...]:
-        if not values:
-            raise ValueError("is empty; give at least one")
-        return values
 
     @field_validator("arms", "baselines")
     @classmethod
