@@ -84,7 +84,7 @@ def test_a_run_on_ray_and_what_it_leaves(tmp_path):
     assert list((folder / "wandb").glob("offline-run-*"))
 
 
-def test_killed_and_resumed_it_holds_what_an_unbroken_run_holds(tmp_path):
+def test_killed_and_resumed_it_holds_what_an_uninterrupted_run_holds(tmp_path):
     """kill -9 of the driver, then SIGTERM, then to the end: nothing lost, nothing twice."""
     (tmp_path / "whole").mkdir()
     (tmp_path / "broken").mkdir()
@@ -172,7 +172,7 @@ def test_recorded_actions_are_replayed_exactly(tmp_path):
     assert other.returncode == 2, other.stderr  # no script for these starts
 
 
-def test_a_run_whose_games_keep_dying_ends_short_and_saves(tmp_path):
+def test_a_run_whose_games_keep_dying_ends_early_and_saves(tmp_path):
     done = run(
         tmp_path,
         "--set",

@@ -188,7 +188,7 @@ def test_a_killed_actor_costs_attempts_and_nothing_else(folder, whole):
     assert list((folder / "run" / "wandb").glob("offline-run-*"))
 
 
-def test_games_that_keep_dying_end_it_short_and_save(folder):
+def test_games_that_keep_dying_end_it_early_and_save(folder):
     done = run(folder, "--set", "bridge.crash_on_step=40", "host.restarts=1")
     assert done.returncode == 3, done.stderr
     assert "ended short" in done.stderr

@@ -176,7 +176,7 @@ def test_a_slow_consumer_slows_the_games():
     fleet.close()
 
 
-def test_a_broken_policy_is_told_with_its_own_error():
+def test_a_broken_policy_is_reported_with_its_own_error():
     class Broken:
         def build(self, spec, task, *, seed):
             policy = FakePolicy().build(spec, task, seed=seed)

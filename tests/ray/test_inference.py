@@ -142,7 +142,7 @@ def test_the_only_one_is_restarted_and_one_that_hangs_is_too(play):
 
 
 @on_ray
-def test_without_restarts_left_the_run_ends_short(play):
+def test_without_restarts_left_the_run_ends_early(play):
     plan = make_plan(step_s=0.01)
 
     def kill(actors, number):
@@ -290,7 +290,7 @@ def test_a_collection_is_the_same_with_two_inference_actors_and_without(tmp_path
 
 
 @pytest.mark.long
-def test_a_collection_goes_on_with_other_inference_actors(tmp_path):
+def test_a_collection_continues_with_other_inference_actors(tmp_path):
     """They decide how it is carried out, not what comes out."""
     asked = {**COLLECT, "actors": 1, "episodes": 4, "inference": {"actors": 2, "cpus": 0.5}}
     for name in ("whole", "broken"):

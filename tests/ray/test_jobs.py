@@ -252,7 +252,7 @@ def test_a_relative_output_that_would_go_away_with_the_job_is_refused(cluster, t
 
 
 @pytest.mark.parametrize("token", [None, "wrong"])
-def test_without_the_token_nothing_is_sent_and_it_is_said_in_a_line(cluster, tmp_path, token):
+def test_without_the_token_nothing_is_sent_and_it_is_reported_in_a_line(cluster, tmp_path, token):
     env = cluster.bare if token is None else {**cluster.bare, "RAY_AUTH_TOKEN": token}
     before = len(cluster.client.list_jobs())
     done = submit(cluster, "--working-dir", tmp_path, "--", "true", env=env)
@@ -264,7 +264,7 @@ def test_without_the_token_nothing_is_sent_and_it_is_said_in_a_line(cluster, tmp
 
 
 @pytest.mark.parametrize("token", [None, "wrong"])
-def test_a_program_without_the_token_is_told_so_in_a_line(cluster, tmp_path, token):
+def test_a_program_without_the_token_gets_one_line(cluster, tmp_path, token):
     env = cluster.bare if token is None else {**cluster.bare, "RAY_AUTH_TOKEN": token}
     settings = merged(SMALL, {"ray": {"address": cluster.address}})
     path = write_config(tmp_path, settings, env_steps=128)

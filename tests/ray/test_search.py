@@ -41,7 +41,7 @@ def write(folder, **changes):
 
 
 @pytest.mark.parametrize("rates", [[1e-3], pytest.param([1e-3, 1e-4], marks=pytest.mark.long)])
-def test_a_search_tells_the_best_and_goes_on(tmp_path, rates):
+def test_a_search_tells_the_best_and_continues(tmp_path, rates):
     """Twice as many samples with --resume: what is done is told again and not trained again."""
     write(tmp_path, space={"algorithm.lr": rates})
     assert call(tmp_path) == 0

@@ -117,7 +117,7 @@ def same(table, other):
         np.testing.assert_array_equal(column, other[name], err_msg=name)
 
 
-def test_killed_at_any_moment_it_goes_on(folder):
+def test_killed_at_any_moment_it_continues(folder):
     """Killed twice, told to stop once, and then to the end: the table of a sweep run here."""
     (folder / "faults" / "wait").write_text("30")  # 1.5 s a run
     process = begin(folder, "--resume")
@@ -154,7 +154,7 @@ def test_what_no_machine_has_is_refused_before_any_run(folder, local_ray, capsys
 
 
 @pytest.mark.long
-def test_runs_that_die_or_hang_are_tried_again_and_the_others_go_on(folder):
+def test_runs_that_die_or_hang_are_tried_again_and_the_others_continue(folder):
     faults = folder / "faults"
     (faults / "random-n6-s0.die").write_text("1")
     (faults / "random-n6-s0.fail").write_text("1")

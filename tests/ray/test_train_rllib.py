@@ -170,7 +170,7 @@ def test_crashing_games_cost_attempts_not_episodes(build):
     assert not any(i.abandoned for i in iterations)
 
 
-def test_a_checkpoint_of_rllib_goes_on_as_if_nothing_had_happened(build, tmp_path):
+def test_a_checkpoint_of_rllib_continues_without_a_difference(build, tmp_path):
     """Weights, optimizer, schedule of episodes and of rates; the runner plays with them at once."""
     from rollout.train.rllib.algorithm import ColumnAlgorithm
 
@@ -223,7 +223,7 @@ def test_a_remote_runner_plays_with_restored_weights(build, tmp_path):
 
 
 @pytest.mark.long
-def test_tune_runs_it_and_its_checkpoint_goes_on(tmp_path):
+def test_tune_runs_it_and_its_checkpoint_continues(tmp_path):
     from ray import tune
 
     from rollout.train.rllib.algorithm import ColumnAlgorithm, config_of

@@ -90,7 +90,7 @@ def episodes_of(folder):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("joined_ray")
-def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, reference):
+def test_killed_and_resumed_it_is_the_uninterrupted_run_bit_for_bit(tmp_path, reference):
     """kill -9 anywhere, then SIGTERM, then to the end; then once more, which does nothing."""
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
@@ -142,7 +142,7 @@ def test_killed_and_resumed_it_is_the_unbroken_run_bit_for_bit(tmp_path, referen
     assert (other.path.with_name(f"{other.path.name}.damaged") / "optimizer.pt").exists()
 
 
-def test_it_ends_short_when_no_runner_is_left_and_can_go_on(tmp_path):
+def test_it_ends_early_when_no_runner_is_left_and_can_continue(tmp_path):
     """Every copy of the game crashes at its 40th step; each runner may be given one more."""
     settings = merged(
         whole_episodes(),

@@ -120,7 +120,7 @@ def test_bad_input_is_one_clear_line_and_status_2(setting, tmp_path, capsys):
         ("evaluator: {name: signal_goal, signal: eaten, target_factor: many}", "unknown factor"),
     ],
 )
-def test_a_wrong_task_file_is_said(tmp_path, text, says):
+def test_a_wrong_task_file_is_reported(tmp_path, text, says):
     path = tmp_path / "task.yaml"
     path.write_text(text)
     with pytest.raises(InputError, match=says):

@@ -424,7 +424,7 @@ def test_the_sky_is_as_the_state_says():
         assert world["tick"] == 0
 
 
-def test_a_used_record_is_built_anew_to_the_byte():
+def test_a_used_record_is_rebuilt_to_the_byte():
     orders, _ = sample()
     orders = orders[::7].copy()
     orders["slot"] = np.arange(len(orders))[::-1]

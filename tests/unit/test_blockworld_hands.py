@@ -96,7 +96,7 @@ def test_digging_under_water_takes_five_times_as_long():
     assert block(worlds, X, FEET + 1, Z + 2) == "air"
 
 
-def test_letting_go_starts_anew():
+def test_letting_go_starts_again():
     worlds = facing("dirt")
     play(worlds, world.ATTACK, 14)
     assert worlds[0]["dig_at"] == index(X, FEET + 1, Z + 2)

@@ -81,7 +81,7 @@ def test_an_error_of_an_actor_is_shown_without_its_remote_traceback(capsys) -> N
     assert capsys.readouterr().err == "error: the shard is damaged\n"
 
 
-def test_a_run_that_ends_short_says_so_with_status_3(capsys) -> None:
+def test_a_run_that_ends_early_says_so_with_status_3(capsys) -> None:
     assert run(lambda *_: "3 of 5 episodes; the rest were lost") == 3
     assert capsys.readouterr().err == "ended short: 3 of 5 episodes; the rest were lost\n"
 
@@ -96,7 +96,7 @@ def test_a_run_that_ends_short_says_so_with_status_3(capsys) -> None:
     "error",
     [OSError(errno.ENOSPC, "No space left on device"), DiskFullError("no room for the shard")],
 )
-def test_a_full_disk_ends_it_short_and_says_how_to_go_on(capsys, error) -> None:
+def test_a_full_disk_ends_it_early_and_says_how_to_continue(capsys, error) -> None:
     def function(config: Config, session: Session) -> None:
         raise error
 

@@ -49,7 +49,7 @@ def test_a_copy_at_another_place_and_time_loads_what_the_first_compiled(compile_
     assert loaded(copy)
 
 
-def test_a_change_in_a_function_that_is_called_compiles_anew(compile_in):
+def test_a_change_in_a_function_that_is_called_recompiles(compile_in):
     assert compile_in("first")(1) == 2
     # Of another length: Python keeps its bytecode for a source of the same second and length.
     changed = compile_in("first", one=20)

@@ -189,12 +189,12 @@ def test_a_wrong_option_says_what_was_expected_and_what_came(options, message) -
         build_plugin("bridges", "game", options)
 
 
-def test_all_wrong_options_are_said_at_once() -> None:
+def test_all_wrong_options_are_reported_at_once() -> None:
     with pytest.raises(ConfigError, match=r"bridge.siz.*; bridge.sound"):
         build_plugin("bridges", "game", {"sound": 3, "siz": 3})
 
 
-def test_a_missing_option_is_said() -> None:
+def test_a_missing_option_is_reported() -> None:
     with pytest.raises(ConfigError, match=r"policy.file: is missing; policy 'player' needs it"):
         build_plugin("policies", "player", {})
 
@@ -383,7 +383,7 @@ def test_the_short_form_of_a_plugin_can_be_added_to() -> None:
         ("recording.codec=gif", r"recording.codec: expected 'auto', 'raw'"),
     ],
 )
-def test_a_wrong_key_or_value_is_said(text: str, message: str) -> None:
+def test_a_wrong_key_or_value_is_reported(text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         base(text)
 

@@ -147,7 +147,7 @@ def test_an_idle_row_with_a_mask(name):
     lost=st.sets(st.integers(0, 3)),
 )
 @settings(max_examples=12)
-def test_whatever_the_reference_player_plays_is_whole(seed, width, length, episodes, lost):
+def test_regardless_of_the_reference_player_plays_is_whole(seed, width, length, episodes, lost):
     fragments = make_fragments(
         4,
         length=length,

@@ -147,7 +147,7 @@ GAMES = ["CartPole-v1", "MiniGrid-Empty-5x5-v0", "MiniGrid-FourRooms-v0"]
 
 
 @pytest.mark.parametrize("id_", GAMES)
-def test_a_seed_shows_the_same_frames_whatever_was_played_before(id_):
+def test_a_seed_shows_the_same_frames_regardless_of_was_played_before(id_):
     bridge = GymnasiumBridge(id=id_)
     fresh, used = launch(bridge), launch(bridge)
     play(used, bridge, 1, 30)

@@ -47,7 +47,7 @@ def same(one, other):
     )
 
 
-def test_a_seed_shows_the_same_frames_whatever_was_played_before():
+def test_a_seed_shows_the_same_frames_regardless_of_was_played_before():
     fresh, used = launch(), launch()
     play(used, 1, 40)
     garbage = [bytearray(100 + n) for n in range(5000)]  # other addresses for its creatures

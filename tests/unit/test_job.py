@@ -52,7 +52,7 @@ def raising(error):
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_a_full_disk_ends_it_short_with_its_summary_and_it_goes_on(job, number):
+def test_a_full_disk_ends_it_early_with_its_summary_and_it_continues(job, number):
     status, said, summary = job(raising(OSError(number, os.strerror(number))))
     assert status == 3
     assert said.startswith(f"ended short: [Errno {number}]")
@@ -71,7 +71,7 @@ def test_a_full_disk_in_an_actor_is_one_too():
     assert not is_disk_full(OSError(errno.EACCES, "Permission denied"))
 
 
-def test_games_that_are_used_up_are_told_with_what_was_saved(job):
+def test_games_that_are_used_up_are_reported_with_what_was_saved(job):
     status, said, summary = job(raising(BudgetExhausted("no game is left")))
     assert (status, said) == (3, "ended short: no game is left. Saved: 3 steps")
     assert summary["status"] == "ended short"

@@ -72,7 +72,7 @@ def test_what_stands_in_one_is_finite_and_nothing_is_zeros():
     assert not row[1:].any()
 
 
-def test_only_the_nearest_are_told_in_their_order():
+def test_only_the_nearest_are_reported_in_their_order():
     row = bearings(entities(*((0, 0, -n) for n in range(1, 9))), look())[0]
     assert row[:, PARTS.index("near")].tolist() == pytest.approx([1 / (1 + n) for n in range(1, 5)])
 

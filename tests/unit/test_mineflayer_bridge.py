@@ -74,7 +74,7 @@ def state(**values):
         ({"give": {"bob.stick": 1}}, UnknownNameError, "agent to give items to 'bob'"),
     ],
 )
-def test_a_wrong_option_is_said(options, error, message):
+def test_a_wrong_option_is_reported(options, error, message):
     with pytest.raises(error, match=message):
         MineflayerBridge(**options)
 
@@ -172,7 +172,7 @@ def _in_order(layout, rows):
         (lambda entries: [entries[0] | {"dtype": "float16"}, *entries[1:]], "dtype 'float16'"),
     ],
 )
-def test_a_wrong_layout_is_said(change, message):
+def test_a_wrong_layout_is_reported(change, message):
     import json
 
     from bridges.mineflayer.columns import LAYOUT
@@ -343,7 +343,7 @@ def test_turns_are_kept(launch):
 
 
 @process
-def test_a_wrong_action_is_said_and_breaks_nothing(launch):
+def test_a_wrong_action_is_reported_and_breaks_nothing(launch):
     spec, game = launch()
     game.reset([0, 1], starts(2), timeout_s=PATIENT_S)
     (actions,) = played(spec, 2)
@@ -362,7 +362,7 @@ def test_a_wrong_action_is_said_and_breaks_nothing(launch):
 
 
 @process
-def test_a_program_that_is_no_text_or_too_long_is_said(launch):
+def test_a_program_that_is_no_text_or_too_long_is_reported(launch):
     _, game = launch(1, actions="code")
     game.reset([0], starts(1), timeout_s=PATIENT_S)
     for text, message in (
@@ -460,7 +460,7 @@ def test_each_agent_gets_its_items(launch):
     assert items == [[], ["apple"], [], ["apple"]]
 
 
-def test_missing_packages_are_said_at_the_launch(monkeypatch, tmp_path):
+def test_missing_packages_are_reported_at_the_launch(monkeypatch, tmp_path):
     monkeypatch.setattr(bridge, "GAME", tmp_path)
 
     def missing():

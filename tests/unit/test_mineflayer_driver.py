@@ -146,7 +146,7 @@ def test_a_deadline_is_kept_and_the_log_is_quoted(start):
         ("reset=bug:x is undefined", GameCrashed, "failed in reset: x is undefined"),
     ],
 )
-def test_what_goes_wrong_is_said(start, fault, error, message):
+def test_what_goes_wrong_is_reported(start, fault, error, message):
     driver = start(fault)
     hello(driver)
     with pytest.raises(error, match=message):
@@ -211,13 +211,13 @@ def test_the_node_of_this_environment_is_new_enough():
         ("exit 1", "is no Node that runs"),
     ],
 )
-def test_an_old_node_is_said_with_the_way_to_a_newer_one(tmp_path, says, message):
+def test_an_old_node_is_reported_with_the_way_to_a_newer_one(tmp_path, says, message):
     program(tmp_path, "node", says)
     with pytest.raises(ConfigError, match=message):
         find_node(str(tmp_path))
 
 
-def test_no_node_at_all_is_said(tmp_path):
+def test_no_node_at_all_is_reported(tmp_path):
     with pytest.raises(ConfigError, match="none was found"):
         find_node(str(tmp_path))
 
@@ -284,7 +284,7 @@ def test_packages_can_be_shared_by_the_copies_of_a_checkout(game, tmp_path):
         require_packages(game)
 
 
-def test_packages_that_npm_installed_by_hand_are_held_against_the_lock(game):
+def test_packages_that_npm_installed_by_hand_are_compared_with_the_lock(game):
     (game / "node_modules").mkdir()
     assert "not completely" in packages_problem(game)
     (game / "node_modules" / ".package-lock.json").write_text(LOCK)

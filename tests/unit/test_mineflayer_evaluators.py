@@ -361,6 +361,6 @@ def test_creative_tasks_decide_nothing():
         (lambda: MinelandStage(likeness=2.0), ConfigError, "likeness from 0 to 1"),
     ],
 )
-def test_a_wrong_option_is_said(make, error, message):
+def test_a_wrong_option_is_reported(make, error, message):
     with pytest.raises(error, match=message):
         make()

@@ -120,7 +120,7 @@ def test_pictures_are_drawn(launch):
     assert "scene" not in frame.details[0]
 
 
-def test_a_server_that_is_not_there_is_said(tmp_path):
+def test_a_server_that_is_not_there_is_reported(tmp_path):
     game = MineflayerBridge(mode="remote", host="127.0.0.1", port=1, agents=1)
     with pytest.raises(GameStartError, match=r"ECONNREFUSED"):
         game.launch(tmp_path, (), width=1, timeout_s=PATIENT_S)

@@ -139,7 +139,7 @@ def test_irregular_ids_are_understood(irregular, regular):
         ("havest_1_stick", UnknownNameError, "task 'havest_1_stick'. Nearest: harvest_1_stick"),
     ],
 )
-def test_what_is_no_task_is_said(task_id, error, message):
+def test_what_is_no_task_is_reported(task_id, error, message):
     with pytest.raises(error, match=message):
         parse(task_id)
 
@@ -151,7 +151,7 @@ def test_newer_versions_have_newer_items():
         parse("harvest_8_raw_iron", "1.8.9")
 
 
-def test_an_unknown_family_is_said():
+def test_an_unknown_family_is_reported():
     with pytest.raises(UnknownNameError, match="Nearest: harvest"):
         list(generate("havest"))
 
@@ -318,6 +318,6 @@ def test_a_mirror_image_and_wrong_blocks_are_not_right():
     assert score(apart, 1) == pytest.approx(0.6)  # three of five are two apart
 
 
-def test_an_unknown_blueprint_is_said():
+def test_an_unknown_blueprint_is_reported():
     with pytest.raises(ConfigError, match="expected 1 to 13, got 14"):
         blueprint(14)

@@ -95,7 +95,7 @@ def test_the_renderer_is_an_option_that_changes_no_space():
     assert viewed(observe=("life",)).spec.resources == MineflayerBridge().spec.resources
 
 
-def test_a_missing_extra_is_said_before_anything_is_started(monkeypatch, tmp_path):
+def test_a_missing_extra_is_reported_before_anything_is_started(monkeypatch, tmp_path):
     def never(*args, **kwargs):
         raise AssertionError("a process was started")
 
@@ -109,7 +109,7 @@ def test_a_missing_extra_is_said_before_anything_is_started(monkeypatch, tmp_pat
         viewed().launch(tmp_path, (), width=1, timeout_s=PATIENT_S)
 
 
-def test_a_missing_x_server_is_said(monkeypatch, tmp_path):
+def test_a_missing_x_server_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr(viewer_process, "viewer_packages", lambda: tmp_path)
     monkeypatch.setattr(viewer_process, "find_node", lambda: NODE)
     monkeypatch.setenv("PATH", str(tmp_path))

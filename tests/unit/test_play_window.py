@@ -77,7 +77,7 @@ def test_a_game_without_a_clock_waits_for_keys_and_records_them(desk, tmp_path):
         assert dataset.manifest.policy == "human"
 
 
-def test_quitting_keeps_what_has_ended_and_resume_goes_on(desk, tmp_path):
+def test_quitting_keeps_what_has_ended_and_resume_continues(desk, tmp_path):
     run = tmp_path / "run"
     settings = (*SMALL_GAME, ONCE, f"output={run}", "episodes=2", "policy.pause_between=false")
     program = desk.play(*settings)

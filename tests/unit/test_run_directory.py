@@ -176,14 +176,14 @@ def test_a_run_interrupted_before_its_configuration_was_written_is_resumed() -> 
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"run_id": 3, "sessions": []}'])
-def test_a_damaged_run_json_is_said(text: str) -> None:
+def test_a_damaged_run_json_is_reported(text: str) -> None:
     run = create("run")
     (run.path / "run.json").write_text(text)
     with pytest.raises(RunDirectoryError, match=r"run.json (is damaged|does not describe a run)"):
         create("run", resume=True)
 
 
-def test_a_configuration_of_another_version_is_said() -> None:
+def test_a_configuration_of_another_version_is_reported() -> None:
     run = create("run")
     run.config_file.write_text("output: run\nseeed: 3\n")
     with pytest.raises(RunDirectoryError, match=r"cannot be resumed: .*seeed"):
@@ -214,7 +214,7 @@ def test_a_new_run_that_proves_to_be_wrong_input_goes_away(tmp_path: Path) -> No
     "file",
     ["dataset/journal-0.arrow", "checkpoints/000001/about.json", "summary.json", "metrics.jsonl"],
 )
-def test_what_was_recorded_stays_whatever_it_ends_with(tmp_path: Path, file: str) -> None:
+def test_what_was_recorded_stays_regardless_of_it_ends_with(tmp_path: Path, file: str) -> None:
     fail_in("run", ConfigError("wrong after all"), file)
     assert (tmp_path / "run" / file).read_text() == "x"
     assert (tmp_path / "run" / "run.json").exists()

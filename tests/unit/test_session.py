@@ -274,7 +274,7 @@ def test_auto_is_found_and_asked_like_any_other(inits, monkeypatch, head, token)
     assert mode == ("token" if token else "disabled")
 
 
-def test_auto_where_nothing_runs_is_said(inits, monkeypatch):
+def test_auto_where_nothing_runs_is_reported(inits, monkeypatch):
     def none(_):
         raise ConnectionError("Could not find any running Ray instance")
 
@@ -328,7 +328,7 @@ def test_what_ray_says_of_a_cluster_is_input(inits, head, error):
         pass
 
 
-def test_a_ray_that_cannot_start_here_is_said_in_a_line(inits):
+def test_a_ray_that_cannot_start_here_is_reported_in_a_line(inits):
     inits.ray.error = Exception("The current node timed out during startup")
     with pytest.raises(
         ConfigError, match=r"cannot start on this machine: The .* give ray\.address"
@@ -397,7 +397,7 @@ def test_a_cluster_with_tokens_gets_ours(head, monkeypatch):
         (None, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "x"}, "set RAY_AUTH_MODE=disabled"),
     ],
 )
-def test_what_does_not_fit_together_is_said(head, monkeypatch, theirs, env, said):
+def test_what_does_not_fit_together_is_reported(head, monkeypatch, theirs, env, said):
     head.token = theirs
     for name, value in env.items():
         monkeypatch.setenv(name, value)
@@ -424,23 +424,23 @@ def free_port():
         ("http://localhost:8265", "send one by scripts/submit.py --address http://localhost:8265"),
     ],
 )
-def test_an_address_that_is_none_is_said(address, said):
+def test_an_address_that_is_none_is_reported(address, said):
     with pytest.raises(ConfigError, match=r"ray\.address=") as caught:
         require_cluster(address)
     assert said in str(caught.value)
 
 
-def test_where_nobody_listens_is_said():
+def test_where_nobody_listens_is_reported():
     with pytest.raises(ConfigError, match="no cluster answers there \\(Connection refused\\)"):
         require_cluster(f"127.0.0.1:{free_port()}")
 
 
-def test_who_is_no_head_is_said(dashboard):
+def test_who_is_no_head_is_reported(dashboard):
     with pytest.raises(ConfigError, match="what answers there is no head of a Ray cluster"):
         require_cluster(dashboard.url.removeprefix("http://"))
 
 
-def test_who_never_answers_is_said(monkeypatch):
+def test_who_never_answers_is_reported(monkeypatch):
     monkeypatch.setattr(addresses, "_ANSWER_S", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as server:
         target = f"127.0.0.1:{server.getsockname()[1]}"
@@ -515,7 +515,7 @@ def test_a_dashboard_with_tokens_gets_ours(dashboard, monkeypatch):
         ({"RAY_AUTH_MODE": "disabled"}, "RAY_AUTH_MODE=disabled: set RAY_AUTH_MODE=token"),
     ],
 )
-def test_a_dashboard_that_refuses_us_is_said(dashboard, monkeypatch, env, said):
+def test_a_dashboard_that_refuses_us_is_reported(dashboard, monkeypatch, env, said):
     dashboard.token = "secret"
     for name, value in env.items():
         monkeypatch.setenv(name, value)
@@ -526,18 +526,18 @@ def test_a_dashboard_that_refuses_us_is_said(dashboard, monkeypatch, env, said):
 
 
 @pytest.mark.parametrize("answer", [(404, b"no"), (200, b"<html>"), (200, b"[]"), (200, b"{}")])
-def test_who_is_no_dashboard_is_said(dashboard, answer):
+def test_who_is_no_dashboard_is_reported(dashboard, answer):
     dashboard.answer = answer
     with pytest.raises(ConfigError, match=f"is no dashboard of Ray \\(status {answer[0]}\\)"):
         require_dashboard(dashboard.url)
 
 
-def test_who_does_not_speak_http_is_said(head):
+def test_who_does_not_speak_http_is_reported(head):
     with pytest.raises(ConfigError, match=r"no dashboard of Ray|no dashboard answers"):
         require_dashboard(f"http://{head.address}")
 
 
-def test_a_dashboard_that_is_not_there_is_said():
+def test_a_dashboard_that_is_not_there_is_reported():
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(ConfigError, match=f"{url}: no dashboard answers there \\(Connection ref"):
         require_dashboard(url)

@@ -200,7 +200,7 @@ def test_links_to_other_folders_are_followed_as_ray_does(folder, tmp_path):
     assert {"one/file", "two/file"} <= sent_of(folder)
 
 
-def test_sizes_are_said_in_words_of_people():
+def test_sizes_are_reported_in_words_of_people():
     assert mib(3 << 19) == "1.5 MiB"
     assert mib(2048) == "2.0 KiB"
 
@@ -306,7 +306,7 @@ def test_what_is_sent_is_shown(folder):
         (["--working-dir", "/nowhere"], "/nowhere: there is no such folder"),
     ],
 )
-def test_wrong_options_are_said(folder, options, said):
+def test_wrong_options_are_reported(folder, options, said):
     assert said in wrong(folder, *options)
 
 
@@ -316,12 +316,12 @@ def test_without_a_command_nothing_is_sent(argv):
         read_order(argv)
 
 
-def test_a_script_that_is_not_there_is_said_with_the_nearest(folder):
+def test_a_script_that_is_not_there_is_reported_with_the_nearest(folder):
     said = wrong(folder, command=("python", "scripts/tarin.py"))
     assert f"there is no scripts/tarin.py in {folder}; nearest: scripts/train.py" in said
 
 
-def test_a_file_that_is_held_back_is_said(folder):
+def test_a_file_that_is_held_back_is_reported(folder):
     command = ("python", "scripts/train.py", "--config", "runs/one/config.yaml")
     assert "names runs/one/config.yaml, which is not sent" in wrong(folder, command=command)
     command = ("python", "./scripts/train.py", "--config", str(folder / "runs/one/config.yaml"))
@@ -532,7 +532,7 @@ def test_without_waiting_the_job_is_named_and_how_it_is_stopped(cluster, folder,
     assert cluster.client.parts, "its log was followed"
 
 
-def test_who_no_longer_wants_to_follow_is_told_how_to_stop_it(cluster, folder, capsys):
+def test_who_no_longer_wants_to_follow_is_reported_how_to_stop_it(cluster, folder, capsys):
     cluster.token = object()
     cluster.client.parts = [["log\n", KeyboardInterrupt()]]
     assert call(folder) == 130
@@ -552,7 +552,7 @@ def test_a_signal_ends_the_following(cluster, folder, capsys):
     assert "the job continues" in capsys.readouterr().err
 
 
-def test_a_job_that_is_lost_from_sight_ends_short(cluster, folder, capsys, monkeypatch):
+def test_a_job_that_is_lost_from_sight_ends_early(cluster, folder, capsys, monkeypatch):
     monkeypatch.setattr(jobs, "_LOST_S", 0.05)
     cluster.client = FakeClient([[]] * 1000, statuses=[ConnectionError("no route")])
     assert call(folder) == 3

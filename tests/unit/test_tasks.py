@@ -159,7 +159,7 @@ def test_an_evaluator_asks_for_factors_that_the_task_has(spec: BridgeSpec, tmp_p
         ("{name: both, parts: [{task: other}]}", "composed of itself"),
     ],
 )
-def test_a_wrong_composition_is_said(spec, tmp_path, text, message) -> None:
+def test_a_wrong_composition_is_reported(spec, tmp_path, text, message) -> None:
     with pytest.raises(InputError, match=message):
         load(spec, tmp_path, f"evaluator: {text}\n")
 
@@ -224,7 +224,7 @@ def test_an_unknown_task_has_the_nearest(spec: BridgeSpec) -> None:
         ("limits: {step: 1}", ConfigError, r"limits.step: unknown key. Nearest: limits.steps"),
     ],
 )
-def test_a_wrong_task_is_said(spec, tmp_path, text, error, message) -> None:
+def test_a_wrong_task_is_reported(spec, tmp_path, text, error, message) -> None:
     with pytest.raises(error, match=message) as caught:
         load(spec, tmp_path, text)
     assert "other.yaml" in str(caught.value)
@@ -264,7 +264,7 @@ def test_a_configuration_that_contradicts_its_task_is_refused(tmp_path: Path) ->
         bridge_and_task(config, "big")
 
 
-def test_an_option_that_a_task_needs_and_the_bridge_has_not_is_said(tmp_path: Path) -> None:
+def test_an_option_that_a_task_needs_and_the_bridge_has_not_is_reported(tmp_path: Path) -> None:
     (tmp_path / "big.yaml").write_text("options: {sizes: 256}\n")
     config = BridgeConfig(name="farm", folder=str(tmp_path))
     with pytest.raises(ConfigError, match=r"big.yaml.*bridge.sizes.*Nearest: bridge.size"):

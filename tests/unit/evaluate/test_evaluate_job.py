@@ -114,7 +114,7 @@ def test_a_job_and_what_it_leaves(call, tmp_path):
     assert len(lines[-1]["media"]) == 17
 
 
-def test_a_job_that_is_done_is_told_anew_by_another_metric(call, tmp_path):
+def test_a_job_that_is_done_is_reported_again_by_another_metric(call, tmp_path):
     assert call()[0] == 0
     before = (tmp_path / "run" / "episodes.jsonl").read_text()
     table = read_table(tmp_path / "run" / "episodes.parquet")
@@ -133,7 +133,7 @@ def test_a_job_that_is_done_is_told_anew_by_another_metric(call, tmp_path):
     assert "name the checkpoint exactly" in said
 
 
-def test_given_up_episodes_end_it_short_and_a_resume_finishes_it(call, tmp_path):
+def test_abandoned_episodes_end_it_early_and_a_resume_finishes_it(call, tmp_path):
     crash = ("bridge.crash_on_step=12", f"bridge.once_file={tmp_path / 'once'}")
     status, _, said = call("--set", *crash, "host.retries=0")
     assert status == 3, said
@@ -409,7 +409,7 @@ def test_players_that_see_no_picture_are_recorded_with_one(tmp_path):
     assert videos[0].file == f"p-test-far-sampled-best1-state{videos[0].position}-0.mp4"
 
 
-def test_a_player_that_does_not_repeat_is_said_to_be_another_run(tmp_path, caplog):
+def test_a_player_that_does_not_repeat_is_reported_as_another_run(tmp_path, caplog):
     """The game slips by chance of its own, so that no run is like another."""
     legs = Legs((Leg("p", Repeating(1), "test", Splits(SPACE).take("test", 4)),), SPACE, 0)
     bridge = FakeBridge(unseeded=True, slip=1.0)
@@ -420,7 +420,7 @@ def test_a_player_that_does_not_repeat_is_said_to_be_another_run(tmp_path, caplo
     assert caplog.text.count("shows another run") == sum(not made.same for made in videos) > 0
 
 
-def test_a_game_that_cannot_be_recorded_is_told_before_anything_is_launched():
+def test_a_game_that_cannot_be_recorded_is_reported_before_anything_is_launched():
     blind = BlindBridge()
     with pytest.raises(ConfigError, match="shows no picture"):
         check_pictures(BLIND, blind, TASK, None)

@@ -171,7 +171,7 @@ def test_lost_episodes_are_tried_again_counted_and_score_the_same(whole, tmp_pat
     assert {tuple(r[:4]): r[4] - 1 for r in rows if r[4] > 1} == attempts
 
 
-def test_given_up_episodes_are_listed_without_a_score_and_tried_again_by_a_resume(whole, tmp_path):
+def test_abandoned_episodes_are_listed_without_a_score_and_tried_again_by_a_resume(whole, tmp_path):
     crashing = FakeBridge(crash_on_step=0.05)
     host, play = (
         HostConfig(restarts=500, backoff_s=0),
@@ -218,7 +218,7 @@ def test_results_of_other_states_or_seeds_are_refused(tmp_path):
         played(journal=journal, seed=4)
 
 
-def test_a_damaged_journal_is_told_with_its_line(tmp_path):
+def test_a_damaged_journal_is_reported_with_its_line(tmp_path):
     with Journal(tmp_path) as journal:
         played(journal=journal)
     path = tmp_path / "episodes.jsonl"

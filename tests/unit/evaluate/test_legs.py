@@ -62,7 +62,7 @@ def test_all_players_meet_the_same_states_with_the_same_seeds():
     assert all(0 <= s.seed < 2**63 for s in starts)
 
 
-def test_a_state_has_its_seed_in_whatever_set_it_is():
+def test_a_state_has_its_seed_in_regardless_of_set_it_is():
     """A space that is restricted numbers its states anew; the seed goes by the state itself."""
     small = SPACE.restrict({"colour": ["teal"]})
     inside = Leg("a", FakePolicy(), "teal", Splits(small).take("all", 5))
@@ -225,7 +225,7 @@ def _text_space():
     return spaces.Dict({"say": spaces.Text(8)})
 
 
-def test_a_memory_that_changes_its_columns_is_told():
+def test_a_memory_that_changes_its_columns_is_reported():
     legs = Legs((leg("a", recipe=Spy()),), SPACE)
     joint, alone = players_of(legs)
     memory = joint.initial_memory([legs.start(0)])

@@ -88,7 +88,7 @@ def test_seeds_that_agree_by_chance_do_not_make_the_states_certain():
     assert estimate.high - estimate.point == pytest.approx(scipy.stats.t.ppf(0.975, 49) * error)
 
 
-def test_no_spread_at_all_is_said():
+def test_no_spread_at_all_is_reported():
     estimate = hierarchical(np.ones((3, 20, 1)))
     assert estimate.low == estimate.high == 1.0
     assert estimate.method.endswith("the spread was not measured, it is not 0)")
@@ -228,7 +228,7 @@ def test_a_difference_of_pairs_is_narrower_than_the_parts_suggest():
     assert hierarchical(a).high - hierarchical(a).low > 10 * (estimate.high - estimate.low)
 
 
-def test_an_untrained_player_is_held_against_every_seed():
+def test_an_untrained_player_is_compared_with_every_seed():
     a, fixed = crossed((4, 30, 2)), crossed((1, 30, 2), seed=2)
     assert difference(a, fixed) == hierarchical(a - fixed)
     assert difference(fixed, a) == hierarchical(fixed - a)

@@ -226,7 +226,7 @@ def absent(actor):
     return actor
 
 
-def test_an_actor_without_restarts_left_is_given_up(faults):
+def test_an_actor_without_restarts_left_is_abandoned(faults):
     for _ in range(6):
         for actor in faults.actors:
             if actor.handle is not None:
@@ -322,7 +322,7 @@ NOT_FOR = {
 
 
 @pytest.mark.parametrize("key", HostConfig.model_fields)
-def test_every_key_is_read_where_it_is_said_to_act(key):
+def test_every_key_is_read_where_it_is_reported_to_act(key):
     reads = [
         node.attr
         for file in READ_BY[key]

@@ -122,7 +122,7 @@ def test_garbage_of_a_process_costs_the_episode_it_comes_in(tmp_path):
     check_flaws(tmp_path, flaws, "subprocess")
 
 
-def test_a_game_that_always_answers_garbage_is_given_up_alone(tmp_path):
+def test_a_game_that_always_answers_garbage_is_abandoned_alone(tmp_path):
     results, losses, _ = collected(tmp_path, GarbageBridge(flaws=("nan",)), retries=2)
     assert not results
     assert len(losses) == 4 * 3

@@ -138,7 +138,7 @@ def test_in_a_namespace_numbers_and_proc_agree(start, tmp_path):
     assert game.memory_mb() > 0
 
 
-def test_a_namespace_that_cannot_be_had_is_said(tmp_path, monkeypatch):
+def test_a_namespace_that_cannot_be_had_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(guarded, "namespaces_allowed", lambda: False)
     with (tmp_path / "game.log").open("ab") as log, pytest.raises(ConfigError, match="'auto'"):
         Guarded(["true"], log, namespace="always")
@@ -248,7 +248,7 @@ def test_a_guard_is_no_child_of_the_host(start):
 @pytest.mark.parametrize(
     ("script", "code"), [("exit 3", 3), ("kill -SEGV $$", -11), ("exec no-such-command", 127)]
 )
-def test_how_it_ended_is_told(start, script, code):
+def test_how_it_ended_is_reported(start, script, code):
     game = start(script, size=0)
     assert game.wait(LIMIT_S)
     assert game.exit_code == code

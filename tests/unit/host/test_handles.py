@@ -189,7 +189,7 @@ def test_a_notice_is_one_line_of_bounded_length(launched, tmp_path):
     assert len(notice) < 1000
 
 
-def test_actions_are_told_in_a_few_words():
+def test_actions_are_reported_in_a_few_words():
     text = np.array(["a long story " * 100], object)
     told = _brief({"camera": np.array([[0.123456, 2.0]]), "say": text})
     assert told.startswith("camera=[0.1235 2. ] say=a long story")

@@ -230,7 +230,7 @@ def test_a_deadline_ends_the_waiting_and_the_request(policy, make, pool):
     assert batcher.counters().queued == 0
 
 
-def test_a_policys_own_timeout_is_told_from_ours(make):
+def test_a_policys_own_timeout_is_reported_from_ours(make):
     class Slow(Adder):
         def act(self, *_, **__):
             raise TimeoutError("the model's server did not answer")
@@ -457,7 +457,7 @@ def test_nobody_is_left():
     assert not isinstance(told.value, PolicyUnavailable)
 
 
-def test_an_error_of_the_policy_is_nobodys_death():
+def test_an_error_of_the_policy_is_no_ones_death():
     links = servers(2)
     links[0].trouble = ConfigError("there is no script for episode 3")
     with pytest.raises(ConfigError, match="no script for episode 3"):
@@ -492,7 +492,7 @@ def legs():
     )
 
 
-def test_another_goes_on_with_the_episodes_of_several_players():
+def test_another_continues_with_the_episodes_of_several_players():
     """A policy of legs learns its layout from the first start; who takes over has seen none."""
     links = servers(2, LegsPolicy.of(legs()), seed=9)
     local = LegsPolicy.of(legs()).build(BRIDGE.spec, TASK, seed=9)

@@ -141,7 +141,7 @@ def test_results_agree_with_the_rows(tmp_path):
     assert {r.end for r in results.values()} == {"terminated", "truncated"}
 
 
-def test_next_observations_go_on_in_the_next_fragment(tmp_path):
+def test_next_observations_continue_in_the_next_fragment(tmp_path):
     bridge = FakeBridge()
     fragments = play(make_player(tmp_path, bridge, steps=5), starts(bridge, 4))
     for before, after in itertools.pairwise(fragments):
@@ -150,7 +150,7 @@ def test_next_observations_go_on_in_the_next_fragment(tmp_path):
                 assert np.array_equal(before.next_observations[key], after.observations[key][0])
 
 
-def test_memory_goes_on_across_fragments(tmp_path):
+def test_memory_continues_across_fragments(tmp_path):
     """The fake policy counts steps in its memory; the fragment tells where it stood."""
     bridge = FakeBridge()
     fragments = play(make_player(tmp_path, bridge, steps=5), starts(bridge, 4))
@@ -219,7 +219,7 @@ def test_lost_rows_are_marked_and_the_death_notice_says_why(tmp_path):
     assert lost[0].losses[0].steps == 5
 
 
-def test_an_episode_that_always_fails_is_given_up_and_told(tmp_path):
+def test_an_episode_that_always_fails_is_abandoned_and_told(tmp_path):
     bridge = FakeBridge(crash_on_reset=0.999999)
     player = make_player(tmp_path, bridge, restarts=100, retries=2)
     fragments = play(player, starts(bridge, 2))

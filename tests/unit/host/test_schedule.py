@@ -25,7 +25,7 @@ def all_of(schedule: Schedule, count: int):
 
 @given(episodes=st.integers(0, 100), chunk=st.integers(1, 40), seed=st.integers(0, 2**63))
 @settings(max_examples=30)
-def test_every_episode_once_whatever_the_chunks(episodes, chunk, seed):
+def test_every_episode_once_regardless_of_the_chunks(episodes, chunk, seed):
     one = all_of(Schedule(STATES, seed=seed, episodes=episodes), chunk)
     assert [s.episode for s in one] == list(range(episodes))
     assert one == all_of(Schedule(STATES, seed=seed, episodes=episodes), 1)
@@ -164,7 +164,7 @@ def test_the_state_of_other_episodes_is_refused(other):
         Schedule(given_.pop("states"), **given_).restore(saved)
 
 
-def test_a_longer_run_may_go_on_from_a_shorter_one():
+def test_a_longer_run_may_continue_from_a_shorter_one():
     short = Schedule(STATES, seed=4, episodes=5)
     short.take(5)
     long = Schedule(STATES, seed=4, episodes=8)

@@ -207,7 +207,7 @@ def test_gauges_are_left_alone_while_ray_does_not_run(ray):
         assert len(ray.told) == before
 
 
-def test_every_line_of_metrics_is_told_once_it_is_in_the_file(tmp_path, ray, tell):
+def test_every_line_of_metrics_is_reported_once_it_is_in_the_file(tmp_path, ray, tell):
     seen = []
     path = tmp_path / "metrics.jsonl"
     with Metrics(path, constants={"resume_count": 1}) as metrics:

@@ -31,7 +31,7 @@ def test_a_record_carries_what_it_is_about(capsys, tmp_path: Path) -> None:
     assert re.fullmatch(f"{time} INFO rollout.test done", second)
 
 
-def test_what_a_game_says_of_an_end_is_told(tmp_path: Path) -> None:
+def test_what_a_game_says_of_an_end_is_reported(tmp_path: Path) -> None:
     set_up_logging("info", tmp_path / "run.log")
     ended = partial(EpisodeResult, Start(State(7, {}), 1, episode=17), 3, 2)
     told = ended("terminated", Outcome.FAILURE, 31, 1.0, 0.0, 2.0, notice="a0 was removed: lag")
@@ -108,7 +108,7 @@ def test_levels_are_for_our_own_packages(capsys) -> None:
     assert "detail" not in shown
 
 
-def test_the_terminal_is_whatever_stderr_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_terminal_is_regardless_of_stderr_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
     set_up_logging("info")
     later = io.StringIO()
     monkeypatch.setattr("sys.stderr", later)

@@ -115,7 +115,7 @@ def test_a_cut_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> No
 
 
 @pytest.mark.parametrize("bad", [b"{\n", b"[1]\n", b"\0\0\n", b"\xff\n"])
-def test_damage_before_the_last_line_is_said(tmp_path: Path, bad: bytes) -> None:
+def test_damage_before_the_last_line_is_reported(tmp_path: Path, bad: bytes) -> None:
     path = tmp_path / "m.jsonl"
     path.write_bytes(b'{"a": 1}\n' + bad + b'{"a": 2}\n')
     lines = read_metrics(path)
@@ -244,7 +244,7 @@ def test_media_that_are_not_there_are_a_warning(tmp_path: Path, caplog) -> None:
     assert line.media == {"v": Video(tmp_path / "v.mp4")}
 
 
-def test_the_working_time_goes_on_in_the_next_session_without_the_pause(tmp_path):
+def test_the_working_time_continues_in_the_next_session_without_the_pause(tmp_path):
     for session, times in enumerate([(100.0, 107.0), (500.0, 503.0)]):
         clock = iter(times)
         with Metrics(

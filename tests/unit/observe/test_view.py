@@ -203,7 +203,7 @@ def test_the_summary_of_a_session_before_says_nothing(run):
     assert (look.steps_per_s, look.left) == (10.0, "1m40s")
 
 
-def test_a_job_that_was_killed_is_told(tmp_path):
+def test_a_job_that_was_killed_is_reported(tmp_path):
     run = Run(tmp_path / "killed", pid=DEAD_PID)
     run.lines((200, 1, {}), (30, 2, {}))
     assert run.look().state == "gone"
@@ -396,7 +396,7 @@ def test_the_trials_of_a_search_are_runs_too(tmp_path):
     assert [(t.name, t.state) for t in look.trials] == [("00000-lr=0.1", "gone")]
 
 
-def test_a_trial_that_its_search_gave_up_was_not_killed(tmp_path):
+def test_a_trial_that_its_search_abandoned_was_not_killed(tmp_path):
     search = Run(tmp_path / "search", "SearchConfig")
     trial = Run(search.folder / "trials" / "00000-lr=0.1", pid=DEAD_PID)
     trial.lines((40, 7, {}))
@@ -500,7 +500,7 @@ def test_who_reads_no_further_is_no_error(run):
         shown.stderr.close()
 
 
-def test_a_folder_without_a_run_is_told_with_the_runs_nearby(run, tmp_path, capsys):
+def test_a_folder_without_a_run_is_reported_with_the_runs_nearby(run, tmp_path, capsys):
     for wrong, expected in (
         (tmp_path, "is no run directory: expected the folder of a run, with a run.json in it"),
         (tmp_path / "frist", "there is no folder"),
@@ -519,7 +519,7 @@ def test_a_folder_without_a_run_is_told_with_the_runs_nearby(run, tmp_path, caps
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "{}", '{"sessions": []}', '{"run_id": 3, "sessions": [{}]}']
 )
-def test_a_run_json_that_is_damaged_is_told(run, text, capsys):
+def test_a_run_json_that_is_damaged_is_reported(run, text, capsys):
     run.write("run.json", text, 0)
     with pytest.raises(RunDirectoryError, match="does not describe a run"):
         run.look()

@@ -116,7 +116,7 @@ def wait_for(condition, seconds: float = 300.0) -> None:
 
 
 @pytest.mark.process
-def test_every_line_arrives_whatever_its_env_steps(tmp_path: Path) -> None:
+def test_every_line_arrives_regardless_of_its_env_steps(tmp_path: Path) -> None:
     metrics = Metrics(tmp_path / "metrics.jsonl")
     numbers = write(metrics, 0, 20)
     mirror = WandbMirror(metrics.path, settings(tmp_path))
@@ -158,7 +158,7 @@ def mirror_in_process(path: Path, settings: Settings) -> int:
 
 
 @pytest.mark.process
-def test_a_mirror_that_hangs_is_killed_and_said_once(tmp_path, caplog, monkeypatch) -> None:
+def test_a_mirror_that_hangs_is_killed_and_reported_once(tmp_path, caplog, monkeypatch) -> None:
     stand_in(tmp_path, monkeypatch, "import signal, time; time.sleep(600)")
     mirror = WandbMirror(tmp_path / "metrics.jsonl", settings(tmp_path))
     began = time.monotonic()
@@ -173,7 +173,9 @@ def test_a_mirror_that_hangs_is_killed_and_said_once(tmp_path, caplog, monkeypat
 
 
 @pytest.mark.process
-def test_a_mirror_that_fails_is_said_once_and_harms_nothing(tmp_path, caplog, monkeypatch) -> None:
+def test_a_mirror_that_fails_is_reported_once_and_harms_nothing(
+    tmp_path, caplog, monkeypatch
+) -> None:
     stand_in(tmp_path, monkeypatch, "raise SystemExit('no W&B today')")
     with caplog.at_level(logging.WARNING), Metrics(tmp_path / "metrics.jsonl") as metrics:
         mirror = WandbMirror(metrics.path, settings(tmp_path))
@@ -229,7 +231,7 @@ def test_following_waits_for_half_a_line_and_for_the_file(tmp_path: Path) -> Non
     assert seen == [{"a": 1}, {"a": 2}]
 
 
-def test_a_missing_or_damaged_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_or_damaged_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no metrics file"):
         mirror_file(tmp_path / "m.jsonl", settings(tmp_path))
     (tmp_path / "m.jsonl").write_bytes(b"{\n")

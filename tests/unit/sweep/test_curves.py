@@ -88,7 +88,7 @@ def test_the_order_of_the_rows_does_not_matter(order):
     assert sorted(shuffled, key=lambda p: p.n) == curves(table)
 
 
-def test_each_seed_is_told_apart():
+def test_each_seed_is_distinguished():
     point = curves(sweep_table(TWO, spread=0.1))[0]
     assert np.mean(point.by_seed["test"]) == pytest.approx(0.5)
     assert np.ptp(point.by_seed["test"]) > 0.02

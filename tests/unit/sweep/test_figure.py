@@ -128,7 +128,7 @@ def test_states_that_were_not_all_visited_are_shaded(arms, tmp_path):
     assert b"#f0ede4" not in plain.read_bytes()
 
 
-def test_all_sets_are_told_apart(tmp_path):
+def test_all_sets_are_distinguished(tmp_path):
     sets = {
         "train": 0.8,
         "test": 0.5,

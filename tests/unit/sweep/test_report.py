@@ -107,7 +107,7 @@ def test_the_numbers_are_those_of_the_table(tmp_path):
         assert float(row["gap"].split()[0]) == pytest.approx(means[0] - means[1], abs=6e-4)
 
 
-def test_training_is_told_beside_the_scores(tmp_path):
+def test_training_is_reported_beside_the_scores(tmp_path):
     rows = sweep_table(BASE)
     shown = rows_of(section(report(tmp_path, rows, episodes=300), "Scores (sampled actions)"))
     assert shown[0]["training set"] == "`random16dige` and 2 more"
@@ -170,13 +170,13 @@ def test_many_lost_episodes_are_not_all_listed(tmp_path):
     assert text.endswith("and 20 more, which `results.parquet` names")
 
 
-def test_no_lost_episodes_are_said_to_be_none(tmp_path):
+def test_no_lost_episodes_are_reported_to_be_none(tmp_path):
     text = report(tmp_path, sweep_table(BASE))
     assert section(text, "Lost episodes").startswith("0 of ")
     assert "Lost episodes are left out" not in section(text, "Caveats")
 
 
-def test_arms_are_told_and_compared(tmp_path):
+def test_arms_are_reported_and_compared(tmp_path):
     about = {"prefix": "first values", "coat fixed": "red"}
     text = report(tmp_path, sweep_table(ARMS), arms=about)
     scores = section(text, "Scores (sampled actions)")

@@ -290,7 +290,7 @@ def test_what_fails_is_tried_again_and_then_reported(folder, call):
     assert "failed:" not in (folder / "run" / "report.md").read_text()
 
 
-def test_a_training_that_ends_short_is_a_failure(folder, call, monkeypatch):
+def test_a_training_that_ends_early_is_a_failure(folder, call, monkeypatch):
     monkeypatch.setattr(sweep_trainer, "RunDirectory", None)
     status, said = call("--set", "retries=0")
     assert status == 3
@@ -326,7 +326,7 @@ def test_two_sweeps_do_not_share_a_folder(folder, call):
     assert (folder / "run" / "run.json").read_bytes() == before
 
 
-def test_one_seed_gets_no_interval_and_is_told_why(folder, call):
+def test_one_seed_gets_no_interval_and_is_reported_why(folder, call):
     assert call("--set", "seeds=[3]")[0] == 0
     report = (folder / "run" / "report.md").read_text()
     assert "one training seed" in report

@@ -115,7 +115,7 @@ def test_the_best_action_needs_no_noise():
     np.testing.assert_array_equal(best[0].actions["move"], logits.argmax(-1).numpy())
 
 
-def test_each_step_of_an_episode_draws_anew():
+def test_each_step_of_an_episode_draws_again():
     """One slot that sees the same all the time still makes every move, about equally often."""
     bridge = FakeBridge()
     player = small().build(bridge.spec, None, seed=0)

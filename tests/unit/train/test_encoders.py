@@ -61,7 +61,7 @@ def test_whole_numbers_without_bounds_are_numbers(dtype):
     assert logits.isfinite().all()
 
 
-def test_what_cannot_be_read_is_told():
+def test_what_cannot_be_read_is_reported():
     with pytest.raises(UnknownNameError, match=r"'helth'\. Nearest: health"):
         entries(SPACE, ("helth",))
     with pytest.raises(UnknownNameError, match=r"symbols among those that are read 'itms'.*items"):

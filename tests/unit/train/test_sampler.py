@@ -61,7 +61,7 @@ def until_exhausted(sampler):
     raise AssertionError("the games never ran out")
 
 
-def test_no_game_left_is_told():
+def test_no_game_left_is_reported():
     with sampling(FakeBridge(crash_on_step=3), small(), restarts=1, limit=None) as sampler:
         samples, said = until_exhausted(sampler)
     assert re.search(r"failed more than 1 times.*crashes on request", said)
@@ -69,7 +69,7 @@ def test_no_game_left_is_told():
     assert sum(len(s.losses) for s in samples) > 0
 
 
-def test_a_game_that_fails_with_no_episode_in_it_is_told(tmp_path):
+def test_a_game_that_fails_with_no_episode_in_it_is_reported(tmp_path):
     bridge = FakeBridge(side=4, fail_on_start=1, once_file=str(tmp_path / "once"))
     with sampling(bridge, small(), restarts=2) as sampler:
         samples = [sampler.sample() for _ in range(3)]
@@ -78,7 +78,7 @@ def test_a_game_that_fails_with_no_episode_in_it_is_told(tmp_path):
     assert "start" in reason
 
 
-def test_episodes_that_are_lost_too_often_are_given_up_and_told():
+def test_episodes_that_are_lost_too_often_are_abandoned_and_told():
     with sampling(FakeBridge(crash_on_step=3), small(), retries=1, restarts=6, width=2) as sampler:
         samples, _ = until_exhausted(sampler)
         abandoned = [start for s in samples for start in s.abandoned]
@@ -133,7 +133,7 @@ def starts_and_ends(samples):
     return ended, states
 
 
-def test_a_sampler_made_anew_goes_on_with_the_same_starts():
+def test_a_sampler_rebuilt_continues_with_the_same_starts():
     """Closed in the middle of episodes: each is played to its end once, from where it would be."""
     options = {"width": 3, "steps": 7, "limit": 11, "seed": 4}
     with sampling(BRIDGE, small(), **options) as whole:

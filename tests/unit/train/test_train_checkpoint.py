@@ -207,7 +207,7 @@ def test_an_older_one_is_taken_when_asked(tmp_path, name, damage):
     assert sorted(p.name for p in folder.iterdir()) == ["00000003", "00000004.damaged"]
 
 
-def test_where_none_is_whole_training_does_not_begin_anew(tmp_path):
+def test_where_none_is_whole_training_does_not_begin_again(tmp_path):
     for update in (1, 2):
         flip(write(tmp_path, update) / "weights.pt")
     for fallback in (False, True):

@@ -65,7 +65,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("changes", "said"), WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_told_before_anything_begins(changes, said):
+def test_what_is_wrong_is_reported_before_anything_begins(changes, said):
     with pytest.raises(ConfigError, match=f"(?s){said}"):
         config(**changes)
 
@@ -107,7 +107,7 @@ IMPOSSIBLE = {
 
 
 @pytest.mark.parametrize(("changes", "kind", "said"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-def test_what_does_not_fit_the_game_is_told_before_anything_is_launched(changes, kind, said):
+def test_what_does_not_fit_the_game_is_reported_before_anything_is_launched(changes, kind, said):
     own = config(**changes)
     with pytest.raises(kind, match=f"(?s){said}"):
         TrainPlan.make(own)
