@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -163,9 +164,14 @@ class Run:
 
     def games(self, *, children: bool = False) -> list[psutil.Process]:
         """Returns its games, or their children."""
-        found = [psutil.Process(p.pid) for p in self.marked() if "chaos/game.py" in p.command]
-        numbers = {each.pid for each in found}
-        return [each for each in found if (each.ppid() in numbers) == children]
+        parents: dict[psutil.Process, int] = {}
+        for each in self.marked():
+            if "chaos/game.py" in each.command:
+                with suppress(psutil.NoSuchProcess):  # games end all the time
+                    process = psutil.Process(each.pid)
+                    parents[process] = process.ppid()
+        numbers = {each.pid for each in parents}
+        return [each for each, parent in parents.items() if (parent in numbers) == children]
 
     def workers(self, word: str) -> list[psutil.Process]:
         """Returns the workers of its own Ray whose title contains a word."""
