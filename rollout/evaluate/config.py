@@ -27,9 +27,6 @@ from rollout.errors import UnknownNameError
 from rollout.evaluate.legs import Actions
 from rollout.evaluate.scoreboard import Metric
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*([./][A-Za-z0-9][A-Za-z0-9_+-]*)*")
-
-
 def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
     twice = sorted({value for value in values if values.count(value) > 1})
     if twice:
@@ -43,7 +40,22 @@ def _some(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return values
 
 
+def named_like(pattern: str, words: str) -> AfterValidator:
+    """Returns a check that all keys of a mapping match a pattern, which is described in words."""
+
+    def check(named: dict[str, Any]) -> dict[str, Any]:
+        if wrong := [name for name in named if not re.fullmatch(pattern, name)]:
+            raise ValueError(f"expected names of {words}, got {wrong[0]!r}")
+        return named
+
+    return AfterValidator(check)
+
+
 _T = TypeVar("_T")
+_NAMED = named_like(
+    r"[A-Za-z0-9][A-Za-z0-9_+-]*([./][A-Za-z0-9][A-Za-z0-9_+-]*)*",
+    "letters, digits, -, _, +, and . or / between them",
+)
 Once = Annotated[tuple[_T, ...], AfterValidator(_once)]
 Some = Annotated[tuple[_T, ...], AfterValidator(_once), AfterValidator(_some)]
 
@@ -74,10 +86,10 @@ class EvaluateConfig(RunConfig):
     task: str = key(
         "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."
     )
-    players: dict[str, PolicyConfig] = key(
+    players: Annotated[dict[str, PolicyConfig], _NAMED] = key(
         ..., "Policies to evaluate, by a name of your choice; each like `policy` of collect.py."
     )
-    sets: dict[str, StateSetConfig] = key(
+    sets: Annotated[dict[str, StateSetConfig], _NAMED] = key(
         ...,
         "State sets, by a name of your choice (train, test, full, extrapolation/x); "
         "each like `state_set` of collect.py. Give each a size.",
@@ -92,7 +104,7 @@ class EvaluateConfig(RunConfig):
         ("sampled",), "Whether actions are sampled, deterministic, or both.", strict=False
     )
     metric: Metric = key("return", "The score: return, or progress or success of the task.")
-    groups: dict[str, list[str]] = key(
+    groups: Annotated[dict[str, list[str]], _NAMED] = key(
         dict,
         "Players that are training seeds of one model, by name of the model: their scores get an "
         "interval.",
@@ -119,17 +131,6 @@ class EvaluateConfig(RunConfig):
     ray: RayConfig = key(RayConfig, "Which cluster.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
     log: LogConfig = key(LogConfig, "Log output.")
-
-    @field_validator("players", "sets", "groups")
-    @classmethod
-    def _named(cls, named: Mapping[str, Any]) -> Mapping[str, Any]:
-        for name in named:
-            if not _NAME.fullmatch(name):
-                raise ValueError(
-                    f"expected names of letters, digits, -, _, +, and . or / between them, got "
-                    f"{name!r}"
-                )
-        return named
 
     @field_validator("players", "sets")
     @classmethod

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from rollout.config import (
     Directory,
@@ -24,12 +24,12 @@ from rollout.config import (
 )
 from rollout.configuration.document import Document
 from rollout.errors import ConfigError
-from rollout.evaluate.config import Once, Some, VideoConfig
+from rollout.evaluate.config import Once, Some, VideoConfig, named_like
 from rollout.evaluate.legs import TRAIN, Actions
 from rollout.evaluate.scoreboard import Metric
 from rollout.train.config import TrainConfig
 
-_ARM = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.=,+-]*")
+_NAMED = named_like(r"[A-Za-z0-9][A-Za-z0-9_.=,+-]*", "letters, digits and any of _.=,+-")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_.=,+-]+")
 _OWN = ("output", "seed", "ray", "wandb", "log")
 _OWN_STATES = ("size", "order")
@@ -180,7 +180,7 @@ class SweepConfig(RunConfig):
     same_subsets: bool = key(
         False, "Whether all seeds train on the same states; otherwise each has its own nested sets."
     )
-    arms: dict[str, ArmConfig] = key(
+    arms: Annotated[dict[str, ArmConfig], _NAMED] = key(
         lambda: {_BASE: ArmConfig()},
         "Variations, by a name of your choice; the others are compared with the first.",
     )
@@ -188,7 +188,7 @@ class SweepConfig(RunConfig):
         dict, "Keys of train with the values to try; each combination becomes an arm."
     )
     evaluate: SweepEvaluation = key(SweepEvaluation, "The evaluation of every run.")
-    baselines: dict[str, PolicyConfig] = key(
+    baselines: Annotated[dict[str, PolicyConfig], _NAMED] = key(
         dict, "Untrained policies, e.g. {chance: random}, evaluated on the held-out states."
     )
     parallel: int | None = key(
@@ -208,16 +208,6 @@ class SweepConfig(RunConfig):
         True, "Whether each training run is mirrored too, in a group named after the sweep."
     )
     log: LogConfig = key(LogConfig, "Log output.")
-
-    @field_validator("arms", "baselines")
-    @classmethod
-    def _named(cls, named: Mapping[str, Any]) -> Mapping[str, Any]:
-        for name in named:
-            if not _ARM.fullmatch(name):
-                raise ValueError(
-                    f"expected names of letters, digits and any of _.=,+-, got {name!r}"
-                )
-        return named
 
     @model_validator(mode="after")
     def _arms_differ(self) -> SweepConfig:
