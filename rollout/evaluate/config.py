@@ -27,6 +27,7 @@ from rollout.errors import UnknownNameError
 from rollout.evaluate.legs import Actions
 from rollout.evaluate.scoreboard import Metric
 
+
 def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
     twice = sorted({value for value in values if values.count(value) > 1})
     if twice:
