@@ -3,6 +3,7 @@
 import logging
 import os
 import re
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -22,6 +23,8 @@ os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Tests call the parts of blockworld's compiled code, not only its entry points.
 os.environ.setdefault("GAMUT_CALL_INNER", "1")
+# nohup ignores SIGHUP in all its children, and our programs leave an ignored signal as it is.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # The speed of examples depends on the load of the machine, not on the tested code.
 settings.register_profile("gamut", deadline=None, suppress_health_check=[HealthCheck.too_slow])
