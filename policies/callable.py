@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,8 @@ from rollout.api import (
     leaf_shape,
     option,
 )
-from rollout.errors import ConfigError, nearest
+from rollout.api.functions import check_function_name, load_function, takes
+from rollout.errors import ConfigError, named
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,8 @@ class CallablePolicy:
     target: str = option("", "module:function, e.g. my_package.agents:act")
 
     def __post_init__(self) -> None:
-        module, _, function = self.target.partition(":")
-        if not module or not function:
-            raise ConfigError(f"target must be 'module:function', got {self.target!r}")
+        with named("target"):
+            check_function_name(self.target)
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> FunctionPolicy:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
@@ -50,7 +49,8 @@ class CallablePolicy:
         Raises:
             ConfigError: the function cannot be imported, or takes other arguments.
         """
-        function = _load(self.target)
+        with named("target"):
+            function = load_function(self.target)
         return FunctionPolicy(function, _takes_all(self.target, function), spec.action_space)
 
 
@@ -123,40 +123,13 @@ class FunctionPolicy:
         return column.astype(dtype, copy=False)
 
 
-def _load(target: str) -> Callable[..., Any]:
-    module_name, _, path = target.partition(":")
-    try:
-        found: Any = importlib.import_module(module_name)
-    except ImportError as error:
-        raise ConfigError(
-            f"target {target!r}: the module {module_name!r} cannot be imported: {error}; "
-            f"is its folder on PYTHONPATH?"
-        ) from error
-    for name in path.split("."):
-        if not hasattr(found, name):
-            close = nearest(name, vars(found)) if hasattr(found, "__dict__") else []
-            hint = f" Nearest: {', '.join(close)}." if close else ""
-            raise ConfigError(f"target {target!r}: {module_name} has no {path!r}.{hint}")
-        found = getattr(found, name)
-    if not callable(found):
-        raise ConfigError(f"target {target!r}: expected a function, got {type(found).__name__}")
-    function: Callable[..., Any] = found
-    return function
-
-
 def _takes_all(target: str, function: Callable[..., Any]) -> bool:
     """Whether the function takes observations, details and explore, or observations alone."""
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return False  # compiled functions may have no signature; the call itself will show
-    for arguments in ((None, None, None), (None,)):
-        try:
-            signature.bind(*arguments)
-        except TypeError:
-            continue
-        return len(arguments) == 3
+    if takes(function, 3, unknown=False):
+        return True
+    if takes(function, 1):
+        return False
     raise ConfigError(
         f"target {target!r}: expected a function of (observations) or of "
-        f"(observations, details, explore), got {signature}"
+        f"(observations, details, explore), got {inspect.signature(function)}"
     )

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, field_validator, model_validator
 
 from rollout.api import Resources
+from rollout.api.functions import check_function_name
 from rollout.config import (
     BridgeConfig,
     FragmentConfig,
@@ -90,7 +91,10 @@ class EpisodesConfig(Section):
 class TrainConfig(RunConfig):
     """Trains a policy."""
 
-    may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "checkpoint", "episodes")
+    may_change: ClassVar[tuple[str, ...]] = (
+        *RunConfig.may_change,
+        *("checkpoint", "episodes", "callbacks"),
+    )
     renamed: ClassVar[Mapping[str, str]] = {
         "ppo": "algorithm, with the same keys but algorithm.reference, algorithm.reference_coef "
         "and algorithm.reference_decay for ppo.reference.*"
@@ -120,6 +124,12 @@ class TrainConfig(RunConfig):
     )
     checkpoint: CheckpointConfig = key(CheckpointConfig, "When checkpoints are written.")
     episodes: EpisodesConfig = key(EpisodesConfig, "What is recorded for every episode.")
+    callbacks: tuple[str, ...] = key(
+        (),
+        "Functions of your own that are called after every update and may end the training: "
+        "module:function.",
+        strict=False,
+    )
     host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
     ray: RayConfig = key(RayConfig, "Which cluster.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
@@ -134,6 +144,11 @@ class TrainConfig(RunConfig):
                 f"evaluation and must not be used for training"
             )
         return states
+
+    @field_validator("callbacks")
+    @classmethod
+    def _names(cls, callbacks: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(check_function_name, callbacks))
 
     @field_validator("host")
     @classmethod

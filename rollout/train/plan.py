@@ -11,6 +11,7 @@ from rollout.host import PlayOptions
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.tasks import bridge_and_task
+from rollout.train.callbacks import load_callbacks
 from rollout.train.checkpoint import find_checkpoint
 from rollout.train.config import TrainConfig
 from rollout.train.episodes import chosen_signals
@@ -49,6 +50,7 @@ class TrainPlan:
         Raises:
             InputError: something in the configuration does not exist or does not fit.
         """
+        load_callbacks(config.callbacks)
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         config = config.model_copy(update={"bridge": bridge_config})
         spec = bridge.spec

@@ -184,7 +184,9 @@ def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report:
     if (folder / "metrics.jsonl").exists():
         for line in read_metrics(folder / "metrics.jsonl"):
             tell(int(line[STEPS] or 0), line)
-    missing = train(config.trial(point, folder), Session(True, Stop(), _LOCK_S), tell)
+    session = Session(True, Stop(), _LOCK_S)
+    told_by = [lambda record: tell(record.env_steps, record.metrics)]
+    missing = train(config.trial(point, folder), session, told_by)
     if missing is not None:
         raise RuntimeError(missing)
     if not told:

@@ -6,7 +6,8 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from rollout.cli import Session
@@ -19,6 +20,14 @@ from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.progress import share
 from rollout.observe.run_files import read_json
 from rollout.run_directory import versions
+from rollout.train.callbacks import (
+    Callback,
+    Named,
+    UpdateRecord,
+    call_all,
+    load_callbacks,
+    with_name,
+)
 from rollout.train.checkpoint import (
     Checkpoint,
     find_checkpoint,
@@ -32,14 +41,14 @@ from rollout.train.plan import TrainPlan
 
 log = logging.getLogger(__name__)
 
-Watch = Callable[[int, Mapping[str, Any]], None]
-"""Called with every update: env steps so far, and the values of its metrics line."""
 
-
-def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> str | None:
+def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] = ()) -> str | None:
     """Runs the training that the configuration describes, in its own run directory.
 
-    An exception in ``watch`` ends the training.
+    Args:
+        config: the configuration.
+        session: how the script was called.
+        on_update: called after every update, after the ``callbacks`` of the configuration.
 
     Returns:
         None if everything was done; otherwise a sentence that says what is missing.
@@ -47,16 +56,22 @@ def train(config: TrainConfig, session: Session, watch: Watch | None = None) -> 
     Raises:
         InputError: the configuration is invalid; nothing was launched.
         KeyboardInterrupt: it was told to stop; a checkpoint was written first.
+        Exception: a callback raised it; a checkpoint was written first.
     """
     plan = TrainPlan.make(config)
     _check_others(plan)
     with open_job("train", plan.config, session) as job:
         run = job.run
         saved = newest_checkpoint(run.checkpoints, fallback=config.checkpoint.fallback)
-        training = _Training(plan, job, saved, watch)
+        summary = read_json(run.summary_file)
+        callbacks = [*load_callbacks(config.callbacks), *map(with_name, on_update)]
+        training = _Training(plan, job, saved, callbacks)
+        training.recall(summary)
         if training.done:
-            log.info("nothing is left to do: %d steps", training.env_steps)
-            summary = read_json(run.summary_file)
+            log.info(
+                "nothing is left to do: %d steps, ended by %s",
+                *(training.env_steps, training.ended_by),
+            )
             if summary.get("status") == "done":  # the summary of this session says so too
                 run.write_summary({**summary, "resume_count": run.resume_count})
             else:  # killed between its last checkpoint and its summary
@@ -124,9 +139,14 @@ class _Training:
     """One session of a training run: its loop and its results."""
 
     def __init__(
-        self, plan: TrainPlan, job: Job, saved: Checkpoint | None, watch: Watch | None
+        self,
+        plan: TrainPlan,
+        job: Job,
+        saved: Checkpoint | None,
+        callbacks: Sequence[Named],
     ) -> None:
-        self._plan, self._job, self._saved, self._watch = plan, job, saved, watch
+        self._plan, self._job, self._saved, self._callbacks = plan, job, saved, callbacks
+        self._stopped_by = ""  # name of the callback that ended it
         about_: Mapping[str, Any] = saved.about if saved is not None else {}
         self.env_steps = int(about_.get("env_steps", 0))
         self.update = int(about_.get("update", 0))
@@ -145,9 +165,28 @@ class _Training:
         self._written = -1  # update of the newest checkpoint
 
     @property
+    def ended_by(self) -> str:
+        """What has ended the training: ``env_steps``, or a callback; empty if nothing has."""
+        if self._stopped_by:
+            return f"callback {self._stopped_by}"
+        return "env_steps" if self.env_steps >= self._plan.config.env_steps else ""
+
+    @property
     def done(self) -> bool:
-        """Whether the budget is used up."""
-        return self.env_steps >= self._plan.config.env_steps
+        """Whether nothing is left to do."""
+        return bool(self.ended_by)
+
+    def recall(self, summary: Mapping[str, Any]) -> None:
+        """Takes from the summary of the last session whether a callback ended it.
+
+        A callback that is no longer configured does not count.
+        """
+        results = summary.get("results")
+        results = results if isinstance(results, Mapping) else {}
+        if summary.get("status") == "done" and results.get("updates") == self.update:
+            told = str(results.get("ended_by", ""))
+            names = [name for name, _ in self._callbacks if told == f"callback {name}"]
+            self._stopped_by = names[0] if names else ""
 
     def begin(self, algorithm: Any) -> None:
         """Takes an algorithm whose games are launched, and restores the state of the run."""
@@ -170,9 +209,10 @@ class _Training:
             with stop.deferred():
                 while not self.done and not stop.requested:
                     algorithm.train()
-                    self._note(algorithm.last)
+                    line = self._note(algorithm.last)
                     if self.update % self._plan.config.checkpoint.every == 0:
                         self._save()
+                    self._tell(line)
                 self._save()
         except BudgetExhausted:
             self._note_losses(algorithm.last)
@@ -180,7 +220,7 @@ class _Training:
             raise
         return None
 
-    def _note(self, now: Any) -> None:
+    def _note(self, now: Any) -> dict[str, Any]:
         self.update, self.env_steps = now.update, now.env_steps
         self._figures.add_steps(now.fresh_steps)
         self._figures.add_episodes(now.results)
@@ -204,10 +244,27 @@ class _Training:
         line = {**values, **trained, **own, "done": done, "lost": self._lost.total(), **lost}
         line |= now.hosts
         self._job.metrics.write(now.env_steps, line)
-        if self._watch is not None:
-            self._watch(now.env_steps, line)
         shown = {"update": now.update, "steps": now.env_steps, **self._figures.brief()}
         self._job.progress.update(done, shown)
+        return line
+
+    def _tell(self, line: Mapping[str, Any]) -> None:
+        """Calls the callbacks; their errors end the training, with everything saved."""
+        record = UpdateRecord(
+            self.update,
+            self.env_steps,
+            MappingProxyType(dict(line)),
+            self._job.run.path,
+            self._algorithm.weights,
+        )
+        try:
+            self._stopped_by = call_all(self._callbacks, record)
+        except Exception:
+            self._save()
+            self.conclude("ended short")
+            raise
+        if self._stopped_by:
+            log.info("%s ends the training", self.ended_by)
 
     def _note_losses(self, now: Any) -> None:
         self._lost.update(loss.phase for loss in now.losses)
@@ -262,6 +319,7 @@ class _Training:
                 "env_steps": self.env_steps,
                 "episodes": self._figures.episodes,
                 "updates": self.update,
+                "ended_by": self.ended_by or None,
                 "seconds": round(self._seconds + seconds, 2),
                 "visits": self._visits.summary(),
                 "lost": dict(self._lost),

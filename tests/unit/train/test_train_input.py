@@ -82,6 +82,10 @@ BAD = {
     "algorithm.bptt=3": ("fragment.steps=8", "algorithm.bptt=3"),
     "width=5000": ("width=5000", "4096"),
     "env_steps=0": ("env_steps",),
+    "callbacks=[no_colon]": ("callbacks", "module:function", "no_colon"),
+    "callbacks=[no_such_module:f]": ("callbacks", "no_such_module", "PYTHONPATH"),
+    "callbacks=[math:sqr]": ("callbacks", "sqr", "Nearest: sqrt"),
+    "callbacks=[bisect:insort]": ("callbacks", "called with 1 argument", "(a, x,"),
     "initialize_from=/no/such/place": ("/no/such/place", "checkpoint.json"),
     "algorithm.reference=/no/such/place": ("/no/such/place", "checkpoint.json"),
 }

@@ -1,0 +1,76 @@
+"""Functions that a configuration names, as ``module:function``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from rollout.errors import ConfigError, nearest
+
+
+def check_function_name(name: str) -> str:
+    """Returns a name of the form ``module:function``; imports nothing.
+
+    Raises:
+        ConfigError: it has another form.
+    """
+    module, _, function = name.partition(":")
+    if not module or not function:
+        raise ConfigError(
+            f"expected 'module:function', e.g. my_package.my_module:my_function, got {name!r}"
+        )
+    return name
+
+
+def load_function(name: str, arguments: int | None = None) -> Callable[..., Any]:
+    """Imports a function by its name.
+
+    Args:
+        name: ``module:function``; the function may be an attribute of a class or an object.
+        arguments: number of arguments that it must take; None if it does not matter.
+
+    Raises:
+        ConfigError: the module or the function does not exist, or it takes other arguments; the
+            message names what is nearest.
+    """
+    module, _, path = check_function_name(name).partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise ConfigError(
+            f"{name!r}: the module {module!r} cannot be imported: {error}; is its folder on "
+            f"PYTHONPATH?"
+        ) from error
+    for part in path.split("."):
+        if not hasattr(found, part):
+            close = nearest(part, vars(found)) if hasattr(found, "__dict__") else []
+            hint = f" Nearest: {', '.join(close)}." if close else ""
+            raise ConfigError(f"{name!r}: {module} has no {path!r}.{hint}")
+        found = getattr(found, part)
+    if not callable(found):
+        raise ConfigError(f"{name!r}: expected a function, got {type(found).__name__}")
+    function: Callable[..., Any] = found
+    if arguments is not None and not takes(function, arguments):
+        raise ConfigError(
+            f"{name!r}: expected a function that can be called with {arguments} "
+            f"argument{'s' * (arguments != 1)}, got {inspect.signature(function)}"
+        )
+    return function
+
+
+def takes(function: Callable[..., Any], arguments: int, *, unknown: bool = True) -> bool:
+    """Returns whether a function can be called with this number of positional arguments.
+
+    ``unknown`` is returned for a function without a signature, e.g. a compiled one.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return unknown
+    try:
+        signature.bind(*[None] * arguments)
+    except TypeError:
+        return False
+    return True
