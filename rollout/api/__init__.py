@@ -24,6 +24,7 @@ from rollout.api.bridge import (
     check_slots,
 )
 from rollout.api.fragment import EpisodeResult, Fragment, Loss, Recorder
+from rollout.api.line_process import LineProcess
 from rollout.api.options import option
 from rollout.api.permutation import Permutation
 from rollout.api.policy import Decision, Policy, PolicyRecipe, Trainable
@@ -67,6 +68,7 @@ __all__ = [
     "Instance",
     "Learner",
     "Limits",
+    "LineProcess",
     "Loss",
     "Outcome",
     "Permutation",
