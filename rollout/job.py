@@ -26,6 +26,7 @@ from rollout.observe.exporter import RayExporter
 from rollout.observe.logs import about, set_up_logging
 from rollout.observe.metrics import Metrics
 from rollout.observe.progress import Progress, show_progress
+from rollout.observe.tensorboard import TensorboardMirror
 from rollout.observe.wandb_mirror import JobType, WandbMirror, mirror_settings
 from rollout.run_directory import RunDirectory, versions
 from rollout.signals import Stop
@@ -59,11 +60,11 @@ class Job:
     def report(
         self, *, mirrored: Mapping[str, Any] | None = None, group: str | None = None
     ) -> None:
-        """Starts the metrics, their W&B mirror and the progress display.
+        """Starts the metrics, their mirrors and the progress display.
 
         Args:
-            mirrored: values for the mirror besides the configuration; None for no mirror.
-            group: the mirror's group of runs, unless the configuration sets one.
+            mirrored: values for W&B besides the configuration; None for no W&B.
+            group: W&B's group of runs, unless the configuration sets one.
         """
         run = self.run
         constants = {"resume_count": run.resume_count}
@@ -80,6 +81,10 @@ class Job:
             )
             if settings is not None:
                 self.stack.callback(WandbMirror(run.metrics, settings).finish)
+        if self.config.log.tensorboard:
+            # The lines of a sweep or a search are not in the order of their steps.
+            by_lines = self.kind in ("sweep", "search")
+            self.stack.enter_context(TensorboardMirror(self.metrics, by_lines=by_lines))
         every_s = self.config.log.every_s
         self.progress = self.stack.enter_context(show_progress(self.kind, every_s=every_s))
 

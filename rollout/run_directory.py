@@ -10,7 +10,8 @@
     dataset/        the recorded dataset
     checkpoints/    the trained weights
     videos/         the videos
-    wandb/          the mirror's own files
+    wandb/          the files of the W&B mirror
+    tensorboard/    event files, if log.tensorboard is set
     .run.lock       locked by the process that works on the run
 """
 

@@ -44,6 +44,7 @@ HOMES = {
     "dill": (),
     "shelve": (),
     "wandb": ("rollout/observe/",),
+    "tensorboardX": ("rollout/observe/tensorboard.py",),
     "marshal": (),
 }
 # What modules may import of ours, beside what is in the same package. The entry with the longest
@@ -96,7 +97,7 @@ SHARED_FIELDS = {
 GAME_LIBRARIES = ("crafter", "ale_py", "minigrid", "pygame", "ray", "torch")
 # A third of the time until a script's first line, if it is loaded with it; pandas comes with
 # pyarrow.dataset.
-SLOW_LIBRARIES = (*GAME_LIBRARIES, "matplotlib", "pandas", "scipy", "wandb")
+SLOW_LIBRARIES = (*GAME_LIBRARIES, "matplotlib", "pandas", "scipy", "tensorboardX", "wandb")
 
 
 def sources(*folders):

@@ -380,3 +380,6 @@ class LogConfig(Section):
         "info", "Minimum level of log messages."
     )
     every_s: float = key(10.0, "Interval between progress lines.", unit="s", gt=0)
+    tensorboard: bool = key(
+        False, "Whether to write the metrics as event files of TensorBoard too, to tensorboard/."
+    )
