@@ -13,7 +13,10 @@ not use this class; see ``rollout.host.Player``.
 
 from __future__ import annotations
 
+import atexit
+import weakref
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -143,6 +146,11 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._dead: set[int] = set()
         self._last_reason = ""
         self._begun = False
+        # A program may end without closing it. What `__del__` finds then is half of an interpreter
+        # that starts no threads, so the end is earlier: before Ray's, which was imported earlier.
+        self._ending = weakref.finalize(self, _end_games, self._pool, self._workdir)
+        self._ending.atexit = False
+        atexit.register(self._ending)
         self._pool.launch()
         self._launching = set(range(count))
         self.closed = False
@@ -370,5 +378,10 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
     def close_extras(self, **kwargs: Any) -> None:
         """Ends every game and removes their folders."""
         del kwargs
-        self._pool.close()
-        remove_workdir(self._workdir)
+        atexit.unregister(self._ending)
+        self._ending()
+
+
+def _end_games(pool: Pool, workdir: Path) -> None:
+    pool.close()
+    remove_workdir(workdir)

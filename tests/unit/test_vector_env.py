@@ -1,5 +1,10 @@
 """``RemoteVectorEnv``: Gymnasium's rules, and slots that fail without disturbing the others."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -11,6 +16,8 @@ from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError, SpaceEr
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator
 from rollout.vector_env import RemoteVectorEnv
+
+ROOT = Path(__file__).parents[2]
 
 
 def make(bridge=None, *, num_envs=4, limit=12, restarts=50, isolation="auto", **options):
@@ -168,3 +175,30 @@ def test_wrong_calls_are_named():
     with pytest.raises(SpaceError, match="unknown: \\['jump'\\]"):
         env.step({"jump": np.zeros(2, np.int64)})
     env.close()
+
+
+@pytest.mark.process
+def test_a_program_ends_that_does_not_close_it(tmp_path):
+    """Also if it is in a cycle, so that the interpreter deletes it among the last."""
+    script = """
+from rollout.config import HostConfig
+from rollout.testing.fakes import FakeBridge
+from rollout.tasks import load_task
+from rollout.vector_env import RemoteVectorEnv
+
+bridge = FakeBridge()
+task = load_task(bridge.spec, "fake", "")
+env = RemoteVectorEnv(bridge, task, num_envs=2, host=HostConfig(isolation="subprocess"))
+env.reset(seed=1)
+env.itself = env
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not list(tmp_path.glob("gamut-vector-*"))
