@@ -5,10 +5,6 @@ if __name__ == "__main__":
 
     early.install()  # signals, for as long as the imports below take
 
-from rollout.cli import main
-from rollout.collect import collect
-from rollout.config import CollectConfig
-from rollout.signals import leave
+    from rollout.commands.gamut import run
 
-if __name__ == "__main__":
-    leave(main(collect, CollectConfig, "Plays a policy in a game and records what happens."))
+    run("collect")

@@ -5,16 +5,6 @@ if __name__ == "__main__":
 
     early.install()  # signals, for as long as the imports below take
 
-from rollout.cli import main
-from rollout.evaluate.config import EvaluateConfig
-from rollout.evaluate.evaluate import evaluate
-from rollout.signals import leave
+    from rollout.commands.gamut import run
 
-if __name__ == "__main__":
-    leave(
-        main(
-            evaluate,
-            EvaluateConfig,
-            "Lets players play sets of states and reports how well they do.",
-        )
-    )
+    run("evaluate")

@@ -1,95 +1,10 @@
-"""Lets a person play a task in a window, and records it as any other policy's play.
-
-W A S D, space, left shift and left ctrl move; mouse or arrow keys turn; the buttons of the mouse,
-or J and K, attack and use; Q drops, E is the inventory, 1 to 9 choose an item. Esc pauses and shows
-every key, F10 quits. Other games get keys of their own; `policy.keys` changes any of them.
-"""
-
-from __future__ import annotations
+"""Lets a person play a task in a window, and records it as any other policy's play."""
 
 if __name__ == "__main__":
     from rollout import early
 
     early.install()  # signals, for as long as the imports below take
 
-from collections.abc import Mapping
-from typing import Any
+    from rollout.commands.gamut import run
 
-from pydantic import field_validator, model_validator
-
-from policies.human_window import window
-from rollout.cli import Session, main
-from rollout.collect import collect
-from rollout.config import (
-    BridgeConfig,
-    CollectConfig,
-    FragmentConfig,
-    LogConfig,
-    PolicyConfig,
-    RecordingConfig,
-    Section,
-    StateSetConfig,
-    WandbConfig,
-    key,
-)
-from rollout.signals import leave
-
-HUMAN = "human"
-
-
-class PlayConfig(Section):
-    """Lets a person play a game and records what happens."""
-
-    output: str = key(
-        ..., "Run directory; relative to GAMUT_RUNS_DIR if that is set, else to where you are."
-    )
-    bridge: BridgeConfig = key(..., "The game; it must show a picture.")
-    policy: PolicyConfig = key(lambda: PolicyConfig(name=HUMAN), "How the person plays.")
-    task: str = key("", "Task of the bridge, or path of a .yaml; empty for the game's own reward.")
-    state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
-    seed: int = key(0, "Seed of everything random in the run.", ge=0)
-    episodes: int = key(1, "Episodes to play.", unit="episodes", gt=0)
-    recording: RecordingConfig = key(RecordingConfig, "What is kept.")
-    log: LogConfig = key(LogConfig, "What is said meanwhile.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _name_the_person(cls, data: Any) -> Any:
-        """The options of the person may be given without the name."""
-        if isinstance(data, Mapping) and isinstance(data.get("policy"), Mapping):
-            return {**data, "policy": {"name": HUMAN, **data["policy"]}}
-        return data
-
-    @field_validator("policy")
-    @classmethod
-    def _a_person(cls, policy: PolicyConfig) -> PolicyConfig:
-        if policy.name != HUMAN:
-            raise ValueError(f"expected {HUMAN}, got {policy.name}; others play by collect.py")
-        return policy
-
-    def collecting(self) -> CollectConfig:
-        """Returns the same as a collection: one slot, in this process, told step by step."""
-        given: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
-        return CollectConfig(
-            **given, actors=0, fragment=FragmentConfig(steps=1), wandb=WandbConfig(mode="disabled")
-        )
-
-
-def play(config: PlayConfig, session: Session) -> str | None:
-    """Plays and records what the configuration says; see ``rollout.collect.collect``."""
-    screen = window()
-    screen.stopping = lambda: session.stop.requested
-    try:
-        while True:
-            missing = collect(config.collecting(), session, watch=screen.watch)
-            if not screen.gave_up:
-                return missing
-            # What was played of it is kept as unfinished, and the same start is played again.
-            screen.gave_up = False
-            session = Session(resume=True, stop=session.stop)
-    finally:
-        screen.close()
-
-
-if __name__ == "__main__":
-    leave(main(play, PlayConfig, "Lets a person play a task in a window, and records it."))
+    run("play")

@@ -5,8 +5,6 @@ if __name__ == "__main__":
 
     early.install()  # signals, for as long as the imports below take
 
-from rollout.cluster.submit import run
-from rollout.signals import leave
+    from rollout.commands.gamut import run
 
-if __name__ == "__main__":
-    leave(run())
+    run("submit")

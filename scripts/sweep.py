@@ -5,16 +5,6 @@ if __name__ == "__main__":
 
     early.install()  # signals, for as long as the imports below take
 
-from rollout.cli import main
-from rollout.signals import leave
-from rollout.sweep.config import SweepConfig
-from rollout.sweep.sweep import sweep
+    from rollout.commands.gamut import run
 
-if __name__ == "__main__":
-    leave(
-        main(
-            sweep,
-            SweepConfig,
-            "Trains on more and more states and shows how the gap to held-out states closes.",
-        )
-    )
+    run("sweep")

@@ -5,10 +5,6 @@ if __name__ == "__main__":
 
     early.install()  # signals, for as long as the imports below take
 
-from rollout.cli import main
-from rollout.signals import leave
-from rollout.train.search import search
-from rollout.train.search_config import SearchConfig
+    from rollout.commands.gamut import run
 
-if __name__ == "__main__":
-    leave(main(search, SearchConfig, "Searches for good settings: grids, random draws, ASHA."))
+    run("tune")

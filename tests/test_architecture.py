@@ -51,6 +51,7 @@ HOMES = {
 # name counts; a name stands for all below it.
 CORE = ("rollout.api", "rollout.errors")
 JOBS = ("rollout.collect", "rollout.evaluate", "rollout.sweep", "rollout.train")
+OUTSIDE = ("rollout.commands", "rollout.gamut")  # what users call; nothing imports them
 
 
 def core_but(*excepted):
@@ -62,24 +63,26 @@ def core_but(*excepted):
 MAY_IMPORT = {
     "bridges": ("bridges.compilation", *CORE),
     "policies": CORE,
-    "rollout": core_but(*JOBS),
+    "rollout": core_but(*JOBS, *OUTSIDE),
     "rollout.api": ("rollout.errors",),
-    "rollout.collect": core_but(*JOBS),
+    "rollout.collect": core_but(*JOBS, *OUTSIDE),
+    "rollout.commands": (*core_but("rollout.gamut"), "policies.human_window"),
     "rollout.data": ("rollout.files", *CORE),
     "rollout.errors": (),
-    "rollout.evaluate": core_but(*JOBS),
-    "rollout.sweep": core_but("rollout.collect"),
+    "rollout.evaluate": core_but(*JOBS, *OUTSIDE),
+    "rollout.gamut": core_but("rollout.commands"),
+    "rollout.sweep": core_but("rollout.collect", *OUTSIDE),
     "rollout.testing": (
         *(f"rollout.host.{each}" for each in ("builder", "instances", "processes", "referee")),
         *CORE,
     ),
-    "rollout.train": core_but(*JOBS),
+    "rollout.train": core_but(*JOBS, *OUTSIDE),
 }
 # Classes that share more than four fields, and why; all others must declare an option once.
 SHARED_FIELDS = {
     "each script has its own keys, in the order of its --help": {
         *("CollectConfig", "EvaluateConfig", "TrainConfig", "SweepConfig", "SweepEvaluation"),
-        "SearchConfig",
+        *("SearchConfig", "PlayConfig"),
     },
     "a plan holds what a configuration names, after it was built": {
         *("CollectConfig", "EvaluateConfig", "TrainConfig", "HostPlan"),

@@ -186,7 +186,7 @@ def _sets(plan: SweepPlan) -> list[tuple[str, int, str, Sequence[str]]]:
 def _command(output: Path) -> str:
     script = Path(sys.argv[0])
     given = [argument for argument in sys.argv[1:] if argument != "--resume"]
-    if script.name != "sweep.py" or not given:
+    if script.name not in {"sweep.py", "gamut sweep"} or not given:
         given = ["--config", str(output / "config.yaml")]
     return shlex.join([".venv/bin/python", "scripts/sweep.py", *given])
 

@@ -1,7 +1,6 @@
 """Orphans are found by the marks of dead owners; what belongs to the living is left alone."""
 
 import fcntl
-import importlib.util
 import os
 import signal
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rollout.commands import clean
 from rollout.host import processes
 from rollout.host.guarded import Guarded
 from rollout.host.processes import (
@@ -215,9 +215,6 @@ def test_the_script_says_what_it_finds_and_cleans_up(tmp_path):
 
 
 def test_the_script_says_when_there_is_nothing(monkeypatch, capsys):
-    spec = importlib.util.spec_from_file_location("clean", ROOT / "scripts" / "clean.py")
-    clean = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(clean)
     monkeypatch.setattr("rollout.host.processes.marked_processes", list)
     monkeypatch.setattr("rollout.host.processes._sweep_folders", lambda *_, **__: [])
     assert clean.main([]) == 0

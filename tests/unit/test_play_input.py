@@ -1,36 +1,23 @@
 """What ``scripts/play.py`` says to wrong input; no window is opened."""
 
-import importlib.util
 import sys
-from pathlib import Path
 
 import pytest
 
 from policies.human_window import window
 from rollout.cli import main
-
-SCRIPT = Path(__file__).parents[2] / "scripts" / "play.py"
-
-
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("play_script", SCRIPT)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["play_script"] = module  # pydantic looks its annotations up there
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["play_script"]
+from rollout.commands.play import PlayConfig, play
 
 
 @pytest.fixture
-def call(script, tmp_path, capsys, monkeypatch):
+def call(tmp_path, capsys, monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
 
     def run(*settings):
         common = ("bridge.name=fake", f"output={tmp_path / 'run'}")
-        status = main(script.play, script.PlayConfig, "", ["--set", *common, *settings])
+        status = main(play, PlayConfig, "", ["--set", *common, *settings])
         return status, capsys.readouterr().err
 
     window.cache_clear()

@@ -10,11 +10,11 @@ from functools import partial
 import torch
 import yaml
 
-import scripts.dataset
-import scripts.watch
 from rollout.api import EpisodeResult, Outcome
 from rollout.cli import main
 from rollout.collect import collect
+from rollout.commands import dataset as dataset_command
+from rollout.commands import watch as watch_command
 from rollout.config import CollectConfig, PolicyConfig
 from rollout.errors import BudgetExhausted
 from rollout.evaluate.config import EvaluateConfig
@@ -216,7 +216,7 @@ def dataset(command):
     def act(folder):
         with said() as err:
             more = ["--out", str(folder / "actions.npz")] if command == "actions" else []
-            status = scripts.dataset.main([command, str(folder / "run" / "dataset"), *more])
+            status = dataset_command.main([command, str(folder / "run" / "dataset"), *more])
         return status, err.getvalue()
 
     return act
@@ -224,7 +224,7 @@ def dataset(command):
 
 def watch(folder):
     with said() as err:
-        status = scripts.watch.main([str(folder / "run"), "--once"])
+        status = watch_command.main([str(folder / "run"), "--once"])
     return status, err.getvalue()
 
 

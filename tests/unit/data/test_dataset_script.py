@@ -1,8 +1,6 @@
 """The command line of datasets."""
 
-import importlib.util
 import os
-from pathlib import Path
 
 import cv2
 import pytest
@@ -10,12 +8,8 @@ from gymnasium import spaces
 from store_fragments import Player, frames, make_spec
 from test_round_trip import record
 
+from rollout.commands import dataset as script
 from rollout.data import Dataset, Layout
-
-SCRIPT = Path(__file__).parents[3] / "scripts" / "dataset.py"
-spec = importlib.util.spec_from_file_location("dataset_script", SCRIPT)
-script = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(script)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """``scripts/watch.py``: what is read from a run directory, and how it looks on a screen."""
 
-import importlib.util
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from rollout.commands.watch import main
 from rollout.errors import RunDirectoryError
 from rollout.observe.look import duration, look_at
 from rollout.observe.metrics import Metrics
@@ -21,16 +21,6 @@ from rollout.observe.view import screen
 ROOT = Path(__file__).parents[3]
 NOW = 1_800_000_000.0
 DEAD_PID = 2**22 + 1  # above what Linux gives
-
-
-def load_script():
-    spec = importlib.util.spec_from_file_location("watch_script", ROOT / "scripts" / "watch.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-main = load_script().main
 
 
 def iso(when):

@@ -1,0 +1,1 @@
+"""The commands: ``gamut COMMAND``, and the scripts of a checkout."""

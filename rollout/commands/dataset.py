@@ -1,0 +1,153 @@
+"""Looks into a dataset, finds damage, repairs it, and plays an episode.
+
+Exit status: 0 fine, 2 bad input, 3 the dataset has findings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rollout.data import (
+    Dataset,
+    EpisodeRef,
+    doctor,
+    export_actions,
+    play_text,
+    play_video,
+    repair,
+)
+from rollout.data.replay import images_of
+from rollout.errors import DatasetError, InputError
+
+
+def info(args: argparse.Namespace) -> int:
+    with Dataset(args.dir) as dataset:
+        manifest, counts = dataset.manifest, dataset.counts
+        refs = dataset.episodes(include_lost=True)
+        print(f"{args.dir}: {manifest.bridge}, task {manifest.task['name']}")
+        print(f"  policy {manifest.policy or 'unnamed'}, created {manifest.created}")
+        factors = ", ".join(f.name for f in manifest.state_space)
+        print(f"  states {manifest.state_space.size}: {factors}")
+        print(f"episodes: {counts.terminated} terminated, {counts.truncated} truncated")
+        print(f"  no results: {counts.lost} lost, {counts.unfinished} unfinished, ", end="")
+        print(f"{counts.damaged} damaged")
+        results = [r for r in refs if r.end != "lost"]
+        outcomes = Counter(r.outcome.name.lower() for r in results)
+        print(f"  outcomes: {', '.join(f'{n} {k}' for k, n in outcomes.items()) or 'none'}")
+        if results:
+            print(f"  mean reward {sum(r.total_reward for r in results) / len(results):.4g}")
+        nbytes = sum(p.stat().st_size for p in Path(args.dir).rglob("*") if p.is_file())
+        each = f", {nbytes / counts.steps:.0f} bytes/step" if counts.steps else ""
+        print(f"steps: {counts.steps}, {nbytes} bytes{each}")
+        print("columns:")
+        for column in manifest.columns:
+            kind = f"{column.dtype}{list(column.shape) if column.shape else ''}"
+            unit = f" [{column.unit}]" if column.unit else ""
+            print(f"  {column.name:28} {kind:20} {column.codec!s:8}{unit} {column.doc}")
+    return 0
+
+
+def diagnose(args: argparse.Namespace) -> int:
+    report = doctor(args.dir)
+    for finding in report.findings:
+        print(finding)
+    state = "clean" if report.clean else f"{len(report.findings)} findings"
+    live = f"; being written by {report.writer}" if report.writer else ""
+    print(
+        f"{args.dir}: {state}; {report.shards} shards, {report.steps} steps, "
+        f"{report.episodes} episodes{live}"
+    )
+    return 0 if report.clean else 3
+
+
+def mend(args: argparse.Namespace) -> int:
+    repaired = repair(args.dir)
+    for line in repaired.done:
+        print(line)
+    print(
+        f"{args.dir}: kept {repaired.steps} steps and {repaired.episodes} whole episodes; moved "
+        f"{len(repaired.moved)} files to quarantine; {len(repaired.damaged)} episodes miss steps"
+    )
+    return 0
+
+
+def play(args: argparse.Namespace) -> int:
+    with Dataset(args.dir) as dataset:
+        ref = _find(dataset, args.episode, args.attempt)
+        if args.out is None or not images_of(dataset):
+            for line in play_text(dataset, ref):
+                print(line)
+            print(f"end: {ref.end}, {ref.outcome.name.lower()}, reward {ref.total_reward:g}")
+            return 0
+        frames = play_video(dataset, ref, args.out, column=args.column, fps=args.fps)
+        print(f"{args.out}: {frames} frames of episode {ref.episode}")
+    return 0
+
+
+def actions(args: argparse.Namespace) -> int:
+    with Dataset(args.dir) as dataset:
+        count = export_actions(dataset, args.out)
+    print(f"{args.out}: actions of {count} episodes; replay them by")
+    print(f"  --set policy.name=scripted policy.actions={args.out} and the seed and state_set")
+    print("  that they were recorded with")
+    return 0
+
+
+def _find(dataset: Dataset, episode: int | None, attempt: int | None) -> EpisodeRef:
+    """The attempt asked for; else the one that was not lost, else the last."""
+    if episode is None and dataset.episodes():
+        return max(dataset.episodes(), key=lambda r: r.total_reward)
+    refs = dataset.episodes(episode=episode, include_lost=True)
+    refs = [r for r in refs if attempt in (None, r.attempt)]
+    if not refs:
+        numbers = dataset.index.column("episode").to_pylist()
+        known = (
+            f"{len(set(numbers))} episodes, {min(numbers)} to {max(numbers)}" if numbers else "none"
+        )
+        which = f"{episode}" if attempt is None else f"{episode}, attempt {attempt}"
+        raise DatasetError(
+            f"no episode {which} has ended in {dataset.layout.root}; there are {known}"
+        )
+    return max(refs, key=lambda r: (r.end != "lost", r.attempt))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, function, text in (
+        ("info", info, "show what the dataset contains"),
+        ("doctor", diagnose, "look for damage; exit status 3 if there is any"),
+        ("repair", mend, "keep everything that is intact, move the rest to quarantine"),
+        ("play", play, "show an episode as an MP4 or as text"),
+        ("actions", actions, "write the actions to a file that the scripted policy replays"),
+    ):
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(function=function)
+        command.add_argument("dir", type=Path, help="directory of the dataset")
+        if function is play:
+            command.add_argument(
+                "episode", type=int, nargs="?", help="its number; by default the best episode"
+            )
+            command.add_argument("--attempt", type=int, help="its attempt, if it was lost before")
+            command.add_argument(
+                "--out", type=Path, help="MP4 file to write; without it, text is printed"
+            )
+            command.add_argument("--column", help="image column; the first by default")
+            command.add_argument("--fps", type=float, default=15.0, help="frames per second")
+        if function is actions:
+            command.add_argument("--out", type=Path, required=True, help=".npz file to write")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(arguments)
+    try:
+        status: int = args.function(args)
+    except (InputError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return status

@@ -1,0 +1,126 @@
+"""The program ``gamut``: ``gamut train --config train.yaml`` is ``scripts/train.py``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from rollout.early import install
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command; nothing is imported before it is called.
+
+    Attributes:
+        doc: what it does, in one sentence.
+        main: ``module:function`` that takes the arguments and returns the exit status; of a job,
+            which also takes its configuration.
+        config: ``module:class`` of the configuration of a job; empty for other commands.
+        stops: whether the function handles signals itself.
+    """
+
+    doc: str
+    main: str
+    config: str = ""
+    stops: bool = False
+
+
+COMMANDS: Mapping[str, Command] = {
+    "collect": Command(
+        "Plays a policy in a game and records what happens.",
+        *("rollout.collect:collect", "rollout.config:CollectConfig"),
+    ),
+    "train": Command(
+        "Trains a policy, on one machine or a Ray cluster.",
+        *("rollout.train.train:train", "rollout.train.config:TrainConfig"),
+    ),
+    "evaluate": Command(
+        "Lets players play sets of states and reports how well they do.",
+        *("rollout.evaluate.evaluate:evaluate", "rollout.evaluate.config:EvaluateConfig"),
+    ),
+    "sweep": Command(
+        "Trains on more and more states and shows how the gap to held-out states closes.",
+        *("rollout.sweep.sweep:sweep", "rollout.sweep.config:SweepConfig"),
+    ),
+    "tune": Command(
+        "Searches for good settings: grids, random draws, ASHA.",
+        *("rollout.train.search:search", "rollout.train.search_config:SearchConfig"),
+    ),
+    "dataset": Command(
+        "Looks into a dataset, finds damage, repairs it, and plays an episode.",
+        "rollout.commands.dataset:main",
+    ),
+    "play": Command(
+        "Lets a person play a task in a window, and records it.",
+        *("rollout.commands.play:play", "rollout.commands.play:PlayConfig"),
+    ),
+    "watch": Command("Shows a job on one screen, running or ended.", "rollout.commands.watch:main"),
+    "submit": Command(
+        "Sends a command to a Ray cluster as a job, and follows it.",
+        "rollout.cluster.submit:run",
+        stops=True,
+    ),
+    "check-bridge": Command(
+        "Checks that a game keeps the contract of bridges.", "rollout.commands.check_bridge:main"
+    ),
+    "clean": Command("Ends the games that dead runs left behind.", "rollout.commands.clean:main"),
+}
+
+
+def main() -> NoReturn:
+    """Runs ``gamut COMMAND ...`` and exits with its status."""
+    install()  # signals, for as long as the imports below take
+    from rollout.signals import leave, say  # noqa: PLC0415 - slow before the signals are handled
+
+    given = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if given in {"-h", "--help"}:
+        sys.stdout.write(_help())
+        leave(0)
+    if given not in COMMANDS:
+        from rollout.errors import UnknownNameError  # noqa: PLC0415 - likewise
+
+        say(f"error: {UnknownNameError('command', given, COMMANDS)}")
+        leave(2)
+    sys.argv = [f"gamut {given}", *sys.argv[2:]]
+    run(given)
+
+
+def run(name: str) -> NoReturn:
+    """Runs a command with the arguments of the process, and exits with its status.
+
+    The caller has installed the handlers of ``rollout.early``.
+    """
+    from rollout.signals import interruptible, leave  # noqa: PLC0415 - see main
+
+    command = COMMANDS[name]
+    function = _named(command.main)
+    if command.config:
+        from rollout.cli import main as run_job  # noqa: PLC0415 - only jobs need it
+
+        leave(run_job(function, _named(command.config), command.doc))
+    leave(function() if command.stops else interruptible(function))
+
+
+def _named(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:{width}}{command.doc}" for name, command in COMMANDS.items()]
+    return "\n".join(
+        (
+            "usage: gamut COMMAND ...",
+            "",
+            "Hosts games at scale, records datasets, trains agents, measures generalization.",
+            "",
+            *lines,
+            "",
+            "gamut COMMAND --help describes a command.\n",
+        )
+    )

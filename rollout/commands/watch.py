@@ -1,0 +1,96 @@
+"""Shows a job on one screen, running or ended, from its run directory alone.
+
+    gamut watch runs/first
+
+Ctrl-C leaves; the job never notices. Exit status: 0, or 2 if there is no run in the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.live import Live
+
+from rollout.errors import InputError
+from rollout.observe.look import look_at
+from rollout.observe.view import screen
+from rollout.signals import Stopped
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit status."""
+    args = _parser().parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a log may hold what a terminal cannot show
+    console = Console(highlight=False)
+    try:
+        if console.is_terminal and not args.once:
+            _watch(console, args.run_dir, args.every)
+        else:
+            _print(console, args.run_dir, args.every, once=args.once)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt as error:
+        if isinstance(error, Stopped) and error.signum != signal.SIGINT:
+            raise
+        return 0
+    except BrokenPipeError:  # the reader closed the pipe, e.g. head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is flushed
+        return 0
+    return 0
+
+
+def _watch(console: Console, folder: Path, every_s: float) -> None:
+    """Shows the job on the terminal until it ends."""
+    look = look_at(folder)
+    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+        while True:
+            live.update(screen(look, console, height=console.height), refresh=True)
+            if look.ended:
+                return
+            threading.Event().wait(every_s)
+            look = look_at(folder)
+
+
+def _print(console: Console, folder: Path, every_s: float, *, once: bool) -> None:
+    """Prints the job, again and again until it ends."""
+    while True:
+        look = look_at(folder)
+        with console.capture() as captured:
+            console.print(screen(look, console))
+        print(captured.get(), end="", flush=True)
+        if once or look.ended:
+            return
+        threading.Event().wait(every_s)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}; give e.g. 2")
+    return seconds
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
+    parser.add_argument("--once", action="store_true", help="show it once and exit")
+    parser.add_argument(
+        "--every", type=_seconds, default=2.0, metavar="S", help="seconds between updates (2)"
+    )
+    return parser

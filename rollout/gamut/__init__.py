@@ -1,0 +1,1 @@
+"""Gamut from Python: ``import gamut``; see docs/python.md."""
