@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Bytecode is kept, whatever the shell says: every process that a test starts would compile all of ours again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test long unit lint format setup mineflayer xvfb clean help
+.PHONY: demo test long unit lint format docs setup mineflayer xvfb clean help
 
 help:           ## say what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -66,6 +66,10 @@ lint: $(READY)  ## ruff, mypy strict, retired words
 format: $(READY) ## let ruff tidy up
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(READY)  ## the documentation as a site, in build/docs; warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
+	@echo "Open build/docs/index.html"
 
 clean:          ## remove what was installed and built, not what was run
 	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -135,3 +135,18 @@ def test_what_docstrings_name_exists():
         if gone:
             found[path.relative_to(ROOT).as_posix()] = gone
     assert not found
+
+
+def test_every_page_is_in_the_table_of_contents():
+    contents = (ROOT / "docs" / "index.md").read_text()
+    listed = [
+        line
+        for each in re.findall(r"```{toctree}\n(.*?)```", contents, re.DOTALL)
+        for line in each.splitlines()
+        if re.fullmatch(r"[\w/-]+", line)
+    ]
+    pages = {
+        p.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        for p in (ROOT / "docs").rglob("*.md")
+    }
+    assert sorted(listed) == sorted(pages - {"index"})

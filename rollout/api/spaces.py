@@ -23,7 +23,9 @@ from rollout.api.types import Array, Columns
 from rollout.errors import SpaceError
 
 OBSERVATION = "observation"
+"""Key of the column of an observation space that is itself a leaf."""
 ACTION = "action"
+"""Key of the column of an action space that is itself a leaf."""
 
 Path = tuple[str | int, ...]
 
