@@ -67,6 +67,10 @@ COMMANDS: Mapping[str, Command] = {
     "check-bridge": Command(
         "Checks that a game keeps the contract of bridges.", "rollout.commands.check_bridge:main"
     ),
+    "new": Command(
+        "Writes a package with a game, a policy, an evaluator or an algorithm of your own.",
+        "rollout.commands.new:main",
+    ),
     "clean": Command("Ends the games that dead runs left behind.", "rollout.commands.clean:main"),
 }
 
