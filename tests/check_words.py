@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 GLOSSARY = "docs/glossary.md"
-CHECKED = (":(glob)*.md", "bridges", "docs", "policies", "rollout", "scripts")
+CHECKED = (":(glob)*.md", "bridges", "docs", "examples", "policies", "rollout", "scripts")
 SUFFIXES = {".py", ".js", ".md", ".yaml"}
 
 # What may stand between two words of a phrase: a line break with the sign of a comment after it.

@@ -130,7 +130,7 @@ def nodes(path, *kinds):
 
 
 PACKAGED = sources(*INSTALLED)
-EVERYTHING = sources(*INSTALLED, "scripts", "benchmarks", "tests")
+EVERYTHING = sources(*INSTALLED, "scripts", "examples", "benchmarks", "tests")
 WITHOUT_TESTS = [path for path in EVERYTHING if not name(path).startswith("tests/")]
 
 

@@ -18,7 +18,10 @@ from rollout.train.search_config import SearchConfig
 ROOT = Path(__file__).parents[1]
 DOCS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 SOURCES = sorted(p for p in (ROOT / "rollout").rglob("*.py"))
-FOLDERS = ("rollout", "policies", "bridges", "scripts", "configs", "docs", "tests", "benchmarks")
+FOLDERS = (
+    *("rollout", "policies", "bridges", "scripts", "configs", "docs", "tests", "benchmarks"),
+    "examples",
+)
 MODELS = (CollectConfig, TrainConfig, EvaluateConfig, SweepConfig, SearchConfig)
 
 PATH = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]*[\w*/}}]")
