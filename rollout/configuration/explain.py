@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from rollout.configuration.plugins import options_of
-from rollout.configuration.sections import PluginConfig
+from rollout.configuration.sections import PluginConfig, default_plugin
 from rollout.errors import ContractError, InputError
 from rollout.registry import SINGULAR, names
 
@@ -77,16 +77,22 @@ def valid_keys(model: type[BaseModel], data: object) -> list[str]:
 
 
 def plugins_named(model: type[BaseModel], data: object) -> dict[str, str]:
-    """Returns the plug-ins that raw data names, by dotted key; whether they exist is not asked."""
+    """Returns the plug-ins that raw data names or leaves at their default, by dotted key.
+
+    Whether they exist is not asked.
+    """
     named = {}
-    for key, _, section in _keys(model):
+    for key, field, section in _keys(model):
         if section is None or not issubclass(section, PluginConfig):
             continue
         given: Any = data
         for part in key.split("."):
             given = given.get(part) if isinstance(given, Mapping) else None
-        default = section.model_fields["name"].default
-        name = given.get("name", default) if isinstance(given, Mapping) else given
+        default = default_plugin(field)
+        if given is None:
+            name: Any = default
+        else:
+            name = given.get("name", default) if isinstance(given, Mapping) else given
         if isinstance(name, str):
             named[key] = name
     return named

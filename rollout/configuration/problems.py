@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rollout.configuration.synonyms import known_as
 from rollout.errors import nearest
 
 KeyPath = tuple[str | int, ...]
@@ -71,6 +72,9 @@ def explain(problem: Problem, valid: Sequence[str]) -> str:
     # A key of the same section is what was meant, if one is near; else it may belong elsewhere.
     # What the keys share, the section, must not make them look alike.
     last = str(problem.path[-1])
+    meant = known_as(last, valid)
+    if meant:
+        return f"{problem}. Here it is {' or '.join(meant)}."
     for candidates in (
         {key.removeprefix(prefix): key for key in siblings},
         {key.rpartition(".")[2]: key for key in valid},

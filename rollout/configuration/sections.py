@@ -15,6 +15,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from rollout.api import Splits, StateSet, StateSpace
@@ -36,8 +37,7 @@ def key(default: Any, doc: str, *, unit: str = "", **constraints: Any) -> Any:
     """Returns a configuration key with its documentation.
 
     Args:
-        default: value when the key is not given; ``...`` if it must be; a function that makes it
-            if it is mutable.
+        default: value when the key is not given; ``...`` if it must be; or a function that makes it.
         doc: one sentence, shown by ``--help``.
         unit: unit of the value; empty for names and pure numbers.
         constraints: what else ``pydantic.Field`` takes, e.g. ``gt=0``.
@@ -50,8 +50,7 @@ class Section(BaseModel):
     """A group of keys: frozen, strict, without unknown keys.
 
     Attributes:
-        renamed: old names of keys, each with the full dotted name of the key that replaced it:
-            ``{"boots": "host.concurrent_launches"}``. An old name is an error that gives the new.
+        renamed: old names of keys, each with the dotted name of its replacement, for the error.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {}
@@ -73,12 +72,21 @@ class Section(BaseModel):
             raise _located(old)
         return data
 
+    @model_validator(mode="before")
+    @classmethod
+    def _default_plugins(cls, data: Any) -> Any:
+        """Options may be given without a name where a section has a default plug-in."""
+        if isinstance(data, Mapping):
+            for name, field in cls.model_fields.items():
+                if isinstance(data.get(name), Mapping) and (default := default_plugin(field)):
+                    data = {**data, name: {"name": default, **data[name]}}
+        return data
+
 
 class PluginConfig(Section):
     """The name of a plug-in, with its options as keys next to the name.
 
-    Once created, it contains every option, including defaults. A plug-in without options may be
-    written as its name alone: ``bridge: crafter``.
+    A name alone may be written as ``bridge: crafter``. Once created, it contains every option.
     """
 
     model_config = ConfigDict(extra="allow", allow_inf_nan=True, ser_json_inf_nan="constants")
@@ -105,8 +113,8 @@ class PluginConfig(Section):
         name = data.get("name", default) if isinstance(data, Mapping) else None
         if not isinstance(name, str):
             return data  # pydantic says what is wrong with it
-        given = {k: v for k, v in data.items() if k != "name"}
         try:
+            given = {k: v for k, v in data.items() if k != "name"}
             options, problems = check_options(cls.group, name, given)
         except InputError as error:
             raise _located([Problem(("name",), str(error))]) from error
@@ -117,6 +125,16 @@ class PluginConfig(Section):
         except InputError as error:
             raise _located([Problem((), str(error))]) from error
         return {"name": name, **plain_options(options)}
+
+
+def default_plugin(field: FieldInfo) -> str | None:
+    """Returns the name of the plug-in that a field holds by default; None if it holds none."""
+    kind: Any = field.annotation
+    if not (isinstance(kind, type) and issubclass(kind, PluginConfig)):
+        return None
+    held = field.get_default(call_default_factory=True, validated_data={})
+    name = getattr(held, "name", kind.model_fields["name"].default)
+    return name if isinstance(name, str) else None
 
 
 def _located(problems: Sequence[Problem]) -> PydanticCustomError:

@@ -95,6 +95,7 @@ class TrainConfig(RunConfig):
         *RunConfig.may_change,
         *("checkpoint", "episodes", "callbacks"),
     )
+    may_grow: ClassVar[tuple[str, ...]] = ("env_steps",)
     renamed: ClassVar[Mapping[str, str]] = {
         "ppo": "algorithm, with the same keys but algorithm.reference, algorithm.reference_coef "
         "and algorithm.reference_decay for ppo.reference.*"

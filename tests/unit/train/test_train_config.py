@@ -6,8 +6,12 @@ import pytest
 
 from policies.actor_critic import ActorCriticPolicy
 from rollout.api import Progress, Splits
-from rollout.config import PolicyConfig, make_config, resolved
-from rollout.errors import ConfigError, TestStateError, UnknownNameError
+from rollout.config import CollectConfig, PolicyConfig, make_config, resolved
+from rollout.configuration.explain import valid_keys
+from rollout.configuration.synonyms import SYNONYMS
+from rollout.errors import ConfigError, RunDirectoryError, TestStateError, UnknownNameError
+from rollout.run_directory import RunDirectory
+from rollout.sweep.config import SweepConfig
 from rollout.testing import FakeBridge
 from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
@@ -172,3 +176,43 @@ def test_a_policy_that_does_not_record_what_the_algorithm_needs_is_refused(monke
 def test_a_configuration_is_plain_data_and_comes_back():
     own = config(algorithm__value_clip=0.2)
     assert make_config(TrainConfig, resolved(own)) == own
+
+
+def test_options_of_the_default_policy_need_no_name():
+    named = config(policy={"columns": ["position"], "hidden": [8]})
+    assert named.policy.name == "actor_critic"
+    assert named.policy.options["hidden"] == [8]
+    with pytest.raises(
+        ConfigError, match=r"policy\.hiden: unknown option.*Nearest: policy\.hidden"
+    ):
+        config(policy={"hiden": [8]})
+
+
+@pytest.mark.parametrize("model", [TrainConfig, SweepConfig])
+def test_names_of_other_libraries_are_understood(model):
+    with pytest.raises(ConfigError) as error:
+        make_config(model, {"learning_rate": 1e-3, "n_envs": 8, "total_timesteps": 100})
+    inside = "train." if model is SweepConfig else ""
+    assert f"learning_rate: unknown key. Here it is {inside}algorithm.lr." in str(error.value)
+    assert f"Here it is {inside}width or {inside}instances." in str(error.value)
+    assert f"Here it is {inside}env_steps." in str(error.value)
+
+
+def test_a_name_of_another_library_in_the_section_of_a_plugin():
+    with pytest.raises(ConfigError, match=r"algorithm\.ent_coef.*Here it is algorithm\.entropy"):
+        config(algorithm={"ent_coef": 0.1})
+
+
+def test_every_synonym_stands_for_keys_that_exist():
+    valid = {*valid_keys(TrainConfig, {}), *valid_keys(CollectConfig, {})}
+    assert not {key for keys in SYNONYMS.values() for key in keys} - valid
+    ours = [key for key in valid if key in SYNONYMS and key not in SYNONYMS[key]]
+    assert not ours
+
+
+def test_a_resumed_training_may_be_longer_but_not_shorter(tmp_path):
+    RunDirectory.create(tmp_path / "run", config(env_steps=1000), resume=False)
+    longer = RunDirectory.create(tmp_path / "run", config(env_steps=2000), resume=True)
+    assert longer.resume_count == 1
+    with pytest.raises(RunDirectoryError, match="env_steps: 2000 -> 1000"):
+        RunDirectory.create(tmp_path / "run", config(env_steps=1000), resume=True)
