@@ -25,19 +25,17 @@ from rollout.configuration.document import parse_set
 from rollout.configuration.explain import help_text
 from rollout.configuration.host_section import HostConfig
 from rollout.configuration.load import load_config, make_config, resolved, write_config
+from rollout.configuration.output_sections import LogConfig, RecordingConfig, WandbConfig
 from rollout.configuration.plugins import build_plugin
 from rollout.configuration.sections import (
     BridgeConfig,
     FragmentConfig,
     InferenceConfig,
-    LogConfig,
     PluginConfig,
     PolicyConfig,
     RayConfig,
-    RecordingConfig,
     Section,
     StateSetConfig,
-    WandbConfig,
     key,
 )
 

@@ -7,10 +7,9 @@ every key, F10 quits. Other games get keys of their own; `policy.keys` changes a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from pydantic import field_validator, model_validator
+from pydantic import field_validator
 
 from policies.human_window import window
 from rollout.cli import Session
@@ -45,14 +44,6 @@ class PlayConfig(Section):
     episodes: int = key(1, "Episodes to play.", unit="episodes", gt=0)
     recording: RecordingConfig = key(RecordingConfig, "What is kept.")
     log: LogConfig = key(LogConfig, "What is said meanwhile.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _name_the_person(cls, data: Any) -> Any:
-        """The options of the person may be given without the name."""
-        if isinstance(data, Mapping) and isinstance(data.get("policy"), Mapping):
-            return {**data, "policy": {"name": HUMAN, **data["policy"]}}
-        return data
 
     @field_validator("policy")
     @classmethod
