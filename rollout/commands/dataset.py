@@ -20,7 +20,6 @@ from rollout.data import (
     play_video,
     repair,
 )
-from rollout.data.replay import images_of
 from rollout.errors import DatasetError, InputError
 
 
@@ -28,7 +27,7 @@ def info(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
         manifest, counts = dataset.manifest, dataset.counts
         refs = dataset.episodes(include_lost=True)
-        print(f"{args.dir}: {manifest.bridge}, task {manifest.task['name']}")
+        print(f"{dataset.layout.root}: {manifest.bridge}, task {manifest.task['name']}")
         print(f"  policy {manifest.policy or 'unnamed'}, created {manifest.created}")
         factors = ", ".join(f.name for f in manifest.state_space)
         print(f"  states {manifest.state_space.size}: {factors}")
@@ -40,7 +39,7 @@ def info(args: argparse.Namespace) -> int:
         print(f"  outcomes: {', '.join(f'{n} {k}' for k, n in outcomes.items()) or 'none'}")
         if results:
             print(f"  mean reward {sum(r.total_reward for r in results) / len(results):.4g}")
-        nbytes = sum(p.stat().st_size for p in Path(args.dir).rglob("*") if p.is_file())
+        nbytes = sum(p.stat().st_size for p in dataset.layout.root.rglob("*") if p.is_file())
         each = f", {nbytes / counts.steps:.0f} bytes/step" if counts.steps else ""
         print(f"steps: {counts.steps}, {nbytes} bytes{each}")
         print("columns:")
@@ -58,7 +57,7 @@ def diagnose(args: argparse.Namespace) -> int:
     state = "clean" if report.clean else f"{len(report.findings)} findings"
     live = f"; being written by {report.writer}" if report.writer else ""
     print(
-        f"{args.dir}: {state}; {report.shards} shards, {report.steps} steps, "
+        f"{report.path}: {state}; {report.shards} shards, {report.steps} steps, "
         f"{report.episodes} episodes{live}"
     )
     return 0 if report.clean else 3
@@ -69,8 +68,8 @@ def mend(args: argparse.Namespace) -> int:
     for line in repaired.done:
         print(line)
     print(
-        f"{args.dir}: kept {repaired.steps} steps and {repaired.episodes} whole episodes; moved "
-        f"{len(repaired.moved)} files to quarantine; {len(repaired.damaged)} episodes miss steps"
+        f"{repaired.path}: kept {repaired.steps} steps and {repaired.episodes} whole episodes; "
+        f"moved {len(repaired.moved)} files to quarantine; {len(repaired.damaged)} episodes miss steps"
     )
     return 0
 
@@ -78,7 +77,7 @@ def mend(args: argparse.Namespace) -> int:
 def play(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
         ref = _find(dataset, args.episode, args.attempt)
-        if args.out is None or not images_of(dataset):
+        if args.out is None:
             for line in play_text(dataset, ref):
                 print(line)
             print(f"end: {ref.end}, {ref.outcome.name.lower()}, reward {ref.total_reward:g}")
@@ -127,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(function=function)
-        command.add_argument("dir", type=Path, help="directory of the dataset")
+        command.add_argument("dir", type=Path, help="directory of the dataset, or run directory")
         if function is play:
             command.add_argument(
                 "episode", type=int, nargs="?", help="its number; by default the best episode"

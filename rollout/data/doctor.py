@@ -79,17 +79,19 @@ def doctor(path: Path | str) -> DatasetReport:
 
     A live writer is allowed; its journal is not a finding then.
 
+    Args:
+        path: its directory, or the run directory that contains it.
+
     Raises:
         DatasetError: there is no dataset.
     """
-    layout = Layout(path)
+    layout = Layout.find(path)
     return _Doctor(layout).report()
 
 
 def require_dataset(layout: Layout) -> None:
     """Raises a DatasetError unless a directory contains a dataset, or the remains of one."""
-    traces = any(layout.numbers(folder) for folder in layout.folders)
-    if not layout.root.is_dir() or not (layout.manifest.exists() or traces):
+    if not layout.exists():
         raise DatasetError(f"{layout.root} holds no dataset (no dataset.json, no shards)")
 
 

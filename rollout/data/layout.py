@@ -62,6 +62,16 @@ class Layout:
         self.folders = {name: self.root / name for name in _SUFFIXES}
         self.quarantine = self.root / "quarantine"
 
+    @classmethod
+    def find(cls, path: Path | str) -> Layout:
+        """Returns the dataset in a directory, or in ``dataset/`` of a run directory."""
+        own, inner = cls(path), cls(Path(path) / "dataset")
+        return inner if inner.exists() and not own.exists() else own
+
+    def exists(self) -> bool:
+        """Returns whether the directory contains a dataset, or the remains of one."""
+        return self.manifest.is_file() or any(map(self.numbers, self.folders))
+
     def create(self) -> None:
         """Makes the folders."""
         for folder in self.folders.values():
@@ -80,7 +90,7 @@ class Layout:
         """Returns the numbers of the files in a folder, ascending."""
         try:
             names = [path.name for path in self.folders[folder].iterdir()]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         found = map(_NUMBERED.fullmatch, names)
         return sorted(int(match[1]) for match in found if match)

@@ -45,14 +45,14 @@ class Dataset(AbstractContextManager["Dataset"]):
     so a journal that is rolled in the meantime is read from its shard.
 
     Args:
-        path: the directory.
+        path: the directory, or the run directory that contains it.
 
     Raises:
         DatasetError: there is no dataset, or it is damaged.
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.layout = Layout(path)
+        self.layout = Layout.find(path)
         self.manifest: Manifest = read_manifest(self.layout)
         self._columns = {c.name: c for c in self.manifest.columns}
         # Episodes that ended (``INDEX_SCHEMA``), each attempt once; those that have not; and the

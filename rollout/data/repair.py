@@ -49,12 +49,15 @@ class Repaired:
 def repair(path: Path | str) -> Repaired:
     """Repairs a dataset as far as possible. Repeating it changes nothing more.
 
+    Args:
+        path: its directory, or the run directory that contains it.
+
     Raises:
         DatasetLockedError: a live process is writing it.
         DatasetError: there is no dataset, or nothing of it can be read.
         DiskFullError: the disk is full; nothing was lost.
     """
-    layout = Layout(path)
+    layout = Layout.find(path)
     require_dataset(layout)
     with writing(layout, "repairing"), full_disk_named(layout.root, "repairing"):
         return _Repair(layout).run()

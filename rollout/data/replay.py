@@ -67,11 +67,18 @@ def play_video(
 
     Raises:
         UnknownNameError: there is no such image column.
-        DatasetError: the episode has no steps, or the video cannot be written.
+        DatasetError: there are no images, the episode has no steps, or the video cannot be written.
     """
     valid = images_of(dataset)
-    if not valid or (column is not None and column not in valid):
-        raise UnknownNameError("image column", column or "", valid)
+    if not valid:
+        observed = [c.name for c in dataset.manifest.columns if c.role == OBSERVATION]
+        raise DatasetError(
+            f"{dataset.layout.root} has no images to make a video of; its observations are "
+            f"{', '.join(observed)}. Record with an observation that has images, or show the "
+            f"episode as text: play without --out"
+        )
+    if column is not None and column not in valid:
+        raise UnknownNameError("image column", column, valid)
     column = column or valid[0]
     video, frames = None, 0
     try:

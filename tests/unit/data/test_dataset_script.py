@@ -72,14 +72,44 @@ def test_of_a_stack_of_frames_the_newest_is_played(tmp_path, capsys, shape):
     assert abs(cells - expected).mean() < 12
 
 
-def test_play_without_images_is_text(tmp_path, capsys):
+@pytest.fixture
+def numbers(tmp_path):
     player = Player(make_spec({"position": spaces.Box(-1, 1, (2,))}))
-    record(tmp_path / "d", player, 4)
-    ref = Dataset(tmp_path / "d").episodes()[0]
-    assert script.main(["play", str(tmp_path / "d"), str(ref.episode), "--out", "x.mp4"]) == 0
+    record(tmp_path / "run" / "dataset", player, 4)
+    return tmp_path / "run" / "dataset"
+
+
+def test_play_without_a_file_is_text(numbers, capsys):
+    ref = Dataset(numbers).episodes()[0]
+    assert script.main(["play", str(numbers), str(ref.episode)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == ref.length + 1
     assert lines[0].startswith("step 0: observation/position=[")
+
+
+def test_a_video_of_a_dataset_without_images_is_refused(numbers, capsys, tmp_path):
+    out = tmp_path / "x.mp4"
+    assert script.main(["play", str(numbers), "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    assert "no images to make a video of; its observations are observation/position" in error
+    assert "without --out" in error
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("command", ["info", "doctor", "repair", "play"])
+def test_the_dataset_of_a_run_directory_is_found(numbers, capsys, command):
+    said = []
+    for path in (numbers, numbers.parent):
+        assert script.main([command, str(path)]) == 0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1] != ""
+    assert sorted(p.name for p in numbers.parent.iterdir()) == ["dataset"]
+
+
+def test_actions_of_a_run_directory_are_exported(numbers, tmp_path):
+    for path, name in ((numbers, "a.npz"), (numbers.parent, "b.npz")):
+        assert script.main(["actions", str(path), "--out", str(tmp_path / name)]) == 0
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
 
 
 @pytest.mark.parametrize(
