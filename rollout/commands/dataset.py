@@ -69,7 +69,8 @@ def mend(args: argparse.Namespace) -> int:
         print(line)
     print(
         f"{repaired.path}: kept {repaired.steps} steps and {repaired.episodes} whole episodes; "
-        f"moved {len(repaired.moved)} files to quarantine; {len(repaired.damaged)} episodes miss steps"
+        f"moved {len(repaired.moved)} files to quarantine; "
+        f"{len(repaired.damaged)} episodes miss steps"
     )
     return 0
 

@@ -5,6 +5,10 @@ A dataset is a directory of Parquet shards with one row per step (``layout`` dra
 killed at any moment without losing them, ``Dataset`` reads episodes and windows, also while they
 are being written, ``doctor`` finds damage and ``repair`` keeps everything that is intact.
 
+The folder has a dataset card, so that ``datasets.load_dataset(path)`` of Hugging Face returns its
+steps, and ``load_dataset(path, "episodes")`` its index of episodes. Images come as encoded bytes;
+the card has an example that decodes them.
+
 *Journal*: the open shard, an Arrow stream. *Roll*: a journal becomes a Parquet shard. *Adopt*: a
 writer rolls the journals a crash left. *Unfinished* episodes have steps but no end, *lost* ones
 were lost to a failure of the infrastructure, *damaged* ones miss steps: none of these is a result.

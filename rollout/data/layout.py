@@ -3,6 +3,7 @@
 ::
 
     dataset.json                    what the dataset holds (see manifest)
+    README.md                       the same for people and for Hugging Face (see card)
     dataset.lock                    held by the one process that writes
     data/shard-000000.parquet       steps, one row each
     episodes/shard-000000.parquet   one row per episode that finished in the data shard
@@ -58,6 +59,7 @@ class Layout:
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root)
         self.manifest = self.root / "dataset.json"
+        self.card = self.root / "README.md"
         self.lock = self.root / "dataset.lock"
         self.folders = {name: self.root / name for name in _SUFFIXES}
         self.quarantine = self.root / "quarantine"

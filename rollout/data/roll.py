@@ -171,7 +171,8 @@ def write_index(
         replacing(layout.episodes(number), fsync=fsync) as new,
         pq.ParquetWriter(new, INDEX_SCHEMA, compression="zstd", write_page_checksum=True) as writer,
     ):
-        writer.write_table(table)
+        if table.num_rows:  # Hugging Face's reader fails on a row group without rows
+            writer.write_table(table)
         writer.add_key_value_metadata({OPEN_KEY: left.to_json()})
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from rollout.api import Fragment, Recorder
+from rollout.data.card import write_card
 from rollout.data.journal import JournalCompression, JournalWriter
 from rollout.data.layout import Layout, full_disk_named, writing
 from rollout.data.manifest import Manifest, differences, now, read_manifest, write_manifest
@@ -201,7 +202,7 @@ def _require_dataset_or_empty(layout: Layout) -> None:
     """Refuses a directory with other contents, before anything is written to it."""
     if layout.root.exists() and not layout.root.is_dir():
         raise DatasetError(f"{layout.root} is a file; a dataset is a directory")
-    known = [layout.manifest, layout.lock, *layout.folders.values(), layout.quarantine]
+    known = [layout.manifest, layout.card, layout.lock, *layout.folders.values(), layout.quarantine]
     if layout.root.is_dir() and not layout.manifest.exists():
         others = sorted({p.name for p in layout.root.iterdir()} - {p.name for p in known})
         others = [name for name in others if not name.startswith(".dataset.json")]
@@ -235,6 +236,7 @@ def _create_or_resume(layout: Layout, manifest: Manifest) -> Manifest:
             )
     known = replace(known, sessions=(*known.sessions, session))
     write_manifest(layout, known)
+    write_card(layout, known)
     return known
 
 
