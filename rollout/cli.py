@@ -76,9 +76,11 @@ def main(
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
-        parser = _parser(description)
+        parser = _parser(model, description)
         arguments = parser.parse_args(argv)
         overrides = [parse_set(text) for text in arguments.set]
+        if getattr(arguments, "player", None) is not None:
+            overrides.insert(0, ("player", arguments.player))
         if arguments.help:
             chosen = _chosen(model, arguments.config, overrides)
             parser.print_help()
@@ -125,7 +127,7 @@ def _status(error: BaseException, stop: Stop) -> int | None:
     return None
 
 
-def _parser(description: str) -> _Parser:
+def _parser(model: type[BaseModel], description: str) -> _Parser:
     parser = _Parser(description=description, add_help=False, allow_abbrev=False)
     parser.add_argument("--config", metavar="FILE", type=Path, help="YAML file of keys")
     parser.add_argument(
@@ -136,6 +138,10 @@ def _parser(description: str) -> _Parser:
         default=[],
         help="sets a key, e.g. bridge.name=crafter; wins over the file, the last one over all",
     )
+    if "player" in model.model_fields:
+        parser.add_argument(
+            "--player", metavar="RUN_DIR", help="evaluates this training run, on its own game"
+        )
     parser.add_argument("--resume", action="store_true", help="continue with the run in the output")
     parser.add_argument("-h", "--help", action="store_true", help="show every key, and exit")
     return parser

@@ -51,7 +51,11 @@ HOMES = {
 # name counts; a name stands for all below it.
 CORE = ("rollout.api", "rollout.errors")
 JOBS = ("rollout.collect", "rollout.evaluate", "rollout.sweep", "rollout.train")
-OUTSIDE = ("rollout.commands", "rollout.gamut")  # what users call; nothing imports them
+OUTSIDE = (
+    "rollout.commands",
+    "rollout.gamut",
+    "rollout.interface",
+)  # users call these
 
 
 def core_but(*excepted):
@@ -66,11 +70,12 @@ MAY_IMPORT = {
     "rollout": core_but(*JOBS, *OUTSIDE),
     "rollout.api": ("rollout.errors",),
     "rollout.collect": core_but(*JOBS, *OUTSIDE),
-    "rollout.commands": (*core_but("rollout.gamut"), "policies.human_window"),
+    "rollout.commands": (*core_but("rollout.gamut", "rollout.interface"), "policies.human_window"),
     "rollout.data": ("rollout.files", *CORE),
     "rollout.errors": (),
     "rollout.evaluate": core_but(*JOBS, *OUTSIDE),
     "rollout.gamut": core_but("rollout.commands"),
+    "rollout.interface": core_but("rollout.commands", "rollout.gamut"),
     "rollout.sweep": core_but("rollout.collect", *OUTSIDE),
     "rollout.testing": (
         *(f"rollout.host.{each}" for each in ("builder", "instances", "processes", "referee")),

@@ -23,9 +23,10 @@ from rollout.config import (
     key,
     resolved,
 )
-from rollout.errors import UnknownNameError
+from rollout.errors import InputError, UnknownNameError
 from rollout.evaluate.legs import Actions
 from rollout.evaluate.scoreboard import Metric
+from rollout.evaluate.trained import completed
 
 
 def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -83,6 +84,11 @@ class EvaluateConfig(RunConfig):
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
 
+    player: str | None = key(
+        None,
+        "Run directory of a training, or a checkpoint in it: whatever of bridge, task, players, "
+        "sets and output is not given is its own. Same as --player.",
+    )
     bridge: BridgeConfig = key(..., "The game.")
     task: str = key(
         "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."
@@ -132,6 +138,16 @@ class EvaluateConfig(RunConfig):
     ray: RayConfig = key(RayConfig, "Which cluster.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
     log: LogConfig = key(LogConfig, "Log output.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_player(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and data.get("player") is not None:
+            try:
+                return completed(data)
+            except InputError as error:
+                raise ValueError(str(error)) from error
+        return data
 
     @field_validator("players", "sets")
     @classmethod

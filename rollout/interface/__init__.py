@@ -1,0 +1,1 @@
+"""The Python interface; users import it as ``gamut``."""

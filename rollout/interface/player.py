@@ -1,0 +1,118 @@
+"""A trained policy that chooses actions for observations from anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollout.api import Array, BridgeSpec, Columns, Factor, Start, StateSpace, Task
+from rollout.errors import ConfigError
+from rollout.evaluators import GameReward
+from rollout.train.checkpoint import Checkpoint, find_checkpoint
+from rollout.train.playing import CheckpointPolicy
+from rollout.vector_env import bare
+
+
+def load(run: Any) -> Player:
+    """Returns the policy of a training run, with the weights of its newest checkpoint.
+
+    The game is not needed.
+
+    Args:
+        run: a ``Run``, the path of a run directory, or of one of its checkpoints.
+
+    Raises:
+        CheckpointError: there is no checkpoint, or it is damaged.
+    """
+    return Player(find_checkpoint(Path(getattr(run, "path", run))))
+
+
+class Player:
+    """Chooses actions; made by ``load``.
+
+    Attributes:
+        checkpoint: the checkpoint whose weights it plays.
+        observation_space: what it reads, a ``Dict`` of columns.
+        action_space: what it chooses, a ``Dict`` of columns.
+    """
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+        self.observation_space = checkpoint.observation_space
+        self.action_space = checkpoint.action_space
+        states = StateSpace((Factor("episode", (0,)),))
+        spec = BridgeSpec("", "", self.observation_space, self.action_space, states)
+        self._start = Start(states.state(0), 0)
+        self._policy = CheckpointPolicy(str(checkpoint.path)).build(
+            spec, Task("", "", states, GameReward()), seed=0
+        )
+
+    def predict(
+        self,
+        observation: Any,
+        memory: Columns | None = None,
+        *,
+        explore: bool = False,
+        seed: int = 0,
+    ) -> tuple[Any, Columns]:
+        """Returns an action, and the memory to pass with the next observation of the episode.
+
+        Args:
+            observation: as the environment gives it: a mapping of columns, or an array if the
+                policy reads a single column; of one slot, or of a batch ``(B, ...)``.
+            memory: what the last call returned; None when an episode begins.
+            explore: whether to sample; by default the most likely action is returned.
+            seed: seed of the samples of an episode that begins.
+
+        Returns:
+            the action, batched as the observation was, an array if there is a single column; and
+            the memory.
+
+        Raises:
+            ConfigError: an observation is missing or has another shape.
+        """
+        columns = self._columns(observation)
+        first, space = next((key, space) for key, space in self.observation_space.items())
+        batched = columns[first].ndim > len(space.shape or ())
+        if not batched:
+            columns = {key: column[None] for key, column in columns.items()}
+        self._check(columns)
+        if memory is None:
+            starts = [replace(self._start, seed=seed + i) for i in range(len(columns[first]))]
+            memory = self._policy.initial_memory(starts)
+        decision = self._policy.act(columns, memory, details=None, explore=explore)
+        actions = decision.actions
+        if not batched:
+            actions = {key: column[0] for key, column in actions.items()}
+        return bare(actions), decision.memory
+
+    def _columns(self, observation: Any) -> dict[str, Array]:
+        names = list(self.observation_space)
+        if not hasattr(observation, "keys"):
+            if len(names) > 1:
+                raise ConfigError(
+                    f"the policy reads {', '.join(names)}; expected a mapping of these, got "
+                    f"{type(observation).__name__}"
+                )
+            observation = {names[0]: observation}
+        if missing := [name for name in names if name not in observation]:
+            raise ConfigError(
+                f"the policy reads {', '.join(names)}, and the observation has no "
+                f"{', '.join(missing)}; it has {', '.join(map(str, observation))}"
+            )
+        return {
+            name: np.asarray(observation[name], self.observation_space[name].dtype)
+            for name in names
+        }
+
+    def _check(self, columns: dict[str, Array]) -> None:
+        for name, column in columns.items():
+            wanted = self.observation_space[name].shape or ()
+            if column.shape[1:] != wanted or len(column) != len(next(iter(columns.values()))):
+                raise ConfigError(
+                    f"observation {name!r}: expected shape {wanted} for a slot or {('B', *wanted)} "
+                    f"for a batch, got {column.shape[1:] if len(column) == 1 else column.shape}"
+                )
