@@ -170,7 +170,8 @@ class _Collection:
             return None
         return (
             f"{abandoned} episodes were lost {self._plan.config.host.retries + 1} times each "
-            f"and given up. Saved: {self._state}"
+            f"and given up (host.retries={self._plan.config.host.retries}; raise it if the game "
+            f"fails now and then, not in these states alone). Saved: {self._state}"
         )
 
     def _show(self, *, last: bool = False) -> None:

@@ -38,11 +38,12 @@ from rollout.api import (
 )
 from rollout.api.fragment import End
 from rollout.configuration.host_section import HostConfig
-from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
+from rollout.errors import ConfigError, OutOfTurnError
 from rollout.host.instances import Event
 from rollout.host.pool import HandleFactory, Pool
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.referee import Referee
+from rollout.host.supervision import exhausted
 
 Order = Literal["random", "in_turn"]
 
@@ -240,10 +241,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             self._handle_events()
             self._apply_resets()
         if len(self._dead) == self._pool.instances:
-            raise BudgetExhausted(
-                f"all {self._pool.instances} games failed more than "
-                f"{self._pool.host.restarts} times; the last one: {self._last_reason}"
-            )
+            raise exhausted(f"{self._pool.instances} games", self._pool.host, self._last_reason)
 
     def _handle_events(self) -> None:
         for event in self._pool.recv():

@@ -25,10 +25,18 @@ class HostConfig(Section):
     )
     restarts: int = key(
         5,
-        "Failures of one instance of a game within restart_window_s after which it is restarted; "
-        "one more sends it into quarantine.",
+        "Failures of one instance of a game within restart_window_s after which it is restarted "
+        "in any case; further ones send it into quarantine if it fails more than failure_rate.",
         unit="restarts",
         ge=0,
+    )
+    failure_rate: float = key(
+        0.05,
+        "Failures per step of one instance within restart_window_s up to which it is restarted "
+        "without limit; 0 limits all failures by restarts.",
+        unit="failures per step",
+        ge=0,
+        le=1,
     )
     actor_restarts: int = key(
         5,
@@ -84,7 +92,7 @@ class HostConfig(Section):
         "What each game needs of its machine, where that is not what its bridge says: cpus, "
         "memory_mb, gpus, and Ray's own resources by name, e.g. {gamut_game: 1}.",
     )
-    retries: int = key(2, "Times a lost episode is tried again.", unit="attempts", ge=0)
+    retries: int = key(20, "Times a lost episode is tried again.", unit="attempts", ge=0)
     start_s: float | None = key(
         None, "Deadline for a game to come up; null for the bridge's own.", unit="s", gt=0
     )

@@ -172,7 +172,8 @@ class _Evaluation:
             return None
         return (
             f"{len(lost)} episodes were lost {self._plan.config.host.retries + 1} times each and "
-            f"given up, and have no score. Saved: {self._state()}; --resume tries them again"
+            f"given up (host.retries={self._plan.config.host.retries}), and have no score. Saved: "
+            f"{self._state()}; --resume tries them again"
         )
 
     def _record(self) -> str | None:

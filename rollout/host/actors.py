@@ -19,6 +19,7 @@ from rollout.api.fragment import Phase
 from rollout.configuration.host_section import HostConfig
 from rollout.errors import BudgetExhausted
 from rollout.host.supervision import Health, Machines
+from rollout.observe.logs import kind_of
 
 log = logging.getLogger(__name__)
 
@@ -160,6 +161,11 @@ class Supervisor:
         for actor in self.actors:
             self.launch(actor)
 
+    @property
+    def _key(self) -> str:
+        """The key of ``restarts``."""
+        return "inference.restarts" if self.serving else "host.actor_restarts"
+
     def launch(self, actor: Actor) -> None:
         """Launches an actor that is not running."""
         actor.launched = actor.moved = now = self.clock()
@@ -267,10 +273,13 @@ class Supervisor:
             rest = actor.health.quarantine()
             pause, actor.quarantined = (None if rest is None else max(pause, rest)), True
         if pause is None:
-            log.error("%s %d failed: %s; it is given up", self.name, actor.number, reason)
+            what = "%s %d failed: %s; it is given up after more than %d failures (%s)"
+            log.error(what, self.name, actor.number, reason, self.restarts, self._key)
         else:
             when = f" in {pause:g} s" if pause else ""
-            log.warning("%s %d failed: %s; it is replaced%s", self.name, actor.number, reason, when)
+            what = "%s %d failed: %s; it is replaced%s"
+            kind = kind_of(self.name, reason)
+            log.warning(what, self.name, actor.number, reason, when, extra=kind)
             actor.incarnation += 1
             actor.due = now + pause
         self.failed(actor, reason, phase)
@@ -303,8 +312,9 @@ class Supervisor:
         """
         if not any(actor.available for actor in self.actors):
             raise BudgetExhausted(
-                f"all {self.count} {self.name}s failed more than {self.restarts} times or are in "
-                f"quarantine; the last failure: {self._reason}"
+                f"all {self.count} {self.name}s failed more than {self.restarts} times "
+                f"({self._key}; raise it if they fail now and then) or are in quarantine "
+                f"(host.quarantine_s={self.host.quarantine_s}); the last failure: {self._reason}"
             )
 
     def close(self) -> None:

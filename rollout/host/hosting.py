@@ -30,7 +30,7 @@ from rollout.host.pool import Pool
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Schedule
 from rollout.observe.hosts import HostFigures, HostTable
-from rollout.observe.logs import about
+from rollout.observe.logs import about, kind_of
 
 log = logging.getLogger(__name__)
 
@@ -191,7 +191,8 @@ def tell_idle_failures(failures: Iterable[tuple[int, Phase, str]]) -> None:
     """
     for instance, phase, reason in failures:
         with about(instance=instance):
-            log.warning("a game failed in %s, with no episode in it: %s", phase, reason)
+            said = "a game failed in %s, with no episode in it: %s"
+            log.warning(said, phase, reason, extra=kind_of("idle", phase, reason))
 
 
 class LocalFleet:

@@ -31,6 +31,7 @@ from rollout.host.instances import Event
 from rollout.host.pool import Pool
 from rollout.host.referee import Referee
 from rollout.host.states import InstanceState, InstanceStates
+from rollout.host.supervision import exhausted
 
 
 @dataclass(slots=True)
@@ -184,10 +185,8 @@ class Player:
         if self._spent is not None:
             raise self._spent
         if self.pool.alive == 0:
-            raise BudgetExhausted(
-                f"all {self.pool.instances} instances failed more than "
-                f"{self.pool.host.restarts} times; the last one: {self._last_failure}"
-            )
+            games = f"{self.pool.instances} instances"
+            raise exhausted(games, self.pool.host, self._last_failure)
         return None
 
     def _handle(self, event: Event) -> None:

@@ -314,6 +314,8 @@ class Pool:
         if pooled.phase == "start":
             game.up = True
             game.release()
+        if pooled.phase == "step":
+            pooled.health.steps += 1
         kind: Kind = "launched" if pooled.phase == "start" else pooled.phase  # type: ignore[assignment] # start, reset or step here
         pooled.phase = None
         return Event(number, kind, frame, seconds)

@@ -3,7 +3,7 @@
 The first failure is followed by a restart at once, further failures in a row by growing pauses.
 More failures within a window than the restart budget put a game into *quarantine*, a time without
 new games, and give an actor up. Older failures do not count, so that a run of weeks survives one
-failure a day.
+failure a day; nor does the budget end a game that plays many steps for each failure.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from filelock import BaseFileLock, FileLock, Timeout
 
 from rollout.configuration.host_section import HostConfig
+from rollout.errors import BudgetExhausted
 
 SETTLED_S = 60.0
 """Seconds after which a game or actor counts as settled: its next failure is a first one again."""
@@ -35,9 +36,12 @@ class Health:
     """The record of failures of one instance of a pool, or of one actor.
 
     Attributes:
-        host: ``restart_window_s``, ``backoff_s`` and ``quarantine_s`` are read.
-        restarts: failures within the window that are followed by a restart.
+        host: ``restart_window_s``, ``failure_rate``, ``backoff_s`` and ``quarantine_s`` are read.
+        restarts: failures within the window that are followed by a restart, however few steps were
+            played; actors play no steps.
         failures: times of the failures within the window, monotonic seconds.
+        played: for each of them, the steps since the failure before it.
+        steps: steps since the last failure, counted by the pool.
         in_a_row: failures since an episode was finished, or since it had settled.
         quarantines: number of quarantines so far.
     """
@@ -45,6 +49,8 @@ class Health:
     host: HostConfig
     restarts: int
     failures: deque[float] = field(default_factory=deque)
+    played: deque[int] = field(default_factory=deque)
+    steps: int = 0
     in_a_row: int = 0
     quarantines: int = 0
 
@@ -58,9 +64,15 @@ class Health:
         Returns:
             seconds until the restart; None when the restart budget is used up.
         """
+        rate = self.host.failure_rate
         self.failures.append(now)
-        self.in_a_row = 1 if lived_s >= SETTLED_S else self.in_a_row + 1
-        if _count_recent(self.failures, now, self.host.restart_window_s) > self.restarts:
+        self.played.append(self.steps)
+        settled = lived_s >= SETTLED_S or self.steps * rate >= 1
+        self.in_a_row, self.steps = 1 if settled else self.in_a_row + 1, 0
+        recent = _count_recent(self.failures, now, self.host.restart_window_s)
+        while len(self.played) > recent:
+            self.played.popleft()
+        if recent > self.restarts and recent > rate * sum(self.played):
             return None
         if self.in_a_row == 1:
             return 0.0
@@ -75,6 +87,23 @@ class Health:
         if self.host.quarantine_s is not None:
             self.quarantines += 1
         return self.host.quarantine_s
+
+
+def exhausted(games: str, host: HostConfig, reason: str) -> BudgetExhausted:
+    """Returns the error that ends a run whose games all fail; names the keys that decide.
+
+    Args:
+        games: how many there are, and of what.
+        host: how they are supervised.
+        reason: why the last one failed.
+    """
+    window = "" if host.restart_window_s is None else f" within {host.restart_window_s:g} s"
+    return BudgetExhausted(
+        f"all {games} failed more than {host.restarts} times{window} (host.restarts), and in more "
+        f"than {host.failure_rate:.3g} of their steps (host.failure_rate); if the game cannot be "
+        f"repaired, raise host.failure_rate, or host.restarts if it fails before its first step; "
+        f"the last failure: {reason}"
+    )
 
 
 def _count_recent(times: deque[float], now: float, window_s: float | None) -> int:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
@@ -27,6 +28,11 @@ _ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about")
 
 OURS = ("rollout", "policies", "bridges")
 """Packages whose records are shown from the configured level; others from ``warning``."""
+
+
+_IN_FULL, _EVERY_S = 5, 30.0  # records of one kind that the terminal shows at first, and then
+_DETAILS = re.compile(r"[;\[].*", re.DOTALL)
+_NUMBERS = re.compile(r"\d+(\.\d+)?")
 
 
 @contextlib.contextmanager
@@ -52,8 +58,23 @@ def log_losses(logger: logging.Logger, losses: Iterable[Loss]) -> None:
     for loss in losses:
         with about(instance=loss.instance, slot=loss.slot, episode=loss.start.episode):
             logger.warning(
-                "episode lost in %s after %d steps: %s", loss.phase, loss.steps, loss.reason
+                "episode lost in %s after %d steps: %s",
+                *(loss.phase, loss.steps, loss.reason),
+                extra=kind_of(loss.phase, loss.reason),
             )
+
+
+def kind_of(*parts: str) -> dict[str, str]:
+    """Returns the ``extra`` of a record of which many of a kind may come.
+
+    The terminal shows the first of a kind, and then only how many more there were, every
+    ``_EVERY_S`` seconds; the file shows all.
+
+    Args:
+        parts: what the records of a kind have in common; numbers in them may differ, and what
+            follows a semicolon or a bracket.
+    """
+    return {"kind": _NUMBERS.sub("#", " ".join(_DETAILS.sub("", part) for part in parts))}
 
 
 def log_notices(logger: logging.Logger, results: Iterable[EpisodeResult]) -> None:
@@ -62,6 +83,27 @@ def log_notices(logger: logging.Logger, results: Iterable[EpisodeResult]) -> Non
         if result.notice:
             with about(instance=result.instance, slot=result.slot, episode=result.start.episode):
                 logger.warning("episode ended after %d steps: %s", result.length, result.notice)
+
+
+class _Repeats(logging.Filter):
+    """Lets the first records of a kind pass, and then one every ``_EVERY_S`` seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen: dict[str, tuple[int, float]] = {}  # not shown, and when the last one was
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind = getattr(record, "kind", None)
+        if kind is None:
+            return True
+        count, shown = self._seen.get(kind, (-_IN_FULL, 0.0))
+        if count >= 0 and record.created < shown + _EVERY_S:
+            self._seen[kind] = count + 1, shown
+            return False
+        if count > 0:
+            record.unseen = f" ({count} more like it in {record.created - shown:.0f} s)"
+        self._seen[kind] = min(0, count + 1), record.created
+        return True
 
 
 class _Formatter(logging.Formatter):
@@ -81,7 +123,8 @@ class _Formatter(logging.Formatter):
         pairs = " ".join(f"{key}={_value(value)}" for key, value in bound().items())
         if self._terminal:
             tail = f" [{pairs}]" if pairs else ""
-            return f"{time.astimezone():%H:%M:%S} {record.levelname} {record.message}{tail}"
+            text = record.message + getattr(record, "unseen", "")
+            return f"{time.astimezone():%H:%M:%S} {record.levelname} {text}{tail}"
         tail = f" | {pairs}" if pairs else ""
         moment = time.isoformat(timespec="milliseconds")
         return f"{moment} {record.levelname} {record.name} {record.message}{tail}"
@@ -133,6 +176,7 @@ def set_up_logging(level: str = "info", file: Path | None = None) -> None:
         root.removeHandler(old)
         old.close()
     handlers: list[logging.Handler] = [_Stderr()]
+    handlers[0].addFilter(_Repeats())
     if file is not None:
         handlers.append(_LogFile(file, encoding="utf-8", errors="backslashreplace"))
     for handler in handlers:

@@ -290,6 +290,7 @@ DEADLINES = [each.name for each in fields(Deadlines)]
 READ_BY = {
     "isolation": GAMES,
     "restarts": GAMES,
+    "failure_rate": GAMES,
     "actor_restarts": ("rollout/host/fleet.py", "rollout/train/rllib/runners.py"),
     "restart_window_s": ACTORS,
     "backoff_s": ACTORS,

@@ -84,6 +84,27 @@ def test_failures_are_forgotten_and_a_budget_without_window_is_for_ever():
     assert for_ever.failed(1e9, 0.0) is None
 
 
+def test_failures_are_without_limit_while_many_steps_are_played_for_each():
+    health = Health(HostConfig(failure_rate=0.05), restarts=2)
+    for t in range(30):
+        health.steps += 20
+        assert health.failed(float(t), 0.0) == 0.0, "as many as the rate allows, and no row"
+    pauses = []
+    for t in range(30, 40):
+        health.steps += 19
+        pauses.append(health.failed(float(t), 0.0))
+    assert pauses == [None] * 10, "above the rate, over the window"
+
+
+def test_only_steps_within_the_window_count():
+    health = Health(HostConfig(failure_rate=0.05, restart_window_s=10.0), restarts=1)
+    health.steps += 100_000
+    assert health.failed(0.0, 0.0) is not None
+    assert health.failed(1.0, 0.0) is not None, "the steps before the first failure count"
+    assert health.failed(12.0, 0.0) is not None
+    assert health.failed(13.0, 0.0) is None, "these steps were long ago"
+
+
 # -- pools -----------------------------------------------------------------------------------------
 
 
@@ -135,6 +156,25 @@ def test_when_all_rest_it_ends_instead_of_waiting(tmp_path):
     pool = Pool(bridge, tmp_path, 2, 1, host.model_copy(update={"isolation": "in_process"}))
     with pytest.raises(BudgetExhausted, match=r"crashes on request.*is in quarantine for 3600 s"):
         play(pool, 5)
+
+
+def test_a_game_that_crashes_now_and_then_is_played_to_the_end_by_default(tmp_path):
+    """One step in fifty: an instance fails far more often than ``restarts``."""
+    bridge = FakeBridge(crash_on_step=0.02)
+    host = HostConfig(isolation="in_process", backoff_s=0.0)
+    pool = Pool(bridge, tmp_path, 2, 1, host)
+    fragments = play(pool, 100, retries=host.retries)
+    assert finished(fragments) == list(range(100))
+    assert pool.counts["failed"] > 2 * (host.restarts + 1)
+
+
+def test_a_game_that_cannot_start_ends_the_run_and_names_the_keys(tmp_path):
+    host = HostConfig(isolation="in_process", backoff_s=0.0)
+    pool = Pool(FakeBridge(fail_on_start=1.0), tmp_path, 1, 1, host)
+    keys = r"more than 5 times within 3600 s \(host\.restarts\).*0\.05 of .*\(host\.failure_rate\)"
+    with pytest.raises(BudgetExhausted, match=keys):
+        play(pool, 5)
+    assert pool.counts["failed"] == 6
 
 
 def wait_for(pool: Pool, kind: str, instance: int = 0):

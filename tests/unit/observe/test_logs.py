@@ -60,6 +60,29 @@ def test_a_loss_says_where_it_happened(tmp_path: Path) -> None:
     assert second.endswith("it died | run=r1 instance=4 slot=0 episode=18")
 
 
+def test_the_terminal_counts_what_repeats_and_the_file_has_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up_logging("info", tmp_path / "run.log")
+    start = Start(State(7, {}), 1, episode=17)
+
+    def lose(count: int, reason: str) -> None:
+        log_losses(
+            logger, [Loss(start, 3, 2, "step", f"{reason} [pid {n}]", n) for n in range(count)]
+        )
+
+    lose(100, "it died with status 3")
+    lose(1, "it hangs")
+    shown = capsys.readouterr().err.splitlines()
+    assert len(shown) == 6
+    assert "it hangs" in shown[-1]
+    monkeypatch.setattr("rollout.observe.logs._EVERY_S", 0.0)
+    lose(1, "it died with status 4")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "(95 more like it in " in line
+    assert len((tmp_path / "run.log").read_text().splitlines()) == 102
+
+
 def test_values_that_would_be_misread_are_quoted(tmp_path: Path) -> None:
     set_up_logging("info", tmp_path / "run.log")
     with about(goal='say "hi" = hello', empty="", line="a\nb"):
