@@ -22,7 +22,7 @@ install = $(BIN)/uv pip install --python $(BIN)/python -c constraints.txt $(1) |
     $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt $(1); }
 
 $(READY): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if v == (3, 11) else f"Gamut needs Python 3.11, and {sys.executable} is {v[0]}.{v[1]}; say make PYTHON=/path/to/python3.11")'
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(0 if (3, 11) <= v <= (3, 13) else f"Gamut needs Python 3.11, 3.12 or 3.13, and {sys.executable} is {v[0]}.{v[1]}; say make PYTHON=/path/to/python3.11")'
 	@echo "Setting up $(VENV): 1 to 2 minutes with uv, 4 with pip, longer where the network is slow."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Installing uv (a few seconds) ..."

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from policies.human_keys import Controls, Inputs
 from policies.human_text import HINT, Account, Line, help_lines, result_lines
 from rollout.api import BridgeSpec, Columns, Fragment, Start, Task
-from rollout.errors import BudgetExhausted, ConfigError, UnknownNameError
+from rollout.errors import BudgetExhausted, ConfigError, UnknownNameError, missing_extra
 
 Picture = NDArray[np.uint8]
 
@@ -329,9 +329,7 @@ def _load_pygame() -> Any:
     try:
         import pygame  # noqa: PLC0415
     except ImportError as error:
-        raise ConfigError(
-            f"a person plays in a window of pygame: {error}; install pygame-ce"
-        ) from error
+        raise missing_extra("the window in which a person plays", "play") from error
     if pygame.display.get_init() and pygame.display.get_driver() in _BLIND:
         pygame.display.quit()  # a game that renders in memory set it before
     try:

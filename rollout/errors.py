@@ -49,6 +49,19 @@ class ConfigError(InputError):
     """A configuration key or value is wrong."""
 
 
+def missing_extra(what: str, extra: str) -> ConfigError:
+    """Returns the error for a part of Gamut whose packages are not installed.
+
+    Args:
+        what: what needs them, e.g. ``"bridge 'crafter'"``.
+        extra: the extra of ``pyproject.toml`` that has them.
+    """
+    return ConfigError(
+        f"{what} needs the extra {extra}; in Gamut's checkout: "
+        f"pip install -c constraints.txt -e '.[{extra}]'"
+    )
+
+
 class StateError(InputError):
     """A state, a factor value or a state set does not exist."""
 

@@ -27,7 +27,7 @@ from rollout.observe.logs import about, set_up_logging
 from rollout.observe.metrics import Metrics
 from rollout.observe.progress import Progress, show_progress
 from rollout.observe.tensorboard import TensorboardMirror
-from rollout.observe.wandb_mirror import JobType, WandbMirror, mirror_settings
+from rollout.observe.wandb_mirror import JobType, WandbMirror, mirror_settings, require_wandb
 from rollout.run_directory import RunDirectory, versions
 from rollout.signals import Stop
 
@@ -163,9 +163,11 @@ def open_job(
     to the cluster is checked first, so that invalid input leaves no files behind.
 
     Raises:
-        InputError: the output cannot be used, or there is no cluster at the address.
+        InputError: the output cannot be used, there is no cluster at the address, or the package
+            wandb is missing.
     """
     settings: Any = config
+    require_wandb(settings.wandb)
     if needs_ray:
         require_session(settings.ray.address)
     # Held: the directory is complete or does not exist; and everything opened is closed.

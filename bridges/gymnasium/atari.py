@@ -172,7 +172,7 @@ class AtariBridge:
 
     @property
     def _full_id(self) -> str:
-        import_modules(["ale_py"], "bridge atari")
+        import_modules(["ale_py"], "bridge 'atari'")
         import ale_py  # noqa: PLC0415 - importing the bridge must stay free
 
         ale_py.ALEInterface.setLoggerMode(ale_py.LoggerMode.Error)  # no banner for every console

@@ -122,7 +122,7 @@ class CrafterBridge:
 
 def _tables() -> Any:
     """Returns Crafter's constants; imported here so that importing the bridge stays cheap."""
-    import_modules(["crafter"], "bridge crafter")
+    import_modules(["crafter"], "bridge 'crafter'")
     from crafter import constants  # noqa: PLC0415 - importing the bridge must stay free
 
     return constants

@@ -16,7 +16,7 @@ from gymnasium.envs.registration import load_env_creator
 
 from bridges.gymnasium.instance import SEED, Game, close_games
 from rollout.api import ACTION, ColumnSpec, Factor, FlatSpace, StateSpace, flatten_space
-from rollout.errors import ConfigError, GameStartError, GamutError, UnknownNameError
+from rollout.errors import ConfigError, GameStartError, GamutError, UnknownNameError, missing_extra
 
 TASKS = Path(__file__).parent / "tasks"
 
@@ -24,6 +24,7 @@ MAX_SEEDS = 2**31
 """Seeds below this are valid for every generator a game may use, including NumPy's legacy one."""
 
 REGISTERED_BY = {"ALE/": "ale_py", "MiniGrid-": "minigrid", "BabyAI-": "minigrid"}
+EXTRAS = {"ale_py": "atari", "crafter": "crafter", "minigrid": "minigrid"}
 """Modules that register the ids with these prefixes when they are imported."""
 
 REWARD_SPEC = ColumnSpec("float32", doc="the game's own reward of the step; 0 at the reset")
@@ -78,6 +79,8 @@ def import_modules(modules: Sequence[str], option: str) -> None:
         try:
             importlib.import_module(module)
         except ImportError as error:
+            if module in EXTRAS:
+                raise missing_extra(option, EXTRAS[module]) from error
             raise ConfigError(
                 f"{option}: expected a module that can be imported, got {module!r}: {error}; "
                 f"install the package that has it, or correct the name"

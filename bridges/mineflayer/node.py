@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, missing_extra
 
 GAME = Path(__file__).with_name("game")
 """Folder of the program, of its ``package.json`` and of its lock file."""
@@ -30,9 +30,8 @@ WHERE = "GAMUT_MINEFLAYER_PACKAGES"
 """Environment variable with a folder for packages that several checkouts share."""
 
 INSTALL_NODE = (
-    f"the Mineflayer bridge needs Node {OLDEST} or newer; install it into this environment with "
-    "`pip install -c constraints.txt -e '.[mineflayer]'` in Gamut's checkout, or put a newer one "
-    "on the PATH"
+    f"{missing_extra(f'the Mineflayer bridge, for Node {OLDEST} or newer,', 'mineflayer')}; or put "
+    "a newer one on the PATH"
 )
 INSTALL_PACKAGES = (
     "run `make mineflayer`, or `python -m bridges.mineflayer.setup` (about 500 MB are fetched from "

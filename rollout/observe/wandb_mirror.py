@@ -17,6 +17,7 @@ its own folder. A missing file, or one that W&B refuses, only causes a warning.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import logging
 import math
@@ -32,6 +33,7 @@ from typing import Any, Literal, TypeAlias
 from urllib.parse import urlparse
 
 from rollout.config import WandbConfig
+from rollout.errors import missing_extra
 from rollout.observe.media import Media, Table, Video
 from rollout.observe.metrics import Line, Scalar, parse_line
 
@@ -73,6 +75,20 @@ Settings: TypeAlias = dict[str, Any]
 ``resume_count``, how often the run was resumed. W&B writes below ``wandb/`` in ``dir``."""
 
 
+def require_wandb(wandb: WandbConfig) -> None:
+    """Checks that the package wandb is there if ``wandb.mode`` asks for it.
+
+    Raises:
+        ConfigError: it is not installed.
+    """
+    if wandb.mode in ("online", "offline") and not _installed():
+        raise missing_extra(f"wandb.mode={wandb.mode}", "wandb")
+
+
+def _installed() -> bool:
+    return importlib.util.find_spec("wandb") is not None
+
+
 def mirror_settings(
     wandb: WandbConfig,
     directory: Path,
@@ -82,11 +98,13 @@ def mirror_settings(
     config: Mapping[str, Any],
     resume_count: int = 0,
 ) -> Settings | None:
-    """Returns the settings of a mirror, or None if it is disabled.
+    """Returns the settings of a mirror, or None if it is disabled or ``auto`` without wandb.
 
     Without an API key the mirror is offline, whatever mode was requested.
     """
     mode: str = wandb.mode
+    if mode == "auto" and not _installed():
+        return None
     if mode == "auto":
         mode = os.environ.get("WANDB_MODE", "online")
     if mode not in ("online", "offline"):

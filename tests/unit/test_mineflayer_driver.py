@@ -206,7 +206,10 @@ def test_the_node_of_this_environment_is_new_enough():
 @pytest.mark.parametrize(
     ("says", "message"),
     [
-        ("echo v20.20.2", r"needs Node 22 or newer.*pip install .*'\.\[mineflayer\]'.*20\.20\.2"),
+        (
+            "echo v20.20.2",
+            r"Node 22 or newer, extra mineflayer.*'\.\[mineflayer\]'.*20\.20\.2",
+        ),
         ("echo hello", "is no Node that runs"),
         ("exit 1", "is no Node that runs"),
     ],
