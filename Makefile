@@ -87,7 +87,7 @@ format: $(READY) ## let ruff tidy up
 	$(BIN)/ruff format .
 
 docs: $(READY)  ## the documentation as a site, in build/docs; warnings are errors
-	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/docs
+	$(BIN)/python -m sphinx -E -W --keep-going -q -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html"
 
 clean:          ## remove what was installed and built, not what was run

@@ -1,5 +1,6 @@
 """Sphinx configuration of the documentation; ``make docs`` builds it into ``build/docs``."""
 
+import dataclasses
 import importlib.metadata
 import re
 
@@ -44,8 +45,22 @@ def _skip_tuple_fields(app, what, name, field, skip, options):
     return True if type(field).__name__ == "_tuplegetter" else None
 
 
+def _describe_options(app, what, name, described, options, lines):
+    """The documentation of an option stands beside it, see ``rollout.api.option``."""
+    if what == "class" and dataclasses.is_dataclass(described):
+        docs = {each.name: each.metadata.get("doc") for each in dataclasses.fields(described)}
+        lines += ["", *(f":param {field}: {doc}" for field, doc in docs.items() if doc), ""]
+
+
+def _write_factories(app, what, name, described, options, signature, returns):
+    """A default that is made by a factory has no valid syntax, so the signature would be cut."""
+    return (signature or "").replace("<factory>", "...") or None, returns
+
+
 def setup(app):
     """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _describe_options)
+    app.connect("autodoc-process-signature", _write_factories)
     app.connect("source-read", _name_files)
     app.connect("autodoc-skip-member", _skip_tuple_fields)
     app.add_lexer("mermaid", TextLexer)  # GitHub draws such diagrams; the site shows their text

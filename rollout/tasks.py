@@ -41,7 +41,7 @@ from rollout.errors import ConfigError, StateError, UnknownNameError
 from rollout.registry import Group
 
 DEFAULT_EVALUATOR = "game_reward"
-"""The default evaluator: the reward of the game itself."""
+"""The default evaluator, the reward of the game itself."""
 
 _SUFFIXES = (".yaml", ".yml")
 

@@ -58,6 +58,17 @@ def test_the_reference_has_every_public_name(site, package):
     assert not set(package.__all__) - documented
 
 
+def test_the_reference_describes_options(site):
+    text = (site / "reference" / "evaluators.html").read_text()
+    assert "multiplies every reward" in text  # written in ``option`` only
+    assert "&lt;factory&gt;" not in text
+
+
+def test_no_sentence_is_taken_for_a_type(site):
+    """In the docstring of an attribute, ``TYPE: TEXT`` is a type: write no colon there."""
+    assert not [p.name for p in site.rglob("*.html") if ">Type<" in p.read_text()]
+
+
 def test_files_outside_the_pages_are_named(site):
     text = (site / "training.html").read_text()
     assert "rollout/api/algorithm.py" in text

@@ -17,7 +17,7 @@ from rollout.api.types import Array, Bools, Columns, Details, Ints
 from rollout.errors import ConfigError, InputError
 
 NOTICE = "notice"
-"""Key of ``Frame.details``: a message for the user on why the episode ended, from games that have
+"""Key of ``Frame.details`` for a message to the user on why the episode ended, from games that have
 one, such as a server that kicked the agent."""
 
 

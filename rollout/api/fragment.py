@@ -151,13 +151,13 @@ class Fragment:
 
     @property
     def valid(self) -> Bools:
-        """``(T, B)`` bool: the row holds a step."""
+        """Whether a row holds a step, ``(T, B)`` bool."""
         mask: Bools = self.start_index >= 0
         return mask
 
     @property
     def done(self) -> Bools:
-        """``(T, B)`` bool: the row is the last of its episode, for whatever reason."""
+        """Whether a row is the last of its episode, for whatever reason, ``(T, B)`` bool."""
         mask: Bools = self.terminated | self.truncated | self.lost
         return mask
 

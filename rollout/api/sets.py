@@ -325,7 +325,7 @@ class StateSet:
 
     @property
     def name(self) -> str:
-        """Readable name: part, size, and the digest that makes it exact."""
+        """Readable name of part, size, and the digest that makes it exact."""
         return f"{self.part}-{self.size}-{self.digest[:8]}"
 
     def describe(self) -> dict[str, Any]:

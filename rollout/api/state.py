@@ -218,7 +218,7 @@ class StateSpace:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the space, 16 hex digits: same factors and values, same digest."""
+        """Digest of factors and values, 16 hex digits, the same for equal spaces."""
         plain = [{k: d[k] for k in ("name", "values")} for d in self.describe()]
         return digest(plain)
 

@@ -19,7 +19,7 @@ fragment, an Arrow column and a metric.
 """
 
 Details: TypeAlias = Mapping[str, Any]
-"""Data of one slot without a fixed shape: text, lists, structured state. JSON-able."""
+"""JSON-able data of one slot without a fixed shape, such as text, lists, structured state."""
 
 Bools: TypeAlias = NDArray[np.bool_]
 Ints: TypeAlias = NDArray[np.int64]

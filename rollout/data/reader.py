@@ -91,7 +91,7 @@ class Dataset(AbstractContextManager["Dataset"]):
 
     @property
     def index(self) -> pa.Table:
-        """Every episode that ended, lost attempts included: one row each, as in ``episodes/``."""
+        """A row for every episode that ended, lost attempts included, as in ``episodes/``."""
         return self._index
 
     @property
