@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from rollout.configuration import packaged
 from rollout.configuration.problems import KeyPath
 from rollout.errors import ConfigError, nearest
 
@@ -198,10 +199,13 @@ def _lines(
 def read(path: Path) -> Document:
     """Returns the document in a file, which must be a mapping; an empty file is an empty one.
 
+    A file that comes with Gamut is found by its name, see ``packaged.find``.
+
     Raises:
         ConfigError: there is no such file (the message lists the nearest), it cannot be read, or
             it holds something else.
     """
+    path = packaged.find(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
