@@ -254,6 +254,12 @@ class StateSetConfig(Section):
         """
         return Splits(space, self.seed, self.validation, self.test, self.hold_out, self.only)
 
+    def of_part(self, part: str, size: int | None) -> StateSetConfig:
+        """Returns the first states of a part, divided as these are."""
+        own: dict[str, Any] = {"split": part, "size": size, "order": 0}
+        own |= {"subset": "random", "prefix": {}, "states": None}
+        return self.model_copy(update=own)
+
     def take(self, space: StateSpace) -> StateSet:
         """Returns the chosen states of a space.
 

@@ -6,8 +6,9 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from rollout.api import Fragment, Loss
+from rollout.api import Fragment, Loss, Start
 from rollout.api.fragment import Phase
 from rollout.cluster.resources import actor_options, require_resources
 from rollout.host.actors import Actor, Supervisor
@@ -49,14 +50,25 @@ class RayFleet:
         plan: plan of the hosts.
         actors: number of Ray actors.
         check: called often; an exception in it ends ``play``.
+        supervisor: supervisor of actors that run already; None launches actors of its own.
     """
 
     def __init__(
-        self, plan: HostPlan, actors: int = 1, check: Callable[[], None] = lambda: None
+        self,
+        plan: HostPlan,
+        actors: int = 1,
+        check: Callable[[], None] = lambda: None,
+        supervisor: Supervisor | None = None,
     ) -> None:
         self.plan, self.news, self._check = plan, FleetNews(), check
+        self.supervisor = supervisor or self._launch(plan, actors)
+        self._hosts = [
+            _Host(actor, Ledger(plan.play.retries), plan.slots) for actor in self.supervisor.actors
+        ]
+
+    def _launch(self, plan: HostPlan, actors: int) -> Supervisor:
         require_resources(plan.needs, actors * plan.instances)
-        self.supervisor = Supervisor(
+        return Supervisor(
             RayLauncher(
                 OneThreadHost,
                 lambda number, incarnation: (plan, number, incarnation),
@@ -68,11 +80,8 @@ class RayFleet:
             stall_s=plan.stall_s,
             policy_s=plan.host.policy_s,
             name="host",
-            failed=self._failed,
+            failed=self.failed,
         )
-        self._hosts = [
-            _Host(actor, Ledger(plan.play.retries), plan.slots) for actor in self.supervisor.actors
-        ]
 
     def play(self, schedule: Schedule) -> Iterator[Fragment]:
         """Yields the fragments of all actors in the order in which they are ready.
@@ -81,10 +90,7 @@ class RayFleet:
             BudgetExhausted: no actor is left; see ``Supervisor.require_available``.
         """
         self._schedule = schedule
-        for host in self._hosts:
-            if host.relieved:
-                host.relieved = False
-                self.supervisor.launch(host.actor)
+        self._call_back()
         while True:
             self._check()
             self.supervisor.poll()
@@ -108,7 +114,11 @@ class RayFleet:
                     break
                 host.ledger.give(starts)
                 host.waiting += len(starts)
-                actor.requests.append(actor.handle.play.remote(starts))
+                actor.requests.append(self._request(actor, starts))
+
+    def _request(self, actor: Actor, starts: Sequence[Start]) -> Any:
+        """Asks an actor for fragments; returns the reference to its reply."""
+        return actor.handle.play.remote(starts)
 
     def _take(self, host: _Host) -> Sequence[Fragment]:
         actor = host.actor
@@ -153,7 +163,15 @@ class RayFleet:
                 )
                 held.clear()
 
-    def _failed(self, actor: Actor, reason: str, phase: Phase) -> None:
+    def _call_back(self) -> None:
+        """Launches the actors again that were relieved."""
+        for host in self._hosts:
+            if host.relieved:
+                host.relieved = False
+                self.supervisor.launch(host.actor)
+
+    def failed(self, actor: Actor, reason: str, phase: Phase) -> None:
+        """Returns the episodes of an actor that failed to the schedule."""
         self._play_again(self._hosts[actor.number], reason, phase)
         self._hosts[actor.number].waiting = 0
         replaced = actor.due is not None

@@ -44,11 +44,13 @@ _log = logging.getLogger(__name__)
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
 
-class _Strict(TypedDict):
+class Strict(TypedDict):
+    """Base of what files of a run contain: other types than the declared ones are refused."""
+
     __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)  # type: ignore[misc]
 
 
-class Position(_Strict):
+class Position(Strict):
     """Position of a runner's schedule; see ``rollout.host.schedule.Schedule.state``."""
 
     state_set: str
@@ -60,7 +62,7 @@ class Position(_Strict):
     playing: list[tuple[_Count, _Count]]
 
 
-class VisitsState(_Strict):
+class VisitsState(Strict):
     """Visits per state; see ``rollout.host.schedule.Visits.state``."""
 
     state_set: str
@@ -68,7 +70,7 @@ class VisitsState(_Strict):
     counts: str
 
 
-class PolicyAbout(_Strict):
+class PolicyAbout(Strict):
     """Name and options of a policy."""
 
     name: str
@@ -220,7 +222,7 @@ def write_checkpoint(
     """
     import torch  # noqa: PLC0415 - slow to import
 
-    place = folder / f"{int(about['update']):0{_DIGITS}d}"
+    place = place_of(folder, int(about["update"]))
     beside = folder / f".{place.name}.{os.getpid()}.tmp"
     shutil.rmtree(beside, ignore_errors=True)
     beside.mkdir(parents=True)
@@ -254,12 +256,18 @@ def write_checkpoint(
     return place
 
 
-def prune(folder: Path, keep: int) -> None:
+def place_of(folder: Path, update: int) -> Path:
+    """Returns the path of the checkpoint of an update."""
+    return folder / f"{update:0{_DIGITS}d}"
+
+
+def prune(folder: Path, keep: int, best: int | None = None) -> None:
     """Removes all but the newest ``keep`` checkpoints, and incomplete ones of killed sessions.
 
-    Only the session that writes to the folder may call it.
+    The one of the update ``best`` stays. Only the session that writes to the folder may call it.
     """
-    for path in (*_places(folder)[:-keep], *folder.glob(".*.tmp")):
+    old = [place for place in _places(folder)[:-keep] if int(place.name) != best]
+    for path in (*old, *folder.glob(".*.tmp")):
         shutil.rmtree(path, ignore_errors=True)
 
 

@@ -24,6 +24,8 @@ from rollout.config import (
     key,
 )
 from rollout.errors import InputError
+from rollout.evaluate.legs import Actions
+from rollout.evaluate.scoreboard import Metric
 from rollout.registry import Group
 
 
@@ -88,6 +90,35 @@ class EpisodesConfig(Section):
     )
 
 
+class ValidationConfig(Section):
+    """Evaluation on validation states during training."""
+
+    every: int | None = key(
+        None, "Steps between validations; null for none.", unit="steps of single slots", gt=0
+    )
+    states: int = key(
+        64,
+        "Number of validation states, from which one episode each is played; they are of the part "
+        "validation of state_set.",
+        unit="states",
+        gt=0,
+    )
+    metric: Metric = key("return", "The score: return, or progress or success of the task.")
+    actions: Actions = key("sampled", "Whether actions are sampled or deterministic.")
+    patience: int | None = key(
+        None,
+        "Validations without a higher score after which the training ends; null for never.",
+        unit="validations",
+        gt=0,
+    )
+
+    @model_validator(mode="after")
+    def _needed(self) -> ValidationConfig:
+        if self.patience is not None and self.every is None:
+            raise ValueError("patience: there are no validations; set every, or leave it out")
+        return self
+
+
 class TrainConfig(RunConfig):
     """Trains a policy."""
 
@@ -95,7 +126,7 @@ class TrainConfig(RunConfig):
         *RunConfig.may_change,
         *("checkpoint", "episodes", "callbacks"),
     )
-    may_grow: ClassVar[tuple[str, ...]] = ("env_steps",)
+    may_grow: ClassVar[tuple[str, ...]] = ("env_steps", "validation.patience")
     renamed: ClassVar[Mapping[str, str]] = {
         "ppo": "algorithm, with the same keys but algorithm.reference, algorithm.reference_coef "
         "and algorithm.reference_decay for ppo.reference.*"
@@ -125,6 +156,9 @@ class TrainConfig(RunConfig):
     )
     checkpoint: CheckpointConfig = key(CheckpointConfig, "When checkpoints are written.")
     episodes: EpisodesConfig = key(EpisodesConfig, "What is recorded for every episode.")
+    validation: ValidationConfig = key(
+        ValidationConfig, "Evaluation on validation states during training."
+    )
     callbacks: tuple[str, ...] = key(
         (),
         "Functions of your own that are called after every update and may end the training: "

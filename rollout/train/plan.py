@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollout.api import Algorithm, Bridge, PolicyRecipe, Resources, StateSet, Task
-from rollout.errors import ConfigError
+from rollout.api.sets import VALIDATION
+from rollout.errors import ConfigError, named
+from rollout.evaluate.scoreboard import check_metric
 from rollout.host import PlayOptions
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
@@ -32,6 +34,7 @@ class TrainPlan:
         recipe: recipe of the policy, which is also a ``TrainableRecipe``.
         reads: the observation columns that its networks read.
         signals: the signals whose last values are recorded with each episode.
+        validation: the states on which the training is validated; None if it is not.
     """
 
     config: TrainConfig
@@ -42,6 +45,7 @@ class TrainPlan:
     recipe: Any
     reads: tuple[str, ...]
     signals: tuple[str, ...] = ()
+    validation: StateSet | None = None
 
     @classmethod
     def make(cls, config: TrainConfig) -> TrainPlan:
@@ -57,6 +61,7 @@ class TrainPlan:
         spec.require_width(config.width)
         states = config.state_set.take(task.state_space)
         states.require_trainable()
+        validation = _validation(config, task)
         recipe: PolicyRecipe = config.policy.build()
         if not isinstance(recipe, TrainableRecipe):
             raise ConfigError(
@@ -76,7 +81,7 @@ class TrainPlan:
             )
         reads = tuple(recipe.reads(spec.observation_space))
         signals = chosen_signals(config.episodes.signals, list(spec.signals))
-        return cls(config, bridge, task, states, algorithm, recipe, reads, signals)
+        return cls(config, bridge, task, states, algorithm, recipe, reads, signals, validation)
 
     @property
     def needs(self) -> Resources:
@@ -129,3 +134,33 @@ class TrainPlan:
             number=number,
             signals=self.signals,
         )
+
+
+def _validation(config: TrainConfig, task: Task) -> StateSet | None:
+    """Returns the validation states, divided from the others as the training states are."""
+    c = config.validation
+    if c.every is None:
+        return None
+    with named("validation"):
+        check_metric(c.metric, task)
+    with named("validation.states"):
+        return config.state_set.of_part(VALIDATION, c.states).take(task.state_space)
+
+
+def protocol(plan: TrainPlan) -> dict[str, Any]:
+    """Everything needed to reproduce the figures."""
+    c = plan.config
+    return {
+        "algorithm": c.algorithm.name,
+        "algorithm_options": c.algorithm.options,
+        "bridge": c.bridge.name,
+        "bridge_version": plan.bridge.spec.version,
+        "bridge_options": c.bridge.options,
+        "task": plan.task.name,
+        "limit_steps": plan.task.limits.steps,
+        "policy": c.policy.name,
+        "policy_options": c.policy.options,
+        "seed": c.seed,
+        "state_set": plan.states.describe(),
+        "episode_seed": "numpy SeedSequence(seed, spawn_key=(episode,))",
+    }

@@ -10,13 +10,19 @@ from rollout.api import BridgeSpec, Policy, PolicyRecipe, Task, option
 from rollout.configuration.plugins import build_plugin
 from rollout.errors import ConfigError
 from rollout.train.checkpoint import find_checkpoint
+from rollout.train.history import best_checkpoint
 
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
     """Plays a checkpoint of ``scripts/train.py`` in any script that takes a policy."""
 
-    path: str = option("", "folder of the checkpoint, or a run directory for its newest")
+    path: str = option("", "folder of the checkpoint, or a run directory")
+    checkpoint: str = option(
+        "newest",
+        "which checkpoint of a run directory: the newest, or the best by its validations",
+        choices=("newest", "best"),
+    )
 
     def __post_init__(self) -> None:
         if not self.path:
@@ -29,7 +35,8 @@ class CheckpointPolicy:
             CheckpointError: there is no checkpoint, or it is damaged.
             ConfigError: it was trained for other spaces.
         """
-        checkpoint = find_checkpoint(self.path)
+        find = best_checkpoint if self.checkpoint == "best" else find_checkpoint
+        checkpoint = find(self.path)
         checkpoint.require_spaces(spec)
         name, options = checkpoint.policy
         recipe: PolicyRecipe = build_plugin("policies", name, options)

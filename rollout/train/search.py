@@ -174,7 +174,7 @@ def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report:
 
     def tell(env_steps: int, line: Mapping[str, Any]) -> None:
         nonlocal told, last
-        last = line
+        last = {**last, **line}  # a validation has a line of its own
         value = line.get(metric)
         if value is not None:
             told = True
@@ -214,10 +214,14 @@ def _row(config: SearchConfig, result: Any) -> dict[str, Any]:
     """The summary of a trial."""
     said = result.metrics or {}
     steps = int(said.get(STEPS, 0))
-    status = "done" if steps >= config.train.env_steps else "ended early"
+    point = dict(result.config or {})
+    place = config.output / "trials" / _folder(str(said.get("trial_id", "")), point)
+    # A trial that its patience or a callback has ended is done with fewer steps.
+    done = steps >= config.train.env_steps or read_json(place / SUMMARY).get("status") == "done"
+    status = "done" if done else "ended early"
     return {
         "trial": str(said.get("trial_id", "")),
-        "point": dict(result.config or {}),
+        "point": point,
         SCORE: said.get(SCORE),
         STEPS: steps,
         "status": status if result.error is None else "failed",

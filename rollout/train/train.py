@@ -37,7 +37,8 @@ from rollout.train.checkpoint import (
 )
 from rollout.train.config import TrainConfig
 from rollout.train.episodes import EpisodeLog
-from rollout.train.plan import TrainPlan
+from rollout.train.plan import TrainPlan, protocol
+from rollout.train.validation import Validation
 
 log = logging.getLogger(__name__)
 
@@ -162,19 +163,34 @@ class _Training:
         self._dropped = int(about_.get("dropped_steps", 0))
         self._figures = Aggregates(env_steps=self.env_steps, episodes=episodes)
         self._began, self._steps_before = time.monotonic(), self.env_steps
-        self._written = -1  # update of the newest checkpoint
+        self._written = -1 if saved is None else self.update  # update of the newest checkpoint
+        self._validation: Validation | None = None
+        if plan.validation is not None:
+            folder = job.run.checkpoints
+            self._validation = Validation(plan, plan.validation, folder, self.update)
 
     @property
     def ended_by(self) -> str:
-        """What has ended the training: ``env_steps``, or a callback; empty if nothing has."""
+        """What has ended the training; empty if nothing has.
+
+        ``env_steps``, ``validation.patience``, or ``callback`` with its name.
+        """
         if self._stopped_by:
             return f"callback {self._stopped_by}"
-        return "env_steps" if self.env_steps >= self._plan.config.env_steps else ""
+        if self.env_steps >= self._plan.config.env_steps:
+            return "env_steps"
+        validation = self._validation
+        return "validation.patience" if validation is not None and validation.exhausted else ""
 
     @property
     def done(self) -> bool:
-        """Whether nothing is left to do."""
-        return bool(self.ended_by)
+        """Whether nothing is left to do, not even the validation of the last weights."""
+        return bool(self.ended_by) and not self._due(last=True)
+
+    def _due(self, *, last: bool) -> bool:
+        if self._validation is None:
+            return False
+        return self._validation.due(self.update, self.env_steps, last=last)
 
     def recall(self, summary: Mapping[str, Any]) -> None:
         """Takes from the summary of the last session whether a callback ended it.
@@ -197,28 +213,56 @@ class _Training:
         if saved is not None:
             algorithm.remember(saved.weights(), saved.optimizer())
             algorithm.go_to(saved.update, saved.env_steps, saved.about["positions"])
-            self._written = saved.update
             log.info("continues from update %d, %d steps", saved.update, saved.env_steps)
         elif first is not None:
             algorithm.remember(find_checkpoint(first).weights())
 
     def train(self) -> str | None:
         """Trains until the budget is used up, a signal arrives or no game is left."""
-        stop, algorithm = self._job.stop, self._algorithm
+        stop = self._job.stop
+        with stop.deferred():
+            self._validate()  # which the last session may have been killed in
+            while not self.ended_by and not stop.requested:
+                self._update()
+                line = self._note(self._algorithm.last)
+                if self.update % self._plan.config.checkpoint.every == 0:
+                    self._save()
+                line |= self._validate()
+                self._tell(line)
+            self._save()
+            self._validate()  # if a callback ended it
+        if self.ended_by:
+            log.info("the training was ended by %s", self.ended_by)
+        return None
+
+    def _update(self) -> None:
         try:
-            with stop.deferred():
-                while not self.done and not stop.requested:
-                    algorithm.train()
-                    line = self._note(algorithm.last)
-                    if self.update % self._plan.config.checkpoint.every == 0:
-                        self._save()
-                    self._tell(line)
-                self._save()
+            self._algorithm.train()
         except BudgetExhausted:
-            self._note_losses(algorithm.last)
+            self._note_losses(self._algorithm.last)
             self._save()
             raise
-        return None
+
+    def _validate(self) -> dict[str, Any]:
+        """Validates the weights if it is time to; returns the values of its metrics line."""
+        stop, algorithm, progress = self._job.stop, self._algorithm, self._job.progress
+        if self._validation is None or stop.requested or not self._due(last=bool(self.ended_by)):
+            return {}
+        self._save()  # the validation of a killed session is repeated from here
+        done = share((self.env_steps, self._plan.config.env_steps))
+        values = self._validation.run(
+            self.update,
+            self.env_steps,
+            algorithm.weights(),
+            algorithm.open_fleet,
+            watch=lambda x: progress.update(
+                done, {"update": self.update, "steps": self.env_steps, "validated": f"{x:.0%}"}
+            ),
+            stopping=lambda: stop.requested,
+        )
+        if values:
+            self._job.metrics.write(self.env_steps, values)
+        return values
 
     def _note(self, now: Any) -> dict[str, Any]:
         self.update, self.env_steps = now.update, now.env_steps
@@ -263,8 +307,6 @@ class _Training:
             self._save()
             self.conclude("ended short")
             raise
-        if self._stopped_by:
-            log.info("%s ends the training", self.ended_by)
 
     def _note_losses(self, now: Any) -> None:
         self._lost.update(loss.phase for loss in now.losses)
@@ -304,22 +346,28 @@ class _Training:
             spec=self._plan.bridge.spec,
             reads=self._plan.reads,
         )
-        prune(self._job.run.checkpoints, c.checkpoint.keep)
+        best = None if self._validation is None else self._validation.history.best
+        kept = None if best is None else best["update"]
+        prune(self._job.run.checkpoints, c.checkpoint.keep, best=kept)
         self._written = self.update
 
     def conclude(self, status: str) -> str:
         """Writes ``summary.json``; returns a status sentence."""
         seconds = time.monotonic() - self._began
         steps = self.env_steps - self._steps_before
-        figures = self._figures.values()
+        figures, validation = self._figures.values(), self._validation
+        told = protocol(self._plan)
+        if validation is not None:
+            told["validation"] = validation.protocol()
         self._job.write_summary(
             status,
-            protocol=_protocol(self._plan),
+            protocol=told,
             results={
                 "env_steps": self.env_steps,
                 "episodes": self._figures.episodes,
                 "updates": self.update,
                 "ended_by": self.ended_by or None,
+                **({} if validation is None else {"validation": validation.summary()}),
                 "seconds": round(self._seconds + seconds, 2),
                 "visits": self._visits.summary(),
                 "lost": dict(self._lost),
@@ -334,22 +382,3 @@ class _Training:
             },
         )
         return f"update {self.update}, {self.env_steps} steps"
-
-
-def _protocol(plan: TrainPlan) -> dict[str, Any]:
-    """Everything needed to reproduce the figures."""
-    c = plan.config
-    return {
-        "algorithm": c.algorithm.name,
-        "algorithm_options": c.algorithm.options,
-        "bridge": c.bridge.name,
-        "bridge_version": plan.bridge.spec.version,
-        "bridge_options": c.bridge.options,
-        "task": plan.task.name,
-        "limit_steps": plan.task.limits.steps,
-        "policy": c.policy.name,
-        "policy_options": c.policy.options,
-        "seed": c.seed,
-        "state_set": plan.states.describe(),
-        "episode_seed": "numpy SeedSequence(seed, spawn_key=(episode,))",
-    }

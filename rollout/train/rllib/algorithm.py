@@ -6,6 +6,7 @@ import math
 import time
 import weakref
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,8 @@ from ray.tune import PlacementGroupFactory
 
 from rollout.api import Columns, EpisodeResult, Loss, Progress, Start
 from rollout.errors import BudgetExhausted
-from rollout.host.hosting import tell_idle_failures
+from rollout.host.hosting import HostPlan, tell_idle_failures
+from rollout.host.opening import Fleet
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.train.batch import env_steps, join
 from rollout.train.episodes import Signals
@@ -304,6 +306,13 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
             lambda learner: learner.remember(weights, optimizer)
         ):
             answer.get()
+
+    def open_fleet(self, plan: HostPlan) -> AbstractContextManager[Fleet]:
+        """Returns a context in which the runners play another plan, with games of their own.
+
+        No update may be made in it. Training then continues as if nothing had happened.
+        """
+        return self._runners.open_fleet(plan)
 
     def positions(self) -> dict[str, Any]:
         """Returns the position of every runner's schedule at the newest update.

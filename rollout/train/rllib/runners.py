@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import ray
 import torch
 
-from rollout.api import Loss
+from rollout.api import Fragment, Loss, Start
 from rollout.api.fragment import Phase
 from rollout.host.actors import Actor, Pulse, Supervisor
-from rollout.host.ray_actors import RayLauncher, Watched, close_hosts
+from rollout.host.hosting import GameHost, HostPlan, HostReport
+from rollout.host.opening import Fleet, open_fleet
+from rollout.host.ray_actors import RayLauncher, Watched, close_hosts, fetch
 from rollout.host.schedule import Schedule
 from rollout.observe.hosts import HostTable
 from rollout.train.plan import TrainPlan
+from rollout.train.rllib.lending import LentRunners
 from rollout.train.sampler import Sample
+
+_FETCH_S = 120.0  # deadline to fetch a plan
 
 Weights = Callable[[], Mapping[str, Any]]
 """Returns the newest weights of the network."""
@@ -30,6 +36,7 @@ class TrainingRunner(Watched):
         torch.set_num_threads(1)  # many runners with many threads each slow one another down
         self._plan, self._number = plan, number
         self._sampler = plan.sampler(number)
+        self._guest: GameHost | None = None  # plays other episodes than those of the training
 
     def fragment(
         self, weights: Mapping[str, Any], version: int, position: Mapping[str, Any] | None
@@ -53,12 +60,37 @@ class TrainingRunner(Watched):
             self._sampler.close()
             self._sampler = self._plan.sampler(self._number)
 
+    def play(
+        self, plan: Sequence[Any], starts: Sequence[Start]
+    ) -> tuple[HostReport, list[Fragment]]:
+        """Plays other episodes than those of the training, with games of their own.
+
+        Args:
+            plan: reference to their plan, the only element; read if the games do not run yet.
+            starts: further episodes to play.
+        """
+        if self._guest is None:
+            self._guest = GameHost(fetch(plan[0], _FETCH_S), self._number)
+        return self._guest.play(starts)
+
+    def dismiss(self) -> None:
+        """Ends the games of ``play``."""
+        guest, self._guest = self._guest, None
+        if guest is not None:
+            guest.close()
+
     def pulse(self) -> Pulse:
         """Returns a sign of life; another thread may call it during play."""
-        return self._sampler.pulse()
+        own, guest = self._sampler.pulse(), self._guest
+        if guest is None:
+            return own
+        other = guest.pulse()
+        deciding_s = max(own.deciding_s, other.deciding_s)
+        return Pulse(own.progress + other.progress, deciding_s)
 
     def close(self) -> None:
         """Ends every game and removes their folders."""
+        self.dismiss()
         self._sampler.close()
 
 
@@ -87,6 +119,12 @@ class LocalRunner:
                 self._sampler.close()
                 self._sampler = self._plan.sampler(0)
             self._sampler.schedule.restore(positions["0"])
+
+    @contextlib.contextmanager
+    def open_fleet(self, plan: HostPlan) -> Iterator[Fleet]:
+        """Launches the games of another plan in this process, and ends them at the end."""
+        with open_fleet(plan) as (fleet, _):
+            yield fleet
 
     def close(self) -> None:
         """Ends every game."""
@@ -134,7 +172,10 @@ class RemoteRunners:
         # Only to know which episodes a failed runner had; the runners decide who plays what.
         self._episodes = Schedule(plan.states, seed=plan.config.seed, episodes=None)
         self._runners = [_Runner(actor) for actor in self.supervisor.actors]
-        self._lost: list[Sample] = []  # losses of failed runners, not yet returned by ``collect``
+        # Not yet returned by ``collect``: losses of failed runners, and fragments that were awaited
+        # before the runners were lent.
+        self._early: list[Sample] = []
+        self._lent: LentRunners | None = None
 
     def collect(self, samples: list[Sample], version: int, weights: Weights) -> None:
         """Appends fragments to ``samples`` until they make a batch, also if it raises then.
@@ -148,8 +189,8 @@ class RemoteRunners:
         shared = functools.cache(lambda: ray.put(weights()))  # stored once, when it is first needed
         while True:
             self.supervisor.poll()
-            samples += self._lost
-            self._lost.clear()
+            samples += self._early
+            self._early.clear()
             have = sum(sample.env_steps for sample in samples)
             requested = [runner for runner in self._runners if runner.actor.requests]
             # After this update the newest version is version + 1.
@@ -168,13 +209,37 @@ class RemoteRunners:
             if not requested:
                 self.supervisor.require_available()
             for actor in self.supervisor.wait()[:1]:  # a second one may no longer be needed
-                if (taken := self.supervisor.take(actor)) is not None:
-                    sample, self._runners[actor.number].position = taken
-                    self.hosts.note(actor.number, sample.figures)
-                    samples.append(sample)
+                samples += self._take(actor)
+
+    def _take(self, actor: Actor) -> list[Sample]:
+        taken = self.supervisor.take(actor)
+        if taken is None:
+            return []
+        sample, self._runners[actor.number].position = taken
+        self.hosts.note(actor.number, sample.figures)
+        return [sample]
+
+    @contextlib.contextmanager
+    def open_fleet(self, plan: HostPlan) -> Iterator[Fleet]:
+        """Launches the games of another plan in the runners, and ends them at the end.
+
+        Fragments that were requested are awaited first, and are part of the next batch.
+        """
+        while any(actor.requests for actor in self.supervisor.actors):
+            self.supervisor.poll()
+            for actor in self.supervisor.wait():
+                self._early += self._take(actor)
+        self._lent = fleet = LentRunners(plan, self.supervisor)
+        try:
+            yield fleet
+        finally:
+            fleet.close()
+            self._lent = None
 
     def _failed(self, actor: Actor, reason: str, phase: Phase) -> None:
         """Records the episodes of a failed runner: they are retried while attempts are left."""
+        if self._lent is not None:
+            self._lent.failed(actor, reason, phase)
         runner, retries = self._runners[actor.number], self._config.host.retries
         self.hosts.lose(actor.number, replaced=actor.due is not None)
         held = (runner.position or {}).get("playing", [])
@@ -187,7 +252,7 @@ class RemoteRunners:
             again += runner.position["again"]
             runner.position = {**runner.position, "again": again, "playing": []}
         abandoned = [start for start in starts if start.attempt >= retries]
-        self._lost.append(Sample({}, 0, runner.version, losses=losses, abandoned=abandoned))
+        self._early.append(Sample({}, 0, runner.version, losses=losses, abandoned=abandoned))
 
     def positions(self) -> dict[str, Any]:
         """Returns the position of every runner's schedule, by number, JSON-able."""
@@ -195,6 +260,7 @@ class RemoteRunners:
 
     def go_to(self, positions: Mapping[str, Any]) -> None:
         """Continues from saved positions; pending requests are dropped."""
+        self._early.clear()
         for runner in self._runners:
             runner.actor.requests.clear()
             runner.position = positions.get(runner.key)
