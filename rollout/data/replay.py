@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -20,10 +21,11 @@ from rollout.errors import DatasetError, UnknownNameError
 
 Pixels = NDArray[np.uint8]
 Colour: TypeAlias = tuple[int, int, int]
-_LINE, _MARGIN, _LEFT = 18, 8, 4  # pixels: of a line of text, below all, and before each
-_FONT, _SIZE = cv2.FONT_HERSHEY_SIMPLEX, 0.42
+_LINE, _MARGIN, _LEFT = 20, 8, 4  # pixels: of a line of text, below all, and before each
+_FONT, _SIZE = cv2.FONT_HERSHEY_SIMPLEX, 0.5  # below 0.5, OpenCV draws "-0." in one another
 _WHITE, _GREY, _GREEN, _RED = (255, 255, 255), (190, 190, 190), (90, 230, 90), (90, 90, 255)  # BGR
 _SMALLEST = 256  # pixels; smaller frames are enlarged so that the text can be read
+_NARROW = 480  # pixels; narrower frames have two lines for an action, and two for the reward
 _PIECE = 64  # steps read at once
 
 
@@ -145,24 +147,25 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
             total += reward
             action = _action_text(dataset, window.columns, t)
             colour = _WHITE if reward == 0 else _GREEN if reward > 0 else _RED
-            told = f"step {window.start + t}  reward {reward:g}  sum {total:g}"
+            told = f"step={window.start + t}  reward={reward:g}  sum={total:g}"
             yield _captioned(image, goal, (action, _WHITE), (told, colour))
     final = dataset.read(ref, []).final_observations.get(about.key)
     if final is not None:
         final = final[-1] if newest else final
         end = f"end: {ref.end}, {ref.outcome.name.lower()}"
-        yield _captioned(final, goal, (end, _WHITE), (f"sum {total:g}", _WHITE))
+        yield _captioned(final, goal, (end, _WHITE), (f"sum={total:g}", _WHITE))
 
 
 def _captioned(image: Array, goal: str, *lines: tuple[str, Colour]) -> Pixels:
-    """The image, with the complete goal and the lines, cut to the width, below it."""
+    """The image, with the complete goal and the lines below it, cut where they are too long."""
     picture = _to_bgr(image)
     scale = max(1, -(-_SMALLEST // min(picture.shape[:2])))
     picture = picture.repeat(scale, axis=0).repeat(scale, axis=1)
     # The codec requires even sizes.
     height, width = picture.shape[0] + picture.shape[0] % 2, picture.shape[1] + picture.shape[1] % 2
     texts = [(line, _GREY) for line in _wrapped(goal, width)]
-    texts += [(_cut(text, width), colour) for text, colour in lines]
+    rows = 2 if width < _NARROW else 1  # of each line, however short: all frames have one size
+    texts += [(row, colour) for text, colour in lines for row in _rows(text, width, rows)]
     canvas = np.zeros((height + _LINE * len(texts) + _MARGIN, width, 3), np.uint8)
     canvas[: picture.shape[0], : picture.shape[1]] = picture
     for n, (text, colour) in enumerate(texts):
@@ -173,15 +176,23 @@ def _captioned(image: Array, goal: str, *lines: tuple[str, Colour]) -> Pixels:
 
 @lru_cache(maxsize=64)
 def _wrapped(text: str, width: int) -> tuple[str, ...]:
-    """The words of a text in lines that fit."""
+    """The text in lines that fit, broken at spaces and after plus signs."""
     lines: list[str] = []
-    for word in text.split():
-        longer = f"{lines[-1]} {word}" if lines else word
-        if lines and _fits(longer, width):
-            lines[-1] = longer
+    for word in re.findall(r"[^\s+]*(?:\++\s*|\s+|$)", text):
+        if lines and _fits((lines[-1] + word).rstrip(), width):
+            lines[-1] += word
         else:
-            lines.append(_cut(word, width))
-    return tuple(lines)
+            lines.append(word)
+    return tuple(_cut(line.rstrip(), width) for line in lines if line.strip())
+
+
+def _rows(text: str, width: int, count: int) -> list[str]:
+    """The text in ``count`` lines, cut if it is longer."""
+    lines = list(_wrapped(text, width))
+    if len(lines) > count:
+        last = " ".join(lines[count - 1 :])
+        lines = [*lines[: count - 1], _cut(last, width)]
+    return [*lines, *[""] * (count - len(lines))]
 
 
 @lru_cache(maxsize=1024)

@@ -139,7 +139,9 @@ def video_bridge(
 def best_and_worst(legs: Legs, table: Table, best: int, worst: int) -> list[Chosen]:
     """Returns the best and the worst episodes of each leg, each episode at most once.
 
-    Ties are resolved by the position of the state, then by the repeat.
+    They start from different states as far as there are enough: further episodes of a state
+    are chosen only after those of all states. Ties are resolved by the position of the state,
+    then by the repeat.
 
     Args:
         legs: the legs that were played.
@@ -151,14 +153,31 @@ def best_and_worst(legs: Legs, table: Table, best: int, worst: int) -> list[Chos
     for number, leg in enumerate(legs.legs):
         rows = [row for row in rows_of_leg(table, leg) if not math.isnan(table["score"][row])]
         # Rows are in the order of position and repeat, and sorting is stable.
-        highest = sorted(rows, key=lambda row: -table["score"][row])[:best]
-        rest = [row for row in rows if row not in highest]
-        lowest = sorted(rest, key=lambda row: table["score"][row])[:worst]
+        ranked = sorted(rows, key=lambda row: -table["score"][row])
+        highest = _of_different_states(table, ranked, best)
+        ranked = sorted(rows, key=lambda row: table["score"][row])
+        lowest = _of_different_states(table, ranked, worst, highest)
         for word, ranked in (("best", highest), ("worst", lowest)):
             for rank, row in enumerate(ranked, start=1):
                 place = Place(number, int(table["position"][row]), int(table["repeat"][row]))
                 found.append(Chosen(legs.number(place), f"{word}{rank}", *_facts(table, row)))
     return found
+
+
+def _of_different_states(
+    table: Table, ranked: Sequence[int], count: int, taken: Sequence[int] = ()
+) -> list[int]:
+    """The first rows whose states are new, then others, in their order; none that is taken."""
+    seen = {int(table["position"][row]) for row in taken}
+    fresh: list[int] = []
+    for row in ranked:
+        position = int(table["position"][row])
+        if position not in seen:
+            fresh.append(row)
+            seen.add(position)
+    others = [row for row in ranked if row not in {*fresh, *taken}]
+    chosen = {*fresh[:count], *others[: max(0, count - len(fresh))]}
+    return [row for row in ranked if row in chosen]
 
 
 def _facts(table: Table, row: int) -> tuple[float, float, int, str]:

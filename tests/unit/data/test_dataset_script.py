@@ -50,7 +50,7 @@ def test_play(images, capsys, tmp_path):
     assert f"{ref.length + 1} frames" in capsys.readouterr().out
     video = cv2.VideoCapture(str(out))
     assert int(video.get(cv2.CAP_PROP_FRAME_COUNT)) == ref.length + 1
-    assert video.read()[1].shape[:2] == (256 + 62, 320)  # goal, action, reward
+    assert video.read()[1].shape[:2] == (256 + 108, 320)  # goal, twice action, reward
     video.release()
 
 

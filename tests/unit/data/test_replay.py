@@ -13,7 +13,7 @@ from test_round_trip import record
 
 from rollout.data import Dataset, Layout, play_text, play_video
 from rollout.data.manifest import Manifest
-from rollout.data.replay import _captioned, _cut, _wrapped
+from rollout.data.replay import _captioned, _cut, _rows, _wrapped
 from rollout.errors import DatasetError
 
 KEYS = ("attack", "back", "forward")
@@ -85,8 +85,8 @@ def test_captions_follow_the_steps(dataset, tmp_path):
     assert play_video(dataset, ref, out) == ref.length + 1
     shown = bands(out, 360)
     assert len(shown) == ref.length + 1
-    assert shown[0].shape == (3 * 18 + 8, 640)  # goal, action, reward; the picture is not enlarged
-    goal, action, told = (slice(top, top + 18) for top in (4, 22, 40))
+    assert shown[0].shape == (3 * 20 + 8, 640)  # goal, action, reward; the picture is not enlarged
+    goal, action, told = (slice(top, top + 20) for top in (4, 24, 44))
     for before, after in itertools.pairwise(shown):
         assert abs(before[goal] - after[goal]).mean() < 2  # it stays, the codec is lossy
         assert abs(before[told] - after[told]).max() > 60  # the number of the step is another
@@ -100,13 +100,40 @@ def test_captions_follow_the_steps(dataset, tmp_path):
 def test_the_caption_says_what_it_is_given():
     image = np.zeros((32, 40, 3), np.uint8)
     blank = _captioned(image, "", ("", WHITE), ("", WHITE))
-    assert blank.shape == (256 + 44, 320, 3)
+    assert blank.shape == (256 + 88, 320, 3)
     said = _captioned(image, "", ("forward", WHITE), ("", WHITE))
     other = _captioned(image, "", ("back", WHITE), ("", WHITE))
     assert (said != blank).any()
     assert (said != other).any()
     assert (said[:256] == blank[:256]).all()
-    assert _captioned(image, "Hunt a cow. " * 9, ("", WHITE)).shape[0] > 256 + 3 * 18
+    assert _captioned(image, "Hunt a cow. " * 9, ("", WHITE)).shape[0] > 256 + 3 * 20
+
+
+@pytest.mark.parametrize(("height", "width"), [(64, 64), (128, 128), (72, 128), (360, 640)])
+def test_captions_are_whole_and_keep_their_size(height, width):
+    image = np.zeros((height, width, 3), np.uint8)
+    said = "step=1234  reward=-0.125  sum=123.875"
+    held = "back+forward+sneak+attack  pitch -0.615 yaw 14.25"
+    frame = _captioned(image, "Hunt a cow.", (held, WHITE), (said, WHITE))
+    assert frame.shape == _captioned(image, "Hunt a cow.", ("", WHITE), ("", WHITE)).shape
+    assert not frame[:, -4:].any()
+    for text in (held, said):
+        rows = _rows(text, frame.shape[1], 2)
+        assert len(rows) == 2
+        assert " ".join(rows).replace("+ ", "+").split() == text.split()
+
+
+def test_characters_of_numbers_do_not_touch():
+    frame = _captioned(np.zeros((256, 640, 3), np.uint8), "", ("-3.25", WHITE))
+    parts, _ = cv2.connectedComponents((frame[256:, :, 0] > 60).astype(np.uint8), connectivity=4)
+    assert parts - 1 == len("-3.25")
+
+
+def test_what_is_too_long_for_its_lines_is_cut():
+    rows = _rows("forward+" * 40, 256, 2)
+    assert rows[0].endswith("forward+")
+    assert rows[1].endswith("...")
+    assert _rows("short", 256, 2) == ["short", ""]
 
 
 def test_long_lines_are_cut_and_goals_wrapped():

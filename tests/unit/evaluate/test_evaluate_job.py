@@ -352,13 +352,40 @@ def test_the_best_and_the_worst_of_each_leg_are_chosen_ties_by_position(table):
         leg = legs.leg_of(shots[first].episode)
         mine = {e: s for e, s in rows.items() if legs.leg_of(e) == leg}
         ranked = sorted(mine, key=lambda e: (-mine[e], e))
-        assert [s.episode for s in shots[first : first + 2]] == ranked[:2]
-        rest = sorted(ranked[2:], key=lambda e: (mine[e], e))
-        assert [s.episode for s in shots[first + 2 : first + 4]] == rest[:2]
+        best = first_of_each_state(legs, ranked)[:2]
+        assert [s.episode for s in shots[first : first + 2]] == best
+        rest = sorted(ranked, key=lambda e: (mine[e], e))
+        worst = first_of_each_state(legs, rest, best)[:2]
+        assert [s.episode for s in shots[first + 2 : first + 4]] == worst
     few = best_and_worst(legs, table, 10, 10)  # more than there are: the worst get what is left
     assert len(few) == len(table["score"])
     gone = {**table, "score": np.full(len(table["score"]), np.nan)}
     assert best_and_worst(legs, gone, 2, 2) == []
+
+
+def first_of_each_state(legs, episodes, taken=()):
+    """The first episode of each state that has none among those taken."""
+    first = {}
+    for episode in episodes:
+        first.setdefault(legs.place(episode).position, episode)
+    return [e for p, e in first.items() if p not in {legs.place(t).position for t in taken}]
+
+
+def test_videos_show_different_states_while_there_are_any():
+    leg = Leg("p", Repeating(2), "test", Splits(SPACE).take("test", 3), repeats=2)
+    legs = Legs((leg,), SPACE, 0)
+    table = play_legs(FakeBridge(), TASK, legs.legs, seed=0, metric="progress")
+    for scores in ([9, 8, 1, 7, 5, 0], [3, 3, 3, 3, 3, 3]):
+        ranked = {**table, "score": np.array(scores, float)}
+        two = best_and_worst(legs, ranked, 1, 1)
+        assert len({legs.place(s.episode).position for s in two}) == 2
+        three = best_and_worst(legs, ranked, 2, 1)
+        assert len({legs.place(s.episode).position for s in three}) == 3
+    both = best_and_worst(legs, {**table, "score": np.array([9.0, 8, 1, 7, 5, 0])}, 4, 4)
+    assert [(s.rank, s.score) for s in both] == [
+        *(("best1", 9), ("best2", 8), ("best3", 7), ("best4", 5)),
+        *(("worst1", 0), ("worst2", 1)),
+    ]
 
 
 def _of(table, leg):
