@@ -52,15 +52,19 @@ def _describe_options(app, what, name, described, options, lines):
         lines += ["", *(f":param {field}: {doc}" for field, doc in docs.items() if doc), ""]
 
 
-def _write_factories(app, what, name, described, options, signature, returns):
-    """A default that is made by a factory has no valid syntax, so the signature would be cut."""
-    return (signature or "").replace("<factory>", "...") or None, returns
+def _tidy(app, what, name, described, options, signature, returns):
+    """Shortens what Python prints for defaults made by a factory and for aliases of types."""
+    tidied = [
+        text and re.sub(r"TypeAliasForwardRef\('(\w+)'\)", r"\1", text.replace("<factory>", "..."))
+        for text in (signature, returns)
+    ]
+    return tuple(tidied)
 
 
 def setup(app):
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", _describe_options)
-    app.connect("autodoc-process-signature", _write_factories)
+    app.connect("autodoc-process-signature", _tidy)
     app.connect("source-read", _name_files)
     app.connect("autodoc-skip-member", _skip_tuple_fields)
     app.add_lexer("mermaid", TextLexer)  # GitHub draws such diagrams; the site shows their text

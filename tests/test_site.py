@@ -61,7 +61,12 @@ def test_the_reference_has_every_public_name(site, package):
 def test_the_reference_describes_options(site):
     text = (site / "reference" / "evaluators.html").read_text()
     assert "multiplies every reward" in text  # written in ``option`` only
-    assert "&lt;factory&gt;" not in text
+
+
+def test_signatures_are_as_written(site):
+    text = "".join(p.read_text() for p in (site / "reference").glob("*.html"))
+    assert "Columns" in text
+    assert not re.findall(r"&lt;factory&gt;|TypeAliasForwardRef", text)
 
 
 def test_no_sentence_is_taken_for_a_type(site):
