@@ -1,7 +1,8 @@
 """Shared by all scripts: arguments, exit status and orderly stops.
 
 Exit status: 0 done; 2 invalid input, nothing was launched; 3 ended early, finished work is saved;
-129, 130 and 143 stopped by SIGHUP, SIGINT and SIGTERM; 1 a bug, with its traceback.
+129, 130 and 143 stopped by SIGHUP, SIGINT and SIGTERM; 1 a bug, with its traceback, or in one line
+an error in the code of a policy or an evaluator.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from pydantic import BaseModel
 from rollout.config import LogConfig, help_text, load_config, parse_set
 from rollout.configuration import document
 from rollout.configuration.explain import plugins_named
-from rollout.errors import BudgetExhausted, ConfigError, InputError, is_disk_full
+from rollout.errors import BudgetExhausted, ConfigError, InputError, PluginError, is_disk_full
 from rollout.observe.logs import set_up_logging
 from rollout.signals import Stop, Stopped, say, stopped
 
 log = logging.getLogger(__name__)
 
-DONE, WRONG_INPUT, ENDED_SHORT = 0, 2, 3
+DONE, BROKEN, WRONG_INPUT, ENDED_SHORT = 0, 1, 2, 3
 
 _CONTINUE = "; continue with --resume"
 
@@ -122,9 +123,10 @@ def _status(error: BaseException, stop: Stop) -> int | None:
     if stop.requested:  # it stopped, but not with the exception of the signal
         log.debug("the error while it stopped", exc_info=error)
         return stopped(signum, _CONTINUE)
-    if isinstance(error, BudgetExhausted):
-        return _say(ENDED_SHORT, f"ended short: {_one_line(error)}")
-    return None
+    if isinstance(error, PluginError):
+        return _say(BROKEN, f"error: {_one_line(error)}; the whole traceback is in run.log")
+    short = isinstance(error, BudgetExhausted)
+    return _say(ENDED_SHORT, f"ended short: {_one_line(error)}") if short else None
 
 
 def _parser(model: type[BaseModel], description: str) -> _Parser:

@@ -7,12 +7,26 @@ from __future__ import annotations
 
 import difflib
 import errno
+import sysconfig
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+_OURS = Path(__file__).parent
+_BUILT_IN = tuple(str(_OURS.parent / each) for each in ("bridges", "policies"))
+_LONGEST_TRACE = 20_000  # characters
 
 
 class GamutError(Exception):
-    """Base of every error that Gamut raises on purpose."""
+    """Base of every error that Gamut raises on purpose.
+
+    Attributes:
+        trace: the traceback of the code of a plug-in that caused it, as text, since processes
+            cannot exchange tracebacks; empty if there is none.
+    """
+
+    trace: str = ""
 
 
 class InputError(GamutError, ValueError):
@@ -128,6 +142,10 @@ def is_disk_full(error: BaseException) -> bool:
     return isinstance(cause, BaseException) and is_disk_full(cause)
 
 
+class PluginError(GamutError):
+    """Code of a policy or an evaluator raised an error, which ends the run; exit status 1."""
+
+
 class BudgetExhausted(GamutError):  # noqa: N818 - reads as what happened
     """A slot failed more often than its restart budget allows; exit status 3."""
 
@@ -149,3 +167,80 @@ class OutOfTurnError(GamutError, RuntimeError):
 
 class ContractError(GamutError, AssertionError):
     """A plug-in violates the contract of the interface it implements."""
+
+
+class PluginCode:
+    """Context manager around code of a plug-in: its errors become ``PluginError``.
+
+    Errors on purpose pass unchanged. Reusable, and cheap enough for every step of a game.
+
+    Args:
+        what: the plug-in, for messages.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        """Does nothing."""
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        """Converts an error.
+
+        Raises:
+            PluginError: for an error of the code.
+            DiskFullError: for one that means that the disk is full.
+        """
+        if isinstance(error, Exception) and not isinstance(error, GamutError):
+            kind = DiskFullError if is_disk_full(error) else PluginError
+            found = kind(f"{self._what} raised {located(type(error).__name__, str(error), error)}")
+            found.trace = trace_of(error)
+            raise found from error
+
+
+def located(kind: str, text: str, error: BaseException) -> str:
+    """Returns type and text of an error, and the place in a plug-in where it was raised."""
+    place = place_of(error)
+    return (f"{kind}: {text}" if text else kind) + (f" ({place})" if place else "")
+
+
+def place_of(error: BaseException) -> str:
+    """Returns ``file:line, in function`` of the innermost frame in the code of a plug-in.
+
+    That is code of the user, if there is any in the traceback; otherwise of the plug-ins that come
+    with Gamut, otherwise of a library. Empty if there is none of them.
+    """
+    frames = [(_rank(f.filename), f) for f in traceback.extract_tb(error.__traceback__)]
+    best = max((rank for rank, _ in frames), default=0)
+    if best == 0:
+        return ""
+    *_, frame = (frame for rank, frame in frames if rank == best)
+    return f"{frame.filename}:{frame.lineno}, in {frame.name}"
+
+
+def _rank(file: str) -> int:
+    """3 for the user's code, 2 for our plug-ins, 1 for libraries, 0 for Gamut and Python."""
+    if file.startswith(("<frozen ", "<__array_function__", f"{_OURS}/")):
+        return 0
+    if file.startswith(tuple(f"{folder}/" for folder in _BUILT_IN)):
+        return 2
+    if "/site-packages/" in file or "/dist-packages/" in file:
+        return 1
+    return 0 if file.startswith(f"{sysconfig.get_path('stdlib')}/") else 3
+
+
+def trace_of(error: BaseException) -> str:
+    """Returns the traceback of the code of a plug-in as text; empty for errors on purpose."""
+    if isinstance(error, GamutError):
+        return error.trace
+    return "".join(traceback.format_exception(error))[-_LONGEST_TRACE:]
+
+
+def identity_of(trace: str) -> str:
+    """Returns what two tracebacks share if they are of the same error in the same lines.
+
+    That is its type, and the frames outside of Gamut; empty for an empty traceback.
+    """
+    lines = trace.splitlines() or [""]
+    frames = [line for line in lines if line.startswith("  File ") and f"{_OURS}/" not in line]
+    return "\n".join([*frames, lines[-1].partition(":")[0]])

@@ -20,10 +20,10 @@ from typing import Any
 
 from rollout.cli import Session
 from rollout.config import RunConfig, resolved
-from rollout.errors import BudgetExhausted, is_disk_full
+from rollout.errors import BudgetExhausted, is_disk_full, trace_of
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
-from rollout.observe.logs import about, set_up_logging
+from rollout.observe.logs import about, log_trace, set_up_logging
 from rollout.observe.metrics import Metrics
 from rollout.observe.progress import Progress, show_progress
 from rollout.observe.tensorboard import TensorboardMirror
@@ -136,6 +136,7 @@ class Job:
             end("interrupted")
             raise
         except BudgetExhausted as error:
+            log_trace(log, error.trace)
             return f"{error}. Saved: {end('ended short')}"
         except OSError as error:
             if is_disk_full(error):
@@ -178,5 +179,9 @@ def open_job(
         run = stack.enter_context(opened)
         set_up_logging(settings.log.level, run.log)
         stack.enter_context(about(run=run.run_id))
-        with session.stop.released():
-            yield Job(kind, settings, run, session.stop, stack, needs_ray)
+        try:
+            with session.stop.released():
+                yield Job(kind, settings, run, session.stop, stack, needs_ray)
+        except Exception as error:
+            log_trace(log, trace_of(error))
+            raise

@@ -18,7 +18,7 @@ from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from rollout.errors import ContractError, InputError, UnknownNameError
+from rollout.errors import ContractError, InputError, UnknownNameError, located
 
 Group: TypeAlias = Literal["algorithms", "bridges", "policies", "evaluators"]
 """The kinds of plug-ins; each is the entry-point group ``gamut.<kind>``."""
@@ -71,7 +71,7 @@ def load_plugin(group: Group, name: str) -> type:
     except Exception as error:
         raise PluginImportError(
             f"{SINGULAR[group]} {name!r} of {_distribution(point)} cannot be imported from "
-            f"{point.value!r}: {type(error).__name__}: {error}"
+            f"{point.value!r}: {located(type(error).__name__, str(error), error)}"
         ) from error
     if not isinstance(plugin, type):
         raise ContractError(

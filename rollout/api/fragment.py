@@ -58,6 +58,7 @@ class Loss:
         phase: the phase of the failure: start, reset, step, policy, ...
         reason: the cause, with the last lines of the game's stderr.
         steps: steps that had been completed.
+        trace: the traceback of the code of a plug-in that raised an error; empty if none did.
     """
 
     start: Start
@@ -66,6 +67,7 @@ class Loss:
     phase: Phase
     reason: str
     steps: int
+    trace: str = ""
 
 
 @dataclass(slots=True)

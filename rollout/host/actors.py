@@ -19,7 +19,7 @@ from rollout.api.fragment import Phase
 from rollout.configuration.host_section import HostConfig
 from rollout.errors import BudgetExhausted
 from rollout.host.supervision import Health, Machines
-from rollout.observe.logs import kind_of
+from rollout.observe.logs import kind_of, log_trace
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,15 @@ _ANSWER_S = 30.0  # deadline for a living actor to tell which machine it runs on
 
 
 class ActorLost(Exception):  # noqa: N818 - reads as what happened
-    """An actor has died, or a result was lost with its machine."""
+    """An actor has died, or a result was lost with its machine.
+
+    Attributes:
+        trace: the traceback of its constructor, if that raised an error; otherwise empty.
+    """
+
+    def __init__(self, reason: str, trace: str = "") -> None:
+        super().__init__(reason)
+        self.trace = trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +217,7 @@ class Supervisor:
             try:
                 actor.machine, actor.pulse = self.launcher.get(asked)
             except ActorLost as error:
+                log_trace(log, error.trace)
                 if not actor.requests:  # otherwise its oldest request fails for the same reason
                     self.fail(actor, str(error))
                 return
@@ -245,9 +254,11 @@ class Supervisor:
         try:
             result = self.launcher.get(reference)
         except ActorLost as error:
+            log_trace(log, error.trace)
             self.fail(actor, str(error))
             return None
         except BudgetExhausted as error:
+            log_trace(log, error.trace)
             self.fail(actor, str(error), exhausted=True)
             return None
         actor.moved, actor.pulse = self.clock(), actor.pulse or Pulse(0, 0.0)

@@ -17,7 +17,7 @@ from typing import Any
 
 from rollout.api import Columns, Decision, Policy, Start
 from rollout.errors import GamutError
-from rollout.host.deciding import Question, decide_together, split_rows
+from rollout.host.deciding import POLICY_CODE, Question, decide_together, split_rows
 
 _BEGIN = "begin"  # kind of the requests for the memory of new episodes
 _IDLE_S = 5.0  # the thread wakes up this often without requests
@@ -209,7 +209,8 @@ class Batcher:
 
     def _begin(self, requests: list[_Request]) -> list[Any]:
         starts = [start for request in requests for start in request.asked]
-        memory = self._policy.initial_memory(starts)
+        with POLICY_CODE:
+            memory = self._policy.initial_memory(starts)
         self._met = True
         return split_rows("memory", memory, [request.rows for request in requests])
 
@@ -217,7 +218,8 @@ class Batcher:
         questions: list[Question] = [request.asked for request in requests]
         known = next((q.start for q in questions if q.start is not None), None)
         if not self._met and known is not None:
-            self._policy.initial_memory([known])
+            with POLICY_CODE:
+                self._policy.initial_memory([known])
             self._met = True
         return decide_together(self._policy, questions)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from rollout.api import Array, Columns, Frame, Instance
-from rollout.errors import GameStartError
+from rollout.errors import GameStartError, trace_of
 from rollout.host.channel import Channel
 from rollout.host.frames import FrameCheck, describe
 from rollout.host.handle import ERRORS, FRAME, MESSAGE, STEP
@@ -52,7 +52,7 @@ class _Child:
                     return
             except BaseException as error:  # noqa: BLE001 - any error of a game is reported to its host
                 kinds = (kind for kind, each in ERRORS.items() if isinstance(error, each))
-                reply = next(kinds, "crashed"), describe(error)
+                reply = next(kinds, "crashed"), (describe(error), trace_of(error))
             if reply is None:
                 os.write(socket, FRAME)
             else:

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollout.api import BridgeSpec, Columns, Decision, Details, Policy, Start, check_columns
-from rollout.errors import ContractError
+from rollout.errors import ContractError, PluginCode
+
+POLICY_CODE = PluginCode("the policy")
+"""The context of every call of a policy."""
 
 
 @dataclass(slots=True)
@@ -65,7 +68,8 @@ class Decider:
         """Returns the initial memory of episodes."""
         self.since = time.monotonic()
         try:
-            return self._policy.initial_memory(starts)
+            with POLICY_CODE:
+                return self._policy.initial_memory(starts)
         finally:
             self.since = None
 
@@ -76,9 +80,10 @@ class Decider:
             if len(questions) > 1:
                 return decide_together(self._policy, questions)
             [q] = questions
-            decision = self._policy.act(
-                q.observations, q.memory, details=q.details, explore=q.explore
-            )
+            with POLICY_CODE:
+                decision = self._policy.act(
+                    q.observations, q.memory, details=q.details, explore=q.explore
+                )
             if not self._checked:
                 self._check(decision)
             return [decision]
@@ -106,12 +111,10 @@ def decide_together(policy: Policy, questions: Sequence[Question]) -> list[Decis
     details: list[Details] | None = None
     if any(question.details is not None for question in questions):
         details = [entry for q in questions for entry in q.details or [{}] * q.rows]
-    joint = policy.act(
-        _join([question.observations for question in questions]),
-        _join([question.memory for question in questions]),
-        details=details,
-        explore=questions[0].explore,
-    )
+    observations = _join([question.observations for question in questions])
+    memory = _join([question.memory for question in questions])
+    with POLICY_CODE:
+        joint = policy.act(observations, memory, details=details, explore=questions[0].explore)
     columns = [
         split_rows(what, getattr(joint, what), rows) for what in ("actions", "memory", "extras")
     ]

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rollout.api import Array, BridgeSpec, Details, Frame, leaf_dtype, leaf_shape
-from rollout.errors import GameCrashed, GameError, InputError
+from rollout.errors import GameCrashed, GameError, InputError, located, trace_of
 
 _DEEPEST = 64  # levels of details; json and pickle fail from a few hundred on
 _LARGEST, _VALUE = 2**24, 16  # characters in the details of one slot; each value counts as some
@@ -93,7 +93,9 @@ class FrameCheck:
         except KeyError as error:
             raise GameCrashed(f"{self._name}: the frame has no column {error}") from error
         except Exception as error:  # objects of a game may raise anything
-            raise GameCrashed(f"{self._name}: broken frame: {describe(error)}") from error
+            broken = GameCrashed(f"{self._name}: broken frame: {describe(error)}")
+            broken.trace = trace_of(error)
+            raise broken from error
 
     def _check_columns(self, frame: Frame, rows: int) -> None:
         """Runs at every step of every game, so it does as little as possible."""
@@ -254,7 +256,7 @@ def clean_text(text: str) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Returns an error of a game as text, with its type unless a bridge raised it on purpose.
+    """Returns an error of a game as text, with type and place unless it was raised on purpose.
 
     Some errors have no text, and the text of others raises; lone surrogates cannot be written.
     """
@@ -265,4 +267,4 @@ def describe(error: BaseException) -> str:
         return f"{kind}: its text cannot be shown ({type(another).__name__})"
     if isinstance(error, GameError | InputError) and text:
         return text  # raised by a bridge, with a complete sentence
-    return f"{kind}: {text}" if text else kind
+    return located(kind, text, error)

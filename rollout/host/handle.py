@@ -26,6 +26,7 @@ from rollout.errors import (
     GameStartError,
     GameTimeout,
     InputError,
+    trace_of,
 )
 from rollout.host.channel import Channel, create_memory
 from rollout.host.frames import FrameCheck, describe
@@ -125,7 +126,9 @@ class InProcessHandle:
         except BaseException as error:  # also SystemExit and KeyboardInterrupt of the game
             if _is_signal(error):
                 raise
-            raise GameCrashed(describe(error)) from error
+            crashed = GameCrashed(describe(error))
+            crashed.trace = trace_of(error)
+            raise crashed from error
 
     def death_notice(self) -> str:
         """See ``Handle``."""
@@ -268,6 +271,7 @@ class SubprocessHandle:
         """See ``Handle``."""
         if self._connection is None or self._channel is None or self._whole is None:
             raise GameCrashed("the game is not running")
+        payload: Any
         try:
             byte = os.read(self._socket, 1)
             if byte == FRAME:
@@ -290,7 +294,10 @@ class SubprocessHandle:
                 frame, frame.details = self._whole, details
             frame.observations.update(loose)
             return frame
-        raise ERRORS.get(kind, GameCrashed)(payload)
+        text, trace = payload
+        failed = ERRORS.get(kind, GameCrashed)(text)
+        failed.trace = trace
+        raise failed
 
     @property
     def pid(self) -> int | None:

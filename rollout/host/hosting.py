@@ -22,15 +22,16 @@ from rollout.api import (
     Task,
     Trainable,
 )
-from rollout.api.fragment import Phase
 from rollout.configuration.host_section import HostConfig
 from rollout.host.actors import STALL_MARGIN_S, Pulse
+from rollout.host.deciding import POLICY_CODE
+from rollout.host.instances import Event
 from rollout.host.player import Player, PlayOptions
 from rollout.host.pool import Pool
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Schedule
 from rollout.observe.hosts import HostFigures, HostTable
-from rollout.observe.logs import about, kind_of
+from rollout.observe.logs import about, kind_of, log_trace
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +90,8 @@ class HostPlan:
     def build(self, number: int, incarnation: int, workdir: Path) -> Player:
         """Returns the player with this number; its games are launching."""
         seed = self.policy_seed(number, incarnation)
-        policy = self.policy.build(self.bridge.spec, self.task, seed=seed)
+        with POLICY_CODE:
+            policy = self.policy.build(self.bridge.spec, self.task, seed=seed)
         pool = Pool(self.bridge, workdir, self.instances, self.width, self.host)
         return Player(pool, self.task, policy, self.play, first_instance=number * self.instances)
 
@@ -102,13 +104,13 @@ class HostReport:
         waiting: episodes in the queue that no slot has taken.
         abandoned: episodes abandoned since the last report.
         figures: state of its games.
-        idle_failures: instance, phase and reason of games that failed with no episode in them.
+        idle_failures: instance and event of games that failed with no episode in them.
     """
 
     waiting: int
     abandoned: tuple[Start, ...]
     figures: HostFigures
-    idle_failures: tuple[tuple[int, Phase, str], ...] = ()
+    idle_failures: tuple[tuple[int, Event], ...] = ()
 
 
 def pulse_of(player: Player) -> Pulse:
@@ -183,16 +185,21 @@ class FleetNews:
         tell_idle_failures(report.idle_failures)
 
 
-def tell_idle_failures(failures: Iterable[tuple[int, Phase, str]]) -> None:
+def tell_idle_failures(failures: Iterable[tuple[int, Event]]) -> None:
     """Logs games that failed without an episode, which appear in no loss.
 
     Args:
-        failures: instance, phase and reason of each.
+        failures: instance and event of each.
     """
-    for instance, phase, reason in failures:
+    for instance, event in failures:
         with about(instance=instance):
-            said = "a game failed in %s, with no episode in it: %s"
+            said, phase, reason = (
+                "a game failed in %s, with no episode in it: %s",
+                event.phase,
+                event.reason,
+            )
             log.warning(said, phase, reason, extra=kind_of("idle", phase, reason))
+            log_trace(log, event.trace)
 
 
 class LocalFleet:

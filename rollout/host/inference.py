@@ -18,7 +18,7 @@ from rollout.configuration.sections import InferenceConfig
 from rollout.errors import InputError
 from rollout.host.actors import Pulse
 from rollout.host.batching import Batcher, Counters
-from rollout.host.deciding import Question
+from rollout.host.deciding import POLICY_CODE, Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,8 @@ class PolicyServer:
         self._clients, self._progress, self._batches = itertools.count(), 0, 0
         self._wrong: InputError | None = None
         try:
-            self._policy = recipe.build(spec, task, seed=seed)
+            with POLICY_CODE:
+                self._policy = recipe.build(spec, task, seed=seed)
         except InputError as error:
             self._wrong = error
         else:

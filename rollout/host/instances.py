@@ -39,6 +39,7 @@ class Event:
         seconds: duration of the command.
         phase: for ``failed``, the phase.
         reason: for ``failed``, the reason.
+        trace: for ``failed``, the traceback of the game's code, if it raised an error.
         replaced: for ``failed``, whether a new game runs or will run without a quarantine.
     """
 
@@ -48,6 +49,7 @@ class Event:
     seconds: float = 0.0
     phase: Phase = "step"
     reason: str = ""
+    trace: str = ""
     replaced: bool = True
 
 

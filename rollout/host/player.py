@@ -74,7 +74,7 @@ class Player:
     Attributes:
         starts: queue of the episodes that wait for a free slot.
         abandoned: episodes that were lost in all their attempts.
-        idle_failures: instance, phase and reason of failures by which no episode was lost.
+        idle_failures: instance and event of failures by which no episode was lost.
         progress: a counter of all events; a host whose counter stands still hangs.
     """
 
@@ -90,7 +90,7 @@ class Player:
         self.pool, self.task, self.policy, self.options = pool, task, policy, options
         self.starts: deque[Start] = deque()
         self.abandoned: list[Start] = []
-        self.idle_failures: list[tuple[int, Phase, str]] = []
+        self.idle_failures: list[tuple[int, Event]] = []
         self.progress = 0
         self._first = first_instance
         self._decider = Decider(policy, pool.spec, pool.width)
@@ -98,7 +98,7 @@ class Player:
         self._states = InstanceStates(pool.instances)
         self._vacant = set(range(pool.instances))  # instances with free slots
         self._tracks = [self._fresh(i) for i in range(pool.instances)]
-        self._last_failure = ""
+        self._last_failure: Event | None = None
         self._spent: BudgetExhausted | None = None  # no policy decides any more
         pool.launch()
 
@@ -185,8 +185,11 @@ class Player:
         if self._spent is not None:
             raise self._spent
         if self.pool.alive == 0:
-            games = f"{self.pool.instances} instances"
-            raise exhausted(games, self.pool.host, self._last_failure)
+            games, last = f"{self.pool.instances} instances", self._last_failure
+            assert last is not None
+            spent = exhausted(games, self.pool.host, last.reason)
+            spent.trace = last.trace
+            raise spent
         return None
 
     def _handle(self, event: Event) -> None:
@@ -294,14 +297,14 @@ class Player:
     def _on_failure(self, event: Event) -> None:
         number = event.instance
         track = self._tracks[number]
-        self._last_failure = event.reason
+        self._last_failure = event
         if not track.resetting and all(start is None for start in track.referee.starts):
-            self.idle_failures.append((self._first + number, event.phase, event.reason))
+            self.idle_failures.append((self._first + number, event))
         for slot, start in enumerate(track.referee.starts):
             if start is not None:
-                self._lose_slot(number, slot, event.phase, event.reason)
+                self._lose_slot(number, slot, event.phase, event.reason, event.trace)
         for slot, start in track.resetting:
-            loss = self._lose(start, number, slot, event.phase, event.reason, 0)
+            loss = self._lose(start, number, slot, event.phase, event.reason, 0, event.trace)
             track.builder.lose_unstarted(loss)
         self._emit(number)
         self._tracks[number] = self._fresh(number)
@@ -322,25 +325,34 @@ class Player:
             self._states.enter(number, InstanceState.READY if plays else InstanceState.IDLE)
             self._emit(number)  # so that no row begins an episode that it does not continue
 
-    def _lose_slot(self, number: int, slot: int, phase: Phase, reason: str) -> None:
+    def _lose_slot(
+        self, number: int, slot: int, phase: Phase, reason: str, trace: str = ""
+    ) -> None:
         """Loses the episode of one slot; its game continues."""
         track = self._tracks[number]
         start = track.referee.starts[slot]
         assert start is not None
         result = track.referee.finish(slot, "lost", 0)
-        loss = self._lose(start, number, slot, phase, reason, result.length)
+        loss = self._lose(start, number, slot, phase, reason, result.length, trace)
         track.builder.end(slot, result, loss)
         track.free.append(slot)
         self._vacant.add(number)
 
     def _lose(
-        self, start: Start, number: int, slot: int, phase: Phase, reason: str, steps: int
+        self,
+        start: Start,
+        number: int,
+        slot: int,
+        phase: Phase,
+        reason: str,
+        steps: int,
+        trace: str,
     ) -> Loss:
         if start.attempt < self.options.retries:
             self.starts.appendleft(replace(start, attempt=start.attempt + 1))
         else:
             self.abandoned.append(start)
-        return Loss(start, self._first + number, slot, phase, reason, steps)
+        return Loss(start, self._first + number, slot, phase, reason, steps, trace)
 
     def _act(self) -> bool:
         """Lets the policy decide for all instances that wait for actions, in one call.

@@ -309,7 +309,7 @@ class Pool:
         try:
             frame = game.handle.result()
         except GameError as error:
-            return self._fail(number, describe(error))
+            return self._fail(number, describe(error), error.trace)
         seconds = time.monotonic() - begun
         if pooled.phase == "start":
             game.up = True
@@ -347,7 +347,7 @@ class Pool:
 
     # -- ends ----------------------------------------------------------------------------------
 
-    def _fail(self, number: int, reason: str) -> Event:
+    def _fail(self, number: int, reason: str, trace: str = "") -> Event:
         """Kills the game of an instance and schedules the next one."""
         pooled = self._pooled[number]
         phase: Phase = pooled.phase or "step"
@@ -370,7 +370,7 @@ class Pool:
             self._plan(pooled, now + rest, quarantined=True)
             notice += f"; the instance is in quarantine for {rest:g} s"
         return Event(
-            *(number, "failed", None, now - pooled.sent, phase, f"{reason} [{notice}]"),
+            *(number, "failed", None, now - pooled.sent, phase, f"{reason} [{notice}]", trace),
             replaced=pause is not None,
         )
 

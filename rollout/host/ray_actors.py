@@ -118,5 +118,7 @@ def fetch(reference: Any, timeout_s: float) -> Any:
         # A result may be lost with its node before the death of the actor is known.
         lines = str(error).strip().splitlines() or [""]
         # An error that the constructor of an actor raised is in the last line.
-        line = lines[-1 if "creation task" in lines[0] else 0].strip()
-        raise ActorLost(f"{type(error).__name__}: {line}") from error
+        created = "creation task" not in lines[0]
+        line = lines[0 if created else -1].strip()
+        trace = "" if created else str(error)
+        raise ActorLost(f"{type(error).__name__}: {line}", trace) from error

@@ -23,9 +23,11 @@ from rollout.api import (
 )
 from rollout.api.fragment import End
 from rollout.api.types import Bools
+from rollout.errors import PluginCode
 
 _RUNNING = int(Outcome.RUNNING)  # numpy compares with a plain int ten times as fast
 _NEVER = 2**62
+_EVALUATOR = PluginCode("the evaluator")
 
 
 @dataclass(slots=True)
@@ -58,7 +60,8 @@ class Referee:
     """
 
     def __init__(self, task: Task, width: int, instance: int = 0) -> None:
-        self._evaluator = task.evaluator.build(width)
+        with _EVALUATOR:
+            self._evaluator = task.evaluator.build(width)
         self._limit = task.limits.steps
         self._instance = instance
         self._width = width
@@ -94,11 +97,13 @@ class Referee:
         self.active[rows] = True
         self.all_active = bool(self.active.all())
         self._find_cut()
-        self._evaluator.reset(rows, starts, frame)
+        with _EVALUATOR:
+            self._evaluator.reset(rows, starts, frame)
 
     def judge(self, actions: Columns, frame: Frame) -> Ruling:
         """Judges a step of all slots; rows of idle slots are blank."""
-        verdict = self._evaluator.judge(actions, frame)
+        with _EVALUATOR:
+            verdict = self._evaluator.judge(actions, frame)
         broken: Sequence[int] = ()
         # One fast call: the sum of squares is finite unless a reward is not, or some are huge.
         if not math.isfinite(verdict.reward.dot(verdict.reward)):

@@ -23,8 +23,12 @@ from pathlib import Path
 from typing import TextIO
 
 from rollout.api import EpisodeResult, Loss
+from rollout.errors import identity_of
 
 _ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about")
+
+_TRACED: set[str] = set()  # the errors whose tracebacks are in the log file
+_FILE_ONLY = "file_only"  # attribute of records that the terminal does not show
 
 OURS = ("rollout", "policies", "bridges")
 """Packages whose records are shown from the configured level; others from ``warning``."""
@@ -62,6 +66,21 @@ def log_losses(logger: logging.Logger, losses: Iterable[Loss]) -> None:
                 *(loss.phase, loss.steps, loss.reason),
                 extra=kind_of(loss.phase, loss.reason),
             )
+            log_trace(logger, loss.trace)
+
+
+def log_trace(logger: logging.Logger, trace: str) -> None:
+    """Writes the traceback of the code of a plug-in to the log file, once for each error.
+
+    Errors are the same if they have the same type and were raised in the same lines.
+
+    Args:
+        logger: the logger.
+        trace: see ``rollout.errors.GamutError``; empty for none.
+    """
+    if trace and (error := identity_of(trace)) not in _TRACED:
+        _TRACED.add(error)
+        logger.error("the traceback of this error:\n%s", trace.rstrip(), extra={_FILE_ONLY: True})
 
 
 def kind_of(*parts: str) -> dict[str, str]:
@@ -149,6 +168,7 @@ class _Stderr(_Lenient, logging.StreamHandler[TextIO]):
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
+        self.addFilter(lambda record: not hasattr(record, _FILE_ONLY))
 
     @property
     def stream(self) -> TextIO:
@@ -175,6 +195,7 @@ def set_up_logging(level: str = "info", file: Path | None = None) -> None:
     for old in [h for h in root.handlers if isinstance(h, _Stderr | _LogFile)]:
         root.removeHandler(old)
         old.close()
+    _TRACED.clear()
     handlers: list[logging.Handler] = [_Stderr()]
     handlers[0].addFilter(_Repeats())
     if file is not None:

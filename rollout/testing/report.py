@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from rollout.errors import ContractError, GamutError
+from rollout.errors import ContractError, GamutError, identity_of, located, trace_of
 
 _MOST_HUNG = 2  # checks that hung, after which the rest is skipped: each costs its whole timeout
 
@@ -29,12 +29,13 @@ class Skipped(Exception):  # noqa: N818 - reads as what happened
 
 @dataclass(frozen=True)
 class Check:
-    """One check: its name, result and observations."""
+    """One check: its name, result, observations, and the traceback of the error that failed it."""
 
     name: str
     result: Result
     seen: str
     seconds: float = 0.0
+    trace: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Report:
             )
 
     def table(self) -> str:
-        """Returns the report as text: check, result, observations."""
+        """Returns the report as text: check, result, observations; then each traceback once."""
         width = max([len("check"), *(len(check.name) for check in self.checks)])
         rows = [f"{'check':{width}}  {'result':7}  seen"]
         for check in self.checks:
@@ -85,7 +86,8 @@ class Report:
             rows.append(f"{check.name:{width}}  {check.result:7}  {first}".rstrip())
             rows += [f"{'':{width}}  {'':7}  {line}" for line in more]
         counts = [f"{len(self.names(r))} {r}" for r in ("passed", "failed", "skipped")]
-        return "\n".join([*rows, f"{self.subject}: {', '.join(counts)}"])
+        traces = {identity_of(check.trace): check.trace for check in self.checks if check.trace}
+        return "\n".join([*traces.values(), *rows, f"{self.subject}: {', '.join(counts)}"])
 
     def describe(self) -> dict[str, Any]:
         """Returns the report as JSON-able data."""
@@ -164,6 +166,7 @@ class Suite:
         """Makes one check and returns its result; any exception is a failure."""
         began = time.monotonic()
         result: Result = "failed"
+        trace = ""
         try:
             if self._hung >= _MOST_HUNG:
                 raise Skipped(f"not made: {self._hung} checks before it hung")
@@ -174,11 +177,12 @@ class Suite:
             self._hung += 1
             seen = str(error)
         except ContractError as error:
-            seen = str(error)
+            seen, trace = str(error), error.trace
         except Exception as error:  # noqa: BLE001 - reports everything that foreign code raises
-            at = traceback.extract_tb(error.__traceback__)[-1]
-            seen = f"{type(error).__name__}: {error} ({at.filename}:{at.lineno})"
-        self.checks.append(Check(name, result, seen, round(time.monotonic() - began, 3)))
+            seen = located(type(error).__name__, str(error), error)
+            trace = trace_of(error)
+        seconds = round(time.monotonic() - began, 3)
+        self.checks.append(Check(name, result, seen, seconds, trace))
         return result
 
     def call(self, function: Callable[[], Any]) -> Any:

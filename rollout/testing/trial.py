@@ -16,7 +16,7 @@ import psutil  # type: ignore[import-untyped]
 from gymnasium import spaces
 
 from rollout.api import Bridge, BridgeSpec, Columns, Frame, Instance, Start, sample
-from rollout.errors import ContractError, GameStartError, InputError
+from rollout.errors import ContractError, GameStartError, InputError, located, trace_of
 from rollout.host.instances import free_ports
 from rollout.host.processes import marked_processes, owner_mark
 from rollout.testing.compare import copy_frame, random_start
@@ -122,9 +122,12 @@ class Trial:
         except (GameStartError, InputError):
             raise
         except Exception as error:
-            raise ContractError(
-                f"launch raised {type(error).__name__}: {error}; expected GameStartError"
-            ) from error
+            broken = ContractError(
+                f"launch raised {located(type(error).__name__, str(error), error)}; expected "
+                f"GameStartError"
+            )
+            broken.trace = trace_of(error)
+            raise broken from error
         finally:
             self.processes += children() - before
 

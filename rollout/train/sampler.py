@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rollout.api import Algorithm, Columns, EpisodeResult, Fragment, Loss, Start
-from rollout.api.fragment import Phase
 from rollout.errors import BudgetExhausted
 from rollout.host.actors import Pulse
 from rollout.host.hosting import HostPlan, pulse_of
+from rollout.host.instances import Event
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Ledger, Schedule
 from rollout.observe.hosts import HostFigures
@@ -30,7 +30,7 @@ class Sample:
         losses: every episode that was lost.
         abandoned: episodes that were lost in all their attempts.
         figures: state of the runner's games; none if the runner died.
-        idle_failures: instance, phase and reason of games that failed without an episode.
+        idle_failures: instance and event of games that failed without an episode.
     """
 
     batch: Columns
@@ -41,7 +41,7 @@ class Sample:
     losses: list[Loss] = field(default_factory=list)
     abandoned: list[Start] = field(default_factory=list)
     figures: HostFigures = field(default_factory=lambda: HostFigures(instances=0, ready=0))
-    idle_failures: list[tuple[int, Phase, str]] = field(default_factory=list)
+    idle_failures: list[tuple[int, Event]] = field(default_factory=list)
 
 
 class Sampler:

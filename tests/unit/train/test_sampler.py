@@ -73,9 +73,9 @@ def test_a_game_that_fails_with_no_episode_in_it_is_reported(tmp_path):
     bridge = FakeBridge(side=4, fail_on_start=1, once_file=str(tmp_path / "once"))
     with sampling(bridge, small(), restarts=2) as sampler:
         samples = [sampler.sample() for _ in range(3)]
-    ((number, phase, reason),) = [failure for s in samples for failure in s.idle_failures]
-    assert (number, phase) == (0, "start")
-    assert "start" in reason
+    ((number, event),) = [failure for s in samples for failure in s.idle_failures]
+    assert (number, event.phase) == (0, "start")
+    assert "start" in event.reason
 
 
 def test_episodes_that_are_lost_too_often_are_abandoned_and_told():
