@@ -60,8 +60,8 @@ class CollectPlan:
             InputError: something in the configuration does not exist or does not fit.
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
-        config = config.model_copy(update={"bridge": bridge_config})
-        bridge.spec.require_width(config.width)
+        width = bridge.spec.choose_width(config.width, episodes=config.episodes)
+        config = config.model_copy(update={"bridge": bridge_config, "width": width})
         states = config.state_set.take(task.state_space)
         policy: PolicyRecipe = config.policy.build()
         # Built once here, so that a policy that does not fit is refused before any launch.
@@ -77,7 +77,7 @@ class CollectPlan:
             self.policy,
             seed=c.seed,
             instances=c.instances,
-            width=c.width,
+            width=self.bridge.spec.choose_width(c.width),
             host=c.host,
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, c.explore, c.host.retries),
         )

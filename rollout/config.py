@@ -126,7 +126,12 @@ class CollectConfig(RunConfig):
         ge=0,
     )
     instances: int = key(1, "Instances in each actor.", unit="instances", gt=0)
-    width: int = key(1, "Slots of each instance, which step together.", unit="slots", gt=0)
+    width: int | None = key(
+        None,
+        "Slots of each instance, which step together; null for the game's usual number.",
+        unit="slots",
+        gt=0,
+    )
     explore: bool = key(
         True, "Whether the policy samples actions; false takes the most likely action."
     )

@@ -113,6 +113,7 @@ class BlockworldOptions(SenseOptions):
             state_space=state_space(),
             signals=SIGNALS,
             max_width=MAX_WIDTH,
+            default_width=16 if "rgb" in self.observe else 128,  # images take most of the time
             process="in_process",
             ticks_per_second=20.0,
             deadlines=Deadlines(start_s=300.0, reset_s=60.0, step_s=60.0),

@@ -99,6 +99,7 @@ class GymnasiumBridge:
             state_space=seed_space(self.seeds, "what reset(seed=...) gets"),
             signals={REWARD: REWARD_SPEC, **facts},
             max_width=MAX_WIDTH,
+            default_width=32,
             reproducible=seen.reproducible,
             uses_seed=False,
             process="in_process",

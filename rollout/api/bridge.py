@@ -94,6 +94,8 @@ class BridgeSpec:
         max_width: most slots one instance can hold.
         width_step: number of slots that belong together, such as those of one world; widths are
             multiples of it.
+        default_width: slots of an instance where none are configured: many for a game that is a
+            quick call in this process, so that the policy decides for many at once; otherwise 1.
         reproducible: whether the same state, seed and actions give the same frames.
         uses_seed: whether ``Start.seed`` changes anything beside the state.
         process: ``"in_process"`` for a library that is called, ``"subprocess"`` for a game that
@@ -117,6 +119,7 @@ class BridgeSpec:
     signals: Mapping[str, ColumnSpec] = field(default_factory=dict)
     max_width: int = 1
     width_step: int = 1
+    default_width: int = 1
     reproducible: bool = True
     uses_seed: bool = True
     process: Literal["in_process", "subprocess"] = "subprocess"
@@ -132,6 +135,24 @@ class BridgeSpec:
 
     def __post_init__(self) -> None:
         check_labels(self.action_space, self.action_labels)
+
+    def choose_width(self, width: int | None, *, episodes: int | None = None) -> int:
+        """Returns the number of slots of an instance: the configured one, or the game's usual one.
+
+        Args:
+            width: the configured number; None for ``default_width``.
+            episodes: how many will be played, if that is known: an instance of its usual width has
+                no more slots than that.
+
+        Raises:
+            ConfigError: an instance cannot have this number of slots.
+        """
+        if width is None:
+            few = self.default_width if episodes is None else min(self.default_width, episodes)
+            together = self.width_step
+            width = max(together, few // together * together)
+        self.require_width(width)
+        return width
 
     def require_width(self, width: int, key: str = "width") -> None:
         """Checks that an instance can have this number of slots.

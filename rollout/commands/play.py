@@ -56,7 +56,11 @@ class PlayConfig(Section):
         """Returns the same as a collection: one slot, in this process, told step by step."""
         given: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         return CollectConfig(
-            **given, actors=0, fragment=FragmentConfig(steps=1), wandb=WandbConfig(mode="disabled")
+            width=1,  # a person plays one slot
+            **given,
+            actors=0,
+            fragment=FragmentConfig(steps=1),
+            wandb=WandbConfig(mode="disabled"),
         )
 
 

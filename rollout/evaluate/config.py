@@ -123,7 +123,12 @@ class EvaluateConfig(RunConfig):
         ge=0,
     )
     instances: int = key(1, "Instances in each actor.", unit="instances", gt=0)
-    width: int = key(1, "Slots of each instance, which step together.", unit="slots", gt=0)
+    width: int | None = key(
+        None,
+        "Slots of each instance, which step together; null for the game's usual number.",
+        unit="slots",
+        gt=0,
+    )
     fragment: FragmentConfig = key(FragmentConfig, "When actors send what they have played.")
     confidence: float = key(0.95, "Confidence of intervals.", gt=0, lt=1)
     videos: int = key(

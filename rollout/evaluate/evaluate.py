@@ -123,7 +123,7 @@ class _Evaluation:
         hosting = legs_plan(
             *(plan.bridge, plan.task, plan.legs),
             instances=c.instances,
-            width=c.width,
+            width=plan.bridge.spec.choose_width(c.width),
             host=c.host,
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
             session=self._job.run.resume_count,

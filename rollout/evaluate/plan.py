@@ -50,8 +50,8 @@ class EvaluationPlan:
             InputError: something in the configuration does not exist or does not fit.
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
-        config = config.model_copy(update={"bridge": bridge_config})
-        bridge.spec.require_width(config.width)
+        width = bridge.spec.choose_width(config.width)
+        config = config.model_copy(update={"bridge": bridge_config, "width": width})
         check_metric(config.metric, task)
         sets = _sets(config, task)
         recipes, numbers = _players(config, bridge, task)

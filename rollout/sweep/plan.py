@@ -179,7 +179,8 @@ def _game(config: SweepConfig, arm: Arm) -> ArmGame:
         splits = template.state_set.splits(task.state_space)
     with named(f"evaluate, arm {arm.name!r}"):
         check_metric(e.metric, task)
-    bridge.spec.require_width(e.width or template.width, "evaluate.width")
+    if (width := e.width or template.width) is not None:
+        bridge.spec.require_width(width, "evaluate.width")
     sets = {}
     for name, part, size in ((TEST, TEST_PART, e.test_states), (FULL, ALL, e.full_states)):
         if size:

@@ -269,7 +269,7 @@ def _evaluate(run: SweepRun, trainer: Trainer, trained: dict[str, Any]) -> None:
             *(bridge, task, legs_of(run, player)),
             seed=e.seed,
             metric=e.metric,
-            width=e.width or c.width,
+            width=bridge.spec.choose_width(e.width or c.width),
             host=c.host,
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
             journal=kept,

@@ -147,7 +147,12 @@ class TrainConfig(RunConfig):
         0, "Actors that play; 0 plays in the trainer's process.", unit="actors", ge=0
     )
     instances: int = key(1, "Instances in each runner.", unit="instances", gt=0)
-    width: int = key(1, "Slots of each instance, which step together.", unit="slots", gt=0)
+    width: int | None = key(
+        None,
+        "Slots of each instance, which step together; null for the game's usual number.",
+        unit="slots",
+        gt=0,
+    )
     fragment: FragmentConfig = key(FragmentConfig, "Length of the fragments that runners send.")
     algorithm: AlgorithmConfig = key(lambda: AlgorithmConfig(name="ppo"), "How it learns.")
     learners: LearnersConfig = key(LearnersConfig, "Where it learns.")

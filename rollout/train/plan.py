@@ -56,9 +56,9 @@ class TrainPlan:
         """
         load_callbacks(config.callbacks)
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
-        config = config.model_copy(update={"bridge": bridge_config})
         spec = bridge.spec
-        spec.require_width(config.width)
+        width = spec.choose_width(config.width)
+        config = config.model_copy(update={"bridge": bridge_config, "width": width})
         states = config.state_set.take(task.state_space)
         states.require_trainable()
         validation = _validation(config, task)
@@ -111,7 +111,7 @@ class TrainPlan:
             self.recipe,
             seed=c.seed,
             instances=c.instances,
-            width=c.width,
+            width=self.bridge.spec.choose_width(c.width),
             host=c.host,
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, True, c.host.retries, False),
         )
