@@ -52,8 +52,10 @@ MINEFLAYER := $(VENV)/.mineflayer
 mineflayer: $(MINEFLAYER) ## what the Minecraft bridge needs: Node, and half a gigabyte of its packages
 	@$(BIN)/python -m bridges.mineflayer.setup
 
+EXTRAS := mineflayer,pettingzoo
+
 $(MINEFLAYER): $(READY)
-	@$(uv_finds); $(call install,-e '.[mineflayer,pettingzoo]')
+	@$(uv_finds); $(call install,-e '.[$(EXTRAS)]')
 	@touch $@
 
 test: xvfb mineflayer ## all tests, lint among them
