@@ -146,7 +146,11 @@ def test_it_ends_early_when_no_runner_is_left_and_can_continue(tmp_path):
     """Every copy of the game crashes at its 40th step; each runner may be given one more."""
     settings = merged(
         whole_episodes(),
-        {"bridge": {"crash_on_step": 40.0}, "host": {"restarts": 1}, "env_steps": 64 * 12},
+        {
+            "bridge": {"crash_on_step": 40.0},
+            "host": {"restarts": 1, "failure_rate": 0},
+            "env_steps": 64 * 12,
+        },
     )
     write_config(tmp_path, settings, runners=1)
     assert call(tmp_path) == 3
