@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rollout.config import BridgeConfig, StateSetConfig, make_config
+from rollout.config import BridgeConfig, StateSetConfig, make_config, resolved
 from rollout.configuration.document import read
 from rollout.errors import ConfigError, named
 from rollout.tasks import bridge_and_task
@@ -69,7 +69,5 @@ def _sets(states: dict[str, Any], bridge: Mapping[str, Any], task: str) -> dict[
     own = config.take(built.state_space)
     sets = {"train": {**states, "size": min(own.size, _STATES)}}
     if held_out := config.splits(built.state_space).part_size("validation"):
-        others = {key: value for key, value in states.items() if key not in {"subset", "prefix"}}
-        size = min(held_out, _STATES)
-        sets["validation"] = {**others, "split": "validation", "size": size, "order": 0}
+        sets["validation"] = resolved(config.of_part("validation", min(held_out, _STATES)))
     return sets

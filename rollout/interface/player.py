@@ -12,22 +12,25 @@ from rollout.api import Array, BridgeSpec, Columns, Factor, Start, StateSpace, T
 from rollout.errors import ConfigError
 from rollout.evaluators import GameReward
 from rollout.train.checkpoint import Checkpoint, find_checkpoint
+from rollout.train.history import best_checkpoint
 from rollout.train.playing import CheckpointPolicy
 from rollout.vector_env import bare
 
 
-def load(run: Any) -> Player:
+def load(run: Any, *, best: bool = False) -> Player:
     """Returns the policy of a training run, with the weights of its newest checkpoint.
 
     The game is not needed.
 
     Args:
         run: a ``Run``, the path of a run directory, or of one of its checkpoints.
+        best: whether to take the checkpoint with the best validation instead.
 
     Raises:
         CheckpointError: there is no checkpoint, or it is damaged.
     """
-    return Player(find_checkpoint(Path(getattr(run, "path", run))))
+    find = best_checkpoint if best else find_checkpoint
+    return Player(find(Path(getattr(run, "path", run))))
 
 
 class Player:
