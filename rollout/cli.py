@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from rollout.config import LogConfig, help_text, load_config, parse_set
 from rollout.configuration import document
-from rollout.configuration.explain import plugins_named
+from rollout.configuration.explain import EVERYTHING, plugins_named
 from rollout.errors import BudgetExhausted, ConfigError, InputError, PluginError, is_disk_full
 from rollout.observe.logs import set_up_logging
 from rollout.signals import Stop, Stopped, say, stopped
@@ -82,10 +82,11 @@ def main(
         overrides = [parse_set(text) for text in arguments.set]
         if getattr(arguments, "player", None) is not None:
             overrides.insert(0, ("player", arguments.player))
-        if arguments.help:
+        if arguments.help is not None:
             chosen = _chosen(model, arguments.config, overrides)
-            parser.print_help()
-            sys.stdout.write(f"\n{help_text(model, chosen)}\n")
+            keys = help_text(model, chosen, arguments.help)
+            usage = f"{parser.format_help()}\n" if arguments.help in ("", EVERYTHING) else ""
+            sys.stdout.write(f"{usage}{keys}\n")
             return DONE
         config = load_config(model, arguments.config, overrides)
     except InputError as error:
@@ -145,7 +146,14 @@ def _parser(model: type[BaseModel], description: str) -> _Parser:
             "--player", metavar="RUN_DIR", help="evaluates this training run, on its own game"
         )
     parser.add_argument("--resume", action="store_true", help="continue with the run in the output")
-    parser.add_argument("-h", "--help", action="store_true", help="show every key, and exit")
+    parser.add_argument(
+        "-h",
+        "--help",
+        metavar="SECTION",
+        nargs="?",
+        const="",
+        help=f"show the first keys, those of a section, or with {EVERYTHING!r} every key, and exit",
+    )
     return parser
 
 

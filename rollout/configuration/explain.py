@@ -16,8 +16,11 @@ from pydantic_core import to_jsonable_python
 
 from rollout.configuration.plugins import options_of
 from rollout.configuration.sections import PluginConfig, default_plugin
-from rollout.errors import ContractError, InputError
+from rollout.errors import ContractError, InputError, UnknownNameError
 from rollout.registry import SINGULAR, names
+
+EVERYTHING = "all"
+"""What ``--help`` takes for every key."""
 
 _NAMES: dict[Any, str] = {
     int: "int",
@@ -31,18 +34,31 @@ _NAMES: dict[Any, str] = {
 }
 
 
-def help_text(model: type[BaseModel], chosen: Mapping[str, str] | None = None) -> str:
-    """Returns every key of a configuration with its type, default, unit and meaning.
+def help_text(
+    model: type[BaseModel], chosen: Mapping[str, str] | None = None, about: str = EVERYTHING
+) -> str:
+    """Returns keys of a configuration with their types, defaults, units and meanings.
 
     Args:
         model: the configuration.
         chosen: plug-ins that are already known, by key, e.g. ``{"bridge": "crafter"}``: only
             their options are listed. Otherwise those of every installed plug-in are.
+        about: a section or a key, dotted; empty for the keys outside of sections. Sections in it
+            have one line each. ``all`` for every key.
+
+    Raises:
+        UnknownNameError: there is no such section or key.
     """
     chosen = chosen or {}
+    keys = {key: (field, section) for key, field, section in _keys(model)}
+    if about not in {*keys, "", EVERYTHING}:
+        raise UnknownNameError("section or key", about, [*keys, EVERYTHING])
+    inside = [key for key in keys if about in (EVERYTHING, key.rpartition(".")[0])]
+    whole = about == EVERYTHING or not inside  # a key or a plug-in is shown with all it has
     blocks = ["keys (--set KEY=VALUE, or the same tree in the --config file):", ""]
-    sections: list[str] = []
-    for key, field, section in _keys(model):
+    plugins: list[str] = []
+    for key in inside or [about]:
+        field, section = keys[key]
         if section is None:
             blocks.append(_entry(key, field))
         elif issubclass(section, PluginConfig):
@@ -52,8 +68,24 @@ def help_text(model: type[BaseModel], chosen: Mapping[str, str] | None = None) -
                 _entry(f"{key}.name", field, f" Installed: {', '.join(installed) or 'none'}.")
             )
             some = [chosen[key]] if chosen.get(key) in installed else installed
-            sections += [_plugin(section, key, name) for name in some]
-    return "\n".join([*blocks, *sections])
+            plugins += [_plugin(section, key, name) for name in some if whole]
+    sections = {} if whole else {key: keys[key] for key in inside if keys[key][1] is not None}
+    return "\n".join([*blocks, *plugins, *_folded(sections)])
+
+
+def _folded(sections: Mapping[str, tuple[FieldInfo, type[BaseModel] | None]]) -> list[str]:
+    """Lines on sections whose keys are not shown."""
+    if not sections:
+        return []
+    lines = ["", f"sections (--help SECTION shows one, --help {EVERYTHING} every key):", ""]
+    width = max(map(len, sections)) + 2
+    for key, (field, section) in sections.items():
+        doc = field.description
+        if section is not None and issubclass(section, PluginConfig):
+            kind = SINGULAR[section.group]
+            doc = f"Options of the {kind}; --set {key}.name=NAME selects one."
+        lines.append(f"  {key:{width}}{doc}")
+    return lines
 
 
 def valid_keys(model: type[BaseModel], data: object) -> list[str]:

@@ -1,5 +1,6 @@
 import errno
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -53,6 +54,7 @@ def test_the_function_gets_its_configuration_and_its_session(tmp_path: Path) -> 
         (["--config", "/no/such.yaml"], "error: there is no file /no/such.yaml"),
         (["--confg", "x"], "error: unrecognized arguments: --confg x; see --help"),
         (["--config"], "error: argument --config: expected one argument; see --help"),
+        (["--help", "lgo"], "error: unknown section or key 'lgo'. Nearest: log."),
     ],
 )
 def test_wrong_input_is_one_line_and_status_2(capsys, argv, message) -> None:
@@ -125,6 +127,19 @@ def test_help_explains_every_key(capsys) -> None:
     assert "Does a thing." in out
     assert "--resume" in out
     assert "  seed  (int, default 0)\n      Seed of everything." in out
+    assert "log.level" not in out  # sections have one line each
+    assert re.search(r"^  log +Log\.$", out, re.MULTILINE)
+
+
+def test_help_explains_a_section_or_everything(capsys) -> None:
+    assert run(lambda *_: pytest.fail("must not run"), "--help", "log") == 0
+    out = capsys.readouterr().out
+    assert "  log.level  (" in out
+    assert "Seed of everything." not in out
+    assert run(lambda *_: pytest.fail("must not run"), "-h", "all") == 0
+    out = capsys.readouterr().out
+    assert "  log.level  (" in out
+    assert "Seed of everything." in out
 
 
 def test_help_works_with_a_wrong_file(capsys) -> None:

@@ -67,7 +67,7 @@ def test_bad_input_is_one_clear_line_and_launches_nothing(call, tmp_path, settin
 
 
 def test_help_lists_every_key_with_type_default_and_unit(call):
-    status, out, _ = call("--help")
+    status, out, _ = call("--help", "all")
     assert status == 0
     lines = [" ".join(line.split()) for line in out.splitlines()]
     for name in CollectConfig.model_fields:

@@ -664,6 +664,36 @@ def test_help_about_a_chosen_plugin_leaves_the_others_out() -> None:
     assert "policy.file" in text
 
 
+def test_help_about_the_first_keys_is_short() -> None:
+    text = help_text(CollectConfig, about="")
+    assert len(text.splitlines()) < 60
+    assert "  episodes  (int | null" in text
+    assert "  bridge.name  (text, required)" in text
+    assert "bridge.size" not in text
+    assert "\n  host       How games are hosted and restarted." in text
+    assert "host.step_s" not in text
+
+
+@pytest.mark.parametrize(
+    ("about", "there", "missing"),
+    [
+        ("host", "  host.step_s  (", "seed"),
+        ("host.step_s", "  host.step_s  (", "host.reset_s"),
+        ("bridge", "  bridge.size  (", "policy"),
+    ],
+)
+def test_help_about_a_section_has_its_keys_alone(about, there, missing) -> None:
+    text = help_text(CollectConfig, about=about)
+    assert there in text
+    assert f"  {missing}" not in text
+    assert "sections" not in text
+
+
+def test_help_about_nothing_that_there_is_names_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match=r"section or key 'hots'\. Nearest: host"):
+        help_text(CollectConfig, about="hots")
+
+
 def test_every_key_has_a_description() -> None:
     lines = help_text(CollectConfig).split("bridge.* of")[0].splitlines()
     keys = [pair for pair in itertools.pairwise(lines) if re.match(r"  \S", pair[0])]
