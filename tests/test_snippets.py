@@ -13,12 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import ray
 import yaml
 
 from bridges.mineflayer.node import packages_problem
 from rollout.cli import Session
+from rollout.cluster.addresses import ADDRESS
 from rollout.collect import collect
 from rollout.config import CollectConfig, load_config, parse_set
+from rollout.host.session import ray_session
 from rollout.signals import Stop
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +30,7 @@ BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LIMIT_S = 300  # against blocks that never end; a busy machine may take ten times as long
 AT_ONCE = 2
 
-pytestmark = [pytest.mark.heavy, pytest.mark.process]
+pytestmark = [pytest.mark.heavy, pytest.mark.process, pytest.mark.ray]
 
 BLOCKS = {
     f"{page.relative_to(ROOT).as_posix()}-{number}": block
@@ -85,23 +88,32 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def running(folder, request):
+def address():
+    """One Ray for all blocks, which is faster than one each."""
+    with ray_session(num_cpus=4):
+        yield ray.get_runtime_context().gcs_address
+
+
+@pytest.fixture(scope="module")
+def running(folder, address, request):
     """The future of each block that was selected; some run at once, since they often wait."""
     items = [i for i in request.session.items if i.path == request.path and hasattr(i, "callspec")]
     names = [item.callspec.params["name"] for item in items]
     with ThreadPoolExecutor(AT_ONCE) as executor:
         yield {
-            name: executor.submit(run, folder, name) for name in names if not left_out(BLOCKS[name])
+            name: executor.submit(run, folder, address, name)
+            for name in names
+            if not left_out(BLOCKS[name])
         }
 
 
-def run(folder, name):
+def run(folder, address, name):
     script = folder / f"{name.replace('/', '-')}.py"
     script.write_text(BLOCKS[name])
     return subprocess.run(
         [sys.executable, str(script)],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg", ADDRESS: address},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,
