@@ -44,7 +44,7 @@ _IN_RAY_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 _CONFIG, _LOCK = "config.yaml", ".run.lock"
 _BEGINNING = {
     *(_LOCK, RUN, _CONFIG, METRICS, LOG),
-    *("dataset/dataset.json", "dataset/dataset.lock", "sets.json"),
+    *("dataset/dataset.json", "dataset/dataset.lock", "dataset/README.md", "sets.json"),
 }
 """Files of a run in which nothing was recorded, except those of the mirror."""
 

@@ -106,12 +106,12 @@ def _spec_known(trial: Trial) -> str:
             raise ContractError(f"signal {name!r}: {error}") from error
     require(spec.width_step >= 1, f"width_step: expected at least 1, got {spec.width_step}")
     require(
-        1 <= spec.default_width <= spec.max_width,
-        f"default_width: expected 1 to {spec.max_width}, got {spec.default_width}",
-    )
-    require(
         spec.max_width >= spec.width_step and not spec.max_width % spec.width_step,
         f"max_width: expected a multiple of {spec.width_step}, got {spec.max_width}",
+    )
+    require(
+        1 <= spec.default_width <= spec.max_width,
+        f"default_width: expected 1 to {spec.max_width}, got {spec.default_width}",
     )
     require(spec.ports >= 0, f"ports: expected 0 or more, got {spec.ports}")
     require(

@@ -206,7 +206,8 @@ def test_a_game_with_continuous_actions_is_trained_and_recorded(tmp_path):
     write_config(tmp_path, settings)
     assert call(tmp_path) == 0
     policy = {"name": "checkpoint", "path": str(tmp_path / "run")}
-    played = {"bridge": settings["bridge"], "policy": policy, "actors": 0, "env_steps": 300}
+    played = {"bridge": settings["bridge"], "policy": policy, "width": 1}
+    played |= {"actors": 0, "env_steps": 300}
     collected = tmp_path / "collected"
     (tmp_path / "collect.yaml").write_text(yaml.safe_dump({"output": str(collected), **played}))
     assert main(collect, CollectConfig, "Plays.", ["--config", str(tmp_path / "collect.yaml")]) == 0

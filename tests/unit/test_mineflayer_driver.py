@@ -208,7 +208,7 @@ def test_the_node_of_this_environment_is_new_enough():
     [
         (
             "echo v20.20.2",
-            r"Node 22 or newer, extra mineflayer.*'\.\[mineflayer\]'.*20\.20\.2",
+            r"Node 22 or newer, needs the extra mineflayer.*'\.\[mineflayer\]'.*20\.20\.2",
         ),
         ("echo hello", "is no Node that runs"),
         ("exit 1", "is no Node that runs"),

@@ -53,7 +53,9 @@ def test_no_node_or_an_old_one(no_wheel, says, message):
         node.chmod(0o755)
     found = collect(no_wheel, PATH=str(no_wheel / "bin"), PYTHONPATH=str(no_wheel / "path"))
     assert found.returncode == 2, found.stderr
-    assert "needs Node 22 or newer; install it into this environment with `pip" in found.stderr
+    assert (
+        "for Node 22 or newer, needs the extra mineflayer; in Gamut's checkout: pip" in found.stderr
+    )
     assert message in found.stderr
     assert "Traceback" not in found.stderr
 

@@ -271,12 +271,15 @@ def stepped(folder, game):
 
 
 def test_a_signal_within_a_game_is_no_failure_of_the_game(tmp_path):
+    # A shell starts what runs in the background with SIGINT ignored, which Python keeps.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with Stop(), pytest.raises(Stopped):
         stepped(tmp_path, Interrupted())
     with pytest.raises(KeyboardInterrupt):  # with Python's own handler
         stepped(tmp_path, Interrupted())
     with pytest.raises(SystemExit):  # by Ray's handler of SIGTERM
         stepped(tmp_path, Interrupted(SystemExit(signal.SIGTERM)))
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(1), RuntimeError()])
