@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
+from policies.program import Program
 from policies.scripts import EVERY, Key, Script, read_scripts, script_columns
 from rollout.api import (
     BridgeSpec,
@@ -38,12 +40,14 @@ class ScriptedPolicy:
     * ``.json``: the same, with the keys ``"3"`` for an episode, ``"17:42"`` for state and seed.
     * ``.npz``: arrays named ``3/action`` or ``17:42/action``, or ``action`` for every episode.
     * ``.npy``: one array ``(T, ...)`` for every episode, if the action space has one column.
+    * ``.js``: a program that is started once in every episode and then continues, whatever
+      ``after`` says; for Mineflayer's actions ``code``.
 
     The position in the script is in the memory, so slots may be batched in any order.
     """
 
     actions: str | Mapping[Any, Any] = option(
-        "", "file of the actions (.json, .npz, .npy), or a mapping in memory"
+        "", "file of the actions (.json, .npz, .npy; .js: a program), or a mapping in memory"
     )
     after: str = option("error", "what to do when a script ends before its episode", choices=AFTER)
 
@@ -51,14 +55,16 @@ class ScriptedPolicy:
         if self.after not in AFTER:
             raise ConfigError(f"after must be one of {', '.join(AFTER)}, got {self.after!r}")
         if not self.actions:
-            raise ConfigError("actions must name a file (.json, .npz, .npy) or be a mapping")
+            raise ConfigError("actions must name a file (.json, .npz, .npy, .js) or be a mapping")
 
-    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Scripted:
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Scripted | Program:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
 
         Raises:
             ConfigError: the file cannot be read, or its actions are not of this game.
         """
+        if isinstance(self.actions, str) and Path(self.actions).suffix == ".js":
+            return Program(Path(self.actions), spec.action_space)
         data = self.actions if isinstance(self.actions, Mapping) else read_scripts(self.actions)
         return Scripted(spec.action_space, script_columns(data, spec.action_space), self.after)
 

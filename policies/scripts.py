@@ -33,7 +33,7 @@ def read_scripts(path: str | Path) -> Mapping[Any, Any]:
     path = Path(path).expanduser()
     readers = {".json": _read_json, ".npz": _read_npz, ".npy": _read_npy}
     if path.suffix not in readers:
-        raise ConfigError(f"actions: expected a file .json, .npz or .npy, got {path}")
+        raise ConfigError(f"actions: expected a file .json, .npz, .npy or .js, got {path}")
     try:
         return readers[path.suffix](path)
     except (OSError, ValueError) as error:

@@ -45,18 +45,21 @@ class UnknownNameError(InputError, LookupError):
         kind: kind of the name, e.g. ``"bridge"``.
         name: the unknown name.
         valid: every name that exists.
+        advice: a sentence on where the name could come from; empty for none.
     """
 
-    def __init__(self, kind: str, name: str, valid: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, valid: Iterable[str], advice: str = "") -> None:
         self.kind, self.name, self.valid = kind, name, sorted(str(v) for v in valid)
+        self.advice = advice
         close = nearest(name, self.valid)
         hint = f" Nearest: {', '.join(close)}." if close else ""
+        hint += f" {advice}" if advice else ""
         shown = ", ".join(self.valid[:20]) or "none"
         more = f" and {len(self.valid) - 20} more" if len(self.valid) > 20 else ""
         super().__init__(f"unknown {kind} {name!r}.{hint} Valid: {shown}{more}.")
 
-    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, list[str]]]:
-        return type(self), (self.kind, self.name, self.valid)
+    def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, list[str], str]]:
+        return type(self), (self.kind, self.name, self.valid, self.advice)
 
 
 class ConfigError(InputError):

@@ -105,7 +105,10 @@ def find(id_: str, imports: Sequence[str]) -> gymnasium.envs.registration.EnvSpe
     import_modules(imports, "imports")
     spec = gymnasium.registry.get(name)
     if spec is None:
-        raise UnknownNameError("Gymnasium id", name, gymnasium.registry)
+        advice = f"If a module of yours registers it, name the module: id=MODULE:{name}."
+        raise UnknownNameError(
+            "Gymnasium id", name, gymnasium.registry, "" if module or imports else advice
+        )
     return spec
 
 

@@ -6,6 +6,7 @@ Exit status: 0 fine, 2 bad input, 3 the dataset has findings.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -147,6 +148,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     try:
         status: int = args.function(args)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader closed the pipe, e.g. head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is flushed
+        return 0
     except (InputError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

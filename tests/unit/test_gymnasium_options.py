@@ -29,6 +29,8 @@ gymnasium.register("GamutTestBroken-v0", Broken)
 def test_unknown_ids_name_the_nearest():
     with pytest.raises(UnknownNameError, match="Nearest: CartPole-v"):
         _ = GymnasiumBridge(id="CartPol-v1").spec
+    with pytest.raises(UnknownNameError, match=r"name the module: id=MODULE:MyGame-v0\. Valid"):
+        _ = GymnasiumBridge(id="MyGame-v0").spec
     with pytest.raises(ConfigError, match="no_such_module"):
         _ = GymnasiumBridge(id="no_such_module:Game-v0").spec
     with pytest.raises(ConfigError, match="no_such_module"):

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,20 @@ def test_new_packages_are_clean_and_pass_their_own_tests(here, capsys):
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.heavy
+@pytest.mark.process
+def test_an_editable_package_is_found_from_the_folder_above(here):
+    # There the folder of the project looks like a package of the same name to Python.
+    write_package("bridge", "zoo_bridge", here / "zoo_bridge")
+    build = "from setuptools.build_meta import build_editable; build_editable('..')"
+    subprocess.run([sys.executable, "-c", build], cwd=here / "zoo_bridge", check=True, timeout=120)
+    [wheel] = here.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        [path] = [name for name in archive.namelist() if name.endswith(".pth")]
+        added = archive.read(path).decode().strip()
+    assert (Path(added) / "zoo_bridge" / "bridge.py").is_file()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -207,7 +207,7 @@ def test_scripts_from_files(tmp_path):
     ("actions", "text"),
     [
         ("nowhere.json", "cannot be read"),
-        ("actions.txt", r"expected a file .json, .npz or .npy"),
+        ("actions.txt", r"expected a file .json, .npz, .npy or .js"),
         ({0: {"button": [2]}}, r"expected the columns \['action'\], got \['button'\]"),
         ({0: {"action": [[2]]}}, r"expected the shape \[T, \[\]\]"),
         ({0: {"action": [2.5]}}, "values that do not fit"),
@@ -220,6 +220,45 @@ def test_scripts_from_files(tmp_path):
 def test_scripts_that_do_not_fit(actions, text):
     with pytest.raises(ConfigError, match=text):
         build(ScriptedPolicy(actions))
+
+
+TEXT = spaces.Text(40, charset="await bot;\n")
+PROGRAMS = spaces.Dict({"kind": spaces.Discrete(2), "code": TEXT})
+
+
+def test_a_program_is_started_once_and_its_error_is_logged(tmp_path, caplog):
+    (tmp_path / "p.js").write_text("await bot;\n")
+    policy = build(ScriptedPolicy(str(tmp_path / "p.js")), PROGRAMS)
+    failed = {"error_type": "ActionError", "error_line": 1, "error_message": "too far"}
+    details = [{"code_info": {"code_error": error}} for error in ({}, failed)]
+    first = act(policy, 2, policy.initial_memory([start(3), start(4)]), details)
+    check_columns(PROGRAMS, first.actions, (2,))
+    assert first.actions["kind"].tolist() == [1, 1]
+    assert first.actions["code"].tolist() == ["await bot;\n"] * 2
+    assert not caplog.records  # of the episode before
+    second = act(policy, 2, first.memory, details)
+    assert second.actions["kind"].tolist() == [0, 0]
+    assert second.actions["code"].tolist() == ["", ""]
+    assert "episode 4:" in caplog.text
+    assert "ended with ActionError in line 1: too far" in caplog.text
+    assert "episode 3:" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "space", "why"),
+    [
+        ("bot", BUTTON, r"bridge\.actions=code; the actions of this game are \['action'\]"),
+        (None, PROGRAMS, "cannot be read"),
+        (" ", PROGRAMS, "a program of 1 to 40 characters, got 1"),
+        ("bot" * 20, PROGRAMS, "got 60"),
+        ("bot\n\u00e4", PROGRAMS, "line 2: expected printable ASCII characters, got '\u00e4'"),
+    ],
+)
+def test_programs_that_cannot_be_played(tmp_path, text, space, why):
+    if text is not None:
+        (tmp_path / "p.js").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=why):
+        build(ScriptedPolicy(str(tmp_path / "p.js")), space)
 
 
 def test_script_options():

@@ -1,6 +1,8 @@
 """The command line of datasets."""
 
 import os
+import subprocess
+import sys
 
 import cv2
 import pytest
@@ -30,6 +32,15 @@ def test_info(images, capsys):
         "[nats] log-prob",
     ):
         assert part in text
+
+
+@pytest.mark.process
+def test_a_reader_that_stops_early_is_no_error(images):
+    command = [sys.executable, "-m", "scripts.dataset", "info", str(images)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reading:
+        reading.stdout.close()  # as head does
+        assert reading.stderr.read() == b""
+    assert reading.returncode == 0
 
 
 def test_doctor_and_repair(images, capsys):
