@@ -179,6 +179,7 @@ def open_job(
         run = stack.enter_context(opened)
         set_up_logging(settings.log.level, run.log)
         stack.enter_context(about(run=run.run_id))
+        log.info("%s run in %s", "resumed" if run.resume_count else "new", run.path)
         try:
             with session.stop.released():
                 yield Job(kind, settings, run, session.stop, stack, needs_ray)

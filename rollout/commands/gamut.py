@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import os
 import sys
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -98,15 +101,23 @@ def run(name: str) -> NoReturn:
 
     The caller has installed the handlers of ``rollout.early``.
     """
+    command = COMMANDS[name]
+    if command.config and not {"-h", "--help"} & set(sys.argv):
+        # In the form of a log record; logging itself takes part of the time.
+        _write(f"{time.strftime('%H:%M:%S')} INFO {name}: loading modules\n")
     from rollout.signals import interruptible, leave  # noqa: PLC0415 - see main
 
-    command = COMMANDS[name]
     function = _named(command.main)
     if command.config:
         from rollout.cli import main as run_job  # noqa: PLC0415 - only jobs need it
 
         leave(run_job(function, _named(command.config), command.doc))
     leave(function() if command.stops else interruptible(function))
+
+
+def _write(line: str) -> None:
+    with contextlib.suppress(OSError):  # the terminal was closed
+        os.write(2, line.encode())
 
 
 def _named(path: str) -> Any:

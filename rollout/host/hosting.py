@@ -113,6 +113,15 @@ class HostReport:
     idle_failures: tuple[tuple[int, Event], ...] = ()
 
 
+def log_launch(plan: HostPlan, hosts: int) -> None:
+    """Logs which games are about to be launched, in Ray actors if there are ``hosts``."""
+    count, where = plan.instances * max(hosts, 1), f"{hosts} actors" if hosts else "this process"
+    log.info(
+        "launching %d x %s in %s, %d slots each; the first results may take a minute",
+        *(count, plan.bridge.spec.name, where, plan.width),
+    )
+
+
 def pulse_of(player: Player) -> Pulse:
     """Returns the sign of life of a player; another thread may call it during play."""
     since = player.deciding_since

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from rollout.configuration.sections import InferenceConfig
-from rollout.host.hosting import HostPlan, LocalFleet
+from rollout.host.hosting import HostPlan, LocalFleet, log_launch
 
 if TYPE_CHECKING:
     from rollout.host.fleet import RayFleet
     from rollout.host.inference_actors import InferenceActors
+
+log = logging.getLogger(__name__)
 
 Fleet: TypeAlias = "LocalFleet | RayFleet"
 _NONE = InferenceConfig()
@@ -39,12 +42,14 @@ def open_fleet(
         # Ray reads how it authenticates when it is imported: not before the session has set that.
         deciding = None
         if inference.actors:
+            log.info("launching %d inference actors", inference.actors)
             from rollout.host.inference_actors import InferenceActors  # noqa: PLC0415
 
             deciding = InferenceActors(plan, inference, hosts=actors)
             stack.callback(deciding.close)
             deciding.wait()
             plan = deciding.plan
+        log_launch(plan, actors)
         fleet: Fleet
         if actors:
             from rollout.host.fleet import RayFleet  # noqa: PLC0415

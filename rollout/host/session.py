@@ -15,6 +15,8 @@ from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write
 from rollout.errors import ConfigError
 from rollout.host.processes import RUN_ID, owned_workdir, remove_workdir
 
+log = logging.getLogger(__name__)
+
 _IN_JOB = "RAY_JOB_CONFIG_JSON_ENV_VAR"  # set by Ray inside `ray job submit`
 _HERE = ("", "local")  # addresses that mean: start a cluster
 _FIND = "auto"  # the address that means: join the cluster on this machine
@@ -108,12 +110,14 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
     else:
         target, mode = _found(target, key)
         set_mode(mode)
+    log.info("loading Ray")
     import ray  # noqa: PLC0415 - only after the authentication mode is decided
 
     # Workers of an existing cluster have the environment of their machine, not ours.
     run = os.environ.get(RUN_ID)
     more: dict[str, Any] = {"runtime_env": {"env_vars": {RUN_ID: run}}} if run else {}
     if target is None:
+        log.info("starting Ray on this machine")
         try:
             ray.init(
                 address="local",
@@ -128,6 +132,7 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
                 f"else runs here, or give ray.address the HOST:PORT of a running cluster"
             ) from error
         return
+    log.info("joining the cluster at %s", target)
     try:
         if _IN_JOB in os.environ and address is None:
             # The job itself sets the address, the working directory and the environment. Ray

@@ -62,7 +62,7 @@ class BarProgress:
 
 
 class LineProgress:
-    """Logs a line at intervals, and one at the end.
+    """Logs a line for the first update, then at intervals, and one at the end.
 
     Args:
         title: name of the activity.
@@ -76,7 +76,7 @@ class LineProgress:
         self._title = title
         self._every_s = every_s
         self._clock = clock
-        self._next = clock() + every_s
+        self._next = clock()
         self._unsaid: tuple[float, Mapping[str, object]] | None = None
 
     def update(self, done: float, values: Mapping[str, object]) -> None:

@@ -115,6 +115,7 @@ class _Sweep:
     def _run_all(self, left: list[SweepRun]) -> None:
         c, stop = self._plan.config, self._job.stop
         self._ran = True
+        log.info("training and evaluating %d runs", len(left))
         if c.parallel == 0:
             for ended in run_here(left, self._trainer, stop, retries=c.retries):
                 set_up_logging(c.log.level, self._run.log)  # the run has installed its own logging

@@ -65,6 +65,7 @@ class _Search:
 
     def play(self, bundles: list[dict[str, float]]) -> str | None:
         """Runs all trials."""
+        log.info("loading Ray Tune and starting trials")
         self._trials = _fit(self._config, bundles, self._job.metrics, self._job.progress)
         failed = [trial for trial in self._trials if trial["status"] == "failed"]
         if not failed:

@@ -13,6 +13,7 @@ from typing import Any
 from rollout.cli import Session
 from rollout.cluster.resources import require_resources
 from rollout.errors import BudgetExhausted, ConfigError
+from rollout.host.hosting import log_launch
 from rollout.host.schedule import Visits
 from rollout.job import Job, open_job
 from rollout.observe.aggregates import Aggregates
@@ -84,9 +85,11 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
         job.report(mirrored={"state_set_digest": plan.states.digest})
         with job.ray() as stack:
             require_room(plan)
+            log.info("loading RLlib")
             # It takes seconds to import, and Ray decides about authentication when it is imported.
             from rollout.train.rllib.algorithm import build  # noqa: PLC0415
 
+            log_launch(plan.hosting(), config.runners)
             algorithm = build(plan)
             stack.callback(algorithm.stop)
             training.begin(algorithm)

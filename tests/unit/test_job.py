@@ -3,14 +3,21 @@
 import errno
 import json
 import os
+import re
 import signal
 
 import pytest
 
+from rollout.api import Limits, Task
 from rollout.cli import main
+from rollout.commands import gamut
 from rollout.config import LogConfig, RayConfig, RunConfig, WandbConfig, key
 from rollout.errors import BudgetExhausted, is_disk_full
+from rollout.host.hosting import HostPlan
+from rollout.host.opening import open_fleet
 from rollout.job import open_job
+from rollout.testing.fakes import FakeBridge
+from rollout.testing.players import FakeEvaluator, FakePolicy
 
 
 class Config(RunConfig):
@@ -90,3 +97,32 @@ def test_a_signal_while_it_concludes_interrupts_nothing(job):
     status, said, summary = job(play)
     assert (status, summary["status"]) == (129, "done")
     assert said.startswith("stopped by SIGHUP")
+
+
+def test_a_run_and_its_continuation_are_named_at_once(job, caplog):
+    for arguments, kind in (((), "new"), (("--resume",), "resumed")):
+        caplog.clear()
+        job(lambda job: None, *arguments)
+        assert re.fullmatch(rf"{kind} run in .*/run", caplog.messages[0])
+
+
+def test_games_are_announced_before_they_are_launched(caplog):
+    bridge = FakeBridge()
+    task = Task("t", "", bridge.spec.state_space, FakeEvaluator(), Limits(steps=25))
+    plan = HostPlan(bridge, task, FakePolicy(), instances=2, width=4)
+    with caplog.at_level("INFO", "rollout"), open_fleet(plan):
+        pass
+    said = "launching 2 x fake in this process, 4 slots each; the first results may take a minute"
+    assert said in caplog.messages
+
+
+def test_a_job_says_at_once_that_it_loads(monkeypatch, capfd):
+    def imported(_):
+        raise ImportError
+
+    monkeypatch.setattr(gamut, "_named", imported)
+    for arguments, said in (([], r"\d\d:\d\d:\d\d INFO train: loading modules\n"), (["-h"], "")):
+        monkeypatch.setattr("sys.argv", ["gamut train", *arguments])
+        with pytest.raises(ImportError):
+            gamut.run("train")
+        assert re.fullmatch(said, capfd.readouterr().err)

@@ -199,6 +199,12 @@ def test_a_cluster_of_our_own_gets_a_token_of_its_own(inits):
     assert len(Path(path).read_text()) == 64
 
 
+def test_it_says_what_takes_the_seconds(inits, caplog):
+    caplog.set_level("INFO", "rollout")
+    with ray_session():
+        assert caplog.messages == ["loading Ray", "starting Ray on this machine"]
+
+
 def test_no_file_is_left_to_ray_where_the_user_asks_for_tokens_and_has_none(inits, monkeypatch):
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     with ray_session():

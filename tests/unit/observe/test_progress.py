@@ -27,13 +27,16 @@ def test_a_bar_shows_share_and_values(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "episodes=3 return=1.235 text=[b]" in stream.getvalue()
 
 
-def test_lines_come_every_so_often_and_at_the_end(caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_come_at_first_every_so_often_and_at_the_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     now = 0.0
     with caplog.at_level(logging.INFO), LineProgress("collect", 10, clock=lambda: now) as progress:
         for second in range(25):
             now = float(second)
             progress.update(second / 25, {"episodes": second})
     assert caplog.messages == [
+        "collect 0% episodes=0",
         "collect 40% episodes=10",
         "collect 80% episodes=20",
         "collect 96% episodes=24",
