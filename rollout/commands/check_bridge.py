@@ -70,7 +70,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("name", help=f"name of the bridge: {', '.join(names('bridges'))}")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="OPTION=VALUE", help="an option of the bridge"
+        "--set",
+        metavar="OPTION=VALUE",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="options of the bridge",
     )
     parser.add_argument("--steps", type=int, default=100, help="steps of each trajectory (100)")
     parser.add_argument("--width", type=int, help="slots of an instance (up to 4)")

@@ -476,10 +476,7 @@ def test_a_gymnasium_game_whose_seed_does_nothing_is_found():
 
 
 def test_the_script_passes_the_fake(capsys):
-    assert (
-        check_bridge_script(["fake", "--set", "side=4", "--set", "bridge.slip=0", "--steps", "30"])
-        == 0
-    )
+    assert check_bridge_script(["fake", "--set", "side=4", "bridge.slip=0", "--steps", "30"]) == 0
     out = capsys.readouterr().out
     assert "not used, as the spec says" in out
     assert "0 failed" in out

@@ -63,6 +63,18 @@ def test_an_editable_package_is_found_from_the_folder_above(here):
     assert (Path(added) / "zoo_bridge" / "bridge.py").is_file()
 
 
+@pytest.mark.heavy
+@pytest.mark.process
+def test_a_package_within_another_project_has_its_own_settings_of_pytest(here):
+    (here / "pyproject.toml").write_text(
+        "[tool.pytest.ini_options]\naddopts = '--no-such-option'\n"
+    )
+    write_package("evaluator", "zoo_evaluator", here / "zoo_evaluator")
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([".", str(ROOT)])}
+    subprocess.run(command, cwd=here / "zoo_evaluator", env=environment, check=True, timeout=120)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_entry_point_names_the_class(here, kind):
     write_package(kind, f"zoo_{kind}", here / "p")
