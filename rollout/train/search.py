@@ -143,8 +143,10 @@ def _fit(
         tune_config=tune.TuneConfig(
             num_samples=config.samples,
             scheduler=scheduler,
-            search_alg=BasicVariantGenerator(random_state=config.seed),
-            max_concurrent_trials=config.parallel,
+            # Of this generator, Tune ignores max_concurrent_trials.
+            search_alg=BasicVariantGenerator(
+                max_concurrent=config.parallel or 0, random_state=config.seed
+            ),
         ),
         run_config=tune.RunConfig(
             name="tune",
@@ -154,10 +156,17 @@ def _fit(
             callbacks=[Watcher(config, metrics, progress)],
         ),
     )
+    logging.getLogger("ray.tune.analysis.experiment_analysis").addFilter(_needed)
     results = tuner.fit()
     sign = -1.0 if config.mode == "max" else 1.0
     trials = [_row(config, result) for result in results]
     return sorted(trials, key=lambda t: (t[SCORE] is None, sign * (t[SCORE] or 0.0)))
+
+
+def _needed(record: logging.LogRecord) -> bool:
+    # Tune looks for the files that its loggers write, which are turned off above. Of each trial
+    # we read its last result alone, which Tune keeps elsewhere.
+    return not record.getMessage().startswith("Failed to fetch metrics for")
 
 
 def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report: Any) -> None:

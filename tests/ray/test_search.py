@@ -1,6 +1,7 @@
 """``scripts/tune.py``: trials of Ray Tune that go on by themselves."""
 
 import json
+import logging
 import signal
 import subprocess
 import sys
@@ -41,9 +42,10 @@ def write(folder, **changes):
 
 
 @pytest.mark.parametrize("rates", [[1e-3], pytest.param([1e-3, 1e-4], marks=pytest.mark.long)])
-def test_a_search_tells_the_best_and_continues(tmp_path, rates):
+def test_a_search_tells_the_best_and_continues(tmp_path, rates, caplog, monkeypatch):
     """Twice as many samples with --resume: what is done is told again and not trained again."""
-    write(tmp_path, space={"algorithm.lr": rates})
+    monkeypatch.setattr(logging.getLogger("ray"), "propagate", True)  # so that caplog sees it
+    write(tmp_path, space={"algorithm.lr": rates}, parallel=1)
     assert call(tmp_path) == 0
     first = summary(tmp_path)["results"]["trials"]
     assert len(first) == len(rates)
@@ -66,6 +68,8 @@ def test_a_search_tells_the_best_and_continues(tmp_path, rates):
     assert {p: (p / "run.log").read_text().count("continues") for p in trials} == written
     later = look_at(tmp_path / "run", now=time.time() + 10**6)
     assert {t.state for t in later.trials} == {"done"}
+    alarms = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert not alarms, [record.getMessage() for record in alarms]
 
 
 def test_a_metric_that_nobody_writes_is_named_with_the_nearest(tmp_path):
