@@ -50,9 +50,8 @@ def installed(wheel, tmp_path_factory):
 
     def run(program, *arguments):
         command = [place / "bin" / program, *arguments]
-        done = subprocess.run(
-            command, cwd=work, env=environment, capture_output=True, text=True, check=False
-        )
+        how = {"cwd": work, "env": environment, "text": True, "timeout": 300}
+        done = subprocess.run(command, capture_output=True, check=False, **how)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
