@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel
 
 from rollout.config import LogConfig, help_text, load_config, parse_set
-from rollout.configuration import document
+from rollout.configuration import document, packaged
 from rollout.configuration.explain import EVERYTHING, plugins_named
 from rollout.errors import BudgetExhausted, ConfigError, InputError, PluginError, is_disk_full
 from rollout.observe.logs import set_up_logging
@@ -93,6 +93,8 @@ def main(
         return _say(WRONG_INPUT, f"error: {_one_line(error)}")
     logs = getattr(config, "log", None)
     set_up_logging(logs.level if isinstance(logs, LogConfig) else "info")
+    if arguments.config is not None:
+        packaged.log_use(arguments.config)
     with Stop() as stop:
         try:
             missing = function(config, Session(arguments.resume, stop))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sysconfig
 from pathlib import Path
+
+log = logging.getLogger(__name__)
 
 _INSTALLED = Path("share", "gamut", "configs")
 
@@ -18,14 +21,18 @@ def folder() -> Path | None:
 def find(path: Path) -> Path:
     """Returns a file of the user, or else the configuration of that name that comes with Gamut.
 
-    ``train_hunt_sheep.yaml``, ``configs/train_hunt_sheep.yaml`` and ``hunt_sheep_demo.yaml`` (which
-    lies in ``sweeps``) are such names. A path that is neither is returned as it is.
+    Only a name without a folder is looked up, e.g. ``train_hunt_sheep.yaml``, or
+    ``hunt_sheep_demo.yaml``, which lies in ``sweeps``: a path that does not exist was mistyped. Any
+    other path is returned as it is.
     """
     place = folder()
-    if path.exists() or path.is_absolute() or place is None:
+    if path.exists() or path.name != str(path) or place is None:
         return path
-    name = Path(*path.parts[1:]) if path.parts[:1] == ("configs",) else path
-    if ".." in name.parts or not name.parts:
-        return path
-    found = [place / name, *sorted(place.rglob(name.name) if len(name.parts) == 1 else ())]
+    found = [place / path, *sorted(place.rglob(path.name))]
     return next((each for each in found if each.is_file()), path)
+
+
+def log_use(path: Path) -> None:
+    """Logs which file is used for a path if it is one that comes with Gamut."""
+    if (used := find(path)) != path:
+        log.info("%s is not in this folder; using %s, which comes with Gamut", path, used)

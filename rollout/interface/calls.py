@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 from rollout.cli import Session
 from rollout.collect import collect as run_collect
 from rollout.config import CollectConfig, RunConfig, build_plugin
-from rollout.configuration import document
+from rollout.configuration import document, packaged
 from rollout.configuration.load import from_document
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate as run_evaluate
@@ -114,6 +114,8 @@ def _run(
         source = document.read(Path(config).expanduser())
     made = from_document(model, source.override(_plain(keys).items()))
     set_up_logging(getattr(made, "log").level)  # noqa: B009 - every job has this section
+    if isinstance(config, str | Path):
+        packaged.log_use(Path(config).expanduser())
     with Stop() as stop:
         missing = job(made, Session(resume, stop), *more)
     return Run(absolute(made.output), missing)

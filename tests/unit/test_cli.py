@@ -13,6 +13,7 @@ import pytest
 
 from rollout.cli import Session, main
 from rollout.config import LogConfig, RunConfig, key
+from rollout.configuration import packaged
 from rollout.errors import BudgetExhausted, DatasetError, DiskFullError
 from rollout.signals import Stop, Stopped
 
@@ -62,6 +63,30 @@ def test_wrong_input_is_one_line_and_status_2(capsys, argv, message) -> None:
     error = capsys.readouterr().err
     assert error.startswith(message)
     assert error.count("\n") == 1
+
+
+def test_a_configuration_that_comes_with_gamut_is_found_by_its_name_alone(
+    tmp_path, monkeypatch, capsys
+) -> None:
+    (tmp_path / "shipped" / "sweeps").mkdir(parents=True)
+    (tmp_path / "shipped" / "sweeps" / "c.yaml").write_text("seed: 7\n")
+    (tmp_path / "mine").mkdir()
+    monkeypatch.setattr(packaged, "folder", lambda: tmp_path / "shipped")
+    monkeypatch.chdir(tmp_path / "mine")
+    seeds: list[int] = []
+
+    def function(config: Config, session: Session) -> None:
+        seeds.append(config.seed)
+
+    assert run(function, "--config", "c.yaml") == 0
+    assert f"using {tmp_path}/shipped/sweeps/c.yaml" in capsys.readouterr().err
+    for mistyped in ("configs/c.yaml", "sweeps/c.yaml", "../mine/c.yaml"):
+        assert run(function, "--config", mistyped) == 2
+        assert f"there is no file {mistyped}" in capsys.readouterr().err
+    (tmp_path / "mine" / "c.yaml").write_text("seed: 8\n")
+    assert run(function, "--config", "c.yaml") == 0
+    assert "comes with Gamut" not in capsys.readouterr().err
+    assert seeds == [7, 8]
 
 
 def test_wrong_input_found_later_is_one_line_too(capsys) -> None:
