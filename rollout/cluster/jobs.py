@@ -49,6 +49,7 @@ class RayJob:
         env: environment variables of the driver and of every actor.
         needs: resources that are reserved for the driver, by Ray's names: ``CPU``, ``GPU``,
             ``memory`` in bytes, or custom ones.
+        check: what the shell does first; empty for nothing.
         name: name of the job, unique on its cluster.
     """
 
@@ -56,6 +57,7 @@ class RayJob:
     package: Package
     env: Mapping[str, str] = field(default_factory=dict)
     needs: Mapping[str, float] = field(default_factory=dict)
+    check: str = ""
     name: str = field(
         default_factory=lambda: f"gamut-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
     )
@@ -134,7 +136,7 @@ def send(client: Any, job: RayJob) -> None:
     while True:
         try:
             with _quiet():
-                client.submit_job(entrypoint=job.entrypoint, **asked)
+                client.submit_job(entrypoint=job.check + job.entrypoint, **asked)
                 return
         except (OSError, RuntimeError, ValueError) as error:
             # Ray says so before it has checked the job: no node's agent is running yet.

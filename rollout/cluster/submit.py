@@ -42,6 +42,9 @@ _GRACE_S = 60  # from SIGTERM to SIGKILL: long enough to write a checkpoint
 _SHOWN = 10  # paths that are listed
 _RESERVED = (ADDRESS, MODE, TOKEN, TOKEN_PATH, "RAY_JOB_CONFIG_JSON_ENV_VAR")
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
+_PACKAGES = ("ray", "torch", "pyarrow", "pydantic", "yaml", "gymnasium")
+_INSTALL = "install Gamut there, or give the path of the one that has it (docs/clusters.md)"
+_OURS = "rollout/cluster/submit.py"  # where this is sent, scripts/ are ours
 _EXAMPLE = "scripts/submit.py -- python scripts/train.py --config configs/train_hunt_sheep.yaml"
 
 
@@ -128,11 +131,37 @@ def read_order(argv: Sequence[str]) -> Order:
             package=package,
             env=env,
             needs=_numbers("--needs", arguments.needs),
+            check=_check(command, package),
         ),
         wait=not arguments.no_wait,
         dry_run=arguments.dry_run,
         notes=tuple(notes),
     )
+
+
+def _check(command: Sequence[str], package: Package) -> str:
+    """Returns shell code that ends a job with status 2 where it would run without our packages.
+
+    Only commands that are ours are checked: ``gamut``, and Python with one of our scripts.
+    """
+    program = PurePosixPath(command[0]).name
+    if len(command) == 1:
+        return ""  # a line for the shell
+    if program == "gamut":
+        said = f"error: there is no {command[0]} on the cluster; {_INSTALL}"
+        test = f"command -v {shlex.quote(command[0])} >/dev/null"
+        return f"{test} || {{ echo {shlex.quote(said)} >&2; exit 2; }}; exec "
+    scripts = [os.path.normpath(word) for word in command[1:] if word.endswith(".py")]
+    sent = {path for path, _ in package.files}
+    ours = scripts and scripts[0].startswith("scripts/") and {scripts[0], _OURS} <= sent
+    if not program.startswith("python") or not ours:
+        return ""
+    code = (
+        f"import importlib.util, sys; m = [n for n in {_PACKAGES} if not importlib.util.find_spec"
+        f"(n)]; m and (sys.stderr.write('error: ' + sys.executable + ', the Python of the job on "
+        f"the cluster, has no ' + ', '.join(m) + '; {_INSTALL}\\n'), sys.exit(2))"
+    )
+    return f"{shlex.join([command[0], '-c', code])} && exec "
 
 
 def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:

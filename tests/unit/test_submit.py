@@ -241,6 +241,65 @@ def test_a_line_for_the_shell_stays_as_it_is(folder):
     assert order(folder, command=(line,)).job.entrypoint == line
 
 
+@pytest.fixture
+def ours(folder):
+    """A copy of our sources, as far as they are looked at."""
+    (folder / "rollout" / "cluster").mkdir()
+    (folder / "rollout" / "cluster" / "submit.py").touch()
+    return folder
+
+
+def run_job(folder, *command):
+    """Runs what a job would, with the command as it is on its cluster."""
+    job = order(folder, command=command).job
+    return subprocess.run(
+        job.check + job.entrypoint,
+        shell=True,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_a_job_whose_python_has_our_packages_runs(ours):
+    done = run_job(ours, sys.executable, "-u", "scripts/train.py")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "hello\n", "")
+
+
+def test_a_job_whose_python_has_none_of_our_packages_ends_with_one_line(ours, tmp_path):
+    bare = tmp_path / "bare"
+    subprocess.run(
+        [sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True, timeout=300
+    )
+    python = str(bare / "bin" / "python")
+    done = run_job(ours, python, "scripts/train.py")
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"error: {python}, the Python of the job on the cluster, has no ray, ")
+    assert "install Gamut there" in line
+
+
+def test_a_job_without_the_program_gamut_ends_with_one_line(folder, tmp_path):
+    done = run_job(folder, str(tmp_path / "gamut"), "train")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"error: there is no {tmp_path}/gamut on the cluster; install")
+    (tmp_path / "gamut").write_text("#!/bin/sh\necho $1\n")
+    (tmp_path / "gamut").chmod(0o755)
+    assert run_job(folder, str(tmp_path / "gamut"), "train").stdout == "train\n"
+
+
+@pytest.mark.parametrize("command", [("python", "other.py"), ("sleep", "1"), ("gamut",)])
+def test_a_command_that_is_not_ours_is_sent_as_it_is(ours, command):
+    (ours / "other.py").touch()
+    assert not order(ours, command=command).job.check
+
+
+def test_scripts_of_other_projects_are_sent_as_they_are(folder):
+    assert not order(folder).job.check
+
+
 def test_runs_lie_where_the_same_command_would_put_them_here(folder, tmp_path, monkeypatch):
     monkeypatch.setenv("GAMUT_RUNS_DIR", str(tmp_path / "mine"))
     assert order(folder).job.env["GAMUT_RUNS_DIR"] == str(tmp_path / "mine")
