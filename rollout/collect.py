@@ -23,6 +23,7 @@ from rollout.cli import Session
 from rollout.config import CollectConfig
 from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.host import PlayOptions
+from rollout.host.advice import Advice
 from rollout.host.hosting import HostPlan
 from rollout.host.opening import Fleet, open_fleet
 from rollout.host.schedule import Schedule
@@ -135,6 +136,7 @@ class _Collection:
             attempts=attempts,
         )
         self._written = 0.0
+        self._advice = Advice(plan.hosting(), config.actors)
         self.fleet: Fleet | None = None
         self.inference: InferenceActors | None = None
 
@@ -182,7 +184,9 @@ class _Collection:
         c, t = self._plan.config, self.tally
         done = share((t.episodes, c.episodes), (t.env_steps, c.env_steps))
         queue = {} if self.inference is None else {"queue/inference": self.inference.queued}
-        self._job.metrics.write(t.env_steps, {**t.metrics(), **queue, "done": done})
+        values = t.metrics()
+        self._advice.look(values)
+        self._job.metrics.write(t.env_steps, {**values, **queue, "done": done})
         self._job.progress.update(done, t.brief())
 
     def conclude(self, status: str) -> str:

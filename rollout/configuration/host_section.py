@@ -124,6 +124,10 @@ class HostConfig(Section):
         """``recycle_minutes`` in seconds."""
         return None if self.recycle_minutes is None else 60.0 * self.recycle_minutes
 
+    def plays_in_process(self, own: str) -> bool:
+        """Returns whether a game runs in its player's process; ``own`` is its bridge's choice."""
+        return (own if self.isolation == "auto" else self.isolation) == "in_process"
+
     def needs(self, own: Resources) -> Resources:
         """Returns what a bridge's games need, with what is given here in its place."""
         given = dict(self.resources)

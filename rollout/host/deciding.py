@@ -57,10 +57,12 @@ class Decider:
 
     Attributes:
         since: when the policy was asked, monotonic seconds; None once it has answered.
+        asked: whether it has been asked for actions.
     """
 
     def __init__(self, policy: Policy, spec: BridgeSpec, width: int) -> None:
         self.since: float | None = None
+        self.asked = False
         self._policy, self._spec, self._width = policy, spec, width
         self._checked = False
 
@@ -75,7 +77,7 @@ class Decider:
 
     def decide(self, questions: Sequence[Question]) -> list[Decision]:
         """Returns a decision for each instance."""
-        self.since = time.monotonic()
+        self.since, self.asked = time.monotonic(), True
         try:
             if len(questions) > 1:
                 return decide_together(self._policy, questions)

@@ -66,6 +66,11 @@ class HostPlan:
         return self.instances * self.width
 
     @property
+    def in_process(self) -> bool:
+        """Whether games run in the process of their player."""
+        return self.host.plays_in_process(self.bridge.spec.process)
+
+    @property
     def needs(self) -> Resources:
         """Resources that one instance needs."""
         return self.host.needs(self.bridge.spec.resources)
@@ -160,7 +165,7 @@ class GameHost:
         abandoned, player.abandoned = tuple(player.abandoned), []
         failures, player.idle_failures = tuple(player.idle_failures), []
         waiting = len(player.starts)
-        return HostReport(waiting, abandoned, player.pool.figures(waiting), failures), fragments
+        return HostReport(waiting, abandoned, player.figures, failures), fragments
 
     def pulse(self) -> Pulse:
         """Returns a sign of life; another thread may call it during play."""

@@ -15,14 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rollout.api import (
-    Columns,
-    Fragment,
-    Loss,
-    Policy,
-    Start,
-    Task,
-)
+from rollout.api import Columns, Fragment, Loss, Policy, Start, Task
 from rollout.api.fragment import Phase
 from rollout.errors import BudgetExhausted, PolicyUnavailable
 from rollout.host.builder import FragmentBuilder
@@ -32,6 +25,7 @@ from rollout.host.pool import Pool
 from rollout.host.referee import Referee
 from rollout.host.states import InstanceState, InstanceStates
 from rollout.host.supervision import exhausted
+from rollout.observe.hosts import HostFigures
 
 
 @dataclass(slots=True)
@@ -94,6 +88,7 @@ class Player:
         self.progress = 0
         self._first = first_instance
         self._decider = Decider(policy, pool.spec, pool.width)
+        self._games_s, self._own_s, self._mark = 0.0, 0.0, time.monotonic()
         self._ready: deque[Fragment] = deque()
         self._states = InstanceStates(pool.instances)
         self._vacant = set(range(pool.instances))  # instances with free slots
@@ -121,6 +116,12 @@ class Player:
         """When the policy was asked, monotonic seconds; None once it has answered."""
         return self._decider.since
 
+    @property
+    def figures(self) -> HostFigures:
+        """The state of its games, and the time that it has spent."""
+        state = self.pool.figures(len(self.starts))
+        return replace(state, games_s=self._games_s, own_s=self._own_s)
+
     def offer(self, starts: Iterable[Start]) -> None:
         """Adds episodes to the queue."""
         self.starts.extend(starts)
@@ -135,12 +136,12 @@ class Player:
             BudgetExhausted: no instance is left, and none may be launched; everything that was
                 played was returned before.
         """
+        self._mark = time.monotonic()
         while not self._ready:
             self._assign_idle()
             if not self._act() and (self._spent is not None or not self.pool.busy):
                 return self._rest()
-            for event in self.pool.recv():
-                self._handle(event)
+            self._receive()
         return self._ready.popleft()
 
     def next_fragments(self) -> list[Fragment]:
@@ -169,8 +170,7 @@ class Player:
                 self._act()
                 if left <= 0 or self._spent is not None or not self.pool.busy:
                     break
-                for event in self.pool.recv(timeout_s=left):
-                    self._handle(event)
+                self._receive(left)
             while self._ready:
                 found.append(self._ready.popleft())
                 steps += found[-1].env_steps
@@ -191,6 +191,16 @@ class Player:
             spent.trace = last.trace
             raise spent
         return None
+
+    def _receive(self, timeout_s: float | None = None) -> None:
+        began = time.monotonic()
+        events = self.pool.recv(timeout_s=timeout_s)
+        before, self._mark = self._mark, time.monotonic()
+        if self._decider.asked:  # before that, games are launched
+            self._games_s += self._mark - began
+            self._own_s += began - before
+        for event in events:
+            self._handle(event)
 
     def _handle(self, event: Event) -> None:
         self.progress += 1

@@ -69,9 +69,8 @@ class Pool:
             raise ConfigError(f"instances={self.instances}: expected at least 1")
         self.deadlines = self.host.deadlines(self.spec.deadlines)
         if self.make_handle is None:
-            isolation = self.host.isolation
-            kind = self.spec.process if isolation == "auto" else isolation
-            self.make_handle = InProcessHandle if kind == "in_process" else SubprocessHandle
+            here = self.host.plays_in_process(self.spec.process)
+            self.make_handle = InProcessHandle if here else SubprocessHandle
         # Spares follow the instances in the list; they are treated alike, but have no events.
         count, limit = self.instances + self.host.spares, self.host.concurrent_launches
         healths = (Health(self.host, self.host.restarts) for _ in range(count))

@@ -99,6 +99,7 @@ EXPORTED: tuple[Exported, ...] = (
     Exported("lost/*", "gamut_episodes_lost", "counter", "Lost attempts.", "phase", _PHASES),
     Exported("games/instances", "gamut_instances", "gauge", "Games that there are to be."),
     Exported("games/ready", "gamut_instances_ready_ratio", "gauge", "Share of them that are up."),
+    Exported("players/games", "gamut_players_games_ratio", "gauge", "Time spent in games."),
     Exported("games/memory_mb", "gamut_games_memory_megabytes", "gauge", "Memory of all games."),
     # A game that was quarantined, or replaced by a spare, counts as failed too.
     Exported("restarts/*", "gamut_restarts", "counter", "Replaced games.", "cause", CAUSES),

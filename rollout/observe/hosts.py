@@ -22,6 +22,8 @@ class HostFigures:
         instances: number of instances that it should have.
         ready: number of instances that are running, playing or not.
         waiting: episodes that wait for a slot.
+        games_s: seconds that its player has waited for games since its first decision.
+        own_s: seconds that its player has worked since then: the policy, and everything around it.
         memory_mb: resident memory of all its games when last measured; 0 if not measured.
         counts: events of its games since it was launched, as in ``Pool.counts``.
     """
@@ -31,6 +33,8 @@ class HostFigures:
     waiting: int = 0
     memory_mb: float = 0.0
     counts: Mapping[str, int] = field(default_factory=dict)
+    games_s: float = 0.0
+    own_s: float = 0.0
 
 
 class HostTable:
@@ -75,8 +79,9 @@ class HostTable:
     def values(self) -> dict[str, float]:
         """Returns the figures for a metrics line; nothing before a host has sent figures.
 
-        ``games/ready`` is the share of instances that are running; restarts are counted since the
-        beginning of this session, by cause.
+        ``games/ready`` is the share of instances that are running, and ``players/games`` the share
+        of their time that players wait for games; restarts are counted since the beginning of this
+        session, by cause.
         """
         hosts = self._newest.values()
         instances = sum(h.instances for h in hosts)
@@ -86,10 +91,13 @@ class HostTable:
         counts["host"] = self.replaced
         queues = {"waiting": sum(h.waiting for h in hosts), **self._queues}
         memory = sum(h.memory_mb for h in hosts)
+        games_s = sum(h.games_s for h in hosts)
+        played_s = games_s + sum(h.own_s for h in hosts)
         return {
             "games/instances": instances,
             "games/ready": sum(h.ready for h in hosts) / instances,
             **({"games/memory_mb": memory} if memory else {}),
+            **({"players/games": games_s / played_s} if played_s else {}),
             **{f"restarts/{cause}": counts[cause] for cause in CAUSES},
             **{f"queue/{name}": depth for name, depth in queues.items()},
         }

@@ -112,7 +112,7 @@ class Sampler:
         player = self._player
         sample = Sample({}, fragment.env_steps, self._policy.version, abandoned=abandoned)
         sample.losses += fragment.losses
-        sample.figures = player.pool.figures(len(player.starts))
+        sample.figures = player.figures
         sample.idle_failures, player.idle_failures = player.idle_failures, []
         if fragment.length:
             sample.version = int(fragment.version[0])

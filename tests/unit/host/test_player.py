@@ -285,3 +285,12 @@ def test_pool_says_what_is_wrong(tmp_path):
     pool.close()
     with pytest.raises(OutOfTurnError, match="no command in flight"):
         pool.recv()
+
+
+def test_figures_tell_the_time_spent_in_games_from_the_rest(tmp_path):
+    bridge = FakeBridge(step_s=0.02)
+    player = make_player(tmp_path, bridge, limit=10)
+    play(player, starts(bridge, 2))
+    slow = player.figures
+    assert slow.games_s >= 0.02 * 10
+    assert 0 < slow.own_s < slow.games_s

@@ -1,0 +1,58 @@
+"""The line in the log that names the setting which limits a run."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from rollout.api import Limits, Task
+from rollout.config import HostConfig
+from rollout.host import advice
+from rollout.host.advice import Advice
+from rollout.host.hosting import HostPlan
+from rollout.testing.fakes import FakeBridge
+from rollout.testing.players import FakeEvaluator, FakePolicy
+
+
+def adviser(monkeypatch, *, width=1, instances=1, usual=1, isolation="auto", actors=0, cpus=2):
+    bridge = FakeBridge()
+    bridge.__dict__["spec"] = replace(bridge.spec, default_width=usual)
+    task = Task("t", "", bridge.spec.state_space, FakeEvaluator(), Limits(steps=6))
+    host = HostConfig(isolation=isolation)
+    plan = HostPlan(bridge, task, FakePolicy(), instances=instances, width=width, host=host)
+    monkeypatch.setattr(advice.os, "sched_getaffinity", lambda _: set(range(cpus)))
+    now = [0.0]
+    return Advice(plan, actors, "runners", clock=lambda: now[0]), now
+
+
+@pytest.mark.parametrize(
+    ("setting", "games", "learning", "named"),
+    [
+        ({"width": 8, "usual": 32}, 0.2, 0.1, "width=8; usual for fake: 32"),
+        ({"width": 8, "instances": 4, "usual": 32}, 0.2, 0.1, "runners=0"),
+        ({"isolation": "subprocess", "actors": 2}, 0.9, 0.0, "instances=1"),
+        ({"isolation": "subprocess", "actors": 2, "instances": 4}, 0.9, 0.0, ""),
+        ({"width": 32, "usual": 32}, 0.2, 0.1, "runners=0"),
+        ({"width": 32, "usual": 32, "cpus": 1}, 0.2, 0.1, ""),
+        ({"width": 32, "usual": 32, "actors": 2}, 0.2, 0.1, ""),
+        ({"width": 1, "usual": 32}, 0.2, 0.8, "learners"),
+    ],
+)
+def test_it_names_the_setting_that_limits_the_run(monkeypatch, setting, games, learning, named):
+    said = adviser(monkeypatch, **setting)[0].say(games, learning)
+    assert (named in said) if named else said == ""
+
+
+def test_it_speaks_once_and_only_after_a_while(monkeypatch, caplog):
+    given, now = adviser(monkeypatch, width=8, usual=32)
+    caplog.set_level(logging.INFO)
+    for now[0] in (0.0, 10.0, 10.0 + advice.AFTER_S - 1):
+        given.look({} if now[0] < 10 else {"players/games": 0.2})
+    assert not caplog.records
+    for _ in range(3):
+        now[0] += 1
+        given.look({"players/games": 0.2})
+    assert [r.levelname for r in caplog.records] == ["INFO"]
+    assert "docs/throughput.md" in caplog.text
