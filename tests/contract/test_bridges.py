@@ -423,7 +423,7 @@ INSTALLED = [
     ("gymnasium", {"id": "CartPole-v1"}, 100),
     ("gymnasium", {"id": "MiniGrid-Empty-5x5-v0"}, 40),
     ("gymnasium", {"id": "MiniGrid-FourRooms-v0"}, 40),
-    pytest.param("crafter", {}, 12, marks=pytest.mark.slow),
+    pytest.param("crafter", {}, 12, marks=pytest.mark.long),
     pytest.param("atari", {"id": "Pong"}, 12, marks=pytest.mark.slow),
     pytest.param("blockworld", {}, 60, marks=pytest.mark.heavy),
     pytest.param(

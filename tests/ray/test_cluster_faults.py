@@ -288,6 +288,7 @@ def test_a_machine_on_which_no_game_comes_up_rests_and_others_play(cluster, tmp_
     assert "gets no new actors for a while" in done.stderr
 
 
+@pytest.mark.long
 def test_all_at_once(cluster, tmp_path):
     """kill -9 of the driver and of every process of both nodes; then ``--resume``, without Ray."""
     run = Run(tmp_path)

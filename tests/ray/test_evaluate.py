@@ -170,6 +170,7 @@ def test_killed_twice_and_resumed_it_is_the_same_table(folder, whole):
     assert ended(folder) == EPISODES, "an episode was played twice"
 
 
+@pytest.mark.long
 def test_a_killed_actor_costs_attempts_and_nothing_else(folder, whole):
     process = begin(folder, "--set", "actors=2", "bridge.step_s=0.02", "wandb.mode=offline")
     wait_for(lambda: ended(folder) >= 3 and len(hosts_of(process)) == 2)

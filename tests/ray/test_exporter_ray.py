@@ -27,6 +27,7 @@ LINE = {
     "episode": {"return": 3, "length": 20, "success": 0.75, "progress": 0.9, "seconds": 2.0},
     "lost": {"step": 2, "reset": 1},
     "games": {"instances": 8, "ready": 0.875, "memory_mb": 1200},
+    "players": {"games": 0.4},
     "restarts": {"failed": 3, "recycled": 1},
     "queue": {"waiting": 5, "in_flight": 2},
     "train": {

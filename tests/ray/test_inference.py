@@ -141,6 +141,7 @@ def test_the_only_one_is_restarted_and_one_that_hangs_is_too(play):
     assert summary["restarts"] >= 2
 
 
+@pytest.mark.long
 @on_ray
 def test_without_restarts_left_the_run_ends_early(play):
     plan = make_plan(step_s=0.01)

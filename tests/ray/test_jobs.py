@@ -232,6 +232,7 @@ def plain(cluster, *arguments, env_vars=None):
     )
 
 
+@pytest.mark.long
 def test_plain_ray_job_submit_trains_as_well(cluster, tmp_path):
     path = write_config(tmp_path, SMALL, output="small", env_steps=128)
     runs = {"GAMUT_RUNS_DIR": str(tmp_path / "runs")}

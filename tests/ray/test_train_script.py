@@ -142,6 +142,7 @@ def test_killed_and_resumed_it_is_the_uninterrupted_run_bit_for_bit(tmp_path, re
     assert (other.path.with_name(f"{other.path.name}.damaged") / "optimizer.pt").exists()
 
 
+@pytest.mark.long
 def test_it_ends_early_when_no_runner_is_left_and_can_continue(tmp_path):
     """Every copy of the game crashes at its 40th step; each runner may be given one more."""
     settings = merged(

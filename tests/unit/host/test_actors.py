@@ -288,7 +288,7 @@ ACTORS = ("rollout/host/actors.py", "rollout/host/supervision.py")
 OWN = ("rollout/configuration/host_section.py",)
 DEADLINES = [each.name for each in fields(Deadlines)]
 READ_BY = {
-    "isolation": GAMES,
+    "isolation": OWN,  # as plays_in_process()
     "restarts": GAMES,
     "failure_rate": GAMES,
     "actor_restarts": ("rollout/host/fleet.py", "rollout/train/rllib/runners.py"),
