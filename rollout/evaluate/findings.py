@@ -177,7 +177,8 @@ def write_report(summary: Mapping[str, Any]) -> str:
         lines += [f"**Not complete: {missing}**", ""]
     lines += [
         f"Score: {protocol['metric']}. Intervals: {protocol['confidence']:.0%}, for this player on "
-        f"other states; not for other training runs.",
+        f"other states; not for other training runs. Those of success are Wilson's, over the "
+        f"episodes of this one player.",
         "",
         *_table(_LEG, [{**leg, **_told(leg)} for leg in found["legs"]]),
     ]

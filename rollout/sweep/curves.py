@@ -12,7 +12,7 @@ of 100 episodes of one run. Here training seeds are the replicates, and the gap 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from rollout.data.tables import Table, rows_of
 from rollout.errors import ConfigError, DatasetError
 from rollout.evaluate.legs import ACTIONS, TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMNS
-from rollout.evaluate.statistics import Estimate, Intervals, arrange, gap, hierarchical, wilson
+from rollout.evaluate.statistics import Estimate, Intervals, arrange, gap, hierarchical
 from rollout.evaluate.statistics.components import mean
 from rollout.evaluate.statistics.estimate import DEFAULT_INTERVALS
 
@@ -69,8 +69,8 @@ class Point:
         scores: the score on each set that was played, by set name.
         gap: score on the training states minus score on the held-out ones; None if either is
             missing.
-        success: success rate on each set for which the task decides success, with a Wilson interval
-            over all episodes of the set, of all seeds.
+        success: success rate on each set for which the task decides success, with an interval over
+            training seeds and states as that of the score; within 0 and 1.
         by_seed: scores in the order of ``seeds``, by set name or ``"gap"``; NaN where missing.
         episodes: evaluated episodes with a result.
         lost: evaluated episodes without a result.
@@ -267,13 +267,11 @@ def _gap(train: Scores | None, test: Scores | None, intervals: Intervals) -> Est
 
 
 def _success(cell: Table, sets: Mapping[str, Scores], intervals: Intervals) -> dict[str, Estimate]:
-    found = {}
+    found, shares = {}, replace(intervals, bounds=(0.0, 1.0))
     for name in sets:
-        decided = cell["success"][(cell["set"] == name) & (cell["end"] != "lost")]
-        decided = decided[~np.isnan(decided)]
-        if len(decided):
-            successes = int(np.count_nonzero(decided))
-            found[name] = wilson(successes, len(decided), confidence=intervals.confidence)
+        decided = scores_of(select(cell, cell["set"] == name), "success")
+        if not np.isnan(decided.values).all():
+            found[name] = hierarchical(decided.values, shares, states=decided.states)
     return found
 
 

@@ -231,11 +231,6 @@ def _caveats(data: SweepReport, figures: Figures) -> list[str]:
             "Lost episodes are left out of the scores. If games are lost more often where a "
             "player does badly, the scores are too high."
         )
-    if any(point.success for point in points):
-        lines.append(
-            "The intervals of success rates are Wilson's over all episodes of a set: they hold for "
-            "these players, and say nothing about another training seed."
-        )
     if data.missing():
         lines.append("The sweep is unfinished; figures will change.")
     if any(math.isnan(each) for p in points for each in p.by_seed.get(TRAIN, ())):

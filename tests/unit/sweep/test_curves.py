@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rollout.data.tables import concatenate
 from rollout.errors import DatasetError
-from rollout.evaluate.statistics import Intervals, gap, hierarchical, wilson
+from rollout.evaluate.statistics import Intervals, gap, hierarchical
 from rollout.sweep.curves import (
     by_arm,
     contrasts,
@@ -52,7 +52,19 @@ def test_estimates_are_those_of_the_statistics():
     assert point.scores["train"] == hierarchical(part["train"], states="nested")
     assert point.scores["test"] == hierarchical(part["test"], states="crossed")
     assert point.gap == gap(part["train"], part["test"])
-    assert point.success["test"] == wilson(36, 144)
+    decided = scores_of(select(table, (table["n"] == 16) & (table["set"] == "test")), "success")
+    shares = Intervals(bounds=(0, 1))
+    assert point.success["test"] == hierarchical(decided.values, shares, states="crossed")
+    assert point.success["test"].point == 0.25
+
+
+def test_a_success_rate_is_uncertain_where_training_seeds_disagree():
+    table = sweep_table(TWO)
+    rows = (table["n"] == 16) & (table["set"] == "test")
+    table["success"][rows] = table["training_seed"][rows] == 0  # one seed in three succeeds
+    rate = curves(table)[0].success["test"]
+    assert rate.point == pytest.approx(1 / 3)
+    assert (rate.low, rate.high) == (0.0, 1.0)
 
 
 def test_intervals_are_made_as_asked():
@@ -144,7 +156,7 @@ def test_one_seed_has_no_interval():
     point = curves(sweep_table(TWO, seeds=[3]))[0]
     assert point.gap.low is None
     assert "one training seed" in point.gap.refused
-    assert point.success["test"].low is not None
+    assert point.success["test"].low is None
 
 
 def test_success_only_where_the_task_decides():
