@@ -434,6 +434,7 @@ DATED = {
     "rollout/observe/look.py",
     "rollout/observe/metrics.py",
     "rollout/run_directory.py",
+    "rollout/sweep/sweep.py",  # when test states were opened
 }
 
 

@@ -84,6 +84,11 @@ class ArmConfig(Section):
 class SweepEvaluation(Section):
     """The state sets on which every trained policy is evaluated."""
 
+    split: Literal["validation", "test"] = key(
+        "test",
+        "The part that held-out states are taken from: validation to choose settings, test once, "
+        "for the figures that are reported.",
+    )
     test_states: int = key(512, "Held-out states, the same for all runs.", unit="states", gt=0)
     train_states: int = key(
         512,

@@ -10,7 +10,6 @@ from typing import Any
 
 from rollout.api import Bridge, StateSet, Task
 from rollout.api.sets import ALL, EXTRAPOLATION
-from rollout.api.sets import TEST as TEST_PART
 from rollout.api.state import digest
 from rollout.api.subsets import choose
 from rollout.config import BridgeConfig, PolicyConfig, make_config, resolved
@@ -182,7 +181,7 @@ def _game(config: SweepConfig, arm: Arm) -> ArmGame:
     if (width := e.width or template.width) is not None:
         bridge.spec.require_width(width, "evaluate.width")
     sets = {}
-    for name, part, size in ((TEST, TEST_PART, e.test_states), (FULL, ALL, e.full_states)):
+    for name, part, size in ((TEST, e.split, e.test_states), (FULL, ALL, e.full_states)):
         if size:
             with named(f"evaluate.{name}_states, arm {arm.name!r}"):
                 sets[name] = splits.take(part, size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ import numpy as np
 from rollout.configuration.plugins import default_options
 from rollout.data.tables import Table, concatenate
 from rollout.evaluate.findings import plain
-from rollout.evaluate.legs import TRAIN
+from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import BOUNDS
 from rollout.evaluate.statistics import Estimate, Intervals, one_player
 from rollout.registry import Group
@@ -24,6 +25,9 @@ from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import DETERMINISTIC, SAMPLED, Point, curves, scores_of, select
 from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.run import RunResult, SetName, Training
+
+OPENINGS = "test_openings.jsonl"
+"""File with a line for every session of a sweep that evaluated on test states."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,7 @@ def _protocol(
         "evaluated on": f"the run's first {e.train_states:,} training states, or all of them, and "
         f"{e.test_states:,} held-out states, {e.episodes_per_state} episode(s) from each; where "
         f"there are fewer training states, more from each, so that there are about as many",
+        "part of the held-out states": _part(plan),
         "seed of an evaluated episode": f"numpy SeedSequence({e.seed}, spawn_key=(state, repeat, "
         f"1)): the same for all players",
         "lost episodes": f"tried again up to {template.host.retries} times, then listed; never "
@@ -229,6 +234,22 @@ def _protocol(
     for name, reason in failures.items():
         told[f"failed: {name}"] = reason
     return told
+
+
+def openings(output: Path) -> list[str]:
+    """Returns when sessions of a sweep opened its test states, UTC."""
+    try:
+        lines = (output / OPENINGS).read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    return [str(json.loads(line)["time"]) for line in lines]
+
+
+def _part(plan: SweepPlan) -> str:
+    if plan.config.evaluate.split != TEST:
+        return "validation: for choosing settings, not for figures to report"
+    times = openings(plan.config.output)
+    return f"test, opened {len(times)} time(s): {', '.join(times)}"
 
 
 def _chosen(group: Group, name: str, options: Mapping[str, Any]) -> dict[str, Any]:

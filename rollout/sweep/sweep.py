@@ -21,6 +21,7 @@ import math
 import shutil
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from rollout.cli import Session
 from rollout.data.tables import concatenate, write_table
@@ -40,8 +41,10 @@ from rollout.sweep.pool import Ended, run_here, run_on_ray
 from rollout.sweep.report import publish, verdict
 from rollout.sweep.run import TRAINER, RunResult, Trainer, outcome_of
 from rollout.sweep.summary import (
+    OPENINGS,
     SweepReport,
     digests_of,
+    openings,
     plain_points,
     report_of,
     sets_of,
@@ -115,6 +118,8 @@ class _Sweep:
     def _run_all(self, left: list[SweepRun]) -> None:
         c, stop = self._plan.config, self._job.stop
         self._ran = True
+        if c.evaluate.split == TEST:
+            self._note_opening(len(left))
         log.info("training and evaluating %d runs", len(left))
         if c.parallel == 0:
             for ended in run_here(left, self._trainer, stop, retries=c.retries):
@@ -138,6 +143,16 @@ class _Sweep:
                     if event is not None:
                         self._take(event)
                     self._show()
+
+    def _note_opening(self, runs: int) -> None:
+        """Records that test states are opened; each time costs a claim some of its worth."""
+        line = {"time": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}", "runs": runs}
+        with (self._run.path / OPENINGS).open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        times = len(openings(self._run.path))
+        log.info(
+            "opens the test states, session %d that does; evaluate.split=validation does not", times
+        )
 
     def _take(self, ended: Ended) -> None:
         """Records a run that has ended."""

@@ -432,3 +432,19 @@ def test_the_first_of_a_set(folder):
     indices = [state.index for state in states]
     assert [state.index for state in first_of(states, 3)] == indices[:3]
     assert first_of(first_of(states, 4), 3).digest == first_of(states, 3).digest
+
+
+def test_settings_are_chosen_on_validation_states_and_test_is_opened_on_record(folder, call):
+    some = ("train.state_set.validation=30",)
+    assert call("--set", *some, "evaluate.split=validation")[0] == 0
+    plan = SweepPlan.make(load_config(SweepConfig, folder / "run" / "config.yaml"), TRAINER.check)
+    sets = {run.sets["test"].name for run in plan.runs}
+    assert all(name.startswith("validation") for name in sets), sets
+    record, report = folder / "run" / "test_openings.jsonl", folder / "run" / "report.md"
+    assert not record.exists()
+    assert "validation: for choosing settings" in report.read_text()
+    assert call("--resume", "--set", *some, "evaluate.split=test")[0] == 0
+    assert len(record.read_text().splitlines()) == 1
+    assert "test, opened 1 time(s): 20" in report.read_text()
+    assert call("--resume", "--set", *some, "evaluate.split=test")[0] == 0  # evaluates nothing
+    assert len(record.read_text().splitlines()) == 1
