@@ -118,10 +118,9 @@ class _Sweep:
     def _run_all(self, left: list[SweepRun]) -> None:
         c, stop = self._plan.config, self._job.stop
         self._ran = True
-        if c.evaluate.split == TEST:
-            self._note_opening(len(left))
         log.info("training and evaluating %d runs", len(left))
         if c.parallel == 0:
+            self._note_opening(len(left))
             for ended in run_here(left, self._trainer, stop, retries=c.retries):
                 set_up_logging(c.log.level, self._run.log)  # the run has installed its own logging
                 self._take(ended)
@@ -130,6 +129,7 @@ class _Sweep:
             # All runs of an arm have the same needs; unmet ones would make every run fail.
             for run in {run.arm: run for run in left if run.baseline is None}.values():
                 self._trainer.room(run.config)
+            self._note_opening(len(left))
             events = run_on_ray(
                 left,
                 self._trainer,
@@ -146,6 +146,8 @@ class _Sweep:
 
     def _note_opening(self, runs: int) -> None:
         """Records that test states are opened; each time costs a claim some of its worth."""
+        if self._plan.config.evaluate.split != TEST:
+            return
         line = {"time": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}", "runs": runs}
         with (self._run.path / OPENINGS).open("a") as file:
             file.write(json.dumps(line) + "\n")
