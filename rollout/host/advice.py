@@ -60,7 +60,7 @@ class Advice:
             games: share of their time that players wait for games.
             learning: share of the time that updates take.
         """
-        plan, cpus = self._plan, len(os.sched_getaffinity(0))
+        plan, cpus = self._plan, os.cpu_count() or 1
         usual, waits = plan.bridge.spec.default_width, games >= 0.5
         if learning > 0.6:
             return (

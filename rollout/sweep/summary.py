@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from rollout.evaluate.findings import plain
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import BOUNDS
 from rollout.evaluate.statistics import Estimate, Intervals, one_player
+from rollout.observe.run_files import parse
 from rollout.registry import Group
 from rollout.run_directory import versions
 from rollout.sweep.config import SweepConfig
@@ -239,10 +239,11 @@ def _protocol(
 def openings(output: Path) -> list[str]:
     """Returns when sessions of a sweep opened its test states, UTC."""
     try:
-        lines = (output / OPENINGS).read_text().splitlines()
+        lines = (output / OPENINGS).read_bytes().splitlines()
     except FileNotFoundError:
         return []
-    return [str(json.loads(line)["time"]) for line in lines]
+    # A damaged line counts as an opening too.
+    return [str((parse(line) or {}).get("time", "at an unknown time")) for line in lines]
 
 
 def _part(plan: SweepPlan) -> str:

@@ -27,7 +27,7 @@ from rollout.cli import Session
 from rollout.data.tables import concatenate, write_table
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMN_DOCS
-from rollout.files import write_atomically
+from rollout.files import LineFile, write_atomically
 from rollout.job import Job, open_job
 from rollout.observe.logs import set_up_logging
 from rollout.observe.look import duration
@@ -149,8 +149,9 @@ class _Sweep:
         if self._plan.config.evaluate.split != TEST:
             return
         line = {"time": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}", "runs": runs}
-        with (self._run.path / OPENINGS).open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        with contextlib.closing(LineFile(self._run.path / OPENINGS)) as file:
+            file.cut()  # an incomplete line of a session that was killed
+            file.append(json.dumps(line) + "\n")
         times = len(openings(self._run.path))
         log.info(
             "opens the test states, session %d that does; evaluate.split=validation does not", times

@@ -22,7 +22,7 @@ def adviser(monkeypatch, *, width=1, instances=1, usual=1, isolation="auto", act
     task = Task("t", "", bridge.spec.state_space, FakeEvaluator(), Limits(steps=6))
     host = HostConfig(isolation=isolation)
     plan = HostPlan(bridge, task, FakePolicy(), instances=instances, width=width, host=host)
-    monkeypatch.setattr(advice.os, "sched_getaffinity", lambda _: set(range(cpus)))
+    monkeypatch.setattr(advice.os, "cpu_count", lambda: cpus)
     now = [0.0]
     return Advice(plan, actors, "runners", clock=lambda: now[0]), now
 

@@ -448,3 +448,8 @@ def test_settings_are_chosen_on_validation_states_and_test_is_opened_on_record(f
     assert "test, opened 1 time(s): 20" in report.read_text()
     assert call("--resume", "--set", *some, "evaluate.split=test")[0] == 0  # evaluates nothing
     assert len(record.read_text().splitlines()) == 1
+    record.write_bytes(b"\xff damaged\n" + record.read_bytes() + b'{"time": ')  # and killed
+    more = ("evaluate.split=test", "evaluate.test_states=12")
+    assert call("--resume", "--set", *some, *more)[0] == 0
+    assert len(record.read_bytes().splitlines()) == 3
+    assert "test, opened 3 time(s): at an unknown time, 20" in report.read_text()
