@@ -1,6 +1,6 @@
-"""Coverage of the intervals, by simulation: the table of ``docs/statistics.md``.
+"""Coverage of the intervals and errors of the verdict, by simulation: ``docs/statistics.md``.
 
-``python -m benchmarks.coverage`` writes it, which takes some minutes.
+``python -m benchmarks.coverage`` writes both tables, which takes some minutes.
 """
 
 from __future__ import annotations
@@ -9,16 +9,23 @@ import math
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rollout.data.tables import Table, concatenate
+from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.statistics.estimate import METHODS, Estimate, Intervals, t_quantile
 from rollout.evaluate.statistics.hierarchy import gap, hierarchical
+from rollout.sweep.curves import curves, set_of_run
+from rollout.sweep.decomposition import decompositions
 
 EPISODES_AS_RUNS = "episodes as runs"
 """The usual mistake, for comparison: the t interval of all scores as if they were independent."""
+
+_FEW, _MANY = 16, 1_000_000  # the two N of a simulated sweep
 
 _COMMON = math.sqrt(0.5)  # share of a seed's effects that train and test have in common
 
@@ -123,6 +130,128 @@ def table(worlds: Iterable[World], *, experiments: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+@dataclass(frozen=True)
+class Sweep:
+    """A model of a sweep with two N, whose true values are known.
+
+    A score is the sum of normal effects of the state (standard deviation 0.3), of policy x state
+    (0.15) and of the episode (0.25), and of the level of the policy. Every training seed has
+    training states of its own: ``states`` for the large N, 16 for the small one.
+
+    Attributes:
+        stuck: whether the level is 0.3 lower in one run of three, which got stuck; otherwise it is
+            normal with a standard deviation of 0.05.
+        seeds: training seeds.
+        effect: the true gap at the small N of runs that are not stuck; the others have none.
+        states: states of each set.
+    """
+
+    stuck: bool
+    seeds: int
+    effect: float
+    states: int = 64
+
+    @property
+    def truth(self) -> float:
+        """The true gap at the small N; at the large N it is 0."""
+        return self.effect * (2 / 3 if self.stuck else 1)
+
+    def table(self, generator: np.random.Generator) -> Table:
+        """Returns the results of a new sweep, with cross-play."""
+        rows, held = _Rows(generator), generator.normal(0, 0.3, self.states)
+        sets: dict[tuple[int, int], NDArray[np.float64]] = {}
+        levels: dict[tuple[int, int], float] = {}
+        for n, seed in product((_FEW, _MANY), range(self.seeds)):
+            sets[n, seed] = generator.normal(0, 0.3, min(n, self.states))
+            stuck = self.stuck and generator.random() < 1 / 3
+            levels[n, seed] = generator.normal(0, 0.02 if self.stuck else 0.05) - 0.3 * stuck
+            gap_of_run = self.effect * (n == _FEW and not stuck)
+            own = sets[n, seed] + levels[n, seed] + gap_of_run
+            rows.play(n, seed, TRAIN, seed, own, self.states)
+            rows.play(n, seed, TEST, -1, held + levels[n, seed], self.states)
+        for player, (n, seed) in product(range(self.seeds), sets):
+            if player != seed:
+                scores = sets[n, seed] + levels[_MANY, player]
+                rows.play(_MANY, player, set_of_run(n, seed), seed, scores, self.states)
+        return rows.table()
+
+
+class _Rows:
+    """The rows of a table of results."""
+
+    def __init__(self, generator: np.random.Generator) -> None:
+        self._generator = generator
+        self._parts: list[Table] = []
+
+    def play(
+        self, n: int, seed: int, name: str, owner: int, means: NDArray[np.float64], episodes: int
+    ) -> None:
+        """Adds the episodes of a run on a set of states, as many of each as of the others."""
+        repeats = episodes // len(means)
+        total = len(means) * repeats
+        means = np.repeat(means + self._generator.normal(0, 0.15, len(means)), repeats)
+        position = np.repeat(np.arange(total // repeats), repeats)
+        constant = {"arm": "random", "n": n, "training_seed": seed, "player": "", "set": name}
+        self._parts.append(
+            {
+                **{key: np.full(total, value) for key, value in constant.items()},
+                "actions": np.full(total, "sampled"),
+                "position": position,
+                # All N and seeds have other states; held-out states are shared.
+                "state": (position + 1000 * (owner + 1) + 100_000 * n * (owner >= 0)).astype(str),
+                "repeat": np.tile(np.arange(repeats), total // repeats),
+                "score": means + self._generator.normal(0, 0.25, total),
+                **{key: np.zeros(total) for key in ("total_reward", "progress", "success")},
+                **{key: np.zeros(total, np.int64) for key in ("episode_seed", "length")},
+                "end": np.full(total, "terminated"),
+                "attempts": np.ones(total, np.int64),
+            }
+        )
+
+    def table(self) -> Table:
+        """Returns all rows."""
+        return concatenate(self._parts)
+
+
+_FIGURES = ("gap", "adjusted gap", "change", "held-out score")
+
+
+def errors(world: Sweep, *, experiments: int, seed: int = 0) -> tuple[dict[str, float], float]:
+    """Returns the coverage of the intervals of the small N, and the share of verdicts "shrinks"."""
+    generator = np.random.default_rng(seed)
+    held, shrinks = dict.fromkeys(_FIGURES, 0), 0
+    level = -0.1 if world.stuck else 0.0
+    truths = dict(zip(_FIGURES, (*[world.truth] * 3, level), strict=True))
+    for _ in range(experiments):
+        results = world.table(generator)
+        part = decompositions(results)[0]
+        assert part.change is not None
+        assert part.change.low is not None
+        score = curves(results)[0].scores[TEST]
+        found = zip(_FIGURES, (part.gap, part.adjusted, part.change, score), strict=True)
+        for name, estimate in found:
+            assert estimate.low is not None
+            assert estimate.high is not None
+            held[name] += estimate.low <= truths[name] <= estimate.high
+        shrinks += part.change.low > 0
+    return {name: many / experiments for name, many in held.items()}, shrinks / experiments
+
+
+def table_of_errors(worlds: Iterable[Sweep], *, experiments: int) -> str:
+    """Returns a Markdown table of coverage and verdicts, one line per world."""
+    lines = [
+        "| runs | seeds | true gap | " + " | ".join(_FIGURES) + ' | verdict "shrinks" |',
+        "|---|---|---|" + "---|" * (len(_FIGURES) + 1),
+    ]
+    for world in worlds:
+        held, shrinks = errors(world, experiments=experiments)
+        about = "one in three stuck" if world.stuck else "normal"
+        cells = [about, str(world.seeds), f"{world.truth:.2f}"]
+        cells += [f"{held[name]:.3f}" for name in _FIGURES]
+        lines.append("| " + " | ".join([*cells, f"{shrinks:.3f}"]) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def _as_runs(scores: NDArray[np.float64]) -> Estimate:
     point = float(scores.mean())
     error = float(scores.std(ddof=1)) / math.sqrt(scores.size)
@@ -141,4 +270,12 @@ if __name__ == "__main__":
         for seeds in (2, 3, 5)
         for ratio in (0.5, 1.0, 5.0)
     ]
-    sys.stdout.write(table(every, experiments=int(sys.argv[1]) if sys.argv[1:] else 1000))
+    many = int(sys.argv[1]) if sys.argv[1:] else 1000
+    sys.stdout.write(table(every, experiments=many) + "\n")
+    sweeps = [
+        Sweep(stuck, seeds, effect)
+        for effect in (0.0, 0.2)
+        for stuck in (False, True)
+        for seeds in (3, 5, 10)
+    ]
+    sys.stdout.write(table_of_errors(sweeps, experiments=many))

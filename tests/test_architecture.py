@@ -430,11 +430,11 @@ DATED = {
     "rollout/cluster/jobs.py",
     "rollout/data/manifest.py",
     "rollout/data/rows.py",
+    "rollout/evaluate/openings.py",  # when test states were opened
     "rollout/host/builder.py",
     "rollout/observe/look.py",
     "rollout/observe/metrics.py",
     "rollout/run_directory.py",
-    "rollout/sweep/sweep.py",  # when test states were opened
 }
 
 

@@ -22,6 +22,8 @@ from rollout.errors import RunDirectoryError
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.findings import Findings, write_report
 from rollout.evaluate.journal import Journal
+from rollout.evaluate.legs import TEST
+from rollout.evaluate.openings import note_opening, openings
 from rollout.evaluate.plan import EvaluationPlan, protocol
 from rollout.evaluate.playing import legs_plan, play_board
 from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard
@@ -120,6 +122,7 @@ class _Evaluation:
 
     def _play_board(self) -> None:
         c, plan, stop = self._plan.config, self._plan, self._job.stop
+        tested = [leg.name for leg in plan.legs.legs if leg.states.part == TEST]
         hosting = legs_plan(
             *(plan.bridge, plan.task, plan.legs),
             instances=c.instances,
@@ -132,6 +135,8 @@ class _Evaluation:
             fleet, inference = stack.enter_context(
                 open_fleet(hosting, actors=c.actors, inference=c.inference)
             )
+            if tested:
+                note_opening(self._job.run.path, ", ".join(tested))
             try:
                 with stop.deferred():
                     play_board(
@@ -227,6 +232,7 @@ class _Evaluation:
             "episodes": len(board.finished),
             "missing": self._plan.legs.episodes - len(board.finished),
             "env_steps": board.env_steps,
+            "test_states_opened": openings(self._job.run.path),
             "attempts_lost": len(board.losses),
             "lost_by_phase": dict(Counter(loss.phase for loss in board.losses)),
             "lost": [asdict(loss) for loss in board.losses[:_MOST_LISTED]],

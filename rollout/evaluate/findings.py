@@ -193,6 +193,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
             lines += ["", f"## {title}", "", *_table(columns, rows)]
     lines += ["", "## Protocol", ""]
     lines += [f"- {key}: `{json.dumps(value)}`" for key, value in protocol.items()]
+    lines.append(f"- test states opened, UTC: `{json.dumps(results['test_states_opened'])}`")
     return "\n".join(lines) + "\n"
 
 

@@ -124,7 +124,7 @@ class SweepEvaluation(Section):
 
         A score from only 16 episodes would be too noisy, even if all 16 states are played.
         """
-        if name != TRAIN:
+        if name.partition("/")[0] != TRAIN:  # those of other runs are played as often as by them
             return self.episodes_per_state
         return max(1, round(self.train_states / size)) * self.episodes_per_state
 
@@ -182,9 +182,6 @@ class SweepConfig(RunConfig):
     )
     sizes: Some[Size] = key(..., "Numbers of training states N.", unit="states", strict=False)
     seeds: Some[Seed] = key((0, 1, 2), "Training seeds; intervals need two or more.", strict=False)
-    same_subsets: bool = key(
-        False, "Whether all seeds train on the same states; otherwise each has its own nested sets."
-    )
     arms: Annotated[dict[str, ArmConfig], _NAMED] = key(
         lambda: {_BASE: ArmConfig()},
         "Variations, by a name of your choice; the others are compared with the first.",

@@ -22,16 +22,35 @@ from rollout.data.tables import Table, rows_of
 from rollout.errors import ConfigError, DatasetError
 from rollout.evaluate.legs import ACTIONS, TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMNS
-from rollout.evaluate.statistics import Estimate, Intervals, arrange, gap, hierarchical
+from rollout.evaluate.statistics import (
+    UNBOUNDED,
+    Estimate,
+    Intervals,
+    arrange,
+    gap,
+    hierarchical,
+)
 from rollout.evaluate.statistics.components import mean
 from rollout.evaluate.statistics.estimate import DEFAULT_INTERVALS
 
 FULL = "full"
 """The set of all states, including training states."""
 
+_OF_RUN = f"{TRAIN}/n"
+
 SET_NAMES = {TRAIN: "training states", TEST: "held-out states", FULL: "all states"}
 
 SAMPLED, DETERMINISTIC = ACTIONS
+
+
+def set_of_run(n: int, seed: int) -> str:
+    """Returns the name of the training states of another run of the arm, in its results."""
+    return f"{_OF_RUN}{n}-s{seed}"
+
+
+def of_other_run(set_name: str) -> bool:
+    """Returns whether a set has the training states of another run."""
+    return set_name.startswith(_OF_RUN)
 
 
 @dataclass(frozen=True)
@@ -43,8 +62,8 @@ class Scores:
         positions: numbers of the states in their set, ascending.
         values: (seeds, positions, repeats); NaN where an episode is missing or was lost.
         states: the design, as the statistics name it: ``crossed`` where all seeds played the same
-            states, as with held-out states; ``fixed`` where these are all states that the seeds
-            were trained on, so that nothing is inferred about others; otherwise ``nested``.
+            states, as with held-out states; otherwise ``nested``. In both cases the states are a
+            sample, and what is estimated is the score for other states too.
     """
 
     seeds: tuple[int, ...]
@@ -127,7 +146,7 @@ def curves(
     Raises:
         DatasetError: a column is missing, an episode is duplicated, or a row has no N.
     """
-    return [_point(cell, arm, n, actions, intervals) for arm, n, cell in _cells(table, actions)]
+    return [_point(cell, arm, n, actions, intervals) for arm, n, cell in cells(table, actions)]
 
 
 def contrasts(
@@ -149,12 +168,49 @@ def contrasts(
     Raises:
         DatasetError: as in ``curves``.
     """
-    cells = {(arm, n): cell for arm, n, cell in _cells(table, actions)}
+    by_key = {(arm, n): cell for arm, n, cell in cells(table, actions)}
     found = []
-    for (arm, n), cell in cells.items():
-        if arm != base and (base, n) in cells:
-            found.append(_contrast(cell, cells[base, n], arm, base, n, intervals))
+    for (arm, n), cell in by_key.items():
+        if arm != base and (base, n) in by_key:
+            found.append(_contrast(cell, by_key[base, n], arm, base, n, intervals))
     return [contrast for contrast in found if contrast]
+
+
+def worst_cases(
+    table: Table, *, actions: str = SAMPLED, bounds: tuple[float, float] = UNBOUNDED
+) -> list[tuple[str, int, dict[str, tuple[float, float]]]]:
+    """Returns what the scores could be at worst and at best if lost episodes had a score.
+
+    Args:
+        table: results, see ``rollout.evaluate.scoreboard.COLUMNS``.
+        actions: ``"sampled"`` or ``"deterministic"``.
+        bounds: the least and the greatest score; if unbounded, those of any episode of the table.
+
+    Returns:
+        arm, N and by set, and ``"gap"``, the mean if all lost episodes had the least score, and if
+        all had the greatest; for each arm and N with lost episodes.
+    """
+    known = table["score"][np.isfinite(table["score"])] if table else np.zeros(0)
+    if not np.isfinite(bounds).all() and len(known):
+        bounds = (float(known.min()), float(known.max()))
+    found = []
+    for arm, n, cell in cells(table, actions):
+        if not (cell["end"] == "lost").any():
+            continue
+        ends: dict[str, tuple[float, float]] = {}
+        for name in by_set(cell):
+            rows = select(cell, cell["set"] == name)
+            least, most = (scores_of(rows, lost=each).values for each in bounds)
+            ends[name] = (_mean_of(least), _mean_of(most))
+        if TRAIN in ends and TEST in ends:
+            (low, high), (least_held, most_held) = ends[TRAIN], ends[TEST]
+            ends["gap"] = (low - most_held, high - least_held)
+        found.append((arm, n, ends))
+    return found
+
+
+def _mean_of(values: NDArray[np.float64]) -> float:
+    return float(mean(mean(mean(values))))
 
 
 def by_arm(points: Sequence[Point]) -> dict[str, list[Point]]:
@@ -170,14 +226,19 @@ def select(table: Table, rows: NDArray[Any]) -> dict[str, NDArray[Any]]:
     return {name: column[rows] for name, column in table.items()}
 
 
-def scores_of(table: Table, column: str = "score") -> Scores:
+def scores_of(table: Table, column: str = "score", *, lost: float = np.nan) -> Scores:
     """Returns the scores as an array; the rows are of one arm, N, set and way of acting.
+
+    Args:
+        table: the rows.
+        column: the column of the scores.
+        lost: the score of lost episodes.
 
     Raises:
         DatasetError: an episode is duplicated.
     """
     seed, position, repeat = (table[name] for name in ("training_seed", "position", "repeat"))
-    scores = np.where(table["end"] == "lost", np.nan, table[column])
+    scores = np.where(table["end"] == "lost", lost, table[column])
     try:
         values, seeds = arrange(seed, position, repeat, scores)
     except ConfigError as error:
@@ -186,12 +247,10 @@ def scores_of(table: Table, column: str = "score") -> Scores:
     positions, place = np.unique(position, return_inverse=True)
     names, state = np.unique(table["state"], return_inverse=True)
     shared = len(np.unique(place * len(names) + state)) == len(positions)
-    whole = bool((table["set"] == TRAIN).all()) and len(positions) >= int(table["n"].max())
-    states = ("fixed" if whole else "crossed") if shared else "nested"
-    return Scores(tuple(seeds.tolist()), positions, values, states)
+    return Scores(tuple(seeds.tolist()), positions, values, "crossed" if shared else "nested")
 
 
-def _cells(table: Table, actions: str) -> Iterator[tuple[str, int, Table]]:
+def cells(table: Table, actions: str) -> Iterator[tuple[str, int, Table]]:
     """Yields arm, N and their rows: arms in the order of the table, N ascending.
 
     Yields nothing for an empty table, which has no columns.
@@ -219,16 +278,17 @@ def _cells(table: Table, actions: str) -> Iterator[tuple[str, int, Table]]:
             yield str(arm), int(n), select(of_arm, of_arm["n"] == n)
 
 
-def _sets(cell: Table) -> dict[str, Scores]:
-    """The scores of each set with results: train, test, full, then the others."""
+def by_set(cell: Table) -> dict[str, Scores]:
+    """Returns the scores of each set with results: train, test, full, others; not of other runs."""
     known = {TRAIN: 0, TEST: 1, FULL: 2}
-    names = sorted(np.unique(cell["set"]).tolist(), key=lambda name: (known.get(name, 3), name))
+    own = [name for name in np.unique(cell["set"]).tolist() if not of_other_run(name)]
+    names = sorted(own, key=lambda name: (known.get(name, 3), name))
     scores = {name: scores_of(select(cell, cell["set"] == name)) for name in names}
     return {name: own for name, own in scores.items() if not np.isnan(own.values).all()}
 
 
 def _point(cell: Table, arm: str, n: int, actions: str, intervals: Intervals) -> Point:
-    sets = _sets(cell)
+    sets = by_set(cell)
     seeds = tuple(sorted({seed for own in sets.values() for seed in own.seeds}))
     by_seed: dict[str, tuple[float, ...]] = {}
     for name, own in sets.items():
@@ -247,7 +307,7 @@ def _point(cell: Table, arm: str, n: int, actions: str, intervals: Intervals) ->
             name: hierarchical(own.values, intervals, states=own.states)
             for name, own in sets.items()
         },
-        gap=_gap(sets.get(TRAIN), sets.get(TEST), intervals),
+        gap=gap_of(sets.get(TRAIN), sets.get(TEST), intervals),
         success=_success(cell, sets, intervals),
         by_seed=by_seed,
         episodes=rows_of(cell) - lost,
@@ -255,8 +315,8 @@ def _point(cell: Table, arm: str, n: int, actions: str, intervals: Intervals) ->
     )
 
 
-def _gap(train: Scores | None, test: Scores | None, intervals: Intervals) -> Estimate | None:
-    """The gap over the seeds that have both scores; None if there is none."""
+def gap_of(train: Scores | None, test: Scores | None, intervals: Intervals) -> Estimate | None:
+    """Returns the gap over the seeds that have both scores; None if there is none."""
     if train is None or test is None:
         return None
     seeds = [seed for seed in train.seeds if seed in test.seeds]
@@ -278,13 +338,13 @@ def _success(cell: Table, sets: Mapping[str, Scores], intervals: Intervals) -> d
 def _contrast(
     cell: Table, base_cell: Table, arm: str, base: str, n: int, intervals: Intervals
 ) -> Contrast | None:
-    sets, base_sets = _sets(cell), _sets(base_cell)
-    own, other = (_gap(s.get(TRAIN), s.get(TEST), intervals) for s in (sets, base_sets))
+    sets, base_sets = by_set(cell), by_set(base_cell)
+    own, other = (gap_of(s.get(TRAIN), s.get(TEST), intervals) for s in (sets, base_sets))
     if own is None or other is None:
         return None
     four = [each[name] for name in (TRAIN, TEST) for each in (sets, base_sets)]
     seeds = [seed for seed in four[0].seeds if all(seed in each.seeds for each in four)]
-    train, test = (_minus(sets[name], base_sets[name], seeds) for name in (TRAIN, TEST))
+    train, test = (minus(sets[name], base_sets[name], seeds) for name in (TRAIN, TEST))
     if np.isnan(train.values).all() or np.isnan(test.values).all():  # also if there are none
         return None
     states = {"train_states": train.states, "test_states": test.states}
@@ -300,13 +360,13 @@ def _contrast(
     )
 
 
-def _minus(scores: Scores, base: Scores, seeds: Sequence[int]) -> Scores:
-    """Difference of scores, over the positions and repeats that both have."""
+def minus(scores: Scores, base: Scores, seeds: Sequence[int]) -> Scores:
+    """Returns the difference of the scores of seeds, over positions and repeats that both have."""
     positions, own, other = np.intersect1d(scores.positions, base.positions, return_indices=True)
     repeats = min(scores.values.shape[2], base.values.shape[2])
     values = scores.of(seeds)[:, own, :repeats] - base.of(seeds)[:, other, :repeats]
     designs = (scores.states, base.states)
-    states = next(each for each in ("nested", "crossed", "fixed") if each in designs)
+    states = "nested" if "nested" in designs else "crossed"
     return Scores(tuple(seeds), positions, values, states)
 
 

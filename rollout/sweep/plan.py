@@ -19,7 +19,8 @@ from rollout.evaluate.scoreboard import check_metric
 from rollout.evaluate.videos import video_bridge
 from rollout.run_directory import absolute
 from rollout.sweep.config import Arm, SweepConfig, SweepEvaluation
-from rollout.sweep.curves import FULL
+from rollout.sweep.curves import FULL, of_other_run, set_of_run
+from rollout.sweep.decomposition import LEAST_SEEDS
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
 
@@ -67,7 +68,8 @@ class SweepRun:
         # The width has no effect: an episode does not depend on other slots.
         own = e.repeats(TRAIN, sets[TRAIN].size) if TRAIN in sets else 0
         evaluated = [digests, list(e.actions), e.episodes_per_state, own, e.metric, e.seed]
-        return digest([self.trains, self.folder.name, evaluated])
+        crossed = [e.repeats(name, s.size) for name, s in sets.items() if of_other_run(name)]
+        return digest([self.trains, self.folder.name, evaluated, *([crossed] if crossed else [])])
 
     @property
     def key(self) -> tuple[str, int, int]:
@@ -159,7 +161,7 @@ class SweepPlan:
             ]
             with named(f"arm {game.arm.name!r}"):
                 check(own[0].config)
-            runs += own
+            runs += [_with_cross_play(run, own) for run in own]
         base = next(iter(games.values()))
         # Longest first, so that the sweep does not end with one long run.
         runs.sort(key=lambda run: (-_cost(run, games[run.arm].task), -run.n, run.training_seed))
@@ -200,7 +202,7 @@ def _run_of(config: SweepConfig, game: ArmGame, n: int, seed: int) -> SweepRun:
     arm = game.arm
     name = f"{arm.name}-n{n}-s{seed}"
     folder = config.output / RUNS / name
-    train = _train_config(game.shared, n, 0 if config.same_subsets else seed, seed, folder)
+    train = _train_config(game.shared, n, seed, folder)
     with named(f"arm {arm.name!r}, N = {n}"):
         states = train.state_set.take(game.task.state_space)
     with named(f"run {name}"):
@@ -212,6 +214,19 @@ def _run_of(config: SweepConfig, game: ArmGame, n: int, seed: int) -> SweepRun:
     return SweepRun(
         name, folder, arm.name, n, seed, train, None, states, sets, config.evaluate, trains
     )
+
+
+def _with_cross_play(run: SweepRun, arm: list[SweepRun]) -> SweepRun:
+    """A run with the largest N also plays the training states of the runs of other seeds.
+
+    See ``rollout.sweep.decomposition``. Only the sets are needed for this, not the other runs.
+    """
+    seeds = {other.training_seed for other in arm}
+    if run.n < max(other.n for other in arm) or len(seeds) < LEAST_SEEDS:
+        return run
+    others = [other for other in arm if other.training_seed != run.training_seed]
+    sets = {set_of_run(other.n, other.training_seed): other.sets[TRAIN] for other in others}
+    return replace(run, sets={**run.sets, **sets})
 
 
 def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:
@@ -228,8 +243,9 @@ def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:
     return make_config(TrainConfig, {**data, **own, **shared})
 
 
-def _train_config(shared: TrainConfig, n: int, order: int, seed: int, folder: Path) -> TrainConfig:
-    states = shared.state_set.model_copy(update={"size": n, "order": order})
+def _train_config(shared: TrainConfig, n: int, seed: int, folder: Path) -> TrainConfig:
+    # Every training seed has its own nested sets.
+    states = shared.state_set.model_copy(update={"size": n, "order": seed})
     mirror = shared.wandb.model_copy(update={"name": f"{shared.wandb.group}/{folder.name}"})
     own = {"output": folder, "seed": seed, "state_set": states, "wandb": mirror}
     return shared.model_copy(update=own)
@@ -273,7 +289,7 @@ def _baseline(config: SweepConfig, base: ArmGame, name: str) -> SweepRun:
     with named(f"baselines.{name}"):
         player.build().build(base.bridge.spec, base.task, seed=0)
     folder = config.output / BASELINES / name
-    train = _train_config(base.shared, base.arm.sizes[0], 0, 0, folder)
+    train = _train_config(base.shared, base.arm.sizes[0], 0, folder)
     sets = {TEST: base.held_out[TEST]}
     trains = digest([resolved(player), resolved(base.config), _describe(base)])
     about = (f"baseline {name}", folder, "", 0, -1)

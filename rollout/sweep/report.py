@@ -14,14 +14,25 @@ import numpy as np
 from rollout.data.tables import rows_of, write_table
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMN_DOCS
-from rollout.evaluate.statistics import Estimate
 from rollout.files import write_atomically
 from rollout.sweep import report_tables as tables
-from rollout.sweep.curves import DETERMINISTIC, SAMPLED, by_arm, contrasts, curves
+from rollout.sweep.curves import (
+    DETERMINISTIC,
+    SAMPLED,
+    by_arm,
+    contrasts,
+    curves,
+    worst_cases,
+)
+from rollout.sweep.decomposition import Decomposition
 from rollout.sweep.report_tables import Figures, digits_for
 from rollout.sweep.summary import SweepReport
 
 _FEW_SEEDS = 5
+_ESTIMAND = (
+    "training again with other seeds on other training states, new held-out states; for all "
+    "tables, unless a row says otherwise"
+)
 
 
 def publish(folder: Path | str, data: SweepReport) -> list[Path]:
@@ -86,6 +97,7 @@ def _sections(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str]]:
     compared = contrasts(data.table, base=data.base, actions=data.actions, intervals=data.intervals)
     missing = [f"{arm}, N = {n:,}, training seed {seed}" for arm, n, seed in data.missing()]
     yield f"Scores ({data.actions} actions)", tables.score_tables(data, figures)
+    yield "What the gap consists of", tables.parts_table(data.parts, figures)
     yield "Which arms change the gap", tables.contrast_table(compared, figures)
     yield f"The same with {other} actions", tables.short_tables(again, figures) if again else ""
     yield "Success rates", tables.success_table(data.points, figures)
@@ -103,49 +115,62 @@ def _sections(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str]]:
 
 
 def verdict(data: SweepReport) -> str:
-    """Returns a paragraph on whether the base arm's gap shrinks with N, and by how much."""
-    own = [(p, p.gap) for p in by_arm(data.points).get(data.base, []) if p.gap is not None]
+    """Returns a paragraph on whether the base arm's gap shrinks with N, and what it consists of."""
+    parts = [part for part in data.parts if part.arm == data.base]
     missing, unfinished = len(data.missing()), ""
     if missing:
         unfinished = f" **Unfinished:** {missing} of {len(data.planned)} runs are missing."
-    if not own:
+    if not parts:
         reason = "there is no run yet that was evaluated on training and on held-out states"
         return f"**No verdict:** {reason}.{unfinished}"
     digits = digits_for(data.points)
     sentences = [
-        _judged([gap for _, gap in own]),
+        _judged(parts, digits),
         *(
-            f"With N = {point.n:,} training states, {data.metric} on the training states minus "
-            f"that on held-out states is {gap.text(digits)}."
-            for point, gap in (own if len(own) < 2 else (own[0], own[-1]))
+            f"With N = {part.n:,} training states, {data.metric} on the training states minus "
+            f"that on held-out states is {_consists(part, digits)}."
+            for part in (parts if len(parts) < 2 else (parts[0], parts[-1]))
         ),
     ]
-    scores = [point.scores[TEST].text(digits) for point, _ in own if TEST in point.scores]
+    points = [p for p in data.points if p.arm == data.base and TEST in p.scores]
+    scores = [point.scores[TEST].text(digits) for point in points]
     if len(scores) > 1:
         sentences.append(f"On held-out states the score goes from {scores[0]} to {scores[-1]}.")
     return " ".join(sentences) + unfinished
 
 
-def _judged(gaps: Sequence[Estimate]) -> str:
-    """Says whether the gap at the smallest N is clearly larger than that at the largest N."""
-    first, last = gaps[0], gaps[-1]
-    if len(gaps) < 2:
+def _judged(parts: Sequence[Decomposition], digits: int) -> str:
+    """Says whether the adjusted gap at the smallest N is larger than that at the largest N."""
+    first, last = parts[0], parts[-1]
+    if first.change is None:
         return "**No verdict:** there is one number of training states only."
-    if first.low is None or last.low is None or last.high is None:
-        return f"**No verdict:** a gap has no interval ({first.refused or last.refused})."
-    share = f"{first.confidence:.0%}"
-    if first.low > last.high:
-        closed = ", where it cannot be told from zero" if last.low <= 0 <= last.high else ""
-        return (
-            f"**The gap shrinks** from the smallest to the largest N{closed}: their {share} "
-            f"intervals do not overlap."
-        )
-    if first.overlaps(last):
-        return (
-            f"**It is not shown that the gap shrinks:** the {share} intervals of the smallest and "
-            f"the largest N overlap."
-        )
-    return f"**The gap grows** with N: the {share} intervals do not overlap."
+    change = first.change
+    if change.low is None or change.high is None:
+        return f"**No verdict:** the gap has no interval ({change.refused})."
+    adjusted = ", adjusted for the ease of the training states" if first.ease else ""
+    told = (
+        f"between N = {first.n:,} and N = {last.n:,} the gap{adjusted} shrinks by "
+        f"{change.text(digits)} ({change.confidence:.0%} interval, paired by training seed)."
+    )
+    if change.low > 0:
+        low, high = last.adjusted.low, last.adjusted.high
+        closed = low is not None and high is not None and low <= 0 <= high
+        at_last = ", and at the largest it cannot be told from zero" if closed else ""
+        return f"**The gap shrinks with N{at_last}:** {told}"
+    if change.high < 0:
+        return f"**The gap grows with N:** {told}"
+    return f"**It is not shown that the gap shrinks:** {told}"
+
+
+def _consists(part: Decomposition, digits: int) -> str:
+    if part.gain is None or part.ease is None:
+        return part.gap.text(digits)
+    loss = f" and a loss on held-out states of {part.loss.text(digits)}" if part.loss else ""
+    joined = "," if part.loss else " and"
+    return (
+        f"{part.gap.text(digits)}: ease of these states {part.ease.text(digits)}{joined} a gain on "
+        f"its own states of {part.gain.text(digits)}{loss}"
+    )
 
 
 def subtitle(data: SweepReport) -> str:
@@ -195,7 +220,9 @@ def _protocol(data: SweepReport) -> dict[str, object]:
         "metric": data.metric,
         "statistics": f"{'; '.join(methods) or data.intervals.method}{resamples}; "
         f"{data.intervals.confidence:.0%} intervals; the training seed is the replicate",
+        "what an interval is about": _ESTIMAND,
         "gap": "score on training states minus score on held-out states, paired by training seed",
+        "verdict": "on the change of the adjusted gap from the smallest to the largest N",
     }
 
 
@@ -209,7 +236,11 @@ def _lost(data: SweepReport) -> str:
         f"{int(lost.sum()):,} of {rows:,} evaluated episodes were lost for good and have no score; "
         f"{again:,} more were lost and then played to their end."
     )
-    return f"{text}\n\n{tables.lost_table(data)}" if lost.any() else text
+    if not lost.any():
+        return text
+    digits = digits_for(data.points)
+    worst = worst_cases(data.table, actions=data.actions, bounds=data.intervals.bounds)
+    return "\n\n".join([text, tables.worst_table(worst, digits), tables.lost_table(data)])
 
 
 def _caveats(data: SweepReport, figures: Figures) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.statistics import Estimate
 from rollout.sweep.curves import SET_NAMES, Contrast, Point, by_arm
+from rollout.sweep.decomposition import Decomposition
 from rollout.sweep.summary import RunInfo, SweepReport
 
 _DIGEST = 12  # characters of a digest that tables show
@@ -114,21 +115,56 @@ def _score_columns(points: Sequence[Point], figures: Figures) -> tuple[list[str]
             *(figures(point.scores.get(name)) for name in (TRAIN, TEST)),
             figures(point.gap),
             *(figures(point.scores.get(name)) for name in others),
+            estimand(len(point.seeds)),
         ]
         for point in points
     ]
-    return [*map(_set_name, (TRAIN, TEST)), "gap", *map(_set_name, others)], cells
+    names = [*map(_set_name, (TRAIN, TEST)), "gap", *map(_set_name, others), "interval about"]
+    return names, cells
 
 
 def success_table(points: Sequence[Point], figures: Figures) -> str:
     """Returns the success rates; empty if the task does not decide success."""
     decided = list(dict.fromkeys(name for point in points for name in point.success))
     rows = [
-        [p.arm, f"{p.n:,}", *(figures(p.success.get(name)) for name in decided)]
+        [
+            *(p.arm, f"{p.n:,}", *(figures(p.success.get(name)) for name in decided)),
+            estimand(len(p.seeds)),
+        ]
         for p in points
         if p.success
     ]
-    return table(["arm", "N", *map(_set_name, decided)], rows) if rows else ""
+    return table(["arm", "N", *map(_set_name, decided), "interval about"], rows) if rows else ""
+
+
+def parts_table(parts: Sequence[Decomposition], figures: Figures) -> str:
+    """Returns the gap of every arm and N split into its parts; empty if there is no gap."""
+    if not parts:
+        return ""
+    header = [
+        *("arm", "N", "gap", "ease of the training states", "gain on own states"),
+        *("loss on held-out states", "adjusted gap", "change to the largest N", "interval about"),
+    ]
+    rows = [
+        [
+            *(p.arm, f"{p.n:,}", figures(p.gap), figures(p.ease), figures(p.gain)),
+            *(figures(p.loss), figures(p.adjusted), figures(p.change), estimand(len(p.seeds))),
+        ]
+        for p in parts
+    ]
+    return (
+        f"{table(header, rows)}\n\nGap = ease + gain + loss. The reference are the policies of the "
+        f"arm's largest N, trained with other seeds. Ease: how much better they are on these "
+        f"training states than on held-out states. Gain: how much better the run is on its own "
+        f"training states than they are. Loss: how much worse it is on held-out states. Adjusted: "
+        f"gain + loss; without cross-play, which needs 3 seeds, the gap. Change: the adjusted gap "
+        f"minus that of the largest N, paired by training seed."
+    )
+
+
+def estimand(seeds: int) -> str:
+    """Returns what the intervals of a row are about, and how many runs they rest on."""
+    return f"other runs on other states; {seeds} run{'s' if seeds > 1 else ''} seen"
 
 
 def contrast_table(contrasts: Sequence[Contrast], figures: Figures) -> str:
@@ -205,6 +241,23 @@ def lost_table(data: SweepReport) -> str:
     text = table([name.replace("_", " ") for name in names], shown)
     more = len(rows) - len(shown)
     return f"{text}\n\nand {more:,} more, which `results.parquet` names" if more else text
+
+
+def worst_table(
+    worst: Sequence[tuple[str, int, Mapping[str, tuple[float, float]]]], digits: int
+) -> str:
+    """Returns the scores if all lost episodes had the least score, and if all had the greatest."""
+    names = list(dict.fromkeys(name for _, _, ends in worst for name in ends))
+    rows = [
+        [arm, f"{n:,}", *(_ends(ends[name], digits) if name in ends else "-" for name in names)]
+        for arm, n, ends in worst
+    ]
+    header = ["arm", "N", *(f"{_set_name(name)}, least to greatest" for name in names)]
+    return table(header, rows) if rows else ""
+
+
+def _ends(ends: tuple[float, float], digits: int) -> str:
+    return f"{ends[0]:.{digits}f} to {ends[1]:.{digits}f}"
 
 
 def _plain(value: object) -> object:

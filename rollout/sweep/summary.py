@@ -16,18 +16,16 @@ from rollout.configuration.plugins import default_options
 from rollout.data.tables import Table, concatenate
 from rollout.evaluate.findings import plain
 from rollout.evaluate.legs import TEST, TRAIN
+from rollout.evaluate.openings import openings
 from rollout.evaluate.scoreboard import BOUNDS
 from rollout.evaluate.statistics import Estimate, Intervals, one_player
-from rollout.observe.run_files import parse
 from rollout.registry import Group
 from rollout.run_directory import versions
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import DETERMINISTIC, SAMPLED, Point, curves, scores_of, select
+from rollout.sweep.decomposition import Decomposition, decompositions
 from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.run import RunResult, SetName, Training
-
-OPENINGS = "test_openings.jsonl"
-"""File with a line for every session of a sweep that evaluated on test states."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +89,11 @@ class SweepReport:
     def points(self) -> list[Point]:
         """The results of each arm and N, for ``actions``."""
         return curves(self.table, actions=self.actions, intervals=self.intervals)
+
+    @cached_property
+    def parts(self) -> list[Decomposition]:
+        """The parts of the gap of each arm and N, for ``actions``."""
+        return decompositions(self.table, actions=self.actions, intervals=self.intervals)
 
     @property
     def base(self) -> str:
@@ -200,7 +203,6 @@ def _protocol(
 ) -> dict[str, object]:
     c, e, base = plan.config, plan.config.evaluate, plan.base
     template, limit = base.arm.template, base.task.limits.steps
-    subsets = "the same states in all of them" if c.same_subsets else "each has its own states"
     told: dict[str, object] = {
         "bridge": f"{c.train.bridge.name} {base.bridge.spec.version}",
         "bridge options": _chosen("bridges", base.config.name, base.config.options)
@@ -215,7 +217,7 @@ def _protocol(
         "policy options": _chosen("policies", template.policy.name, template.policy.options)
         or "those by default",
         "algorithm options": template.algorithm.options,
-        "training seeds": f"{', '.join(map(str, base.arm.seeds))}; {subsets}",
+        "training seeds": f"{', '.join(map(str, base.arm.seeds))}; each has its own states",
         "training sets": "nested: the set of a larger N holds those of the smaller ones"
         if template.state_set.subset == "random"
         else template.state_set.subset,
@@ -234,16 +236,6 @@ def _protocol(
     for name, reason in failures.items():
         told[f"failed: {name}"] = reason
     return told
-
-
-def openings(output: Path) -> list[str]:
-    """Returns when sessions of a sweep opened its test states, UTC."""
-    try:
-        lines = (output / OPENINGS).read_bytes().splitlines()
-    except FileNotFoundError:
-        return []
-    # A damaged line counts as an opening too.
-    return [str((parse(line) or {}).get("time", "at an unknown time")) for line in lines]
 
 
 def _part(plan: SweepPlan) -> str:
@@ -309,14 +301,14 @@ def digests_of(plan: SweepPlan) -> dict[str, str]:
     return {**found, **trained}
 
 
-def plain_points(points: list[Point]) -> list[dict[str, Any]]:
-    """Returns the results of each arm and N as plain data."""
+def plain_figures(figures: Sequence[Point | Decomposition]) -> list[dict[str, Any]]:
+    """Returns the results of each arm and N, or their parts, as plain data."""
 
     def told(estimate: Estimate) -> dict[str, Any]:
         refused = {"refused": estimate.refused} if estimate.refused else {}
         return {"point": estimate.point, "low": estimate.low, "high": estimate.high, **refused}
 
-    return [plain(vars(point), told) for point in points]
+    return [plain(vars(figure), told) for figure in figures]
 
 
 def values_of(point: Point) -> dict[str, float]:

@@ -21,13 +21,13 @@ import math
 import shutil
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 from rollout.cli import Session
 from rollout.data.tables import concatenate, write_table
 from rollout.evaluate.legs import TEST, TRAIN
+from rollout.evaluate.openings import note_opening
 from rollout.evaluate.scoreboard import COLUMN_DOCS
-from rollout.files import LineFile, write_atomically
+from rollout.files import write_atomically
 from rollout.job import Job, open_job
 from rollout.observe.logs import set_up_logging
 from rollout.observe.look import duration
@@ -35,17 +35,15 @@ from rollout.observe.media import Image, Media, Table, Video
 from rollout.observe.metrics import read_metrics
 from rollout.observe.run_files import METRICS, newest_lines
 from rollout.sweep.config import SweepConfig
-from rollout.sweep.curves import SAMPLED, Point
+from rollout.sweep.curves import SAMPLED, Point, of_other_run
 from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.pool import Ended, run_here, run_on_ray
 from rollout.sweep.report import publish, verdict
 from rollout.sweep.run import TRAINER, RunResult, Trainer, outcome_of
 from rollout.sweep.summary import (
-    OPENINGS,
     SweepReport,
     digests_of,
-    openings,
-    plain_points,
+    plain_figures,
     report_of,
     sets_of,
     values_of,
@@ -145,17 +143,8 @@ class _Sweep:
                     self._show()
 
     def _note_opening(self, runs: int) -> None:
-        """Records that test states are opened; each time costs a claim some of its worth."""
-        if self._plan.config.evaluate.split != TEST:
-            return
-        line = {"time": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}", "runs": runs}
-        with contextlib.closing(LineFile(self._run.path / OPENINGS)) as file:
-            file.cut()  # an incomplete line of a session that was killed
-            file.append(json.dumps(line) + "\n")
-        times = len(openings(self._run.path))
-        log.info(
-            "opens the test states, session %d that does; evaluate.split=validation does not", times
-        )
+        if self._plan.config.evaluate.split == TEST:
+            note_opening(self._run.path, f"{runs} runs")
 
     def _take(self, ended: Ended) -> None:
         """Records a run that has ended."""
@@ -181,7 +170,8 @@ class _Sweep:
         """The score on each set, with sampled actions if there are such results."""
         given = self._plan.config.evaluate.actions
         actions = SAMPLED if SAMPLED in given else given[0]
-        return {name: scores.get(actions) for name, scores in outcome.result["scores"].items()}
+        sets = outcome.result["scores"].items()
+        return {name: scores.get(actions) for name, scores in sets if not of_other_run(name)}
 
     def _tell(self, outcome: RunResult) -> None:
         """Writes a metrics line for a training run, once."""
@@ -276,7 +266,8 @@ class _Sweep:
                 "episodes_evaluated": sum(len(o.table["score"]) for o in trained),
                 "missing": self._missing(),
             },
-            points=plain_points(data.points),
+            points=plain_figures(data.points),
+            decomposition=plain_figures(data.parts),
             sets=digests_of(self._plan),
             films=[each.file for each in self._videos],
             session={"seconds": round(time.monotonic() - self._began, 1)},

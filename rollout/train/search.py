@@ -79,7 +79,7 @@ class _Search:
         self._job.write_summary(
             status,
             protocol={
-                "metric": c.metric,
+                "metric": c.optimized,
                 "mode": c.mode,
                 "space": c.space,
                 "samples": c.samples,
@@ -90,7 +90,7 @@ class _Search:
         )
         if best is None:
             return f"{len(trials)} trials"
-        found = f"best: {_name(best['point'])} with {c.metric} {best[SCORE]:.4g}"
+        found = f"best: {_name(best['point'])} with {c.optimized} {best[SCORE]:.4g}"
         return f"{len(trials)} trials, {found},"
 
 
@@ -179,7 +179,7 @@ def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report:
         UnknownNameError: the metric was never measured.
     """
     folder = config.output / "trials" / name
-    metric, told = config.metric, False
+    metric, told = config.optimized, False
     last: Mapping[str, Any] = {}
 
     def tell(env_steps: int, line: Mapping[str, Any]) -> None:

@@ -82,7 +82,11 @@ class SearchConfig(RunConfig):
         f"{{{', '.join(f'{name}: [...]' for name in RANGES)}}}.",
     )
     samples: int = key(1, "Random samples for each combination of lists.", gt=0)
-    metric: str = key("episode/return", "Metric to optimize, a name in metrics.jsonl.")
+    metric: str | None = key(
+        None,
+        "Metric to optimize, a name in metrics.jsonl; null for validation/score with "
+        "train.validation, otherwise episode/return.",
+    )
     mode: Literal["max", "min"] = key("max", "Whether the metric is maximized or minimized.")
     asha: AshaConfig | None = key(None, "Early stopping of bad trials; null runs all to their end.")
     seed: int = key(0, "Seed of the random samples.", ge=0)
@@ -91,6 +95,12 @@ class SearchConfig(RunConfig):
     ray: RayConfig = key(RayConfig, "Which cluster.")
     wandb: WandbConfig = key(WandbConfig, "Mirroring of the trials, in one group.")
     log: LogConfig = key(LogConfig, "Log output.")
+
+    @property
+    def optimized(self) -> str:
+        """The metric to optimize."""
+        validated = self.train.validation.every is not None
+        return self.metric or ("validation/score" if validated else "episode/return")
 
     @field_validator("space")
     @classmethod

@@ -7,7 +7,13 @@ for a single training run. ``docs/statistics.md`` has the formulas and how often
 
 from rollout.evaluate.statistics.components import STATES, arrange
 from rollout.evaluate.statistics.estimate import METHODS, UNBOUNDED, Estimate, Intervals
-from rollout.evaluate.statistics.hierarchy import difference, gap, hierarchical, one_player
+from rollout.evaluate.statistics.hierarchy import (
+    difference,
+    gap,
+    hierarchical,
+    jackknife,
+    one_player,
+)
 from rollout.evaluate.statistics.proportions import geometric_mean_score, wilson
 
 __all__ = [
@@ -21,6 +27,7 @@ __all__ = [
     "gap",
     "geometric_mean_score",
     "hierarchical",
+    "jackknife",
     "one_player",
     "wilson",
 ]

@@ -118,8 +118,16 @@ def mean(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.where(there, values, 0).sum(-1) / there.sum(-1))
 
 
-def half_width(parts: Sequence[Part], confidence: float) -> float:
+def half_width(
+    totals: NDArray[np.float64], shared: Sequence[NDArray[np.float64]], confidence: float
+) -> float:
     """Returns half the width of the interval of the mean over two or more seeds.
+
+    Args:
+        totals: the figure of every seed, (seeds,).
+        shared: what it contains of states that all seeds share: means of the episodes of every
+            (seed, state), NaN where there is none.
+        confidence: of the interval.
 
     The variance of the seed means over their number holds all that is new with every seed:
     training, own states, chance of the episodes. States that all seeds share move all seed means
@@ -129,25 +137,22 @@ def half_width(parts: Sequence[Part], confidence: float) -> float:
     Satterthwaite's one t for their sum holds too seldom where few seeds matter most. With results
     missing, the sums run over each cell's influence on the figure, which is the same when none is.
     """
-    totals = np.sum([p.sign * p.seed_means for p in parts], axis=0)
     seeds = len(totals)
     of_seeds = float(totals.var(ddof=1)) / seeds
     square, least = t_quantile(confidence, seeds - 1) ** 2 * of_seeds, 0.0
-    for p in parts:
-        if p.states == "crossed":
-            of_states, rest = _shared(p)
-            factor = t_quantile(confidence, p.scores.shape[1] - 1) ** 2
-            square += factor * max(of_states - rest, 0)
-            least += factor * of_states
+    for cells in shared:
+        of_states, rest = _shared(cells)
+        factor = t_quantile(confidence, cells.shape[1] - 1) ** 2
+        square += factor * max(of_states - rest, 0)
+        least += factor * of_states
     return math.sqrt(max(square, least))  # seeds that agree by chance do not make states certain
 
 
-def _shared(p: Part) -> tuple[float, float]:
+def _shared(cells: NDArray[np.float64]) -> tuple[float, float]:
     """Returns what shared states add to the squared error, with the rest in it, and that rest."""
-    cells = p.cells
     seeds, states = cells.shape
     there = ~np.isnan(cells)
-    apart = np.where(there, cells - p.seed_means[:, None], 0) / there.sum(1, keepdims=True)
+    apart = np.where(there, cells - mean(cells)[:, None], 0) / there.sum(1, keepdims=True)
     of_states = apart.mean(0)
     rest = (apart - of_states) / seeds
     scale = states / (states - 1)

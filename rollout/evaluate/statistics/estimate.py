@@ -45,12 +45,6 @@ class Estimate:
             return f"{point} (no interval: {self.refused})"
         return f"{point} [{_fixed(self.low, digits)}, {_fixed(self.high, digits)}]"
 
-    def overlaps(self, other: Estimate) -> bool | None:
-        """Returns whether the two intervals share a value; ``None`` if one has no interval."""
-        if self.low is None or self.high is None or other.low is None or other.high is None:
-            return None
-        return self.low <= other.high and other.low <= self.high
-
 
 def check_confidence(confidence: float) -> None:
     """Raises a ``ConfigError`` if a confidence is not between 0 and 1."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rollout.errors import ConfigError
 from rollout.evaluate.statistics.components import Part, half_width, mean, part, resampled
@@ -155,6 +155,41 @@ def one_player(scores: ArrayLike, intervals: Intervals = DEFAULT_INTERVALS) -> E
     return Estimate(point, low, high, confidence, method, counts)
 
 
+def jackknife(
+    statistic: Callable[[NDArray[np.intp]], float],
+    seeds: int,
+    intervals: Intervals = DEFAULT_INTERVALS,
+    *,
+    shared: Sequence[NDArray[np.float64]] = (),
+) -> Estimate:
+    """Returns a figure in which training seeds are combined, with an interval.
+
+    The seeds are the replicates: a seed is left out together with everything that belongs to it,
+    its policies and its training states, so policies may play the training states of other seeds.
+    The variance of the pseudo-values takes the place of that of the seed means (Tukey 1958; for
+    means over pairs of seeds it is not too small on average, Efron and Stein 1981).
+
+    Args:
+        statistic: the figure for some of the seeds, given by their numbers; of one seed fewer, too.
+        seeds: number of seeds; with one there is no interval.
+        intervals: confidence and bounds; the method is always this one.
+        shared: what the figure contains of states that all seeds share: scores of (seeds, states,
+            episodes) of which it is the mean, NaN where there is none.
+    """
+    everyone = np.arange(seeds)
+    confidence, method = intervals.confidence, "jackknife over training seeds"
+    counts = {"seeds": seeds}
+    point = statistic(everyone)
+    if seeds < 2:
+        return Estimate(point, None, None, confidence, method, counts, _ONE_SEED)
+    left_out = np.array([statistic(np.delete(everyone, seed)) for seed in range(seeds)])
+    half = half_width(
+        seeds * point - (seeds - 1) * left_out, [mean(scores) for scores in shared], confidence
+    )
+    low, high = max(point - half, intervals.bounds[0]), min(point + half, intervals.bounds[1])
+    return Estimate(point, low, high, confidence, method, counts)
+
+
 def _estimate(parts: Sequence[Part], prefixes: Sequence[str], intervals: Intervals) -> Estimate:
     confidence, bounds, name = intervals.confidence, intervals.bounds, _NAMES[intervals.method]
     usable = np.all([np.isfinite(p.seed_means) for p in parts], axis=0)
@@ -174,7 +209,8 @@ def _estimate(parts: Sequence[Part], prefixes: Sequence[str], intervals: Interva
         ends = np.quantile(resampled(kept, intervals.resamples, intervals.seed), [tail, 1 - tail])
         low, high = (float(end) for end in ends)
     else:
-        half = half_width(kept, confidence)
+        totals = np.sum([p.sign * p.seed_means for p in kept], axis=0)
+        half = half_width(totals, [p.cells for p in kept if p.states == "crossed"], confidence)
         low, high = point - half, point + half
     name += NO_SPREAD if low == high else ""
     low, high = max(low, bounds[0]), min(high, bounds[1])

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -112,6 +113,24 @@ def test_a_job_and_what_it_leaves(call, tmp_path):
     assert lines[-1]["evaluate/east/train/sampled/score"] == first["score"]["point"]
     assert lines[-1]["media"]["tables/episodes"]["path"] == "episodes.parquet"
     assert len(lines[-1]["media"]) == 17
+
+
+def test_every_session_that_opens_test_states_is_recorded(call, tmp_path):
+    run = tmp_path / "run"
+    some = ("--set", "sets={train: {size: 6}, validation: {split: validation, size: 5}}")
+    assert call(*some)[0] == 0
+    assert not (run / "test_openings.jsonl").exists()
+    assert "- test states opened, UTC: `[]`" in (run / "report.md").read_text()
+    shutil.rmtree(run)
+    status, _, said = call()
+    assert status == 0
+    assert "opens test states (session 1 of this run that does)" in said
+    assert call("--resume", "--set", "metric=success")[0] == 0  # plays nothing
+    (line,) = (run / "test_openings.jsonl").read_text().splitlines()
+    assert json.loads(line)["played"].startswith("east/test/sampled, ")
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["results"]["test_states_opened"] == [json.loads(line)["time"]]
+    assert json.loads(line)["time"] in (run / "report.md").read_text()
 
 
 def test_a_job_that_is_done_is_reported_again_by_another_metric(call, tmp_path):

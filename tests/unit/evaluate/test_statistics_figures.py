@@ -128,12 +128,3 @@ def test_an_estimate_reads_as_figure_and_interval():
     assert estimate.text(2) == "0.53 [0.49, 0.58]"
     assert Estimate(-0.0001, -0.5, 0.5, 0.95, "t").text() == "0.000 [-0.500, 0.500]"
     assert Estimate(2.0, None, None, 0.95, "t", {}, "why").text(0) == "2 (no interval: why)"
-
-
-def test_intervals_overlap_where_they_share_a_value():
-    first, second, third = (Estimate(x, x - 1, x + 1, 0.95, "t") for x in (0.0, 2.0, 4.5))
-    assert first.overlaps(second)
-    assert second.overlaps(first)
-    assert not first.overlaps(third)
-    assert not third.overlaps(first)
-    assert first.overlaps(Estimate(0.0, None, None, 0.95, "t", {}, "why")) is None

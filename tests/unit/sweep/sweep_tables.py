@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from rollout.data.tables import concatenate
 from rollout.evaluate.scoreboard import COLUMNS
+from rollout.sweep.curves import select, set_of_run
 from rollout.sweep.summary import RunInfo, SweepReport
 
 ENDS = np.array(["terminated", "truncated"])
@@ -64,6 +66,31 @@ def sweep_table(
                         for i, score in enumerate(scores)
                     ]
     return {name: np.array([row[name] for row in rows]) for name in COLUMNS}
+
+
+def cross_played(table, *, ease, noise=0.02):
+    """The table, with cross-play: runs of the largest N play the training states of other seeds.
+
+    On these they reach what they reach on held-out states plus ``ease``.
+    """
+    rng = np.random.default_rng(8)
+    seeds = np.unique(table["training_seed"]).tolist()
+    largest = table["n"].max()
+    parts = [table]
+    for n in np.unique(table["n"]).tolist():
+        for player in seeds:
+            at_top = (table["n"] == largest) & (table["training_seed"] == player)
+            level = table["score"][at_top & (table["set"] == "test")].mean()
+            for seed in set(seeds) - {player}:
+                rows = (table["n"] == n) & (table["training_seed"] == seed)
+                own = select(table, rows & (table["set"] == "train"))
+                many = len(own["score"])
+                own["score"] = level + ease + _balanced(rng, many, noise)
+                own["training_seed"] = np.full(many, player)
+                own["n"] = np.full(many, largest)
+                own["set"] = np.full(many, set_of_run(n, seed))
+                parts.append(own)
+    return concatenate(parts)
 
 
 def _balanced(rng, many, scale):

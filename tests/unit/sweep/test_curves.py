@@ -14,6 +14,7 @@ from rollout.sweep.curves import (
     curves,
     scores_of,
     select,
+    worst_cases,
 )
 from tests.unit.sweep.sweep_tables import BASE, lose, sweep_table
 
@@ -78,18 +79,29 @@ def test_intervals_are_made_as_asked():
 
 def test_whether_seeds_share_states_is_read_off_the_table():
     own, shared = (sweep_table(TWO, own_orders=orders) for orders in (True, False))
-    sample = select(shared, (shared["set"] != "train") | (shared["position"] < 8))
-    for table, states in ((own, "nested"), (shared, "fixed"), (sample, "crossed")):
+    for table, states in ((own, "nested"), (shared, "crossed")):
         rows = (table["n"] == 16) & (table["set"] == "train")
         assert scores_of(select(table, rows)).states == states
     assert curves(own)[0].gap.point == pytest.approx(curves(shared)[0].gap.point)
-    # A sample of the training states adds its own uncertainty.
-    as_if_all = {**sample, "n": np.where(sample["n"] == 16, 8, sample["n"])}
-    assert _width(curves(sample)[0].gap) > _width(curves(as_if_all)[0].gap)
 
 
-def _width(estimate):
-    return estimate.high - estimate.low
+def test_worst_cases_give_lost_episodes_the_least_and_the_greatest_score():
+    table = sweep_table(TWO)
+    rows = (table["n"] == 16) & (table["set"] == "test") & (table["training_seed"] == 0)
+    half = np.flatnonzero(rows)[: rows.sum() // 2]
+    ((arm, n, ends),) = worst_cases(lose(table, half), bounds=(0.0, 1.0))
+    assert (arm, n) == (str(table["arm"][0]), 16)
+    kept = table["score"].copy()
+    for end, score in zip(ends["test"], (0.0, 1.0), strict=True):
+        kept[half] = score
+        assert end == pytest.approx(kept[(table["n"] == 16) & (table["set"] == "test")].mean())
+    train = ends["train"][0]
+    assert ends["train"] == (train, train)
+    assert ends["gap"] == pytest.approx((train - ends["test"][1], train - ends["test"][0]))
+    # Unbounded scores: those of any episode.
+    ((_, _, seen),) = worst_cases(lose(table, half))
+    assert seen["test"][0] < curves(lose(table, half))[0].scores["test"].point < seen["test"][1]
+    assert not worst_cases(table)
 
 
 @settings(max_examples=15)

@@ -11,9 +11,10 @@ from rollout.data.tables import concatenate, read_table
 from rollout.data.tables import rows_of as rows_in
 from rollout.evaluate.statistics import Intervals, wilson
 from rollout.sweep.curves import curves, select
+from rollout.sweep.decomposition import decompositions
 from rollout.sweep.report import publish, verdict, write_report
 from rollout.sweep.report_tables import Figures, table
-from tests.unit.sweep.sweep_tables import BASE, lose, report_of, sweep_table
+from tests.unit.sweep.sweep_tables import BASE, cross_played, lose, report_of, sweep_table
 
 pytestmark = pytest.mark.heavy
 
@@ -60,9 +61,11 @@ def test_the_verdict_comes_first_and_says_how_far_the_gap_shrinks(tmp_path):
     text = report(tmp_path, sweep_table(BASE))
     first = text.split("\n\n")[1]
     points = curves(sweep_table(BASE))
-    assert first.startswith("**The gap shrinks** from the smallest to the largest N")
-    assert "their 95% intervals do not overlap" in first
-    assert "where it cannot be told from zero" in first
+    assert first.startswith(
+        "**The gap shrinks with N, and at the largest it cannot be told from zero:** "
+        "between N = 16 and N = 1,024 the gap shrinks by 0.280 ["
+    )
+    assert "(95% interval, paired by training seed)" in first
     assert "With N = 16 training states" in first
     for point in (points[0], points[-1]):
         assert point.gap.text(3) in first
@@ -74,10 +77,10 @@ def test_the_verdict_comes_first_and_says_how_far_the_gap_shrinks(tmp_path):
 @pytest.mark.parametrize(
     ("gaps", "words"),
     [
-        ((0.1, 0.1), "**It is not shown that the gap shrinks:** the 95% intervals"),
-        ((0.0, 0.3), "**The gap grows** with N"),
-        ((0.3, 0.2), "**The gap shrinks** from the smallest to the largest N: their"),
-        ((0.3, 0.1, 0.0), "**The gap shrinks**"),
+        ((0.1, 0.1), "**It is not shown that the gap shrinks:** between N = 16 and N = 64 the gap"),
+        ((0.0, 0.3), "**The gap grows with N:**"),
+        ((0.3, 0.2), "**The gap shrinks with N:**"),
+        ((0.3, 0.1, 0.0), "**The gap shrinks with N, and at the largest"),
         ((0.1, 0.3, 0.1), "**It is not shown that the gap shrinks:**"),
         ((0.3,), "**No verdict:** there is one number of training states only. With N = 16"),
     ],
@@ -131,7 +134,7 @@ def test_where_n_means_nothing_more(tmp_path):
 
 def test_one_seed_is_refused_an_interval_and_told_why(tmp_path):
     text = report(tmp_path, sweep_table(BASE, seeds=[0]))
-    assert text.split("\n\n")[1].startswith("**No verdict:** a gap has no interval (one training")
+    assert text.split("\n\n")[1].startswith("**No verdict:** the gap has no interval (one training")
     shown = rows_of(section(text, "Scores (sampled actions)"))
     assert shown[0]["gap"] == "0.270 †1"
     assert "†1: no interval: one training seed" in section(text, "Caveats")
@@ -156,7 +159,8 @@ def test_lost_episodes_are_counted_and_listed(tmp_path):
     total = len(rows["n"])
     assert text.startswith(f"2 of {total:,} evaluated episodes were lost for good")
     assert "1 more were lost and then played to their end" in text
-    first, second = rows_of(text)
+    *bounds, first, second = rows_of(text)
+    assert [row["N"] for row in bounds] == ["16", "64"]
     assert first["state"] == rows["state"][0]
     assert first["training seed"] == "0"
     assert first["set"] == "train"
@@ -166,7 +170,7 @@ def test_lost_episodes_are_counted_and_listed(tmp_path):
 
 def test_many_lost_episodes_are_not_all_listed(tmp_path):
     text = section(report(tmp_path, lose(sweep_table(BASE), np.arange(70))), "Lost episodes")
-    assert len(rows_of(text)) == 50
+    assert len([row for row in rows_of(text) if "attempts" in row]) == 50
     assert text.endswith("and 20 more, which `results.parquet` names")
 
 
@@ -273,6 +277,28 @@ def test_protocol_sets_versions_videos_and_command_are_there(tmp_path):
     assert len(runs) == 12
     assert runs[1]["digest of the set"] == "`random16digest1`"
     assert runs[1]["checkpoint"] == "`runs/1`"
+
+
+def test_cross_play_splits_the_gap_into_its_parts(tmp_path):
+    rows = cross_played(sweep_table(BASE), ease=0.1)
+    text = report(tmp_path, rows)
+    shown = rows_of(section(text, "What the gap consists of"))
+    parts = decompositions(rows)
+    assert [row["N"] for row in shown] == ["16", "64", "256", "1,024"]
+    for row, part in zip(shown, parts, strict=True):
+        assert row["ease of the training states"] == part.ease.text(3)
+        assert row["gain on own states"] == part.gain.text(3)
+        assert row["adjusted gap"] == part.adjusted.text(3)
+        assert row["interval about"] == "other runs on other states; 3 runs seen"
+    assert shown[0]["loss on held-out states"] == parts[0].loss.text(3)
+    assert shown[-1]["loss on held-out states"] == shown[-1]["change to the largest N"] == "-"
+    first = text.split("\n\n")[1]
+    assert "the gap, adjusted for the ease of the training states shrinks by" in first
+    assert f"ease of these states {parts[0].ease.text(3)}, a gain on its own states of" in first
+    # Sets of other runs are no columns of their own.
+    assert not any(
+        "train/" in name for name in rows_of(section(text, "Scores (sampled actions)"))[0]
+    )
 
 
 def test_large_scores_have_fewer_digits(tmp_path):

@@ -17,7 +17,7 @@ from rollout.evaluate.statistics import Intervals
 from rollout.files import locked
 from rollout.observe.metrics import read_metrics
 from rollout.sweep.config import SweepConfig
-from rollout.sweep.curves import curves
+from rollout.sweep.curves import curves, of_other_run, set_of_run
 from rollout.sweep.plan import SweepPlan, first_of
 from rollout.sweep.sweep import sweep
 from tests.unit.sweep import sweep_trainer
@@ -188,12 +188,30 @@ def test_what_is_played_is_what_was_planned(folder, call):
     assert all(len(set(each.tolist())) == 1 for each in seeds.values())
 
 
-def test_same_subsets_are_the_same_for_all_seeds(folder):
-    file = folder / "config.yaml"
-    config = load_config(SweepConfig, file, [("same_subsets", True)])
+def test_runs_with_the_largest_n_play_the_training_states_of_other_seeds(folder, call):
+    config = load_config(SweepConfig, folder / "config.yaml", [("seeds", [0, 1, 2])])
     plan = SweepPlan.make(config, TRAINER.check)
-    assert len({run.states.digest for run in plan.runs}) == 2
-    assert {run.config.seed for run in plan.runs} == {0, 1}
+    trained = {run.key: run.sets["train"] for run in plan.runs}
+    for run in plan.runs:
+        others = {
+            set_of_run(n, seed): states
+            for (_, n, seed), states in trained.items()
+            if run.n == 6 and seed != run.training_seed
+        }  # two seeds would not suffice: see rollout.sweep.decomposition
+        assert {k: s for k, s in run.sets.items() if of_other_run(k)} == others
+    call(changes={"seeds": [0, 1, 2]})
+    rows = read_table(folder / "run" / "results.parquet")
+    keys = ("state", "repeat", "episode_seed")
+    for _, n, seed in trained:
+        own = (rows["n"] == n) & (rows["training_seed"] == seed) & (rows["set"] == "train")
+        theirs = rows["set"] == set_of_run(n, seed)
+        first, second = (
+            set(zip(*(rows[key][each].tolist() for key in keys), strict=True))
+            for each in (own, theirs)
+        )
+        assert first == second
+    lines = read_metrics(folder / "run" / "metrics.jsonl")
+    assert not any(of_other_run(key.removeprefix("sweep/")) for line in lines for key in line)
 
 
 def test_metrics_tell_each_run_once(folder, call):

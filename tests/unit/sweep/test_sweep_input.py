@@ -194,7 +194,6 @@ def plan_of(config):
         ({"train": {"policy": {"name": "actor_critic", "hidden": [3]}}}, False),
         ({"train": {"bridge": {"name": "fake", "slip": 0.2}}}, False),
         ({"train": {"state_set": {"test": 30, "validation": 0, "seed": 1}}}, False),
-        ({"same_subsets": True}, False),
     ],
     ids=str,
 )

@@ -48,6 +48,13 @@ def test_wrong_searches_are_refused(changes, said):
         made(**changes)
 
 
+def test_settings_are_chosen_by_validation_where_there_is_one():
+    assert made().optimized == "episode/return"
+    validated = {**BASE["train"], "validation": {"every": 500}}
+    assert made(train=validated).optimized == "validation/score"
+    assert made(train=validated, metric="episode/length").optimized == "episode/length"
+
+
 def test_a_trial_is_a_training_run_of_its_own(tmp_path):
     config = made(space={"algorithm.lr": [1e-3], "policy.hidden": [[8, 8]]})
     trial = config.trial({"algorithm.lr": 1e-4, "policy.hidden": [8, 8]}, tmp_path / "t")
