@@ -1,0 +1,41 @@
+"""The script that computes a sweep's headline without our code agrees with the report."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rollout.data.tables import write_table
+from rollout.sweep.curves import curves
+from rollout.sweep.decomposition import decompositions
+from tests.unit.sweep.sweep_tables import BASE, cross_played, lose, sweep_table
+
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "reanalysis.py"
+
+
+@pytest.mark.parametrize("crossed", [True, False])
+def test_the_headline_is_the_same_without_our_code(tmp_path, crossed):
+    table = sweep_table(BASE, seeds=range(4), spread=0.05, repeats=2)
+    if crossed:
+        table = lose(cross_played(table, ease=0.04), [0, 7])
+    write_table(tmp_path / "results.parquet", table)
+    command = [sys.executable, "-I", SCRIPT, tmp_path]  # -I: the project cannot be imported
+    said = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    *lines, verdict = said.splitlines()
+    assert verdict == "verdict: the gap shrinks"
+    for line, point, part in zip(lines, curves(table), decompositions(table), strict=True):
+        named = {
+            "gap": point.gap,
+            "held-out": point.scores["test"],
+            **{
+                name: getattr(part, name) for name in ("adjusted", "ease", "gain", "loss", "change")
+            },
+        }
+        found = dict(re.findall(r"([a-z-]+) (-?[\d.]+ \[[^]]*\])", line))
+        wanted = {name: each.text(3) for name, each in named.items() if each is not None}
+        for name, text in wanted.items():
+            numbers = [[float(x) for x in re.findall(r"-?[\d.]+", t)] for t in (text, found[name])]
+            assert numbers[0] == pytest.approx(numbers[1], abs=0.00101), name
+        assert found.keys() == wanted.keys()
