@@ -37,6 +37,10 @@ COMMANDS: Mapping[str, Command] = {
         "Plays a policy in a game and records what happens.",
         *("rollout.collect:collect", "rollout.config:CollectConfig"),
     ),
+    "clone": Command(
+        "Trains a policy to choose the actions of a dataset.",
+        *("rollout.train.clone:clone", "rollout.train.clone:CloneConfig"),
+    ),
     "train": Command(
         "Trains a policy, on one machine or a Ray cluster.",
         *("rollout.train.train:train", "rollout.train.config:TrainConfig"),

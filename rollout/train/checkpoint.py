@@ -7,8 +7,7 @@
         optimizer.pt      further state that resuming needs
 
 A checkpoint is written to a temporary folder and renamed, so an incomplete one never has its final
-name. All its files are checked when it is opened. Tensors are loaded without executing any code
-that a file may contain.
+name. All its files are checked when it is opened. Tensors are loaded without executing code.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from typing_extensions import TypedDict
 
 from rollout.api import BridgeSpec
 from rollout.configuration.problems import wrong_in
+from rollout.data import Manifest
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import ConfigError, InputError
 from rollout.files import set_aside, write_atomically
@@ -204,7 +204,7 @@ def write_checkpoint(
     *,
     weights: Mapping[str, Any],
     optimizer: Mapping[str, Any],
-    spec: BridgeSpec,
+    spec: BridgeSpec | Manifest,
     reads: tuple[str, ...],
 ) -> Path:
     """Writes a checkpoint into ``folder`` and returns its path.
@@ -214,7 +214,7 @@ def write_checkpoint(
         about: JSON-able; ``update`` names the checkpoint.
         weights: tensors of the network.
         optimizer: state of the optimizer.
-        spec: spec of the game.
+        spec: spec of the game, or the description of a dataset of it.
         reads: the observation columns that the network reads.
 
     Raises:

@@ -1,0 +1,10 @@
+"""Trains a policy to choose the actions of a dataset."""
+
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
+
+    from rollout.commands.gamut import run
+
+    run("clone")

@@ -1,0 +1,146 @@
+"""``scripts/clone.py``: behaviour cloning on a recorded dataset, and what it refuses."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rollout.cli import Session, main
+from rollout.collect import collect
+from rollout.config import CollectConfig
+from rollout.data import Dataset
+from rollout.signals import Stop
+from rollout.train.checkpoint import find_checkpoint
+from rollout.train.clone import CloneConfig, clone
+from rollout.train.imitation import Demonstrations, Imitation
+
+KEPT = ["observation/position", "action/move"]
+
+
+def expert(observations):
+    """A move for each quarter of the map."""
+    position = observations["position"]
+    return (1 + (position[:, 0] > 0.5) + 2 * (position[:, 1] > 0.5)).astype(np.int64)
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """The run directory of a dataset of the expert."""
+    folder = tmp_path_factory.mktemp("demonstrations") / "run"
+    config = CollectConfig.model_validate(
+        {
+            "output": str(folder),
+            "bridge": {"name": "fake", "max_steps": 12},
+            "policy": {"name": "callable", "target": f"{__name__}:expert"},
+            "episodes": 24,
+            "actors": 0,
+            "width": 8,
+            "wandb": {"mode": "disabled"},
+        }
+    )
+    with Stop() as stop:
+        assert collect(config, Session(resume=False, stop=stop)) is None
+    return folder
+
+
+def config_of(recorded, folder, memory="none", **keys):
+    policy = {"name": "actor_critic", "hidden": [16], "columns": ["position"], "memory": memory}
+    keys = {"dataset": str(recorded), "epochs": 4, "minibatch": 32, "bptt": 8, "lr": 0.03, **keys}
+    return CloneConfig.model_validate({"output": str(folder), "policy": policy, **keys})
+
+
+def cloned(config, *, resume=False):
+    with Stop() as stop:
+        clone(config, Session(resume=resume, stop=stop))
+    return json.loads((config.output / "summary.json").read_text())["results"]
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_the_loss_falls_also_on_episodes_that_it_does_not_learn_from(recorded, tmp_path, memory):
+    first = cloned(config_of(recorded, tmp_path / "one", memory, epochs=1))
+    last = cloned(config_of(recorded, tmp_path / "more", memory, epochs=8))
+    assert last["held_out_loss"] < 0.7 * first["held_out_loss"] < 0.7 * np.log(5) + 0.1
+    assert last["loss"] < first["loss"]
+    assert (last["episodes"], last["held_out_episodes"]) == (22, 2)
+
+
+def test_the_checkpoint_plays_what_was_shown(recorded, tmp_path):
+    cloned(config_of(recorded, tmp_path / "run", epochs=16))
+    played = CollectConfig.model_validate(
+        {
+            "output": str(tmp_path / "played"),
+            "bridge": {"name": "fake", "max_steps": 12},
+            "policy": {"name": "checkpoint", "path": str(tmp_path / "run")},
+            "episodes": 8,
+            "actors": 0,
+            "explore": False,
+            "wandb": {"mode": "disabled"},
+        }
+    )
+    with Stop() as stop:
+        assert collect(played, Session(resume=False, stop=stop)) is None
+    with Dataset(tmp_path / "played") as dataset:
+        episodes = [dataset.read(ref, KEPT).columns for ref in dataset.episodes()]
+    seen, moves = (np.concatenate([each[key] for each in episodes]) for key in KEPT)
+    assert (moves == expert({"position": seen})).mean() > 0.8
+
+
+def test_a_resumed_cloning_ends_with_the_same_weights(recorded, tmp_path, monkeypatch):
+    whole = config_of(recorded, tmp_path / "whole", "gru")
+    cloned(whole)
+    part = config_of(recorded, tmp_path / "part", "gru")
+    own = Imitation.epoch
+
+    def killed(self, shown, number, epochs, seed):
+        if number == 2:
+            raise RuntimeError("killed")
+        return own(self, shown, number, epochs, seed)
+
+    monkeypatch.setattr(Imitation, "epoch", killed)
+    with pytest.raises(RuntimeError, match="killed"):
+        cloned(part)
+    monkeypatch.undo()
+    cloned(part, resume=True)
+    one, other = (find_checkpoint(config.output).weights() for config in (whole, part))
+    assert all((one[key] == other[key]).all() for key in one)
+
+
+@pytest.mark.parametrize("recurrent", [True, False])
+def test_every_step_is_learned_from_once_in_an_epoch(recurrent):
+    lengths = np.array([5, 1, 17, 4, 9])
+    shown = Demonstrations({}, lengths)
+    found = list(shown.chunks(np.random.default_rng(0), minibatch=12, bptt=4, recurrent=recurrent))
+    steps = np.concatenate([index[valid] for index, _, valid in found])
+    assert sorted(steps.tolist()) == list(range(36))
+    if recurrent:  # a column goes on where it was, or an episode begins
+        index, first, valid = (np.concatenate(part) for part in zip(*found, strict=True))
+        begins = np.cumsum(lengths) - lengths
+        assert (first[valid] == np.isin(index[valid], begins)).all()
+        goes_on = valid[1:] & ~first[1:]
+        assert (index[1:][goes_on] == index[:-1][goes_on] + 1).all()
+
+
+WRONG = {
+    "policy.name=random": "has no network that could be trained",
+    "policy.columns=[positon]": "Nearest: position",
+    "epochs=0": "epochs",
+    "held_out=1": "held_out",
+    "dataset=/nowhere": "/nowhere",
+}
+
+
+@pytest.mark.parametrize("setting", WRONG)
+def test_wrong_input(setting, recorded, tmp_path, capsys):
+    file = tmp_path / "clone.yaml"
+    file.write_text(json.dumps({"output": str(tmp_path / "run"), "dataset": str(recorded)}))
+    given = ["--config", str(file), "--set", setting]
+    assert main(clone, CloneConfig, "Clones.", given) == 2
+    assert WRONG[setting] in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_episode_is_too_few(recorded, tmp_path, monkeypatch):
+    refs = Dataset.episodes
+    monkeypatch.setattr(Dataset, "episodes", lambda self: refs(self)[:1])
+    with Stop() as stop, pytest.raises(Exception, match="1 finished episodes, and at least 2"):
+        clone(config_of(recorded, tmp_path / "run"), Session(resume=False, stop=stop))
