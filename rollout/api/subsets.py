@@ -1,7 +1,8 @@
 """Other state sets: prefix sets, and sets given by a list of indices (``choose``).
 
-A *prefix set* has training states from the first values of every factor, as in MCU's experiment
-(Appendix D), not from all of them; see ``docs/state-sets.md`` for the design and what it shows.
+A *prefix set* has training states from the first values of every factor, not from all of them. The
+rule of MCU's experiment (Appendix D) is another one: ``rollout.api.lists``. See
+``docs/state-sets.md`` for both.
 
 **Rule.** A factor of ``s`` ordinary values keeps its first ``round(s ** a)``, at least one, in the
 order the task lists them: all factors grow together. ``a`` is the least multiple of 2**-20 whose

@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from rollout.api import Splits, StateSet, StateSpace
+from rollout.api.lists import LISTS, take_lists
 from rollout.api.sets import TRAIN
 from rollout.api.state import Value
 from rollout.api.subsets import PREFIX, choose, take_prefix
@@ -214,15 +215,18 @@ class StateSetConfig(Section):
         "train", "Part: train, validation, test, all, extrapolation or extrapolation/<factor>."
     )
     size: int | None = key(None, "Number of states; null for the whole part.", unit="states", gt=0)
-    subset: Literal["random", "prefix"] = key(
+    subset: Literal["random", "prefix", "lists"] = key(
         "random",
-        "How the training states are sampled: random nested sets, or from the first values of "
-        "every factor, as in MCU's experiment.",
+        "How the training states are sampled: random nested sets, from the first values of every "
+        "factor, or from the first entries of three lists, as in MCU's code.",
     )
     prefix: dict[str, Annotated[int, Field(gt=0)]] = key(
         dict,
         "With subset=prefix: fixed numbers of values for some factors; the others grow with size.",
         unit="values",
+    )
+    lists: dict[str, Annotated[tuple[str, ...], Field(strict=False)]] = key(
+        dict, "With subset=lists: the factors of each of the lists equipment, sheep and other."
     )
     states: tuple[int, ...] | None = key(
         None, "Exactly the states with these indices, instead of a part.", strict=False
@@ -257,7 +261,7 @@ class StateSetConfig(Section):
     def of_part(self, part: str, size: int | None) -> StateSetConfig:
         """Returns the first states of a part, divided as these are."""
         own: dict[str, Any] = {"split": part, "size": size, "order": 0}
-        own |= {"subset": "random", "prefix": {}, "states": None}
+        own |= {"subset": "random", "prefix": {}, "lists": {}, "states": None}
         return self.model_copy(update=own)
 
     def take(self, space: StateSpace) -> StateSet:
@@ -267,8 +271,11 @@ class StateSetConfig(Section):
             StateError: the part has fewer states, or the space cannot be divided so.
             UnknownNameError: there is no such part.
         """
-        if self.subset == PREFIX or self.prefix:
-            return self._take_prefix(space)
+        self._check_subset()
+        if self.subset == PREFIX and self.size is not None:
+            return take_prefix(self.splits(space), self.size, self.prefix, order=self.order)
+        if self.subset == LISTS and self.size is not None:
+            return take_lists(self.splits(space), self.size, self.lists, order=self.order)
         if self.states is None:
             return self.splits(space).take(self.split, self.size, order=self.order)
         if self.size not in (None, len(self.states)):
@@ -278,24 +285,27 @@ class StateSetConfig(Section):
             )
         return choose(self.splits(space), self.states)
 
-    def _take_prefix(self, space: StateSpace) -> StateSet:
-        if self.subset != PREFIX:
-            raise StateError(
-                f"state_set.prefix is given but state_set.subset is {self.subset}; set "
-                f"state_set.subset={PREFIX}, or remove state_set.prefix"
-            )
+    def _check_subset(self) -> None:
+        """Checks that the keys of the design of the training set fit together."""
+        for name in (PREFIX, LISTS):
+            if getattr(self, name) and self.subset != name:
+                raise StateError(
+                    f"state_set.{name} is given but state_set.subset is {self.subset}; set "
+                    f"state_set.subset={name}, or remove state_set.{name}"
+                )
+        if self.subset == "random":
+            return
         if self.split != TRAIN or self.states is not None:
             other = "state_set.states" if self.states is not None else f"split={self.split}"
             raise StateError(
-                f"state_set.subset={PREFIX} samples training states, but {other} is given; "
+                f"state_set.subset={self.subset} samples training states, but {other} is given; "
                 f"other parts do not depend on the subset: remove one of the two"
             )
         if self.size is None:
             raise StateError(
-                f"state_set.subset={PREFIX} needs state_set.size, which determines how many "
+                f"state_set.subset={self.subset} needs state_set.size, which determines how many "
                 f"values each factor keeps"
             )
-        return take_prefix(self.splits(space), self.size, self.prefix, order=self.order)
 
 
 class FragmentConfig(Section):

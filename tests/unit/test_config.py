@@ -375,7 +375,7 @@ def test_the_short_form_of_a_plugin_can_be_added_to() -> None:
         ("output=", r"output: expected a directory, got an empty text"),
         ("output=3", r"output: expected a path, got 3"),
         ("state_set.split=trian", r"state_set.split: expected train, validation"),
-        ("state_set.subset=first", r"state_set.subset: expected 'random' or 'prefix', got 'first'"),
+        ("state_set.subset=first", r"state_set.subset: expected 'random', 'prefix' or 'lists'"),
         ("state_set.prefix={a: 0}", r"state_set.prefix.a: "),
         ("state_set.only={a: {range: [1]}}", r"state_set.only.a: expected \{range:"),
         ("state_set.hold_out={a: {range: [1]}}", r"state_set.hold_out.a: expected \{range:"),
@@ -614,6 +614,17 @@ def test_a_state_set_may_be_a_prefix_of_what_is_left_of_the_factors() -> None:
     assert config.model_copy(update={"order": 1}).take(space).digest != states.digest
 
 
+def test_a_state_set_may_have_the_first_entries_of_three_lists() -> None:
+    names = ("hand", "place", "cow", "seed")
+    space = StateSpace(tuple(Factor(name, range(100)) for name in names))
+    lists = {"equipment": ["hand"], "sheep": ["place"], "other": ["cow"]}
+    config = make_config(StateSetConfig, {"subset": "lists", "size": 100, "lists": lists})
+    states = config.take(space)
+    assert states.name.startswith("train-lists-100-")
+    assert all(s["hand"] < 12 and s["place"] < 3 and s["cow"] < 3 for s in states)
+    assert config.of_part("test", 5).take(space).size == 5
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -622,6 +633,10 @@ def test_a_state_set_may_be_a_prefix_of_what_is_left_of_the_factors() -> None:
         ({"subset": "prefix"}, r"needs state_set\.size"),
         ({"prefix": {"seed": 5}}, r"state_set\.subset is random; set state_set\.subset=prefix"),
         ({"subset": "prefix", "size": 5, "prefix": {"seed": 101}}, "expected 1 to 100"),
+        ({"subset": "lists", "size": 5, "prefix": {"seed": 5}}, r"set state_set\.subset=prefix"),
+        ({"lists": {"sheep": ["biome"]}}, r"is random; set state_set\.subset=lists"),
+        ({"subset": "lists"}, r"subset=lists needs state_set\.size"),
+        ({"subset": "lists", "size": 5, "split": "all"}, "training states, but split=all"),
     ],
 )
 def test_a_prefix_that_makes_no_sense_is_refused(data: dict[str, Any], message: str) -> None:
