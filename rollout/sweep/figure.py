@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from rollout.evaluate.statistics import Estimate
+    from rollout.sweep.decomposition import Decomposition
 
 STYLE: dict[str, Any] = {
     "font.size": 9.0,
@@ -70,6 +71,7 @@ _WIDE, _NARROW, _HIGH, _ROW = 7.0, 3.9, 5.0, 0.27  # inches
 _GREY, _SHADE = "#9a9a9a", "#f0ede4"
 _LINE: dict[str, Any] = {"lw": 1.7, "ms": 5.1}
 _GAP = {**_LINE, "color": "#333333", "marker": "o"}
+_ADJUSTED = {**_LINE, "color": "#7B3294", "marker": "D", "ms": 4.2, "ls": (0, (4.5, 1.8))}
 _LOOKS: dict[str, dict[str, Any]] = {
     TRAIN: {**_LINE, "color": "#0072B2", "marker": "o"},
     TEST: {**_LINE, "color": "#D55E00", "marker": "s", "ls": (0, (4.5, 1.8))},
@@ -89,6 +91,7 @@ def draw(
     subtitle: str = "",
     base_arm: str | None = None,
     budgets: Mapping[str, float] | None = None,
+    parts: Sequence[Decomposition] = (),
 ) -> tuple[Path, Path]:
     """Draws the figure and returns the paths of the PNG and the SVG.
 
@@ -102,6 +105,7 @@ def draw(
             default.
         budgets: number of training episodes per run, by arm; where N is larger, not every state was
             visited, and the panel says so.
+        parts: the parts of the gaps; where there was cross-play, the adjusted gap is drawn too.
 
     Raises:
         ValueError: there are no points.
@@ -126,13 +130,16 @@ def draw(
         FigureCanvasAgg(figure)
         looks = _looks(points)
         entries = list(_entries(points, looks, base if len(panels) > 1 else "", shaded=beyond))
+        adjusted = [part for part in parts if part.ease is not None]
+        if any(part.arm in panels for part in adjusted):
+            entries.insert(len(looks), Line2D([], [], **_ADJUSTED, label="gap, adjusted for ease"))
         figure.suptitle(title, x=0.013, ha="left")
         # The legend is placed outside the axes, below the title.
-        parts: Any = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
-        _write_legend(parts[0], width, subtitle, entries)
-        _draw_panels(parts[0], panels, looks, metric_label, beyond)
+        sheets: Any = figure.subfigures(len(heights), 1, height_ratios=heights, squeeze=False)[:, 0]
+        _write_legend(sheets[0], width, subtitle, entries)
+        _draw_panels(sheets[0], panels, looks, metric_label, beyond, adjusted)
         if single:
-            _draw_forest(parts[1], single, panels[base])
+            _draw_forest(sheets[1], single, panels[base])
         return _save(figure, Path(path_stem))
 
 
@@ -188,6 +195,7 @@ def _draw_panels(
     looks: Mapping[str, Mapping[str, Any]],
     metric_label: str,
     beyond: Mapping[str, float],
+    adjusted: Sequence[Decomposition],
 ) -> None:
     columns = min(len(panels), _COLUMNS)
     blocks = math.ceil(len(panels) / columns)
@@ -205,6 +213,7 @@ def _draw_panels(
         for name, look in looks.items():
             _draw_curve(score, own, name, look)
         _draw_curve(gap, own, "gap", _GAP)
+        _draw_adjusted(gap, [part for part in adjusted if part.arm == arm])
         gap.axhline(0, color="#000000", linewidth=0.9, zorder=1.5)
         _scale_n(score, gap, sorted({point.n for point in (*own, *base)}))
         if arm in beyond:
@@ -258,6 +267,19 @@ def _draw_curve(axes: Axes, points: Sequence[Point], key: str, look: Mapping[str
         seeds = point.by_seed.get(key, ())
         dots = {**_SEED, "ms": 5, "color": look["color"], "zorder": 2.5, "transform": beside}
         axes.plot([point.n] * len(seeds), seeds, **dots)
+
+
+def _draw_adjusted(axes: Axes, parts: Sequence[Decomposition]) -> None:
+    if not parts:
+        return
+    ns = np.array([part.n for part in parts], float)
+    middle, low, high = (
+        np.array([getattr(part.adjusted, end) for part in parts], float)
+        for end in ("point", "low", "high")
+    )
+    beside = offset_copy(axes.transData, axes.get_figure(root=True), x=-4, units="points")
+    look = {**_ADJUSTED, "elinewidth": 1.6, "zorder": 3.5, "transform": beside}
+    axes.errorbar(ns, middle, (middle - low, high - middle), **look)
 
 
 def _draw_base(axes: Axes, base: Sequence[Point], key: str) -> None:

@@ -67,6 +67,7 @@ def publish(folder: Path | str, data: SweepReport) -> list[Path]:
             metric_label=data.metric,
             base_arm=data.base,
             budgets=data.budgets(),
+            parts=data.parts,
         )
     report = folder / "report.md"
     write_report(report, data)
@@ -147,7 +148,7 @@ def _judged(parts: Sequence[Decomposition], digits: int) -> str:
     change = first.change
     if change.low is None or change.high is None:
         return f"**No verdict:** the gap has no interval ({change.refused})."
-    adjusted = ", adjusted for the ease of the training states" if first.ease else ""
+    adjusted = ", adjusted for the ease of the training states," if first.ease else ""
     told = (
         f"between N = {first.n:,} and N = {last.n:,} the gap{adjusted} shrinks by "
         f"{change.text(digits)} ({change.confidence:.0%} interval, paired by training seed)."

@@ -293,7 +293,7 @@ def test_cross_play_splits_the_gap_into_its_parts(tmp_path):
     assert shown[0]["loss on held-out states"] == parts[0].loss.text(3)
     assert shown[-1]["loss on held-out states"] == shown[-1]["change to the largest N"] == "-"
     first = text.split("\n\n")[1]
-    assert "the gap, adjusted for the ease of the training states shrinks by" in first
+    assert "the gap, adjusted for the ease of the training states, shrinks by" in first
     assert f"ease of these states {parts[0].ease.text(3)}, a gain on its own states of" in first
     # Sets of other runs are no columns of their own.
     assert not any(
