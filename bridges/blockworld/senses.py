@@ -20,7 +20,7 @@ from bridges.blockworld import status
 from bridges.blockworld.grid import ENTITY_COLUMNS, MOST_HEIGHT, entities, grid
 from bridges.blockworld.items import ITEMS
 from bridges.blockworld.rays import fan
-from bridges.blockworld.semantic import CLASSES
+from bridges.blockworld.semantic import CLASSES, SIGHT
 from bridges.blockworld.sense_options import SenseOptions
 from bridges.blockworld.world import HEIGHT, HOTBAR, SIZE
 from rollout.api import Array, Columns
@@ -124,8 +124,12 @@ def _grid(name: str, *, privileged: bool) -> Observation:
 
 def _entities(name: str, *, privileged: bool) -> Observation:
     def space(options: SenseOptions) -> Spaces:
-        low = (0.0, -_FARTHEST, -_FARTHEST, -2.0 * HEIGHT, 0.0, 0.0)
-        high = (_LAST_CLASS, _FARTHEST, _FARTHEST, 2.0 * HEIGHT, 2.0 * _FARTHEST, 1.0)
+        if privileged:
+            far, tall, away = _FARTHEST, 2.0 * HEIGHT, 2.0 * _FARTHEST
+        else:
+            far = tall = away = SIGHT
+        low = (0.0, -far, -far, -tall, 0.0, 0.0)
+        high = (_LAST_CLASS, far, far, tall, away, 1.0)
         return {name: _floats(low, high, options.entity_slots, len(ENTITY_COLUMNS))}
 
     def fill(worlds: Array, buffers: Columns, options: SenseOptions, lo: int, hi: int) -> None:
