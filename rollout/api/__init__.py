@@ -27,7 +27,7 @@ from rollout.api.fragment import EpisodeResult, Fragment, Loss, Recorder
 from rollout.api.line_process import LineProcess
 from rollout.api.options import option
 from rollout.api.permutation import Permutation
-from rollout.api.policy import Decision, Policy, PolicyRecipe, Trainable
+from rollout.api.policy import Concurrent, Decision, Policy, PolicyRecipe, Trainable, calls_of
 from rollout.api.sets import Splits, StateSet
 from rollout.api.spaces import (
     ACTION,
@@ -55,6 +55,7 @@ __all__ = [
     "BridgeSpec",
     "ColumnSpec",
     "Columns",
+    "Concurrent",
     "Deadlines",
     "Decision",
     "Details",
@@ -87,6 +88,7 @@ __all__ = [
     "Trainable",
     "Verdict",
     "allocate",
+    "calls_of",
     "check_columns",
     "check_slots",
     "factor_from_data",

@@ -67,6 +67,25 @@ class Policy(Protocol):
 
 
 @runtime_checkable
+class Concurrent(Protocol):
+    """A policy whose decisions take long: a chat model, a person, another machine.
+
+    ``act`` is called for the slots of one instance at a time, in several threads at once, and the
+    instances play on while others wait for their decisions. So it must be thread-safe.
+
+    Attributes:
+        calls: most calls of ``act`` at once in one process.
+    """
+
+    calls: int
+
+
+def calls_of(policy: Policy) -> int:
+    """Returns how many calls of ``act`` may run at once: 1 unless it is ``Concurrent``."""
+    return policy.calls if isinstance(policy, Concurrent) else 1
+
+
+@runtime_checkable
 class Trainable(Protocol):
     """A policy whose weights change while it plays."""
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from threading import Lock
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -30,6 +32,7 @@ from rollout.api import (
     StateSet,
     StateSpace,
     Task,
+    calls_of,
 )
 from rollout.errors import ConfigError, ContractError, named
 from rollout.host.schedule import Schedule, derived_seed
@@ -235,6 +238,7 @@ class LegsPlayer:
     """
 
     version = 0
+    calls: int  # the most of any player
     extras: Mapping[str, ColumnSpec] = {}
 
     def __init__(
@@ -248,6 +252,8 @@ class LegsPlayer:
         self._kinds = list(dict.fromkeys(groups))
         # Counted from 1, since the memory of a slot that has never played is zero.
         self._kind_of_leg = [self._kinds.index(group) + 1 for group in groups]
+        self.calls = max(map(calls_of, self._policies))
+        self._locks = [Lock() if calls_of(policy) == 1 else None for policy in self._policies]
         self._keys: list[dict[str, str]] = []  # for each policy, its memory keys and our columns
         self._blank: dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]] = {}
 
@@ -329,12 +335,13 @@ class LegsPlayer:
         """Returns the decision of one player for the given rows."""
         player, explore = self._kinds[kind - 1]
         keys = self._keys[player]
-        decision = self._policies[player].act(
-            observations,
-            {key: memory[column] for key, column in keys.items()},
-            details=details,
-            explore=explore,
-        )
+        with self._locks[player] or nullcontext():
+            decision = self._policies[player].act(
+                observations,
+                {key: memory[column] for key, column in keys.items()},
+                details=details,
+                explore=explore,
+            )
         if not keys:
             return Decision(decision.actions, memory)
         self._columns(player, decision.memory)

@@ -2,7 +2,8 @@
 
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
 from rollout.host.instances import Event
-from rollout.host.player import Player, PlayOptions
+from rollout.host.play_options import PlayOptions
+from rollout.host.player import Player
 from rollout.host.pool import Pool
 from rollout.host.referee import Referee, Ruling
 

@@ -57,7 +57,7 @@ class Decider:
 
     Attributes:
         since: when the policy was asked, monotonic seconds; None once it has answered.
-        asked: whether it has been asked for actions.
+        asked: whether episodes have begun.
     """
 
     def __init__(self, policy: Policy, spec: BridgeSpec, width: int) -> None:
@@ -68,7 +68,7 @@ class Decider:
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
         """Returns the initial memory of episodes."""
-        self.since = time.monotonic()
+        self.since, self.asked = time.monotonic(), True
         try:
             with POLICY_CODE:
                 return self._policy.initial_memory(starts)
@@ -77,7 +77,7 @@ class Decider:
 
     def decide(self, questions: Sequence[Question]) -> list[Decision]:
         """Returns a decision for each instance."""
-        self.since, self.asked = time.monotonic(), True
+        self.since = time.monotonic()
         try:
             if len(questions) > 1:
                 return decide_together(self._policy, questions)
@@ -86,14 +86,15 @@ class Decider:
                 decision = self._policy.act(
                     q.observations, q.memory, details=q.details, explore=q.explore
                 )
-            if not self._checked:
-                self._check(decision)
+            self.check(decision)
             return [decision]
         finally:
             self.since = None
 
-    def _check(self, decision: Decision) -> None:
+    def check(self, decision: Decision) -> None:
         """Checks the first decision, to distinguish a wrong policy from a crashing game."""
+        if self._checked:
+            return
         check_columns(self._spec.action_space, decision.actions, (self._width,))
         missing = sorted(set(self._policy.extras) - set(decision.extras))
         if missing:

@@ -26,7 +26,8 @@ from rollout.configuration.host_section import HostConfig
 from rollout.host.actors import STALL_MARGIN_S, Pulse
 from rollout.host.deciding import POLICY_CODE
 from rollout.host.instances import Event
-from rollout.host.player import Player, PlayOptions
+from rollout.host.play_options import PlayOptions
+from rollout.host.player import Player
 from rollout.host.pool import Pool
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Schedule

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rollout.api import BridgeSpec, ColumnSpec, PolicyRecipe, Start, Task
+from rollout.api import BridgeSpec, ColumnSpec, PolicyRecipe, Start, Task, calls_of
 from rollout.configuration.sections import InferenceConfig
 from rollout.errors import InputError
 from rollout.host.actors import Pulse
@@ -29,11 +29,13 @@ class Hello:
         client: number of the client at this server.
         version: version of the policy.
         extras: extras of the policy.
+        calls: how many questions of one client it answers at once.
     """
 
     client: int
     version: int
     extras: Mapping[str, ColumnSpec]
+    calls: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ class PolicyServer:
         """Registers a new client and returns what it must know, at once."""
         del timeout_s
         self._require_policy()
-        return Hello(next(self._clients), self._policy.version, dict(self._policy.extras))
+        p = self._policy
+        return Hello(next(self._clients), p.version, dict(p.extras), calls_of(p))
 
     def begin(self, starts: Sequence[Start], timeout_s: float) -> Answer:
         """Returns the memory of new episodes; see ``Batcher.initial_memory``."""

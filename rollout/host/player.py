@@ -2,8 +2,9 @@
 
 One step of data: ``start -> reset -> frame -> policy.act -> step -> frame -> referee -> row``.
 Whichever instance is ready is served next; instances that are ready together share one call of the
-policy. An episode ends exactly once: terminated, truncated or lost. A lost one is retried from the
-same start on the first fresh instance that is free.
+policy, unless its decisions take long (``rollout.host.in_flight``). An episode ends exactly once:
+terminated, truncated or lost. A lost one is retried from the same start on the first fresh instance
+that is free.
 """
 
 from __future__ import annotations
@@ -11,55 +12,26 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
-from rollout.api import Columns, Fragment, Loss, Policy, Start, Task
+from rollout.api import Decision, Fragment, Loss, Policy, Start, Task, calls_of
 from rollout.api.fragment import Phase
 from rollout.errors import BudgetExhausted, PolicyUnavailable
 from rollout.host.builder import FragmentBuilder
 from rollout.host.deciding import Decider, Question
+from rollout.host.in_flight import InFlight
 from rollout.host.instances import Event
+from rollout.host.play_options import PlayOptions
 from rollout.host.pool import Pool
 from rollout.host.referee import Referee
 from rollout.host.states import InstanceState, InstanceStates
 from rollout.host.supervision import exhausted
+from rollout.host.track import Track
 from rollout.observe.hosts import HostFigures
 
-
-@dataclass(slots=True)
-class _Track:
-    """The player's record of one instance."""
-
-    referee: Referee
-    builder: FragmentBuilder
-    free: deque[int]  # slots without an episode
-    memory: Columns = field(default_factory=dict)
-    actions: Columns = field(default_factory=dict)
-    resetting: list[tuple[int, Start]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class PlayOptions:
-    """How episodes are played.
-
-    Attributes:
-        steps: maximum number of steps in a fragment.
-        seconds: a fragment is returned after this time even if it is not full; None waits.
-        explore: whether the policy samples.
-        retries: number of retries of a lost episode.
-        prompt: whether a fragment is returned as soon as none of its slots plays, so that finished
-            episodes are safe at once; otherwise only when it is full, or nothing is left to play.
-        gather_s: how long a fragment may wait for others, to be sent together, in seconds.
-    """
-
-    steps: int = 64
-    seconds: float | None = None
-    explore: bool = True
-    retries: int = 3
-    prompt: bool = True
-    gather_s: float = 0.5
+_USUAL = PlayOptions()
 
 
 class Player:
@@ -69,7 +41,8 @@ class Player:
         starts: queue of the episodes that wait for a free slot.
         abandoned: episodes that were lost in all their attempts.
         idle_failures: instance and event of failures by which no episode was lost.
-        progress: a counter of all events; a host whose counter stands still hangs.
+        progress: a counter of all events, and of looks at decisions that are pending; a host whose
+            counter stands still hangs.
     """
 
     def __init__(
@@ -77,7 +50,7 @@ class Player:
         pool: Pool,
         task: Task,
         policy: Policy,
-        options: PlayOptions = PlayOptions(),
+        options: PlayOptions = _USUAL,
         *,
         first_instance: int = 0,
     ) -> None:
@@ -88,6 +61,9 @@ class Player:
         self.progress = 0
         self._first = first_instance
         self._decider = Decider(policy, pool.spec, pool.width)
+        self._in_flight: InFlight | None = None
+        if calls_of(policy) > 1 and pool.instances > 1:
+            self._in_flight = InFlight(policy, pool)
         self._games_s, self._own_s, self._mark = 0.0, 0.0, time.monotonic()
         self._ready: deque[Fragment] = deque()
         self._states = InstanceStates(pool.instances)
@@ -97,9 +73,9 @@ class Player:
         self._spent: BudgetExhausted | None = None  # no policy decides any more
         pool.launch()
 
-    def _fresh(self, number: int) -> _Track:
+    def _fresh(self, number: int) -> Track:
         referee = Referee(self.task, self.pool.width, self._first + number)
-        return _Track(referee, self._new_builder(number), deque(range(self.pool.width)))
+        return Track(referee, self._new_builder(number), deque(range(self.pool.width)))
 
     def _new_builder(self, number: int) -> FragmentBuilder:
         return FragmentBuilder(
@@ -113,7 +89,7 @@ class Player:
 
     @property
     def deciding_since(self) -> float | None:
-        """When the policy was asked, monotonic seconds; None once it has answered."""
+        """When it began to wait for the policy, monotonic seconds; None if it does not."""
         return self._decider.since
 
     @property
@@ -139,7 +115,7 @@ class Player:
         self._mark = time.monotonic()
         while not self._ready:
             self._assign_idle()
-            if not self._act() and (self._spent is not None or not self.pool.busy):
+            if not self._act() and (self._spent is not None or not self._waiting):
                 return self._rest()
             self._receive()
         return self._ready.popleft()
@@ -168,7 +144,7 @@ class Player:
                 left = end - time.monotonic()
                 self._assign_idle()
                 self._act()
-                if left <= 0 or self._spent is not None or not self.pool.busy:
+                if left <= 0 or self._spent is not None or not self._waiting:
                     break
                 self._receive(left)
             while self._ready:
@@ -194,13 +170,33 @@ class Player:
 
     def _receive(self, timeout_s: float | None = None) -> None:
         began = time.monotonic()
-        events = self.pool.recv(timeout_s=timeout_s)
+        events = self._events(timeout_s)
         before, self._mark = self._mark, time.monotonic()
         if self._decider.asked:  # before that, games are launched
             self._games_s += self._mark - began
             self._own_s += began - before
         for event in events:
             self._handle(event)
+
+    @property
+    def _waiting(self) -> bool:
+        """Whether a game or a decision is waited for."""
+        return self.pool.busy or bool(self._in_flight and self._in_flight.pending)
+
+    def _events(self, timeout_s: float | None) -> list[Event]:
+        """Returns the next events of games; passes on decisions in the meantime."""
+        waiting = self._in_flight
+        if waiting is None or not waiting.pending:
+            return self.pool.recv(timeout_s=timeout_s)
+        events = waiting.receive(timeout_s)
+        self.progress += 1
+        for number, answer in waiting.collect(self.pool.host.policy_s):
+            if isinstance(answer, BudgetExhausted):
+                self._give_up([number], range(self.pool.width), answer)
+            else:
+                self._decider.check(answer)
+                self._send(number, answer, self.policy.version)
+        return events
 
     def _handle(self, event: Event) -> None:
         self.progress += 1
@@ -365,14 +361,14 @@ class Player:
         return Loss(start, self._first + number, slot, phase, reason, steps, trace)
 
     def _act(self) -> bool:
-        """Lets the policy decide for all instances that wait for actions, in one call.
-
-        Returns:
-            whether actions were sent, so that a reply will come.
-        """
+        """Asks the policy for all instances that wait for actions; returns if a reply will come."""
         numbers = self._states.advance(InstanceState.READY, InstanceState.DECIDING)
         if not numbers:
             return False
+        if self._in_flight:
+            for number in numbers:
+                self._in_flight.ask(number, self._question(number))
+            return True
         try:
             decisions = self._decider.decide(list(map(self._question, numbers)))
         except BudgetExhausted as error:
@@ -380,21 +376,25 @@ class Player:
             return False
         version = self.policy.version
         for number, decision in zip(numbers, decisions, strict=True):
-            track = self._tracks[number]
-            if track.builder.row == 0 and track.memory:
-                track.builder.remember(track.memory)
-            track.builder.write_decision(decision, version)
-            track.memory, track.actions = decision.memory, decision.actions
-            self._states.enter(number, InstanceState.STEPPING)
-            self.pool.send(number, decision.actions)
+            self._send(number, decision, version)
         return True
 
-    def _question(self, number: int) -> Question:
+    def _send(self, number: int, decision: Decision, version: int) -> None:
         track = self._tracks[number]
+        if track.builder.row == 0 and track.memory:
+            track.builder.remember(track.memory)
+        track.builder.write_decision(decision, version)
+        track.memory, track.actions = decision.memory, decision.actions
+        self._states.enter(number, InstanceState.STEPPING)
+        self.pool.send(number, decision.actions)
+
+    def _question(self, number: int) -> Question:
+        track, explore = self._tracks[number], self.options.explore
         builder = track.builder
-        explore = self.options.explore
         return Question(builder.observations(), track.memory, builder.details(), explore)
 
     def close(self) -> None:
-        """Ends every game."""
+        """Ends every game; decisions that are pending are dropped."""
         self.pool.close()
+        if self._in_flight:
+            self._in_flight.close()

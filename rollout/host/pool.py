@@ -73,8 +73,8 @@ class Pool:
             self.make_handle = InProcessHandle if here else SubprocessHandle
         # Spares follow the instances in the list; they are treated alike, but have no events.
         count, limit = self.instances + self.host.spares, self.host.concurrent_launches
-        healths = (Health(self.host, self.host.restarts) for _ in range(count))
-        self._pooled = [PooledInstance(health) for health in healths]
+        pooled = (PooledInstance(Health(self.host, self.host.restarts)) for _ in range(count))
+        self._pooled = list(pooled)
         self._limit = LaunchLimit(limit, self.spec.name) if limit else None
         self._selector: selectors.BaseSelector = selectors.DefaultSelector()
         self._closer = GameCloser()
@@ -82,7 +82,9 @@ class Pool:
         self._here: deque[int] = deque()  # instances with a command that runs here, oldest first
         self._next_due = NEVER
         self._looked = time.monotonic()
-        self._closed = False
+        self._closed = self._woken = False
+
+    # -- launching -----------------------------------------------------------------------------
 
     def launch(self) -> None:
         """Requests the launch of every instance; each replies with a ``launched`` event."""
@@ -90,8 +92,6 @@ class Pool:
         for pooled in self._pooled:
             pooled.due = now
         self._fill(now)
-
-    # -- launching -----------------------------------------------------------------------------
 
     def _fill(self, now: float) -> None:
         """Launches the games that are due, as far as the limit on launches allows."""
@@ -180,21 +180,17 @@ class Pool:
             OutOfTurnError: the instance is busy or not running.
         """
         pooled, game = self._waiting_instance(instance)
-        pooled.game = None
         self._forget(game)
         self._closer.close(game, self.deadlines.close_s)
-        pooled.incarnation += 1
+        pooled.game, pooled.incarnation = None, pooled.incarnation + 1
         self.counts["recycled"] += 1
         self._plan(pooled, time.monotonic())
 
     def _waiting_instance(self, instance: int) -> tuple[PooledInstance, Game]:
         pooled = self._pooled[instance]
         if (game := pooled.game) is None or pooled.phase is not None:
-            raise OutOfTurnError(
-                f"instance {instance} is "
-                + (f"busy with a {pooled.phase}" if pooled.phase else "not running")
-                + "; wait for its event from recv first"
-            )
+            doing = f"busy with a {pooled.phase}" if pooled.phase else "not running"
+            raise OutOfTurnError(f"instance {instance} is {doing}; wait for its event first")
         return pooled, game
 
     def _command(self, number: int, phase: Phase, timeout_s: float, *arguments: Any) -> None:
@@ -211,6 +207,10 @@ class Pool:
             self._here.append(number)
 
     # -- events --------------------------------------------------------------------------------
+
+    def watch(self, descriptor: int) -> None:
+        """Lets ``recv`` return without events once a file descriptor is readable."""
+        self._selector.register(descriptor, selectors.EVENT_READ)
 
     @property
     def busy(self) -> bool:
@@ -256,7 +256,8 @@ class Pool:
                 raise OutOfTurnError("recv was called with no command in flight; send one first")
             # Spares have no events.
             events = [e for e in self._hear(end) if e.instance < self.instances]
-            if events or time.monotonic() >= end:
+            if events or self._woken or time.monotonic() >= end:
+                self._woken = False
                 return events
 
     def _hear(self, end: float) -> list[Event]:
@@ -286,8 +287,11 @@ class Pool:
 
     def _ready(self, pause_s: float) -> list[int]:
         """Instances in other processes that have replied, after at most ``pause_s`` seconds."""
-        numbers = []
-        for key, _ in self._selector.select(None if pause_s == NEVER else max(0.0, pause_s)):
+        numbers, wait_s = [], None if pause_s == NEVER else max(0.0, pause_s)
+        for key, _ in self._selector.select(wait_s):
+            if key.data is None:
+                self._woken = True
+                continue
             pooled = self._pooled[key.data]
             if pooled.phase is None and key.data < self.instances:
                 # It died without a pending command; the next command will notice that.

@@ -172,10 +172,12 @@ class RemotePolicy:
     Attributes:
         version: version of the policy that decided last.
         extras: extras of the policy.
+        calls: as the policy's; those of several instances share batches at the server.
     """
 
     def __init__(self, router: Router, hello: Hello) -> None:
         self.version, self.extras = hello.version, dict(hello.extras)
+        self.calls = hello.calls
         self._router = router
         self._start: Start | None = None
 
