@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import ClassVar
 
 from bridges.blockworld.options import MAX_WIDTH, BlockworldOptions
 from rollout.api import Instance
@@ -41,3 +42,12 @@ class BlockworldBridge(BlockworldOptions):
         from bridges.blockworld.instance import BlockworldInstance  # noqa: PLC0415 - imports numba
 
         return BlockworldInstance(self, width)
+
+    def with_common_noise(self) -> BlockworldBridge:
+        """Returns the same game with random events by the seed alone; see ``CommonNoise``."""
+        return _CommonNoise(**{each.name: getattr(self, each.name) for each in fields(self)})
+
+
+@dataclass(frozen=True)
+class _CommonNoise(BlockworldBridge):
+    common_noise: ClassVar[bool] = True

@@ -78,6 +78,8 @@ class BlockworldInstance:
             return self._frame.take([])
         made = orders(rows, starts)
         generate(self._worlds, made, 0, len(made))
+        if self._options.common_noise:
+            self._worlds["random"][rows] = made["random"]
         self._worlds["recipes"][rows] = self._recipes or _EVERYTHING
         self._worlds["pitch"][rows] = self._pitch
         self._playing[rows] = 1

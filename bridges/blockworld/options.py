@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from gymnasium import spaces
 
@@ -38,7 +38,13 @@ OBSERVATIONS = (
 
 @dataclass(frozen=True)
 class BlockworldOptions(SenseOptions):
-    """What an instance of blockworld is made from; ``BlockworldBridge`` launches it."""
+    """What an instance of blockworld is made from; ``BlockworldBridge`` launches it.
+
+    Attributes:
+        common_noise: whether random events depend on the seed alone, not on the state, too.
+    """
+
+    common_noise: ClassVar[bool] = False
 
     observe: tuple[str, ...] = option(
         (RGB,), f"observations, a subset of:  {', '.join(OBSERVATIONS)}"

@@ -346,3 +346,16 @@ class Bridge(Protocol):
             ConfigError: it cannot have that width.
         """
         ...
+
+
+@runtime_checkable
+class CommonNoise(Protocol):
+    """A bridge of a game whose random events depend on the state as well as on the seed.
+
+    Two states then differ in their random events at least, although an agent that plays many
+    episodes cannot tell them apart. ``rollout.distinguish`` needs the same random events in both.
+    """
+
+    def with_common_noise(self) -> Bridge:
+        """Returns the bridge of the same game with random events that depend on the seed alone."""
+        ...

@@ -74,6 +74,9 @@ COMMANDS: Mapping[str, Command] = {
     "check-bridge": Command(
         "Checks that a game keeps the contract of bridges.", "rollout.commands.check_bridge:main"
     ),
+    "states": Command(
+        "Counts the states of a task that can be told apart.", "rollout.commands.states:main"
+    ),
     "new": Command(
         "Writes a package with a game, a policy, an evaluator or an algorithm of your own.",
         "rollout.commands.new:main",

@@ -1,0 +1,120 @@
+"""Counts the states of a task that can be told apart, and names the factors that change nothing.
+
+    gamut states --config hunt_sheep_demo.yaml
+    gamut states --set bridge=crafter --states 20
+
+The file is one of any job; its bridge, task and state_set.only count. Plays without Ray. Exit
+status: 0 done, 2 the input is wrong, 3 the game failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rollout.api import StateSpace
+from rollout.config import (
+    BridgeConfig,
+    PolicyConfig,
+    Section,
+    StateSetConfig,
+    key,
+    parse_set,
+)
+from rollout.configuration import document
+from rollout.configuration.document import Document
+from rollout.configuration.load import from_document
+from rollout.distinguish import Distinguishable, distinguishable
+from rollout.errors import ContractError, GameError, InputError
+from rollout.tasks import bridge_and_task
+
+DONE, BAD_INPUT, FAILED = 0, 2, 3
+_FROM_FILE = ("bridge", "task", "state_set")  # not the policy: it may be untrained
+
+
+class StatesConfig(Section):
+    """What is played to find out which states can be told apart."""
+
+    bridge: BridgeConfig = key(..., "The game and what it shows.")
+    task: str = key("", "Task of the bridge, or path of a .yaml file; empty for every state.")
+    policy: PolicyConfig | None = key(None, "What chooses the actions; null for random ones.")
+    state_set: StateSetConfig = key(StateSetConfig, "Its key only restricts factors.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit status."""
+    given = _parser().parse_args(arguments)
+    try:
+        config = _config(given.config, given.set)
+        _, bridge, task = bridge_and_task(config.bridge, config.task)
+        only = config.state_set.only
+        found = distinguishable(
+            bridge,
+            task,
+            None if config.policy is None else config.policy.build(),
+            only=only,
+            tried=given.states,
+            steps=given.steps,
+            seed=given.seed,
+        )
+    except InputError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return BAD_INPUT
+    except (GameError, ContractError) as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return FAILED
+    lines = _lines(found, task.state_space.restrict(only))
+    print(json.dumps(found.describe(), indent=2) if given.json else "\n".join(lines))
+    return DONE
+
+
+def _config(path: Path | None, settings: Sequence[str]) -> StatesConfig:
+    source = Document({}) if path is None else document.read(path.expanduser())
+    data = source.data if isinstance(source.data, dict) else {}
+    data = data["train"] if isinstance(data.get("train"), dict) else data  # of a sweep, a search
+    kept = replace(source, data={k: v for k, v in data.items() if k in _FROM_FILE}, lines={})
+    return from_document(StatesConfig, kept.override([parse_set(text) for text in settings]))
+
+
+def _lines(found: Distinguishable, space: StateSpace) -> Iterator[str]:
+    width = max(len(factor.name) for factor in space)
+    for factor in space:
+        if factor.size > 1:
+            acts = factor.name not in found.inert
+            seen = (
+                "" if acts else f"  inert: nothing changed in {found.tried} of {found.tried} states"
+            )
+            yield f"{factor.name:{width}}  {factor.size:>12,}{seen}"
+    yield f"states: {found.all_states:,}"
+    yield f"states that can be told apart: {found.states:,} at most"
+    if found.inert:
+        yield (
+            f"Episodes of {found.steps} steps at most. With these actions, each inert factor acts "
+            f"in less than {found.acts_at_most:.1%} of the states (95 % confidence)."
+        )
+        fixed = (f"state_set.only.{n}=[{space.factor(n).values[0]}]" for n in found.inert)
+        yield f"To hold them fixed: --set {' '.join(fixed)}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--config", metavar="FILE", type=Path, help="YAML file of any job")
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="sets a key of bridge, task, policy or state_set, e.g. policy=oracle",
+    )
+    parser.add_argument("--states", type=int, default=60, help="states to play from (60)")
+    parser.add_argument("--steps", type=int, help="most steps of an episode (those of the task)")
+    parser.add_argument("--seed", type=int, default=0, help="of states, actions and policy (0)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    return parser
