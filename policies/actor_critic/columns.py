@@ -17,6 +17,7 @@ PRIVILEGED = "privileged"
 """Prefix of the names of columns that contain what no player can know."""
 
 _FEW = 64  # an integer Box with fewer values than this contains symbols
+_CODES = 256  # likewise one on a grid with at most so many
 _MOST = 2**16  # limit of values of a symbol; a larger table is a mistake
 _SMALLEST = 8  # pixels; a smaller array is not a picture
 _WIDE = 1e6  # a bound larger than this is not used as a scale
@@ -35,6 +36,7 @@ class ColumnEntry:
         starts: likewise, the smallest value of each place.
         low: for a column of numbers, the lower bounds; NaN where there is none.
         high: likewise, the upper bounds.
+        doubtful: whether these are integers of few bits, read as numbers, that may be codes.
     """
 
     key: str
@@ -44,11 +46,26 @@ class ColumnEntry:
     starts: tuple[int, ...] = ()
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    doubtful: bool = False
 
     @property
     def places(self) -> int:
         """Number of values in a row."""
         return int(np.prod(self.shape))
+
+    def told(self) -> str:
+        """Returns how the column is read, for people."""
+        size = " x ".join(map(str, self.shape)) or "1"
+        if self.kind == "picture":
+            return f"picture of {size}, through convolutions"
+        if self.kind == "symbols":
+            return f"{size} symbols of up to {max(self.options, default=0)} values"
+        scaled = sum(np.isfinite(bound) for bound in self.low)
+        if not scaled:
+            return f"{size} numbers as they are"
+        least, most = np.nanmin(self.low), np.nanmax(self.high)
+        rest = f", {self.places - scaled} others as they are" if scaled < self.places else ""
+        return f"{size} numbers, {scaled} of them scaled from {least:g} to {most:g}{rest}"
 
 
 def entries(
@@ -60,6 +77,11 @@ def entries(
         space: flat ``Dict`` of leaf spaces.
         columns: the columns to use; if empty, all that are not privileged.
         symbols: integer columns that are symbols, whatever their number of values.
+
+    Integers are symbols if they have fewer than 64 values, or lie on a grid that is too small for a
+    picture: the bounds of such a grid are often those of the data type (MiniGrid's 7 x 7 x 3 codes
+    are 0 to 255), and codes read as numbers, where 8 is near 9, are hardly learned. A vector of
+    integers, such as the memory of an Atari console, is numbers.
 
     Raises:
         UnknownNameError: there is no such column.
@@ -96,6 +118,7 @@ def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
     shape = tuple(int(n) for n in leaf.shape)
     if leaf.dtype == np.uint8 and _is_picture(shape) and not symbols:
         return ColumnEntry(key, "picture", shape)
+    doubtful = False
     if np.issubdtype(leaf.dtype, np.integer):
         # Python integers: the number of values of 64 bits does not fit into 64 bits.
         least, most = ([int(n) for n in bound.ravel()] for bound in (leaf.low, leaf.high))
@@ -105,12 +128,14 @@ def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
                 f"the observation {key!r} has {max(options)} values, too many for symbols (at most "
                 f"{_MOST}); drop it from symbols, and it is read as numbers"
             )
-        if symbols or max(options, default=0) < _FEW:
+        doubtful = max(options, default=0) <= _CODES
+        few = max(options, default=0) < _FEW
+        if symbols or few or (doubtful and len(shape) > 1):
             return ColumnEntry(key, "symbols", shape, options, tuple(least))
     low, high = (bound.astype(np.float64).ravel() for bound in (leaf.low, leaf.high))
     bounded = (np.abs(low) < _WIDE) & (np.abs(high) < _WIDE) & (high > low)
     low, high = np.where(bounded, low, np.nan), np.where(bounded, high, np.nan)
-    return ColumnEntry(key, "numbers", shape, low=tuple(low), high=tuple(high))
+    return ColumnEntry(key, "numbers", shape, low=tuple(low), high=tuple(high), doubtful=doubtful)
 
 
 def _is_picture(shape: tuple[int, ...]) -> bool:

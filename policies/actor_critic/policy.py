@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ from rollout.api import (
     Task,
     option,
 )
+
+log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
     from policies.actor_critic.network import ActorCritic
@@ -43,7 +46,9 @@ class ActorCriticPolicy(NetworkOptions):
     """
 
     columns: tuple[str, ...] = option((), "observations that the network reads; empty for all")
-    symbols: tuple[str, ...] = option((), "integer columns that are categorical")
+    symbols: tuple[str, ...] = option(
+        (), "integer columns that are categorical, whatever the bounds"
+    )
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> ActorCriticPlayer:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
@@ -60,6 +65,20 @@ class ActorCriticPolicy(NetworkOptions):
         from policies.actor_critic.columns import entries  # noqa: PLC0415 - imports torch
 
         return tuple(e.key for e in entries(observation_space, self.columns, self.symbols))
+
+    def explain(self, observation_space: spaces.Dict) -> None:
+        """Logs how each column is read, with a warning for codes that may be read as numbers."""
+        from policies.actor_critic.columns import entries  # noqa: PLC0415 - imports torch
+
+        found = entries(observation_space, self.columns, self.symbols)
+        log.info("the policy reads %s", "; ".join(f"{e.key}: {e.told()}" for e in found))
+        for entry in found:
+            if entry.doubtful:
+                log.warning(
+                    "the integers of the observation %r are read as numbers; if they are codes, "
+                    "set policy.symbols=[%s], or little is learned from them",
+                    *(entry.key, entry.key),
+                )
 
     def network(
         self, observation_space: spaces.Dict, action_space: spaces.Dict, *, seed: int

@@ -39,6 +39,7 @@ from rollout.train.checkpoint import (
 )
 from rollout.train.config import TrainConfig
 from rollout.train.episodes import EpisodeLog
+from rollout.train.network import Explained
 from rollout.train.plan import TrainPlan, protocol
 from rollout.train.validation import Validation
 
@@ -86,6 +87,8 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
         job.report(mirrored={"state_set_digest": plan.states.digest})
         with job.ray() as stack:
             require_room(plan)
+            if isinstance(plan.recipe, Explained):
+                plan.recipe.explain(plan.bridge.spec.observation_space)
             log.info("loading RLlib")
             # It takes seconds to import, and Ray decides about authentication when it is imported.
             from rollout.train.rllib.algorithm import build  # noqa: PLC0415

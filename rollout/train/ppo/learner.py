@@ -65,7 +65,8 @@ class PpoLearner:
         network: a ``rollout.train.network.Network``.
         settings: the options.
         reference: a frozen network with the same spaces, to which the policy stays close.
-        reduce_gradients: averages gradients over several learners; called before each step.
+        reduce_gradients: averages gradients over several learners, weighted by their steps; called
+            before each step, and for the moments of the advantages.
     """
 
     def __init__(
@@ -176,9 +177,9 @@ class PpoLearner:
         )
         valid = batch["valid"]
         explained = _explained(batch["value"][valid], target[valid])
-        if s.normalize_advantages and valid.any():
-            chosen = advantage[valid]
-            advantage = (advantage - chosen.mean()) / (chosen.std() + 1e-8)
+        if s.normalize_advantages:
+            middle, deviation = self._moments(advantage[valid])
+            advantage = ((advantage - middle) / (deviation + 1e-8)).astype(np.float32)
         kept = {k for k in batch if k.startswith((OBSERVATION, MEMORY))} | _KEPT
         arrays = {"advantage": advantage, "target": target, **{k: batch[k] for k in kept}}
         with warnings.catch_warnings():
@@ -197,6 +198,20 @@ class PpoLearner:
         else:
             rows.flatten()
         return rows
+
+    def _moments(self, values: Array) -> tuple[float, float]:
+        """Returns mean and standard deviation over all learners, so that they share one scale.
+
+        Otherwise the gradient of two learners is not that of one with both of their batches.
+        """
+        own = values.astype(np.float64) if len(values) else np.zeros(1)
+        moments = torch.tensor(
+            [own.mean(), (own**2).mean()], dtype=torch.float64, device=self._device
+        )
+        if self._reduce is not None:
+            self._reduce([moments])  # weighted by steps, as gradients are
+        middle, square = moments.tolist()
+        return middle, math.sqrt(max(square - middle**2, 0.0))
 
     @torch.no_grad()
     def _reference_logits(self, rows: _Rows) -> Tensor:

@@ -39,6 +39,44 @@ def test_the_kind_of_each_column():
     assert list(kinds) == sorted(kinds)
 
 
+@pytest.mark.parametrize(
+    ("space", "kind"),
+    [
+        (spaces.Box(0, 255, (7, 7, 3), np.uint8), "symbols"),  # MiniGrid
+        (spaces.Box(0, 255, (5, 5), np.uint8), "symbols"),
+        (spaces.Box(0, 255, (8, 8, 3), np.uint8), "picture"),
+        (spaces.Box(0, 255, (128,), np.uint8), "numbers"),  # memory of an Atari console
+        (spaces.Box(0, 62, (128,), np.uint8), "symbols"),
+        (spaces.Box(0, 4000, (7, 7), np.int32), "numbers"),
+    ],
+)
+def test_codes_on_a_small_grid_are_symbols(space, kind):
+    (entry,) = entries(spaces.Dict({"image": space}))
+    assert entry.kind == kind
+
+
+def test_how_columns_are_read_is_logged_with_a_warning_for_what_may_be_codes(caplog):
+    caplog.set_level("INFO")
+    ram = spaces.Box(0, 255, (128,), np.uint8)
+    ActorCriticPolicy().explain(spaces.Dict({**SPACE.spaces, "ram": ram}))
+    told, warned = caplog.messages
+    for said in (
+        "flag: 2 x 2 numbers, 4 of them scaled from 0 to 1",
+        "free: 2 numbers as they are",
+        "grid: 3 x 4 symbols of up to 13 values",
+        "image: picture of 16 x 12 x 3, through convolutions",
+        "item: 1 symbols of up to 4 values",
+        "speed: 3 numbers, 3 of them scaled from -2 to 10",
+    ):
+        assert said in told
+    assert "privileged" not in told
+    assert "'ram' are read as numbers" in warned
+    assert "policy.symbols=[ram]" in warned
+    caplog.clear()
+    ActorCriticPolicy(symbols=("ram",)).explain(spaces.Dict({"ram": ram}))
+    assert len(caplog.messages) == 1
+
+
 def test_columns_are_chosen_and_called_symbols_by_name():
     chosen = entries(SPACE, ("privileged_map", "large"), ("large",))
     assert [(e.key, e.kind) for e in chosen] == [
@@ -185,7 +223,7 @@ def test_frames_of_a_stack_become_channels_in_order():
 
 def test_small_arrays_of_bytes_are_no_pictures():
     space = spaces.Dict({"view": spaces.Box(0, 255, (7, 7, 3), np.uint8)})
-    assert [e.kind for e in entries(space)] == ["numbers"]
+    assert [e.kind for e in entries(space)] == ["symbols"]
     assert [e.kind for e in entries(space, (), ("view",))] == ["symbols"]
     large = spaces.Dict({"view": spaces.Box(0, 255, (16, 16, 3), np.uint8)})
     assert [e.kind for e in entries(large, (), ("view",))] == ["symbols"]

@@ -2,6 +2,9 @@
 
 import copy
 import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -273,6 +276,42 @@ def test_every_row_is_used_once_in_each_epoch(minibatches):
     assert max(sizes) - min(sizes) <= 1
 
 
+class Together:
+    """Averages the tensors of several learners in threads, weighted, as torch.distributed does."""
+
+    def __init__(self, weights):
+        self._weights, self._sent = weights, [None] * len(weights)
+        self._barrier = threading.Barrier(len(weights), timeout=60)
+
+    def reduce(self, number, tensors):
+        self._sent[number] = [t.clone() * self._weights[number] for t in tensors]
+        self._barrier.wait()
+        for tensor, *parts in zip(tensors, *self._sent, strict=True):
+            tensor.copy_(sum(parts) / sum(self._weights))
+        self._barrier.wait()
+
+
+@pytest.mark.parametrize("cut", [1, 3, 5])
+def test_several_learners_make_the_update_of_one_with_all_batches(cut):
+    network = network_of(BRIDGE, small())
+    batch = a_batch(network)
+    batch["reward"][:cut] += 3.0  # so that the shares differ in the scale of their advantages
+    shares = [{k: v[:cut] for k, v in batch.items()}, {k: v[cut:] for k, v in batch.items()}]
+    together = Together([env_steps(share) for share in shares])
+    whole = copy.deepcopy(network)
+    learn(learner_of(whole, ONCE), batch, lr=1.0)
+    parts = [copy.deepcopy(network) for _ in shares]
+    learners = [
+        learner_of(part, ONCE, reduce_gradients=partial(together.reduce, number))
+        for number, part in enumerate(parts)
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda pair: learn(*pair, lr=1.0), zip(learners, shares, strict=True)))
+    for key, tensor in whole.state_dict().items():
+        for part_ in parts:
+            torch.testing.assert_close(part_.state_dict()[key], tensor, atol=1e-5, rtol=1e-4)
+
+
 @pytest.mark.parametrize("memory", ["none", "gru"])
 @pytest.mark.parametrize("slots", [1, 2, 5, 9])
 def test_the_number_of_steps_does_not_depend_on_the_rows(memory, slots):
@@ -287,6 +326,8 @@ def test_the_number_of_steps_does_not_depend_on_the_rows(memory, slots):
     settings = settings_of(minibatches=4, epochs=2, bptt=2)
     learner = learner_of(network, settings, reduce_gradients=reduce)
     figures = learn(learner, batch, lr=0.01)
+    moments, *calls = calls
+    assert moments == 2  # mean and mean square of the advantages
     assert len(calls) == learner.optimizer.steps == 8
     assert set(calls) == {sum(p.numel() for p in network.parameters())}
     assert all(np.isfinite(v) for v in figures.values())
