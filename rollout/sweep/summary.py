@@ -24,6 +24,7 @@ from rollout.run_directory import versions
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import DETERMINISTIC, SAMPLED, Point, curves, scores_of, select
 from rollout.sweep.decomposition import Decomposition, decompositions
+from rollout.sweep.factors import told
 from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.run import RunResult, SetName, Training
 
@@ -203,13 +204,13 @@ def _protocol(
 ) -> dict[str, object]:
     c, e, base = plan.config, plan.config.evaluate, plan.base
     template, limit = base.arm.template, base.task.limits.steps
-    told: dict[str, object] = {
+    rows: dict[str, object] = {
         "bridge": f"{c.train.bridge.name} {base.bridge.spec.version}",
         "bridge options": _chosen("bridges", base.config.name, base.config.options)
         or "those by default",
         "task": base.task.name,
         "limit of an episode": "that of the game" if limit is None else f"{limit:,} steps",
-        "states": f"{base.task.state_space.size:,}",
+        "states": told(c.output, base.task.state_space.size),
         "factors (values)": {f.name: f.size for f in base.task.state_space if f.size > 1},
         "algorithm": template.algorithm.name,
         "budget of each run": f"{template.env_steps:,} steps",
@@ -232,10 +233,10 @@ def _protocol(
     }
     for run in plan.baselines:
         if run.name in outcomes:
-            told |= _baseline(outcomes[run.name], _intervals(c))
+            rows |= _baseline(outcomes[run.name], _intervals(c))
     for name, reason in failures.items():
-        told[f"failed: {name}"] = reason
-    return told
+        rows[f"failed: {name}"] = reason
+    return rows
 
 
 def _part(plan: SweepPlan) -> str:

@@ -36,6 +36,7 @@ from rollout.observe.metrics import read_metrics
 from rollout.observe.run_files import METRICS, newest_lines
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import SAMPLED, Point, of_other_run
+from rollout.sweep.factors import find_inert
 from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.pool import Ended, run_here, run_on_ray
 from rollout.sweep.report import publish, verdict
@@ -79,6 +80,7 @@ def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) 
     }
     with open_job("sweep", plan.config, session) as job:
         write_atomically(job.run.path / SETS, json.dumps(sets_of(plan), indent=2) + "\n")
+        find_inert(job.run.path, plan.base)
         group = plan.config.output.name
         job.report(mirrored={"set_digests": digests_of(plan)}, group=group)
         whole = _Sweep(plan, job, trainer, outcomes)

@@ -214,6 +214,29 @@ def test_runs_with_the_largest_n_play_the_training_states_of_other_seeds(folder,
     assert not any(of_other_run(key.removeprefix("sweep/")) for line in lines for key in line)
 
 
+def test_the_report_says_which_states_can_be_told_apart(folder, call):
+    call()
+    file = folder / "run" / "distinguishable.json"
+    found = json.loads(file.read_text())
+    assert "unknown" not in found
+    report = (folder / "run" / "report.md").read_text()
+    assert f"| states | {int(found['all_states']):,}; " in report
+    assert not found["inert"]
+    assert "every factor changes something for these observations" in report
+    before = file.stat().st_mtime_ns
+    call("--resume")
+    assert file.stat().st_mtime_ns == before
+    file.write_text(json.dumps({**found, "inert": ["x"], "states": "3"}))
+    call("--resume")
+    assert (
+        "at most 3 can be told apart: x changed nothing"
+        in (folder / "run" / "report.md").read_text()
+    )
+    file.write_text(json.dumps({**found, "key": "of another game"}))
+    call("--resume")
+    assert json.loads(file.read_text()) == found
+
+
 def test_metrics_tell_each_run_once(folder, call):
     call()
     call("--resume")
