@@ -177,6 +177,7 @@ class _Cloning:
             status,
             protocol={
                 "dataset": self._config.dataset,
+                "dataset_run": manifest.run,
                 "demonstrations_of": manifest.policy,
                 "bridge": manifest.bridge,
                 "task": manifest.task["name"],
