@@ -53,6 +53,44 @@ class Weighted:
         return policy  # type: ignore[no-any-return] # load is not part of every policy
 
 
+def play_leg(
+    plan: TrainPlan,
+    leg: Leg,
+    open_fleet: OpenFleet,
+    *,
+    watch: Callable[[float], object] = lambda _: None,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Scoreboard:
+    """Returns the results of the episodes of a leg, played where a training plays.
+
+    Args:
+        plan: plan of the training.
+        leg: the policy and the states.
+        open_fleet: launches the games.
+        watch: called often with the share of the episodes that have ended.
+        stopping: true ends the play.
+
+    Raises:
+        BudgetExhausted: no game is left.
+    """
+    c, legs = plan.config, Legs((leg,), plan.task.state_space, _SEED)
+    board = Scoreboard(legs, plan.task)
+    hosting = legs_plan(
+        *(plan.bridge, plan.task, legs),
+        instances=c.instances,
+        width=c.width,
+        host=c.host,
+        play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
+    )
+    with open_fleet(hosting) as fleet:
+        play_board(
+            *(board, fleet),
+            watch=lambda _: watch(len(board.finished) / legs.episodes),
+            stopping=stopping,
+        )
+    return board
+
+
 class Validation:
     """The validations of a run.
 
@@ -113,26 +151,10 @@ class Validation:
         Raises:
             BudgetExhausted: no game is left.
         """
-        began, plan, c = time.monotonic(), self._plan, self._plan.config
-        recipe = Weighted(plan.recipe, weights, update)
+        began, recipe = time.monotonic(), Weighted(self._plan.recipe, weights, update)
         leg = Leg(_PLAYER, recipe, _SET, self._states, self._config.actions)
-        legs = Legs((leg,), plan.task.state_space, _SEED)
-        board = Scoreboard(legs, plan.task)
-        play = PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries)
-        hosting = legs_plan(
-            *(plan.bridge, plan.task, legs),
-            instances=c.instances,
-            width=c.width,
-            host=c.host,
-            play=play,
-        )
-        with open_fleet(hosting) as fleet:
-            play_board(
-                *(board, fleet),
-                watch=lambda _: watch(len(board.finished) / legs.episodes),
-                stopping=stopping,
-            )
-        if len(board.finished) + len(board.given_up) < legs.episodes:
+        board = play_leg(self._plan, leg, open_fleet, watch=watch, stopping=stopping)
+        if len(board.finished) + len(board.given_up) < leg.episodes:
             return {}
         entry = _entry(update, env_steps, self._estimate(board))
         self.history.add(entry)

@@ -7,87 +7,45 @@ import time
 import weakref
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import ray
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
+from ray.rllib.callbacks.utils import make_callback
 from ray.rllib.core import DEFAULT_MODULE_ID
-from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.env import INPUT_ENV_SINGLE_SPACES, INPUT_ENV_SPACES
 from ray.rllib.env.env_runner import EnvRunner
 from ray.rllib.policy.sample_batch import MultiAgentBatch, SampleBatch
+from ray.rllib.utils import force_list
 from ray.rllib.utils.checkpoints import Checkpointable
 from ray.rllib.utils.metrics import (
     ENV_RUNNER_RESULTS,
     EPISODE_RETURN_MEAN,
     LEARNER_RESULTS,
     NUM_ENV_STEPS_SAMPLED_LIFETIME,
+    NUM_EPISODES,
 )
 from ray.tune import PlacementGroupFactory
 
-from rollout.api import Columns, EpisodeResult, Loss, Progress, Start
-from rollout.errors import BudgetExhausted
+from rollout.api import Columns, Progress
+from rollout.api.sets import VALIDATION
+from rollout.errors import BudgetExhausted, ConfigError
+from rollout.evaluate.legs import Leg
 from rollout.host.hosting import HostPlan, tell_idle_failures
 from rollout.host.opening import Fleet
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.train.batch import env_steps, join
-from rollout.train.episodes import Signals
 from rollout.train.plan import TrainPlan
+from rollout.train.rllib.fields import ColumnAlgorithmConfig, apply_fields, write_fields
+from rollout.train.rllib.iteration import Iteration
 from rollout.train.rllib.learner import PLAN, ColumnLearner, quieten
 from rollout.train.rllib.module import NetworkModule
 from rollout.train.rllib.runners import LocalRunner, RemoteRunners
 from rollout.train.sampler import Sample
-
-
-@dataclass
-class Iteration:
-    """The facts of one update.
-
-    Attributes:
-        update: number of updates so far, including this one.
-        env_steps: steps played so far, in all updates.
-        fresh_steps: steps of this update.
-        staleness: number of updates by which the weights of its oldest steps were behind.
-        dropped_steps: steps that were too old to learn from.
-        figures: figures of the update, see ``rollout.api.Learner``.
-        sample_s: seconds spent waiting for steps.
-        update_s: seconds spent learning from them.
-        results: episodes that ended.
-        signals: last signals of each result.
-        losses: episodes that were lost.
-        abandoned: episodes that were lost in all their attempts.
-        hosts: state of the games, as metrics.
-    """
-
-    update: int = 0
-    env_steps: int = 0
-    fresh_steps: int = 0
-    staleness: int = 0
-    dropped_steps: int = 0
-    figures: dict[str, float] = field(default_factory=dict)
-    sample_s: float = 0.0
-    update_s: float = 0.0
-    results: list[EpisodeResult] = field(default_factory=list)
-    signals: list[Signals] = field(default_factory=list)
-    losses: list[Loss] = field(default_factory=list)
-    abandoned: list[Start] = field(default_factory=list)
-    hosts: dict[str, float] = field(default_factory=dict)
-
-
-class ColumnAlgorithmConfig(AlgorithmConfig):  # type: ignore[misc] # RLlib is untyped
-    """The configuration of ``ColumnAlgorithm``, made from a plan by ``config_of``."""
-
-    def __init__(self, algo_class: Any = None) -> None:
-        super().__init__(algo_class or ColumnAlgorithm)
-
-    def get_default_rl_module_spec(self) -> RLModuleSpec:
-        """Returns the module that wraps the network of the plan."""
-        c = self.env_config[PLAN].config
-        chosen = {"policy": c.policy.name, "options": c.policy.options, "seed": c.seed}
-        return RLModuleSpec(module_class=NetworkModule, model_config=chosen)
+from rollout.train.validation import Weighted, play_leg
 
 
 class _NoRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib is untyped
@@ -116,15 +74,16 @@ class _NoRunner(EnvRunner, Checkpointable):  # type: ignore[misc] # RLlib is unt
 def config_of(plan: TrainPlan) -> ColumnAlgorithmConfig:
     """Returns the RLlib configuration of a run."""
     c, spec = plan.config, plan.bridge.spec
-    config = ColumnAlgorithmConfig()
+    config = ColumnAlgorithmConfig(ColumnAlgorithm)
     config.environment(
         observation_space=spec.observation_space,
         action_space=spec.action_space,
         env_config={PLAN: plan},
         disable_env_checking=True,
     )
+    write_fields(config, plan)
     share = _share(plan)
-    config.env_runners(env_runner_cls=_NoRunner, num_env_runners=0)
+    AlgorithmConfig.env_runners(config, env_runner_cls=_NoRunner, num_env_runners=0)
     config.learners(
         num_learners=c.learners.count,
         num_cpus_per_learner=share,
@@ -134,10 +93,19 @@ def config_of(plan: TrainPlan) -> ColumnAlgorithmConfig:
     )
     config.resources(num_cpus_for_main_process=share)
     config._dont_auto_sync_env_runner_states = True  # weights are sent with every request
-    # No seed here: the plan has the seeds, and RLlib's would make torch deterministic, which takes
-    # seconds to import and slows code that is deterministic already.
     config.debugging(log_level="ERROR")
     return config
+
+
+def plan_of(config: ColumnAlgorithmConfig | Mapping[str, Any]) -> TrainPlan:
+    """Returns the plan of a configuration, with the fields that were changed since it was made.
+
+    Raises:
+        ConfigError: a field was changed that nothing here reads, or to an invalid value.
+    """
+    if isinstance(config, ColumnAlgorithmConfig):
+        return apply_fields(config, config_of(config.env_config[PLAN]))
+    return plan_of(ColumnAlgorithm.get_default_config().update_from_dict(config))
 
 
 def _runner_options(plan: TrainPlan) -> dict[str, Any]:
@@ -177,7 +145,8 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
 
     def setup(self, config: Any) -> None:
         """Builds runners and learners; see RLlib."""
-        self.plan: TrainPlan = config.env_config[PLAN]
+        self.plan = plan_of(config)
+        self.config.env_config[PLAN] = self.plan  # for the learners
         self.last = Iteration()
         super().setup(config)
         self._runners: LocalRunner | RemoteRunners = (
@@ -191,7 +160,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
     def default_resource_request(cls, config: Any) -> PlacementGroupFactory:
         """Returns the resources of a Tune trial: of itself, its learners and its runners."""
         request = super().default_resource_request(config)
-        plan: TrainPlan = config["env_config"][PLAN]
+        plan = plan_of(config)
         options = _runner_options(plan)
         runner = {"CPU": options["num_cpus"], "GPU": options["num_gpus"], **options["resources"]}
         bundles = [*request.bundles, *[runner] * plan.config.runners]
@@ -205,7 +174,52 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
     @classmethod
     def get_default_config(cls) -> ColumnAlgorithmConfig:
         """Returns an empty configuration; see RLlib."""
-        return ColumnAlgorithmConfig()
+        return ColumnAlgorithmConfig(cls)
+
+    @classmethod
+    def _should_create_evaluation_env_runners(cls, eval_config: Any) -> bool:
+        return False
+
+    def evaluate(self, parallel_train_future: Any = None) -> dict[str, Any]:
+        """Plays ``evaluation_duration`` validation states, an episode each; see RLlib.
+
+        Returns:
+            mean return and number of episodes under ``env_runners``; ``train`` has them under
+            ``evaluation``.
+
+        Raises:
+            StateError: the validation part has fewer states.
+        """
+        if self.config.evaluation_duration == "auto":
+            raise ConfigError("evaluation_duration='auto': expected a number of episodes")
+        states = self.plan.config.state_set.splits(self.plan.task.state_space).take(
+            VALIDATION, int(self.config.evaluation_duration)
+        )
+        self._call("on_evaluate_start")
+        recipe = Weighted(self.plan.recipe, self.weights(), self.last.update)
+        board = play_leg(self.plan, Leg("trained", recipe, VALIDATION, states), self.open_fleet)
+        returns = board.table("return")["score"]
+        found = {EPISODE_RETURN_MEAN: float(np.nanmean(returns)), NUM_EPISODES: len(returns)}
+        results: dict[str, Any] = {ENV_RUNNER_RESULTS: found}
+        self._call("on_evaluate_end", evaluation_metrics=results)
+        return results
+
+    def _call(self, name: str, **more: Any) -> None:
+        """Calls a method of RLlib's callbacks."""
+        more |= {"algorithm": self, "metrics_logger": self.metrics}
+        functions = getattr(self.config, f"callbacks_{name}")
+        make_callback(name, force_list(self.callbacks), functions, kwargs=more)
+
+    def get_module(self, module_id: str = DEFAULT_MODULE_ID) -> NetworkModule | None:
+        """Returns a module with the newest weights; None for another id."""
+        if module_id != DEFAULT_MODULE_ID:
+            return None
+        module = self.config.get_default_rl_module_spec()
+        module.observation_space = self.config.observation_space
+        module.action_space = self.config.action_space
+        built: NetworkModule = module.build()
+        built.network.load_state_dict(self.weights())
+        return built
 
     def training_step(self) -> None:
         """Makes one update."""
@@ -249,7 +263,9 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         self.metrics.log_value(lifetime, now.fresh_steps, reduce="lifetime_sum")
         for result in now.results:
             self.metrics.log_value(
-                (ENV_RUNNER_RESULTS, EPISODE_RETURN_MEAN), result.total_reward, window=100
+                (ENV_RUNNER_RESULTS, EPISODE_RETURN_MEAN),
+                result.total_reward,
+                window=self.config.metrics_num_episodes_for_smoothing,
             )
 
     def _batch(self, samples: list[Sample], now: Iteration) -> Columns | None:

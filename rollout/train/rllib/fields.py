@@ -1,0 +1,230 @@
+"""What RLlib's configuration means here: fields that are used, and those that are refused.
+
+The plan of a run is the one source of truth: ``config_of`` writes its values into RLlib's fields.
+A field that is changed afterwards changes the plan, and one that nothing here reads is an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
+from ray.rllib.callbacks.callbacks import RLlibCallback
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+
+from rollout.config import make_config, resolved
+from rollout.configuration.document import Document
+from rollout.errors import ConfigError
+from rollout.train.config import TrainConfig
+from rollout.train.plan import TrainPlan
+from rollout.train.rllib.learner import PLAN
+from rollout.train.rllib.module import NetworkModule
+
+TRAINING = {
+    "lr": "algorithm.lr",
+    "gamma": "algorithm.gamma",
+    "lambda_": "algorithm.gae_lambda",
+    "clip_param": "algorithm.clip",
+    "vf_loss_coeff": "algorithm.value_coef",
+    "entropy_coeff": "algorithm.entropy",
+    "grad_clip": "algorithm.max_grad_norm",
+    "num_epochs": "algorithm.epochs",
+    "minibatch_size": "algorithm.minibatch",
+    "train_batch_size_per_learner": "algorithm.batch",
+}
+"""Arguments of ``training()`` that are used, and the key of the plan that each one sets."""
+
+_RUNNERS = {
+    "num_env_runners": "runners",
+    "num_envs_per_env_runner": "width",
+    "rollout_fragment_length": "fragment.steps",
+}
+_LEARNERS = {"num_learners": "learners.count", "num_gpus_per_learner": "learners.gpus"}
+_DOUBLED = "vf_loss_coeff"  # RLlib's value loss has no factor 0.5
+_PER_LEARNER = ("minibatch_size", "train_batch_size_per_learner")
+
+_USED_BY_RLLIB = {
+    *("callbacks", "callbacks_on_algorithm_init", "callbacks_on_train_result"),
+    *("callbacks_on_evaluate_start", "callbacks_on_evaluate_end", "callbacks_on_checkpoint_loaded"),
+    *("evaluation_interval", "evaluation_duration", "metrics_num_episodes_for_smoothing"),
+    *("min_time_s_per_iteration", "min_sample_timesteps_per_iteration", "log_level"),
+    *("num_cpus_per_learner", "num_cpus_for_main_process", "custom_resources_per_learner"),
+    *("placement_strategy", "env_config", "changes"),
+    *("class", "simple_optimizer"),  # set by RLlib itself
+}
+"""Fields that RLlib itself reads, in code that runs here too."""
+
+_CALLED = {
+    *("on_algorithm_init", "on_train_result", "on_evaluate_start", "on_evaluate_end"),
+    "on_checkpoint_loaded",
+}
+"""Methods of callbacks that are called here."""
+
+
+class ColumnAlgorithmConfig(AlgorithmConfig):  # type: ignore[misc] # RLlib is untyped
+    """The configuration of ``ColumnAlgorithm``, made from a plan by ``config_of``.
+
+    ``docs/algorithm.md`` lists which of RLlib's fields are used. All others are refused when the
+    algorithm is built, so nothing that is set is ignored.
+
+    Attributes:
+        changes: keys of the plan that the methods have set, dotted.
+    """
+
+    def __init__(self, algo_class: Any = None) -> None:
+        super().__init__(algo_class)
+        self.changes: dict[str, Any] = {}
+        self.lambda_: Any = None
+        self.clip_param: Any = None
+        self.vf_loss_coeff: Any = None
+        self.entropy_coeff: Any = None
+
+    def get_default_rl_module_spec(self) -> RLModuleSpec:
+        """Returns the module that wraps the network of the plan."""
+        c = self.env_config[PLAN].config
+        chosen = {"policy": c.policy.name, "options": c.policy.options, "seed": c.seed}
+        return RLModuleSpec(module_class=NetworkModule, model_config=chosen)
+
+    def training(self, **given: Any) -> ColumnAlgorithmConfig:
+        """Sets fields of the algorithm, see ``TRAINING``.
+
+        Raises:
+            ConfigError: an argument that does not exist.
+        """
+        for name in TRAINING.keys() & given.keys():
+            setattr(self, name, given.pop(name))
+        _require_known(super().training, given, TRAINING)
+        super().training(**given)  # refused when the algorithm is built, if it changes anything
+        return self
+
+    def env_runners(self, **given: Any) -> ColumnAlgorithmConfig:
+        """Sets the number of runners, of slots of each, and of the steps of a fragment.
+
+        Raises:
+            ConfigError: an argument that does not exist.
+        """
+        for name in _RUNNERS.keys() & given.keys():
+            self.changes[_RUNNERS[name]] = given.pop(name)
+        _require_known(super().env_runners, given, _RUNNERS)
+        super().env_runners(**given)  # likewise
+        return self
+
+    def debugging(self, **given: Any) -> ColumnAlgorithmConfig:
+        """Sets the seed of the run and the level of RLlib's log.
+
+        Raises:
+            ConfigError: an argument that does not exist.
+        """
+        if "seed" in given:
+            # RLlib's own would make torch deterministic, which takes seconds to import and slows
+            # code that is deterministic already.
+            self.changes["seed"] = given.pop("seed")
+        _require_known(super().debugging, given, ("seed", "log_level"))
+        super().debugging(**given)
+        return self
+
+
+def write_fields(config: ColumnAlgorithmConfig, plan: TrainPlan) -> None:
+    """Sets RLlib's fields to the values of a plan, as far as its algorithm has such options."""
+    options, learners = plan.config.algorithm.options, max(1, plan.config.learners.count)
+    for name, key in TRAINING.items():
+        value = options.get(key.removeprefix("algorithm."))
+        if value is not None and name in _PER_LEARNER:
+            value = value // learners
+        setattr(config, name, value / 2 if value is not None and name == _DOUBLED else value)
+
+
+def apply_fields(config: ColumnAlgorithmConfig, base: ColumnAlgorithmConfig) -> TrainPlan:
+    """Returns the plan with the values of the fields that were changed.
+
+    Args:
+        config: the configuration.
+        base: the configuration as ``config_of`` made it from its plan.
+
+    Raises:
+        ConfigError: a field was changed that nothing here reads, or to an invalid value.
+    """
+    plan: TrainPlan = config.env_config[PLAN]
+    _check_callbacks(config)
+    changes, unused = dict(config.changes), []
+    now, before = _fields(config), _fields(base)
+    learners = max(1, int(config.num_learners))
+    for name, value in now.items():
+        if name in _USED_BY_RLLIB or _same(value, before.get(name)):
+            continue
+        key = TRAINING.get(name) or _LEARNERS.get(name)
+        if key is None:
+            unused.append(f"{name}={value!r}")
+            continue
+        option = key.removeprefix("algorithm.")
+        if key != option and option not in plan.config.algorithm.options:
+            raise ConfigError(
+                f"{name}={value!r}: the algorithm {plan.config.algorithm.name} has no {option}"
+            )
+        if name == "lr" and isinstance(value, list | tuple):
+            changes |= _schedule(value, plan.config.env_steps)
+        else:
+            factor = learners if name in _PER_LEARNER else 2 if name == _DOUBLED else 1
+            changes[key] = None if value is None else value * factor
+    if unused:
+        raise ConfigError(
+            f"RLlib's {', '.join(unused)}: not used by Gamut; remove it, or see docs/algorithm.md "
+            f"for what takes its place"
+        )
+    if not changes:
+        return plan
+    data = Document(resolved(plan.config)).override(changes.items()).data
+    return TrainPlan.make(make_config(TrainConfig, data))
+
+
+def _fields(config: ColumnAlgorithmConfig) -> dict[str, Any]:
+    found = dict(config.to_dict())
+    found["lambda_"] = found.pop("lambda", found.get("lambda_"))
+    found["train_batch_size_per_learner"] = found.pop("_train_batch_size_per_learner", None)
+    return found
+
+
+def _same(one: Any, other: Any) -> bool:
+    try:
+        return one is other or bool(one == other)
+    except ValueError:  # arrays
+        return False
+
+
+def _schedule(points: Any, env_steps: int) -> dict[str, Any]:
+    """A learning rate as a list of [step, value]: the one that is supported is linear to 0."""
+    listed = [list(point) for point in points]
+    if len(listed) == 2 and listed[0][0] == 0 and listed[1] == [env_steps, 0]:
+        return {"algorithm.lr": listed[0][1], "algorithm.schedule": "linear"}
+    raise ConfigError(
+        f"lr={points!r}: expected a number, or [[0, lr], [{env_steps}, 0.0]] for a linear decay "
+        f"over the budget"
+    )
+
+
+def _require_known(method: Any, given: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Refuses arguments that a method of RLlib does not have; RLlib ignores some of them."""
+    for name, value in given.items():
+        if name not in inspect.signature(method).parameters:
+            near = difflib.get_close_matches(name, known, 1)
+            nearest = f" Nearest: {near[0]}." if near else ""
+            raise ConfigError(
+                f"{method.__name__}({name}={value!r}): there is no such field.{nearest} Used are "
+                f"{', '.join(known)}; see docs/algorithm.md"
+            )
+
+
+def _check_callbacks(config: ColumnAlgorithmConfig) -> None:
+    given = config.callbacks_class
+    for own in given if isinstance(given, list | tuple) else [given]:
+        names = [name for name in dir(RLlibCallback) if name.startswith("on_")]
+        changed = [n for n in names if getattr(own, n, None) is not getattr(RLlibCallback, n)]
+        if wrong := [name for name in changed if name not in _CALLED]:
+            raise ConfigError(
+                f"{getattr(own, '__name__', own)}.{wrong[0]} would never be called: games are "
+                f"hosted by Gamut, not by RLlib's EnvRunners; called are "
+                f"{', '.join(sorted(_CALLED))}"
+            )
