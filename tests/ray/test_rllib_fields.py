@@ -112,7 +112,6 @@ def test_a_linear_schedule_is_known_and_others_are_refused(config):
         (lambda c: c.training(lr=-1.0), "lr"),
         (lambda c: c.debugging(log_sys_usage=False), "log_sys_usage"),
     ],
-    ids=str,
 )
 def test_what_is_not_used_is_refused(config, change, said):
     with pytest.raises(ConfigError, match=said):  # noqa: PT012 - some at once, others when built

@@ -1,0 +1,358 @@
+"""Shows that our PPO reaches what Stable-Baselines3's and RLlib's reach, with the same settings.
+
+    python -m benchmarks.equivalence run FOLDER     # hours; goes on where it was
+    python -m benchmarks.equivalence report FOLDER [--save]
+
+**Protocol**, fixed before the runs. Four games, three libraries, seeds 0 to 11, the settings below.
+All see the same environments through ``Counted``, which writes down every episode. The score of a
+run is the mean return of the episodes that ended in the last fifth of its steps, with sampled
+actions. Two libraries are *equivalent* on a game if the two one-sided tests (Schuirmann 1987) with
+Welch's t reject, each at 5 %, that their mean scores differ by more than the margin: a tenth of the
+range from random play to the best possible return. No seed is left out, and no settings were
+searched for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from benchmarks.report import header, save, table
+
+SEEDS = range(12)
+LIBRARIES = ("gamut", "stable-baselines3", "rllib")
+SLOTS, FRAGMENT, MINIBATCH, EPOCHS = 8, 128, 256, 4
+LR, GAMMA, LAMBDA, CLIP, ENTROPY, VALUE, NORM = 1e-3, 0.99, 0.95, 0.2, 0.01, 0.5, 0.5
+EPISODES = "GAMUT_EQUIVALENCE_EPISODES"  # names the file that episodes are written to
+
+
+@dataclass(frozen=True)
+class Game:
+    """One game of the comparison.
+
+    Attributes:
+        steps: of a run.
+        low: return of random play.
+        high: the best possible return.
+    """
+
+    steps: int
+    low: float
+    high: float
+
+    @property
+    def margin(self) -> float:
+        """Largest difference of mean returns that counts as none."""
+        return (self.high - self.low) / 10
+
+
+GAMES = {
+    "CartPole": Game(100_000, 22.0, 500.0),
+    "Acrobot": Game(100_000, -500.0, -70.0),
+    "DoorKey": Game(250_000, 0.0, 0.97),
+    "Catch": Game(100_000, -0.6, 1.0),
+}
+
+
+class Catch(gym.Env[np.ndarray, int]):
+    """Pixels: a ball falls through a 10 x 6 picture and is caught by a paddle, for 1 or -1."""
+
+    observation_space = spaces.Box(0.0, 1.0, (60,), np.float32)
+    action_space = spaces.Discrete(3)
+
+    def reset(
+        self, *, seed: int | None = None, options: Any = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
+        super().reset(seed=seed)
+        self._row, self._paddle = 0, 3
+        self._column = int(self.np_random.integers(6))
+        return self._picture(), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+        self._paddle = min(max(self._paddle + int(action) - 1, 0), 5)
+        self._row += 1
+        over = self._row == 9
+        reward = (1.0 if self._column == self._paddle else -1.0) if over else 0.0
+        return self._picture(), reward, over, False, {}
+
+    def _picture(self) -> np.ndarray:
+        picture = np.zeros((10, 6), np.float32)
+        picture[self._row, self._column] = picture[9, self._paddle] = 1.0
+        return picture.ravel()
+
+
+class OneHot(gym.ObservationWrapper[np.ndarray, int, Any]):
+    """MiniGrid's codes as one vector of zeros and ones, the same for all libraries."""
+
+    _SIZES = (11, 6, 3)
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.observation_space = spaces.Box(0.0, 1.0, (7 * 7 * 20 + 4,), np.float32)
+
+    def observation(self, observation: Any) -> np.ndarray:
+        parts = [np.eye(n)[observation["image"][..., i]] for i, n in enumerate(self._SIZES)]
+        codes = np.concatenate(parts, -1).ravel()
+        return np.concatenate([codes, np.eye(4)[observation["direction"]]]).astype(np.float32)
+
+
+class Counted(gym.Wrapper[Any, Any, Any, Any]):
+    """Writes the return of each episode, and how many steps all environments had made by then."""
+
+    steps = 0  # of all environments of the process
+
+    def step(self, action: Any) -> Any:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        Counted.steps += 1
+        self._total += float(reward)
+        if terminated or truncated:
+            with Path(os.environ[EPISODES]).open("a") as file:
+                file.write(f"{Counted.steps} {self._total}\n")
+        return observation, reward, terminated, truncated, info
+
+    def reset(self, **given: Any) -> Any:
+        self._total = 0.0
+        return self.env.reset(**given)
+
+
+def make(game: str) -> Any:
+    """Returns an environment of a game."""
+    if game == "DoorKey":
+        import minigrid  # noqa: F401 - registers its environments
+
+        env: Any = OneHot(gym.make("MiniGrid-DoorKey-5x5-v0"))
+    else:
+        env = Catch() if game == "Catch" else gym.make(f"{game}-v1")
+    return Counted(env)
+
+
+for _name in GAMES:
+    gym.register(f"Equivalence/{_name}-v0", entry_point=lambda _game=_name, **_: make(_game))
+
+
+def train_gamut(game: str, seed: int, steps: int) -> None:
+    from rollout.cli import Session
+    from rollout.config import make_config
+    from rollout.signals import Stop
+    from rollout.train.config import TrainConfig
+    from rollout.train.train import train
+
+    algorithm = {
+        "name": "ppo",
+        "batch": SLOTS * FRAGMENT,
+        "minibatch": MINIBATCH,
+        "epochs": EPOCHS,
+        "lr": LR,
+        "schedule": "constant",
+        "gamma": GAMMA,
+        "gae_lambda": LAMBDA,
+        "clip": CLIP,
+        "entropy": ENTROPY,
+        "value_coef": VALUE,
+        "max_grad_norm": NORM,
+        "max_staleness": 0,
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        config = {
+            "output": f"{folder}/run",
+            "bridge": {
+                "name": "gymnasium",
+                "id": f"Equivalence/{game}-v0",
+                "imports": ["benchmarks.equivalence"],
+            },
+            "policy": {"name": "actor_critic", "hidden": [64, 64], "shared": False},
+            "width": SLOTS,
+            "fragment": {"steps": FRAGMENT},
+            "env_steps": steps,
+            "seed": seed,
+            "algorithm": algorithm,
+            "learners": {"threads": 1},
+            "episodes": {"write": False},
+            "wandb": {"mode": "disabled"},
+            "log": {"level": "error"},
+        }
+        train(make_config(TrainConfig, config), Session(False, Stop()))
+
+
+def train_stable_baselines3(game: str, seed: int, steps: int) -> None:
+    import torch
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    torch.set_num_threads(1)
+    games = DummyVecEnv([lambda: make(game) for _ in range(SLOTS)])
+    model = PPO(
+        "MlpPolicy",
+        games,
+        learning_rate=LR,
+        n_steps=FRAGMENT,
+        batch_size=MINIBATCH,
+        n_epochs=EPOCHS,
+        gamma=GAMMA,
+        gae_lambda=LAMBDA,
+        clip_range=CLIP,
+        ent_coef=ENTROPY,
+        vf_coef=VALUE,
+        max_grad_norm=NORM,
+        policy_kwargs={"net_arch": [64, 64]},
+        seed=seed,
+        device="cpu",
+    )
+    model.learn(steps)
+
+
+def train_rllib(game: str, seed: int, steps: int) -> None:
+    import ray
+    from ray import tune
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+
+    ray.init(num_cpus=1, include_dashboard=False, logging_level="ERROR")
+    tune.register_env("equivalence", lambda _: make(game))
+    config = PPOConfig().environment("equivalence")
+    config.env_runners(
+        num_env_runners=0, num_envs_per_env_runner=SLOTS, rollout_fragment_length=FRAGMENT
+    )
+    config.training(
+        lr=LR,
+        gamma=GAMMA,
+        lambda_=LAMBDA,
+        clip_param=CLIP,
+        entropy_coeff=ENTROPY,
+        vf_loss_coeff=VALUE / 2,  # its value loss has no factor 0.5
+        vf_clip_param=float("inf"),
+        use_kl_loss=False,
+        grad_clip=NORM,
+        grad_clip_by="global_norm",
+        num_epochs=EPOCHS,
+        minibatch_size=MINIBATCH,
+        train_batch_size_per_learner=SLOTS * FRAGMENT,
+    )
+    model = DefaultModelConfig(
+        fcnet_hiddens=[64, 64], fcnet_activation="tanh", vf_share_layers=False
+    )
+    config.rl_module(model_config=model).debugging(seed=seed, log_level="ERROR")
+    algorithm = config.build_algo()
+    while Counted.steps < steps:
+        algorithm.train()
+    algorithm.stop()
+    ray.shutdown()
+
+
+TRAIN = {
+    "gamut": train_gamut,
+    "stable-baselines3": train_stable_baselines3,
+    "rllib": train_rllib,
+}
+
+
+def score(file: Path, steps: int) -> float:
+    """Returns the mean return of the episodes that ended in the last fifth of the steps."""
+    rows = [line.split() for line in file.read_text().splitlines()]
+    last = [float(total) for at, total in rows if 0.8 * steps < int(at) <= steps]
+    return statistics.fmean(last)
+
+
+def run(folder: Path) -> None:
+    """Makes all runs that the folder does not have, one after another."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results = folder / "scores.jsonl"
+    lines = results.read_text().splitlines() if results.exists() else []
+    done = {tuple(json.loads(line)[k] for k in ("game", "library", "seed")) for line in lines}
+    for seed in SEEDS:
+        for game, about in GAMES.items():
+            for library in LIBRARIES:
+                if (game, library, seed) in done:
+                    continue
+                episodes = folder / f"{game}-{library}-{seed}.txt"
+                episodes.unlink(missing_ok=True)
+                command = [sys.executable, "-m", "benchmarks.equivalence", "one", game, library]
+                env = {**os.environ, EPISODES: str(episodes), "OMP_NUM_THREADS": "1"}
+                subprocess.run([*command, str(seed)], check=True, env=env)
+                line = {"game": game, "library": library, "seed": seed}
+                with results.open("a") as file:
+                    file.write(json.dumps({**line, "score": score(episodes, about.steps)}) + "\n")
+
+
+def equivalent(ours: list[float], theirs: list[float], margin: float) -> tuple[float, float, float]:
+    """Returns difference of the means, half width of its 90 % interval, and p of the two tests."""
+    from scipy import stats
+
+    a, b = np.array(ours), np.array(theirs)
+    va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
+    error = float(np.sqrt(va + vb)) or 1e-12
+    degrees = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1) or 1e-12)
+    difference = float(a.mean() - b.mean())
+    p = max(
+        stats.t.sf((difference + margin) / error, degrees),
+        stats.t.cdf((difference - margin) / error, degrees),
+    )
+    return difference, float(stats.t.ppf(0.95, degrees)) * error, float(p)
+
+
+def report(folder: Path) -> str:
+    """Returns the table of the runs in a folder."""
+    lines = (folder / "scores.jsonl").read_text().splitlines()
+    scores: dict[tuple[str, str], list[float]] = {}
+    for line in map(json.loads, lines):
+        scores.setdefault((line["game"], line["library"]), []).append(line["score"])
+    rows = []
+    for game, about in GAMES.items():
+        ours = scores.get((game, "gamut"), [])
+        for library in LIBRARIES[1:]:
+            theirs = scores.get((game, library), [])
+            if min(len(ours), len(theirs)) < 2:
+                continue
+            difference, half, p = equivalent(ours, theirs, about.margin)
+            rows.append([
+                *(game, f"{about.steps:,}", library, f"{len(ours)}, {len(theirs)}"),
+                *(f"{np.mean(x):.3g} ({np.std(x, ddof=1):.2g})" for x in (ours, theirs)),
+                f"{difference:.3g} [{difference - half:.3g}, {difference + half:.3g}]",
+                *(f"{about.margin:.3g}", f"{p:.3f}", "equivalent" if p < 0.05 else "not shown"),
+            ])  # fmt: skip
+    columns = [
+        *(
+            "game",
+            "steps",
+            "other library",
+            "seeds",
+            "ours: mean (sd)",
+            "theirs",
+            "difference, 90 %",
+        ),
+        *("margin", "p", "verdict"),
+    ]
+    head = header("PPO beside other libraries", "python -m benchmarks.equivalence report FOLDER")
+    return f"{head}\n{__doc__.partition('**Protocol**')[2].strip()}\n\n{table(columns, rows)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("run", "report", "one"))
+    parser.add_argument("arguments", nargs="+")
+    parser.add_argument("--save", action="store_true")
+    asked = parser.parse_args()
+    if asked.what == "one":
+        game, library, seed = asked.arguments
+        TRAIN[library](game, int(seed), GAMES[game].steps)
+    elif asked.what == "run":
+        run(Path(asked.arguments[0]).absolute())
+    else:
+        text = report(Path(asked.arguments[0]))
+        save("equivalence", text) if asked.save else print(text)
+
+
+if __name__ == "__main__":
+    main()
