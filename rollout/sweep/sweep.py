@@ -80,7 +80,6 @@ def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) 
     }
     with open_job("sweep", plan.config, session) as job:
         write_atomically(job.run.path / SETS, json.dumps(sets_of(plan), indent=2) + "\n")
-        find_inert(job.run.path, plan.base)
         group = plan.config.output.name
         job.report(mirrored={"set_digests": digests_of(plan)}, group=group)
         whole = _Sweep(plan, job, trainer, outcomes)
@@ -112,6 +111,7 @@ class _Sweep:
             log.info("%d runs are done already, %d are left", len(self._outcomes), len(left))
         if left:
             self._run_all(left)
+        find_inert(self._run.path, self._plan.base)  # unless that was done before the runs
         self._videos = record_runs(self._plan, self._outcomes, self._trainer, self._run.videos)
         return self._say_missing()
 
@@ -120,7 +120,7 @@ class _Sweep:
         self._ran = True
         log.info("training and evaluating %d runs", len(left))
         if c.parallel == 0:
-            self._note_opening(len(left))
+            self._begin(len(left))
             for ended in run_here(left, self._trainer, stop, retries=c.retries):
                 set_up_logging(c.log.level, self._run.log)  # the run has installed its own logging
                 self._take(ended)
@@ -129,7 +129,7 @@ class _Sweep:
             # All runs of an arm have the same needs; unmet ones would make every run fail.
             for run in {run.arm: run for run in left if run.baseline is None}.values():
                 self._trainer.room(run.config)
-            self._note_opening(len(left))
+            self._begin(len(left))
             events = run_on_ray(
                 left,
                 self._trainer,
@@ -144,7 +144,8 @@ class _Sweep:
                         self._take(event)
                     self._show()
 
-    def _note_opening(self, runs: int) -> None:
+    def _begin(self, runs: int) -> None:
+        find_inert(self._run.path, self._plan.base)
         if self._plan.config.evaluate.split == TEST:
             note_opening(self._run.path, f"{runs} runs")
 
