@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import (
@@ -46,7 +46,12 @@ def options_of(group: Group, name: str) -> type[BaseModel]:
         PluginImportError: it cannot be imported.
         ContractError: it is not a dataclass, or its annotations cannot be resolved or checked.
     """
-    plugin = load_plugin(group, name)
+    return _model(group, name, load_plugin(group, name))
+
+
+@lru_cache(maxsize=64)
+def _model(group: Group, name: str, plugin: type) -> type[BaseModel]:
+    """Makes the model of a plug-in once, since pydantic compiles it."""
     kind = SINGULAR[group]
     if not dataclasses.is_dataclass(plugin):
         raise ContractError(

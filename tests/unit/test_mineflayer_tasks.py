@@ -1,5 +1,6 @@
 """MineLand's tasks: ids and what they mean, documents, load-outs, blueprints."""
 
+from functools import cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
 import pytest
@@ -35,6 +36,7 @@ BRIDGES = {"mineflayer": "bridges.mineflayer:MineflayerBridge"}
 def installed(monkeypatch):
     """What pyproject.toml names, whether or not it was installed again since."""
 
+    @cache  # as the function it replaces, since this opens hundreds of files
     def points(group, _):
         ours = {"gamut.bridges": BRIDGES, "gamut.evaluators": EVALUATORS}.get(group, {})
         others = [point for point in entry_points(group=group) if point.name not in ours]

@@ -45,6 +45,7 @@ _RUNNERS = {
 _LEARNERS = {"num_learners": "learners.count", "num_gpus_per_learner": "learners.gpus"}
 _DOUBLED = "vf_loss_coeff"  # RLlib's value loss has no factor 0.5
 _PER_LEARNER = ("minibatch_size", "train_batch_size_per_learner")
+_SCHEDULES = {"lr": "schedule", "entropy_coeff": "entropy_schedule"}
 
 _USED_BY_RLLIB = {
     *("callbacks", "callbacks_on_algorithm_init", "callbacks_on_train_result"),
@@ -134,6 +135,8 @@ def write_fields(config: ColumnAlgorithmConfig, plan: TrainPlan) -> None:
         value = options.get(key.removeprefix("algorithm."))
         if value is not None and name in _PER_LEARNER:
             value = value // learners
+        if value is not None and options.get(_SCHEDULES.get(name, "")) == "linear":
+            value = [[0, value], [plan.config.env_steps, 0.0]]
         setattr(config, name, value / 2 if value is not None and name == _DOUBLED else value)
 
 
@@ -152,8 +155,13 @@ def apply_fields(config: ColumnAlgorithmConfig, base: ColumnAlgorithmConfig) -> 
     changes, unused = dict(config.changes), []
     now, before = _fields(config), _fields(base)
     learners = max(1, int(config.num_learners))
+    moved = learners != max(1, plan.config.learners.count)
     for name, value in now.items():
-        if name in _USED_BY_RLLIB or _same(value, before.get(name)):
+        if name in _USED_BY_RLLIB:
+            continue
+        # The same size of each learner is another size of all of them if their number changes.
+        rescaled = moved and name in _PER_LEARNER and value is not None
+        if _same(value, before.get(name)) and not rescaled:
             continue
         key = TRAINING.get(name) or _LEARNERS.get(name)
         if key is None:
@@ -164,11 +172,12 @@ def apply_fields(config: ColumnAlgorithmConfig, base: ColumnAlgorithmConfig) -> 
             raise ConfigError(
                 f"{name}={value!r}: the algorithm {plan.config.algorithm.name} has no {option}"
             )
-        if name == "lr" and isinstance(value, list | tuple):
-            changes |= _schedule(value, plan.config.env_steps)
+        if name in _SCHEDULES:
+            changes |= _schedule(name, value, plan.config)
         else:
             factor = learners if name in _PER_LEARNER else 2 if name == _DOUBLED else 1
             changes[key] = None if value is None else value * factor
+    unused += [f"env_config[{k!r}]={v!r}" for k, v in config.env_config.items() if k != PLAN]
     if unused:
         raise ConfigError(
             f"RLlib's {', '.join(unused)}: not used by Gamut; remove it, or see docs/algorithm.md "
@@ -194,15 +203,21 @@ def _same(one: Any, other: Any) -> bool:
         return False
 
 
-def _schedule(points: Any, env_steps: int) -> dict[str, Any]:
-    """A learning rate as a list of [step, value]: the one that is supported is linear to 0."""
-    listed = [list(point) for point in points]
-    if len(listed) == 2 and listed[0][0] == 0 and listed[1] == [env_steps, 0]:
-        return {"algorithm.lr": listed[0][1], "algorithm.schedule": "linear"}
-    raise ConfigError(
-        f"lr={points!r}: expected a number, or [[0, lr], [{env_steps}, 0.0]] for a linear decay "
-        f"over the budget"
-    )
+def _schedule(name: str, value: Any, config: TrainConfig) -> dict[str, Any]:
+    """A number is constant, as in RLlib; of the lists, a linear decay to 0 is supported."""
+    key, kind, steps = TRAINING[name], "constant", config.env_steps
+    if isinstance(value, list | tuple):
+        points = [list(point) for point in value]
+        if len(points) != 2 or points[0][0] != 0 or points[1] != [steps, 0]:
+            raise ConfigError(
+                f"{name}={value!r}: expected a number, or [[0, {name}], [{steps}, 0.0]] for a "
+                f"linear decay over the budget"
+            )
+        value, kind = points[0][1], "linear"
+    changes = {key: value}
+    if _SCHEDULES[name] in config.algorithm.options:
+        changes[f"algorithm.{_SCHEDULES[name]}"] = kind
+    return changes
 
 
 def _require_known(method: Any, given: Mapping[str, Any], known: Iterable[str]) -> None:
