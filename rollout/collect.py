@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rollout.api import Bridge, ColumnSpec, Fragment, PolicyRecipe, StateSet, Task
+from rollout.api import Bridge, ColumnSpec, Fragment, PolicyRecipe, StateSet, Task, calls_of
 from rollout.cli import Session
 from rollout.config import CollectConfig
 from rollout.data import Dataset, DatasetWriter, describe_dataset
@@ -61,10 +61,11 @@ class CollectPlan:
             InputError: something in the configuration does not exist or does not fit.
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
-        width = bridge.spec.choose_width(config.width, episodes=config.episodes)
+        policy: PolicyRecipe = config.policy.build()
+        episodes, calls = config.episodes, calls_of(policy)
+        width = bridge.spec.choose_width(config.width, episodes=episodes, calls=calls)
         config = config.model_copy(update={"bridge": bridge_config, "width": width})
         states = config.state_set.take(task.state_space)
-        policy: PolicyRecipe = config.policy.build()
         # Built once here, so that a policy that does not fit is refused before any launch.
         built = policy.build(bridge.spec, task, seed=config.seed)
         return cls(config, bridge, task, states, policy, dict(built.extras))
@@ -110,7 +111,12 @@ def collect(
             return None
         job.report(mirrored={})
         with job.ray() as stack:
-            opening = open_fleet(plan.hosting(), actors=config.actors, inference=config.inference)
+            opening = open_fleet(
+                plan.hosting(),
+                actors=config.actors,
+                inference=config.inference,
+                folder=job.run.path,
+            )
             fleet, inference = stack.enter_context(opening)
             collection.fleet, collection.inference = fleet, inference
             return job.finish(lambda: collection.play(fleet, watch), collection.conclude)

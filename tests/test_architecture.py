@@ -100,6 +100,7 @@ SHARED_FIELDS = {
         *("ChaosBridge", "FakeBridge", "Column", "_Head"),
     },
     "an update sums up its samples": {"Iteration", "Sample"},
+    "a line of a journal is flat": {"Entry", "Usage"},
 }
 # A game's library is loaded with the game, never when its bridge is imported.
 GAME_LIBRARIES = ("crafter", "ale_py", "minigrid", "pygame", "ray", "torch")
@@ -427,6 +428,8 @@ def waits_without_end(path):
 
 # They record when something happened, and wait for nothing by it: the wall clock may jump.
 DATED = {
+    "policies/vlm/client.py",  # Retry-After may be a date
+    "policies/vlm/policy.py",  # when a call was made
     "rollout/cluster/jobs.py",
     "rollout/data/manifest.py",
     "rollout/data/rows.py",

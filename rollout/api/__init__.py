@@ -24,11 +24,21 @@ from rollout.api.bridge import (
     Start,
     check_slots,
 )
+from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage
 from rollout.api.fragment import EpisodeResult, Fragment, Loss, Recorder
 from rollout.api.line_process import LineProcess
 from rollout.api.options import option
 from rollout.api.permutation import Permutation
-from rollout.api.policy import Concurrent, Decision, Policy, PolicyRecipe, Trainable, calls_of
+from rollout.api.policy import (
+    Concurrent,
+    Decision,
+    KeepsFiles,
+    Policy,
+    PolicyRecipe,
+    Trainable,
+    calls_of,
+    keeps_files,
+)
 from rollout.api.sets import Splits, StateSet
 from rollout.api.spaces import (
     ACTION,
@@ -48,12 +58,16 @@ from rollout.api.types import Array, Columns, Details
 
 __all__ = [
     "ACTION",
+    "CALLS",
+    "CALLS_SPEC",
     "NOTICE",
+    "NO_USAGE",
     "OBSERVATION",
     "Algorithm",
     "Array",
     "Bridge",
     "BridgeSpec",
+    "Call",
     "ColumnSpec",
     "Columns",
     "CommonNoise",
@@ -69,6 +83,7 @@ __all__ = [
     "Fragment",
     "Frame",
     "Instance",
+    "KeepsFiles",
     "Learner",
     "Limits",
     "LineProcess",
@@ -88,6 +103,7 @@ __all__ = [
     "StateSpace",
     "Task",
     "Trainable",
+    "Usage",
     "Verdict",
     "allocate",
     "calls_of",
@@ -96,6 +112,7 @@ __all__ = [
     "factor_from_data",
     "flatten_space",
     "is_fixed",
+    "keeps_files",
     "leaf_dtype",
     "leaf_shape",
     "option",

@@ -26,7 +26,7 @@ class ColumnSpec:
     """What one recorded column holds: a signal of a game, or an extra of a policy.
 
     Attributes:
-        dtype: numpy dtype name.
+        dtype: numpy dtype name; ``object`` for JSON-able data without a fixed shape.
         shape: shape of one row's value, ``()`` for a scalar.
         unit: unit of the values.
         doc: meaning of the value.
@@ -136,13 +136,17 @@ class BridgeSpec:
     def __post_init__(self) -> None:
         check_labels(self.action_space, self.action_labels)
 
-    def choose_width(self, width: int | None, *, episodes: int | None = None) -> int:
+    def choose_width(
+        self, width: int | None, *, episodes: int | None = None, calls: int = 1
+    ) -> int:
         """Returns the number of slots of an instance: the configured one, or the game's usual one.
 
         Args:
             width: the configured number; None for ``default_width``.
             episodes: how many will be played, if that is known: an instance of its usual width has
                 no more slots than that.
+            calls: of the policy, see ``calls_of``: slots wait for one another, so there are as few
+                as possible if decisions take long.
 
         Raises:
             ConfigError: an instance cannot have this number of slots.
@@ -150,6 +154,8 @@ class BridgeSpec:
         if width is None:
             few = self.default_width if episodes is None else min(self.default_width, episodes)
             together = self.width_step
+            if calls > 1:
+                few = together
             width = max(together, few // together * together)
         self.require_width(width)
         return width

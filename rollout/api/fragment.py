@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api.bridge import Start
+from rollout.api.calls import NO_USAGE, Usage
 from rollout.api.task import Outcome
 from rollout.api.types import Bools, Columns, Details, Floats, Ints
 from rollout.errors import ContractError
@@ -32,7 +33,8 @@ class EpisodeResult:
         total_reward: undiscounted sum of rewards.
         progress: last progress, 0 to 1, NaN if undefined.
         seconds: wall time from the reset to the end.
-        notice: the game's message about the end; usually empty.
+        notice: the message of the game or the policy about the end; usually empty.
+        usage: the calls of models in the episode.
     """
 
     start: Start
@@ -45,6 +47,7 @@ class EpisodeResult:
     progress: float
     seconds: float
     notice: str = ""
+    usage: Usage = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Fragment:
         step: ``(T, B)`` int32, number of the step in its episode, from 0.
         observations: ``{key: (T, B, ...)}`` before the action.
         actions: ``{key: (T, B, ...)}``.
-        extras: ``{key: (T, B, ...)}`` of the policy: logp, value, tokens, cost.
+        extras: ``{key: (T, B, ...)}`` of the policy: logp, value, calls.
         reward: ``(T, B)`` float32.
         progress: ``(T, B)`` float32.
         outcome: ``(T, B)`` int8, see ``Outcome``.

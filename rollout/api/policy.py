@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from pathlib import Path
+from typing import Protocol, Self, TypeGuard, runtime_checkable
 
 from rollout.api.bridge import BridgeSpec, ColumnSpec, Start
 from rollout.api.task import Task
@@ -19,12 +20,15 @@ class Decision:
         actions: ``{key: (B, ...)}`` as in the action space.
         memory: state to pass back at the next step of the same slots, ``{key: (B, ...)}``.
         extras: values to record with the action, ``{key: (B, ...)}``: ``logp``, ``value``,
-            ``tokens``, ``cost``; the keys its ``extras`` declares.
+            ``calls`` (see ``rollout.api.calls``); the keys its ``extras`` declares.
+        stops: for each row, why its episode is truncated after this step, empty to play on; None
+            if all play on.
     """
 
     actions: Columns
     memory: Columns = field(default_factory=dict)
     extras: Columns = field(default_factory=dict)
+    stops: Sequence[str] | None = None
 
 
 class Policy(Protocol):
@@ -59,7 +63,9 @@ class Policy(Protocol):
 
         Args:
             observations: ``{key: (B, ...)}`` as in the observation space; do not keep or change.
-            memory: as returned by the last call for these slots, rows in the same order.
+            memory: as returned by the last call for these slots, rows in the same order; zeros
+                for slots that have never played. A ``Concurrent`` policy gets zeros for all slots
+                without an episode.
             details: one mapping per row of what has no fixed shape, or None.
             explore: sample when True, take the best action when False.
         """
@@ -80,8 +86,11 @@ class Concurrent(Protocol):
     calls: int
 
 
-def calls_of(policy: Policy) -> int:
-    """Returns how many calls of ``act`` may run at once: 1 unless it is ``Concurrent``."""
+def calls_of(policy: Policy | PolicyRecipe) -> int:
+    """Returns how many calls of ``act`` may run at once: 1 unless it is ``Concurrent``.
+
+    Recipes may have the attribute, too.
+    """
     return policy.calls if isinstance(policy, Concurrent) else 1
 
 
@@ -104,3 +113,26 @@ class PolicyRecipe(Protocol):
             ConfigError: the policy cannot play in these spaces.
         """
         ...
+
+
+@runtime_checkable
+class KeepsFiles(PolicyRecipe, Protocol):
+    """A recipe of a policy with limits or files of the whole run.
+
+    It decides in one process of the run: where the games are, or in one inference actor on the
+    machine of the run's folder.
+    """
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether this recipe does; see ``keeps_files``."""
+        ...
+
+    def in_run(self, folder: Path) -> Self:
+        """Returns the recipe that keeps its files in the folder of the run."""
+        ...
+
+
+def keeps_files(recipe: object) -> TypeGuard[KeepsFiles]:
+    """Returns whether a policy of this recipe needs to be the only one of its run."""
+    return isinstance(recipe, KeepsFiles) and recipe.keeps_files

@@ -17,6 +17,7 @@ from rollout.data import (
     EpisodeRef,
     doctor,
     export_actions,
+    export_calls,
     play_text,
     play_video,
     repair,
@@ -98,6 +99,13 @@ def actions(args: argparse.Namespace) -> int:
     return 0
 
 
+def calls(args: argparse.Namespace) -> int:
+    with Dataset(args.dir) as dataset:
+        count = export_calls(dataset, args.out)
+    print(f"{args.out}: {count} calls of models")
+    return 0
+
+
 def _find(dataset: Dataset, episode: int | None, attempt: int | None) -> EpisodeRef:
     """The attempt asked for; else the one that was not lost, else the last."""
     if episode is None and dataset.episodes():
@@ -125,6 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         ("repair", mend, "keep everything that is intact, move the rest to quarantine"),
         ("play", play, "show an episode as an MP4 or as text"),
         ("actions", actions, "write the actions to a file that the scripted policy replays"),
+        ("calls", calls, "write the calls of models: a table, or conversations to learn from"),
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(function=function)
@@ -141,6 +150,10 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--fps", type=float, default=15.0, help="frames per second")
         if function is actions:
             command.add_argument("--out", type=Path, required=True, help=".npz file to write")
+        if function is calls:
+            command.add_argument(
+                "--out", type=Path, required=True, help=".parquet: a table; .jsonl: conversations"
+            )
     return parser
 
 

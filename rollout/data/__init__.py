@@ -14,6 +14,7 @@ writer rolls the journals a crash left. *Unfinished* episodes have steps but no 
 were lost to a failure of the infrastructure, *damaged* ones miss steps: none of these is a result.
 """
 
+from rollout.data.calls import export_calls
 from rollout.data.doctor import DatasetReport, Finding, doctor
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, describe_dataset, read_manifest
@@ -42,6 +43,7 @@ __all__ = [
     "describe_dataset",
     "doctor",
     "export_actions",
+    "export_calls",
     "part_of_set",
     "play_text",
     "play_video",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from rollout.api import Array, Columns
 from rollout.api.labels import describe_action
+from rollout.data.calls import COLUMN
+from rollout.data.calls import told as told_of_calls
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import ACTION, OBSERVATION, Column
@@ -24,6 +27,7 @@ Colour: TypeAlias = tuple[int, int, int]
 _LINE, _MARGIN, _LEFT = 20, 8, 4  # pixels: of a line of text, below all, and before each
 _FONT, _SIZE = cv2.FONT_HERSHEY_SIMPLEX, 0.5  # below 0.5, OpenCV draws "-0." in one another
 _WHITE, _GREY, _GREEN, _RED = (255, 255, 255), (190, 190, 190), (90, 230, 90), (90, 90, 255)  # BGR
+_BLUE = (255, 200, 120)
 _SMALLEST = 256  # pixels; smaller frames are enlarged so that the text can be read
 _NARROW = 480  # pixels; narrower frames have two lines for an action, and two for the reward
 _PIECE = 64  # steps read at once
@@ -54,7 +58,8 @@ def play_video(
 ) -> int:
     """Writes an episode as an MP4; below each frame are the goal, the action and the reward.
 
-    Frames smaller than 256 pixels are enlarged. An action is in words where the bridge names its
+    Where a model decided, its thought and its cost are there, too. Frames smaller than 256 pixels
+    are enlarged. An action is in words where the bridge names its
     actions (``BridgeSpec.action_labels``); the last frame shows how the episode ended.
 
     Args:
@@ -103,11 +108,15 @@ def play_video(
 def play_text(dataset: Dataset, ref: EpisodeRef) -> Iterator[str]:
     """Yields one line per step of an episode: step, small observations, action, reward."""
     columns = [c for c in dataset.manifest.columns if c.role == OBSERVATION and _is_small(c)]
-    names = [*(c.name for c in columns), *_action_names(dataset), "reward"]
+    calls = [COLUMN] if COLUMN in dataset.columns else []
+    names = [*(c.name for c in columns), *_action_names(dataset), *calls, "reward"]
     for window in dataset.stream(ref, names, length=_PIECE):
         for t in range(len(window.columns["reward"])):
             values = [f"{c.name}={_short(window.columns[c.name][t])}" for c in columns]
             values.append(f"action={_action_text(dataset, window.columns, t)}")
+            if calls:
+                thought, cost = told_of_calls(window.columns[COLUMN][t], math.nan)
+                values.append(f"calls=({cost.rsplit('  ', 1)[0]}) thought={thought!r}")
             reward = float(window.columns["reward"][t])
             yield f"step {window.start + t}: {' '.join(values)} reward={reward:g}"
 
@@ -140,7 +149,10 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
     newest = _is_stack(about) and not _is_image(about)
     goal = str(dataset.manifest.task.get("goal", ""))
     total = 0.0
-    for window in dataset.stream(ref, [column, "reward", *_action_names(dataset)], length=_PIECE):
+    calls = [COLUMN] if COLUMN in dataset.columns else []
+    spent, blank = 0.0, [("", _BLUE)] * (2 * len(calls))
+    names = [column, "reward", *_action_names(dataset), *calls]
+    for window in dataset.stream(ref, names, length=_PIECE):
         for t, shown in enumerate(window.columns[column]):
             image = shown[-1] if newest else shown
             reward = float(window.columns["reward"][t])
@@ -148,12 +160,17 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
             action = _action_text(dataset, window.columns, t)
             colour = _WHITE if reward == 0 else _GREEN if reward > 0 else _RED
             told = f"step={window.start + t}  reward={reward:g}  sum={total:g}"
-            yield _captioned(image, goal, (action, _WHITE), (told, colour))
+            thought = []
+            if calls:
+                made = window.columns[COLUMN][t] or []
+                spent += sum(call.get("usd") or 0.0 for call in made)
+                thought = [(line, _BLUE) for line in told_of_calls(made, spent)]
+            yield _captioned(image, goal, (action, _WHITE), *thought, (told, colour))
     final = dataset.read(ref, []).final_observations.get(about.key)
     if final is not None:
         final = final[-1] if newest else final
         end = f"end: {ref.end}, {ref.outcome.name.lower()}"
-        yield _captioned(final, goal, (end, _WHITE), (f"sum={total:g}", _WHITE))
+        yield _captioned(final, goal, (end, _WHITE), *blank, (f"sum={total:g}", _WHITE))
 
 
 def _captioned(image: Array, goal: str, *lines: tuple[str, Colour]) -> Pixels:

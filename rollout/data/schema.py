@@ -155,8 +155,10 @@ def leaf_column(role: str, key: str, leaf: spaces.Space[Any], doc: str) -> Colum
 
 
 def spec_column(role: str, key: str, spec: ColumnSpec) -> Column:
-    """Returns the column of a signal or an extra."""
+    """Returns the column of a signal or an extra; objects are stored as JSON."""
     name, dtype, shape = column_name(role, key), np.dtype(spec.dtype).name, tuple(spec.shape)
+    if dtype == "object":
+        return Column(name, role, key, "string", unit=spec.unit, doc=spec.doc, codec=JSON)
     codec = numeric_codec(name, dtype, shape)
     return Column(name, role, key, dtype, shape, spec.unit, spec.doc, codec)
 

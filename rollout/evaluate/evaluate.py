@@ -133,7 +133,9 @@ class _Evaluation:
         )
         with self._job.ray() as stack:
             fleet, inference = stack.enter_context(
-                open_fleet(hosting, actors=c.actors, inference=c.inference)
+                open_fleet(
+                    hosting, actors=c.actors, inference=c.inference, folder=self._job.run.path
+                )
             )
             if tested:
                 note_opening(self._job.run.path, ", ".join(tested))

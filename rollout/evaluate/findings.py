@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rollout.data.tables import Table
 from rollout.evaluate.legs import TEST, TRAIN, Leg, Legs
-from rollout.evaluate.scoreboard import BOUNDS, Metric, rows_of_leg
+from rollout.evaluate.scoreboard import BOUNDS, USAGE, Metric, rows_of_leg
 from rollout.evaluate.statistics import (
     Estimate,
     Intervals,
@@ -102,6 +102,7 @@ class Findings:
             "return": _mean(rows["total_reward"]),
             "progress": _mean(rows["progress"]),
             "length": _mean(rows["length"][~lost]),
+            "usage": _usage(rows, ~lost, int(won.sum())),
         }
 
     def _mean(self, scores: _Scores, leg: Leg) -> Estimate:
@@ -187,6 +188,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
         ("Generalization gap: train minus test", found["gaps"], _GAP),
         ("Differences on the same states and seeds", found["differences"], _DIFFERENCE),
         ("Episodes that were given up", results["given_up"], _GIVEN_UP),
+        ("Calls of models", [_told_of_calls(leg) for leg in found["legs"] if leg["usage"]], _CALLS),
         ("Films", [{**each, **_told_of_video(each)} for each in summary["films"]], _VIDEO),
     ):
         if rows:
@@ -202,6 +204,10 @@ _GROUP = ("group", "set", "actions", "score")
 _GAP = ("model", "actions", "gap")
 _DIFFERENCE = ("model", "minus", "set", "actions", "difference")
 _GIVEN_UP = ("player", "set", "actions", "position", "state", "episode_seed", "attempts")
+_CALLS = (
+    *("player", "set", "actions", "calls", "unusable", "tokens/step", "tokens/episode"),
+    *("tokens/success", "USD", "USD/step", "USD/episode", "USD/success"),
+)
 _VIDEO = ("leg", "rank", "state", "score", "filmed")
 
 
@@ -209,6 +215,21 @@ def _told(leg: Mapping[str, Any]) -> dict[str, str]:
     return {
         "states": f"{leg['states']} x {leg['repeats']}",
         "lost": f"{leg['given_up']} given up, {leg['attempts_lost']} lost attempts",
+    }
+
+
+def _told_of_calls(leg: Mapping[str, Any]) -> dict[str, Any]:
+    used, told = leg["usage"], {key: leg[key] for key in ("player", "set", "actions")}
+    units = ("step", "episode", "success")
+    known = "" if not used["unpriced"] else f", {used['unpriced']} calls without a price"
+    unpriced = used["unpriced"] == used["calls"]
+    return {
+        **told,
+        "calls": used["calls"],
+        "unusable": f"{used['unusable_share']:.1%}",
+        **{f"tokens/{unit}": used["tokens_per"][unit] for unit in units},
+        "USD": "unknown" if unpriced else f"{used['usd']:.4g}{known}",
+        **{f"USD/{unit}": None if unpriced else used["usd_per"][unit] for unit in units},
     }
 
 
@@ -231,3 +252,21 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "-" if value is None else str(value)
+
+
+def _usage(rows: Mapping[str, NDArray[Any]], ended: NDArray[np.bool_], won: int) -> Any:
+    """What the calls of models cost in the episodes that ended; None without calls."""
+    if "calls" not in rows:  # results of version 0.1
+        return None
+    sums = {name: rows[name][ended].sum().item() for name in USAGE}
+    if not sums["calls"]:
+        return None
+    steps, episodes = int(rows["length"][ended].sum()), int(ended.sum())
+    per = {"step": steps, "episode": episodes, "success": won}
+    tokens = sums["input_tokens"] + sums["output_tokens"]
+    return {
+        **sums,
+        "unusable_share": sums["unusable"] / sums["calls"],
+        "tokens_per": {unit: tokens / n if n else None for unit, n in per.items()},
+        "usd_per": {unit: sums["usd"] / n if n else None for unit, n in per.items()},
+    }

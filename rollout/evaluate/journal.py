@@ -58,6 +58,12 @@ class Entry(Played):
     length: _Count
     end: End
     attempts: _Count
+    calls: _Count = 0
+    unusable: _Count = 0
+    input_tokens: _Count = 0
+    output_tokens: _Count = 0
+    usd: float = 0.0
+    unpriced: _Count = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
+from pathlib import Path
 from threading import Lock
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -20,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api import (
+    CALLS,
+    CALLS_SPEC,
     Array,
     BridgeSpec,
     Columns,
@@ -33,6 +36,7 @@ from rollout.api import (
     StateSpace,
     Task,
     calls_of,
+    keeps_files,
 )
 from rollout.errors import ConfigError, ContractError, named
 from rollout.host.schedule import Schedule, derived_seed
@@ -190,7 +194,7 @@ class LegSchedule(Schedule):
 class LegsPolicy:
     """Recipe of a policy in which the player of its leg plays each episode.
 
-    Hosts see one policy. Extras are dropped, since players do not share them.
+    Hosts see one policy. Of the extras it has ``calls`` only, since players do not share others.
 
     Attributes:
         players: names and recipes of the players.
@@ -213,6 +217,24 @@ class LegsPolicy:
         names = list(players)
         groups = [(names.index(leg.player), leg.actions == "sampled") for leg in legs.legs]
         return cls(tuple(players.items()), tuple(groups), legs.offsets)
+
+    @property
+    def calls(self) -> int:
+        """The most of any player; see ``rollout.api.Concurrent``."""
+        return max(calls_of(recipe) for _, recipe in self.players)
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether a player does; see ``rollout.api.KeepsFiles``."""
+        return any(keeps_files(recipe) for _, recipe in self.players)
+
+    def in_run(self, folder: Path) -> LegsPolicy:
+        """Returns the recipe whose players keep their files in the folder of the run."""
+        players = [
+            (name, each.in_run(folder) if keeps_files(each) else each)
+            for name, each in self.players
+        ]
+        return replace(self, players=tuple(players))
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> LegsPlayer:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
@@ -253,6 +275,8 @@ class LegsPlayer:
         # Counted from 1, since the memory of a slot that has never played is zero.
         self._kind_of_leg = [self._kinds.index(group) + 1 for group in groups]
         self.calls = max(map(calls_of, self._policies))
+        if any(CALLS in policy.extras for policy in self._policies):
+            self.extras = {CALLS: CALLS_SPEC}
         self._locks = [Lock() if calls_of(policy) == 1 else None for policy in self._policies]
         self._keys: list[dict[str, str]] = []  # for each policy, its memory keys and our columns
         self._blank: dict[str, tuple[np.dtype[np.generic], tuple[int, ...]]] = {}
@@ -316,6 +340,8 @@ class LegsPlayer:
             return self._decide(max(last, 1), observations, memory, details)
         kinds = np.where(kinds == 0, last, kinds)
         actions: Columns = {}
+        extras: Columns = {}
+        stops = [""] * len(kinds)
         forward = {column: array.copy() for column, array in memory.items()}
         for kind in np.unique(kinds).tolist():
             rows = np.flatnonzero(kinds == kind)
@@ -327,7 +353,10 @@ class LegsPlayer:
             )
             _scatter(actions, decision.actions, rows, len(kinds))
             _scatter(forward, decision.memory, rows, len(kinds))
-        return Decision(actions, forward)
+            _scatter(extras, decision.extras, rows, len(kinds))
+            for row, stop in zip(rows.tolist(), decision.stops or (), strict=False):
+                stops[row] = stop
+        return Decision(actions, forward, extras, stops if any(stops) else None)
 
     def _decide(
         self, kind: int, observations: Columns, memory: Columns, details: Sequence[Details] | None
@@ -342,11 +371,14 @@ class LegsPlayer:
                 details=details,
                 explore=explore,
             )
-        if not keys:
-            return Decision(decision.actions, memory)
-        self._columns(player, decision.memory)
+        if keys:
+            self._columns(player, decision.memory)
         renewed = {column: decision.memory[key] for key, column in keys.items()}
-        return replace(decision, memory={**memory, **renewed}, extras={})
+        extras = {}
+        if self.extras:  # the calls of models are the one that players share
+            none = np.frompyfunc(lambda _: [], 1, 1)(np.zeros(len(memory[_GROUP])))
+            extras[CALLS] = decision.extras.get(CALLS, none)
+        return replace(decision, memory={**memory, **renewed}, extras=extras)
 
 
 def _scatter(into: Columns, part: Columns, rows: NDArray[np.intp], batch: int) -> None:

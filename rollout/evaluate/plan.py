@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from rollout.api import Bridge, PolicyRecipe, StateSet, Task
+from rollout.api import Bridge, PolicyRecipe, StateSet, Task, calls_of
 from rollout.api.sets import ALL
 from rollout.api.subsets import CHOSEN
 from rollout.config import resolved
@@ -50,11 +50,12 @@ class EvaluationPlan:
             InputError: something in the configuration does not exist or does not fit.
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
-        width = bridge.spec.choose_width(config.width)
-        config = config.model_copy(update={"bridge": bridge_config, "width": width})
         check_metric(config.metric, task)
         sets = _sets(config, task)
         recipes, numbers = _players(config, bridge, task)
+        calls = max(map(calls_of, recipes.values()))
+        width = bridge.spec.choose_width(config.width, calls=calls)
+        config = config.model_copy(update={"bridge": bridge_config, "width": width})
         legs = [
             Leg(player, recipes[player], name, sets[name], actions, config.episodes_per_state)
             for player, name, actions in product(recipes, sets, config.actions)

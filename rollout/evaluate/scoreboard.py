@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import EpisodeResult, Fragment, Loss, Outcome, Start, Task
+from rollout.api import EpisodeResult, Fragment, Loss, Outcome, Start, Task, Usage
 from rollout.data.tables import Table
 from rollout.errors import ConfigError, DatasetError
 from rollout.evaluate.journal import Entry, Journal, LossEntry
@@ -45,8 +46,17 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
     "length": (np.int64, "completed steps"),
     "end": (str, "terminated, truncated, or lost if it was given up"),
     "attempts": (np.int64, "how often it was begun, lost attempts included"),
+    "calls": (np.int64, "calls of models"),
+    "unusable": (np.int64, "calls whose answer was no action"),
+    "input_tokens": (np.int64, "tokens of the prompts of the calls"),
+    "output_tokens": (np.int64, "tokens of the answers"),
+    "usd": (np.float64, "price of the calls in US dollars; a lower bound if any is unpriced"),
+    "unpriced": (np.int64, "calls without a known price"),
 }
 """Columns of a result table, with type and meaning; one row per episode."""
+
+USAGE = tuple(field.name for field in fields(Usage))
+"""The columns about calls of models."""
 
 COLUMN_DOCS: Mapping[str, str] = {name: doc for name, (_, doc) in COLUMNS.items()}
 
@@ -215,6 +225,7 @@ class Scoreboard:
             length=result.length,
             end=result.end,
             attempts=self._attempts(result.start),
+            **asdict(result.usage),
         )
 
     def _lost(self, start: Start) -> Entry:

@@ -121,7 +121,12 @@ def decide_together(policy: Policy, questions: Sequence[Question]) -> list[Decis
     columns = [
         split_rows(what, getattr(joint, what), rows) for what in ("actions", "memory", "extras")
     ]
-    return [Decision(*parts) for parts in zip(*columns, strict=True)]
+    ends = np.cumsum(rows).tolist()
+    stops = [
+        None if joint.stops is None else list(joint.stops[end - count : end])
+        for end, count in zip(ends, rows, strict=True)
+    ]
+    return [Decision(*parts) for parts in zip(*columns, stops, strict=True)]
 
 
 def _join(columns: Sequence[Columns]) -> Columns:

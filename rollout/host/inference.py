@@ -18,7 +18,7 @@ from rollout.configuration.sections import InferenceConfig
 from rollout.errors import InputError
 from rollout.host.actors import Pulse
 from rollout.host.batching import Batcher, Counters
-from rollout.host.deciding import POLICY_CODE, Question
+from rollout.host.deciding import POLICY_CODE, Question, writable
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,15 @@ class PolicyServer:
         return self._answer(self._batcher.initial_memory(starts, timeout_s=timeout_s))
 
     def act(self, question: Question, timeout_s: float) -> Answer:
-        """Returns a decision; see ``Batcher.act``."""
+        """Returns a decision; see ``Batcher.act``. A concurrent policy decides in this thread."""
         self._require_policy()
+        if calls_of(self._policy) > 1:
+            q = question
+            with POLICY_CODE:
+                decision = self._policy.act(
+                    q.observations, writable(q.memory), details=q.details, explore=q.explore
+                )
+            return self._answer(decision)
         return self._answer(self._batcher.act(question, timeout_s=timeout_s))
 
     def pulse(self) -> ServerPulse:

@@ -14,8 +14,9 @@ from typing import Any
 from uuid import uuid4
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from rollout.api import Resources
+from rollout.api import Resources, calls_of, keeps_files
 from rollout.api.fragment import Phase
 from rollout.cluster.resources import Node, actor_options, grows, read_nodes, require_resources
 from rollout.configuration.sections import InferenceConfig
@@ -141,6 +142,11 @@ class InferenceActors:
             "num_gpus": options.gpus,
             "max_concurrency": 2 * max(1, hosts) + _SPARE_THREADS,
         }
+        if calls_of(plan.policy) > 1:  # every instance waits in a thread of its own
+            placement["max_concurrency"] += plan.instances * max(1, hosts)
+        if keeps_files(plan.policy):
+            here = ray.get_runtime_context().get_node_id()
+            placement["scheduling_strategy"] = NodeAffinitySchedulingStrategy(here, soft=False)
         self.supervisor = Supervisor(
             RayLauncher(InferenceServer, lambda number, incarnation: arguments, placement, name),
             options.actors,

@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from rollout.api import keeps_files
 from rollout.configuration.sections import InferenceConfig
+from rollout.errors import ConfigError
 from rollout.host.hosting import HostPlan, LocalFleet, log_launch
 
 if TYPE_CHECKING:
@@ -22,7 +26,11 @@ _NONE = InferenceConfig()
 
 @contextlib.contextmanager
 def open_fleet(
-    plan: HostPlan, *, actors: int = 0, inference: InferenceConfig = _NONE
+    plan: HostPlan,
+    *,
+    actors: int = 0,
+    inference: InferenceConfig = _NONE,
+    folder: Path | None = None,
 ) -> Iterator[tuple[Fleet, InferenceActors | None]]:
     """Launches the games of a plan and its inference actors, and ends them at the end.
 
@@ -30,6 +38,7 @@ def open_fleet(
         plan: what is played.
         actors: number of Ray actors that play; 0 for one player in this process.
         inference: where the policy decides. Ray must run if there are actors of any kind.
+        folder: the folder of the run, for a policy that keeps files there.
 
     Yields:
         the fleet, and the inference actors if there are any.
@@ -38,6 +47,16 @@ def open_fleet(
         InputError: the cluster does not have what is needed, or the policy cannot be built there.
         BudgetExhausted: the inference actors do not come up.
     """
+    if keeps_files(plan.policy):
+        if folder is not None:
+            plan = replace(plan, policy=plan.policy.in_run(folder))
+        if inference.actors > 1:
+            raise ConfigError(
+                f"inference.actors={inference.actors}: expected 1, since this policy has limits "
+                f"and files of the whole run; one actor asks for all games at once"
+            )
+        if actors and not inference.actors:
+            inference = inference.model_copy(update={"actors": 1})
     with contextlib.ExitStack() as stack:
         # Ray reads how it authenticates when it is imported: not before the session has set that.
         deciding = None

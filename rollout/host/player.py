@@ -62,7 +62,8 @@ class Player:
         self._first = first_instance
         self._decider = Decider(policy, pool.spec, pool.width)
         self._in_flight: InFlight | None = None
-        if calls_of(policy) > 1 and pool.instances > 1:
+        self._slow = calls_of(policy) > 1
+        if self._slow and pool.instances > 1:
             self._in_flight = InFlight(policy, pool)
         self._games_s, self._own_s, self._mark = 0.0, 0.0, time.monotonic()
         self._ready: deque[Fragment] = deque()
@@ -264,15 +265,14 @@ class Player:
         track, frame = self._tracks[event.instance], event.frame
         assert frame is not None
         referee, builder = track.referee, track.builder
-        ruling = referee.judge(track.actions, frame)
+        ruling = referee.judge(track.actions, frame, track.stops)
         builder.write_step(frame, ruling, event.seconds)
         if not referee.all_active:
             builder.blank_idle(referee.active)
         if ruling.ended:
             self.pool.played(event.instance, len(ruling.ended))
         for slot in ruling.ended:
-            track.free.append(slot)
-            self._vacant.add(event.instance)
+            self._vacate(event.instance, slot)
             end = "terminated" if ruling.terminated[slot] else "truncated"
             outcome = int(ruling.verdict.outcome[slot])
             said = None if frame.details is None else frame.details[slot]
@@ -288,8 +288,7 @@ class Player:
             self._emit(event.instance)
 
     def _overdue(self, builder: FragmentBuilder) -> bool:
-        seconds = self.options.seconds
-        return seconds is not None and builder.age >= seconds
+        return self.options.seconds is not None and builder.age >= self.options.seconds
 
     def _emit(self, number: int) -> None:
         """Completes the fragment of what an instance has played so far."""
@@ -331,17 +330,18 @@ class Player:
             self._states.enter(number, InstanceState.READY if plays else InstanceState.IDLE)
             self._emit(number)  # so that no row begins an episode that it does not continue
 
-    def _lose_slot(
-        self, number: int, slot: int, phase: Phase, reason: str, trace: str = ""
-    ) -> None:
+    def _lose_slot(self, number: int, slot: int, phase: Phase, why: str, trace: str = "") -> None:
         """Loses the episode of one slot; its game continues."""
         track = self._tracks[number]
         start = track.referee.starts[slot]
         assert start is not None
         result = track.referee.finish(slot, "lost", 0)
-        loss = self._lose(start, number, slot, phase, reason, result.length, trace)
+        loss = self._lose(start, number, slot, phase, why, result.length, trace)
         track.builder.end(slot, result, loss)
-        track.free.append(slot)
+        self._vacate(number, slot)
+
+    def _vacate(self, number: int, slot: int) -> None:
+        self._tracks[number].vacate(slot, blank=self._slow)
         self._vacant.add(number)
 
     def _lose(
@@ -380,11 +380,7 @@ class Player:
         return True
 
     def _send(self, number: int, decision: Decision, version: int) -> None:
-        track = self._tracks[number]
-        if track.builder.row == 0 and track.memory:
-            track.builder.remember(track.memory)
-        track.builder.write_decision(decision, version)
-        track.memory, track.actions = decision.memory, decision.actions
+        self._tracks[number].decide(decision, version)
         self._states.enter(number, InstanceState.STEPPING)
         self.pool.send(number, decision.actions)
 

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api import (
+    NO_USAGE,
     NOTICE,
+    Array,
     Columns,
     Details,
     EpisodeResult,
@@ -19,6 +21,7 @@ from rollout.api import (
     Outcome,
     Start,
     Task,
+    Usage,
     Verdict,
 )
 from rollout.api.fragment import End
@@ -76,6 +79,8 @@ class Referee:
         self._begun: NDArray[np.float64] = np.zeros(width, np.float64)
         self.all_active = False
         self._no_slot: Bools = np.zeros(width, bool)  # never written
+        self._usage: dict[int, Usage] = {}  # of the slots whose policy calls models
+        self._stops: Sequence[str] | None = None
         self._running = np.full(width, Outcome.RUNNING, np.int8).tobytes()
 
     @property
@@ -100,8 +105,18 @@ class Referee:
         with _EVALUATOR:
             self._evaluator.reset(rows, starts, frame)
 
-    def judge(self, actions: Columns, frame: Frame) -> Ruling:
-        """Judges a step of all slots; rows of idle slots are blank."""
+    def charge(self, calls: Array) -> None:
+        """Counts the calls of models for the next action of each slot, ``(B,)`` lists."""
+        for slot in np.flatnonzero(self.active).tolist():
+            if calls[slot]:
+                self._usage[slot] = self._usage.get(slot, NO_USAGE) + Usage.of(calls[slot])
+
+    def judge(self, actions: Columns, frame: Frame, stops: Sequence[str] | None = None) -> Ruling:
+        """Judges a step of all slots; rows of idle slots are blank.
+
+        ``stops`` says for each slot why its episode is truncated, empty to play on.
+        """
+        self._stops = stops
         with _EVALUATOR:
             verdict = self._evaluator.judge(actions, frame)
         broken: Sequence[int] = ()
@@ -117,7 +132,8 @@ class Referee:
         # Nearly every step of nearly every game takes this path, on which no episode ends. Bytes
         # are compared several times as fast as arrays.
         if (
-            self.all_active
+            stops is None
+            and self.all_active
             and self._clock < self._cut_at
             and not broken
             and 1 not in frame.game_over.tobytes()
@@ -130,6 +146,8 @@ class Referee:
         if self._limit is not None:
             truncated = truncated | (self.steps >= self._limit)
             self._find_cut()
+        if stops is not None:
+            truncated = truncated | np.array([bool(stop) for stop in stops])
         truncated = truncated & self.active & ~terminated
         if broken:
             terminated[broken] = truncated[broken] = False
@@ -164,7 +182,10 @@ class Referee:
             progress=float(self._progress[slot]),
             seconds=time.monotonic() - float(self._begun[slot]),
             notice=str((details or {}).get(NOTICE, "")),
+            usage=self._usage.pop(slot, NO_USAGE),
         )
+        if end == "truncated" and self._stops is not None and self._stops[slot]:
+            result = replace(result, notice=self._stops[slot])
         self.starts[slot] = None
         self.active[slot] = False
         self.all_active = False

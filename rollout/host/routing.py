@@ -210,5 +210,8 @@ class RemotePolicy:
         answer = self._router.ask("act", question)
         self.version, decided = answer.version, answer.value
         return Decision(
-            writable(decided.actions), writable(decided.memory), writable(decided.extras)
+            writable(decided.actions),
+            writable(decided.memory),
+            writable(decided.extras),
+            decided.stops,
         )

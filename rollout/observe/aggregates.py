@@ -7,7 +7,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 
-from rollout.api import EpisodeResult, Outcome
+from rollout.api import NO_USAGE, EpisodeResult, Outcome
 
 _RATE_S = 60.0  # rates are taken over
 
@@ -70,6 +70,7 @@ class Aggregates:
         self.env_steps, self.episodes = env_steps, episodes
         self._recent: dict[str, deque[float]] = defaultdict(lambda: deque(maxlen=window))
         self._decided = False
+        self._usage = NO_USAGE
         self._steps_rate, self._episodes_rate = Rate(_RATE_S, clock), Rate(_RATE_S, clock)
 
     def add_steps(self, count: int) -> None:
@@ -83,6 +84,7 @@ class Aggregates:
             if result.end == "lost":
                 continue
             self.episodes += 1
+            self._usage += result.usage
             self._episodes_rate.add(1)
             self._decided = self._decided or result.outcome != Outcome.RUNNING
             figures = {
@@ -99,7 +101,12 @@ class Aggregates:
     def brief(self) -> dict[str, float]:
         """Returns the steps per second and the mean return, rounded, for a progress bar."""
         values = self.values()
-        shown = (("steps/s", "rate/steps_per_s"), ("return", "episode/return"))
+        shown = (
+            ("steps/s", "rate/steps_per_s"),
+            ("return", "episode/return"),
+            ("calls", "calls"),
+            ("USD", "calls/usd"),
+        )
         return {name: round(values[key], 2) for name, key in shown if key in values}
 
     def values(self) -> dict[str, float]:
@@ -117,4 +124,17 @@ class Aggregates:
             "rate/episodes_per_s": self._episodes_rate.value,
         }
         known = {name: rate for name, rate in rates.items() if not math.isnan(rate)}
-        return {"episodes": self.episodes, **figures, **known}
+        return {"episodes": self.episodes, **figures, **known, **self._spent()}
+
+    def _spent(self) -> dict[str, float]:
+        """What calls of models cost in the episodes that ended; nothing without calls."""
+        used = self._usage
+        if not used.calls:
+            return {}
+        return {
+            "calls": used.calls,
+            "calls/unusable_share": used.unusable / used.calls,
+            "calls/input_tokens": used.input_tokens,
+            "calls/output_tokens": used.output_tokens,
+            "calls/usd": used.usd,
+        }

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rollout.data.tables import Table, rows_of
 from rollout.errors import ConfigError, DatasetError
 from rollout.evaluate.legs import ACTIONS, TEST, TRAIN
-from rollout.evaluate.scoreboard import COLUMNS
+from rollout.evaluate.scoreboard import COLUMNS, USAGE
 from rollout.evaluate.statistics import (
     UNBOUNDED,
     Estimate,
@@ -260,7 +260,8 @@ def cells(table: Table, actions: str) -> Iterator[tuple[str, int, Table]]:
     """
     if not table:
         return
-    missing = [name for name in COLUMNS if name not in table]
+    # Results of version 0.1 do not have the usage.
+    missing = [name for name in COLUMNS if name not in table and name not in USAGE]
     if missing:
         raise DatasetError(
             f"expected a table of results, but the columns {', '.join(missing)} are missing"

@@ -53,7 +53,7 @@ class Game:
     colour: Colour = Colour.RED
     mode: str = option("easy", "How hard.", choices=("easy", "hard"))
     players: int | Literal["auto"] = "auto"
-    extra: dict[str, Any] = option(dict, "Passed on.")  # noqa: RUF009 - returns a field
+    extra: dict[str, Any] = option(dict, "Passed on.")
     limit: float | None = None
     copy: int = 0
     inner: Inner = Inner()

@@ -1,7 +1,10 @@
 """Tables of sweeps whose gaps are known, for the tests of curves, picture and report."""
 
+from dataclasses import asdict
+
 import numpy as np
 
+from rollout.api import Usage
 from rollout.data.tables import concatenate
 from rollout.evaluate.scoreboard import COLUMNS
 from rollout.sweep.curves import select, set_of_run
@@ -62,6 +65,7 @@ def sweep_table(
                             "length": 120,
                             "end": ENDS[i % 2],
                             "attempts": 1,
+                            **asdict(Usage()),
                         }
                         for i, score in enumerate(scores)
                     ]

@@ -1,0 +1,56 @@
+"""The options of the policy ``vlm``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from policies.vlm.answers import Form
+from policies.vlm.sections import Endpoint, History, Limits, Picture, Sampling
+from policies.vlm.spending import price_of
+from rollout.api import option
+from rollout.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of ``VlmPolicy``.
+
+    Raises:
+        ConfigError: some do not fit together.
+    """
+
+    endpoint: Endpoint = option(Endpoint, "where the model is")
+    model: str = option("", "name of the model at the endpoint")
+    prompt: str = option("think", "name of a prompt (act, think, react, plan), or a YAML file")
+    form: Form = option("tags", "form of an answer", choices=("tags", "json", "tool"))
+    history: History = option(History, "what the model sees of earlier steps")
+    picture: Picture = option(Picture, "the observation that is sent as a picture")
+    sampling: Sampling = option(Sampling, "how answers are drawn")
+    fallback: str = option(
+        "nothing", "after an unusable answer: nothing, repeat, random, stop, or an action"
+    )
+    limits: Limits = option(Limits, "limits of an episode and of the run")
+    prices: str = option("", "file of prices; empty for Gamut's")
+    replies: str = option("", "folder of replies that runs share; empty for one of the run's own")
+    replay: bool = option(False, "use recorded replies only; an episode without them is lost")
+
+    def __post_init__(self) -> None:
+        scheme = urlsplit(self.endpoint.url).scheme
+        if scheme not in ("http", "https"):
+            raise ConfigError(
+                f"endpoint.url={self.endpoint.url!r}: expected the base URL of a chat API, such as "
+                f"http://127.0.0.1:8000/v1"
+            )
+        if not self.model:
+            raise ConfigError("model: expected the name of a model at the endpoint, got none")
+        if self.history.images and not self.endpoint.images:
+            raise ConfigError(
+                f"history.images={self.history.images}: endpoint.images=false says that the model "
+                f"takes no pictures; set history.images=0"
+            )
+        if self.limits.usd is not None and price_of(self.model, self.prices) is None:
+            raise ConfigError(
+                f"limits.usd={self.limits.usd:g}: the price of {self.model} is not known; list it "
+                f"in a file and name that in prices, or limit calls or tokens"
+            )

@@ -1,0 +1,86 @@
+"""Observations as pictures and text for a model."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import cv2
+import numpy as np
+from gymnasium import spaces
+
+from policies.vlm.sections import History, Picture
+from rollout.api import Array, BridgeSpec, Columns, Details
+from rollout.errors import ConfigError, UnknownNameError
+
+_SMALL = 64  # numbers of a column that templates may use
+TEXT, MISSION = "text", "mission"
+
+
+class Pictures:
+    """Encodes one observation column; falsy if no pictures are sent.
+
+    Raises:
+        ConfigError: there is no such column, or which one is not clear.
+    """
+
+    def __init__(self, spec: BridgeSpec, history: History, options: Picture) -> None:
+        self._options, self.column = options, ""
+        self.kind = f"image/{options.codec}"
+        found = [key for key, leaf in spec.observation_space.spaces.items() if _is_image(leaf)]
+        if not history.images:
+            return
+        if options.column and options.column not in found:
+            raise UnknownNameError("picture among the observations", options.column, found)
+        if not options.column and len(found) != 1:
+            raise ConfigError(
+                f"history.images={history.images} needs a picture, and the observations of "
+                f"{spec.name} have {len(found)} ({', '.join(found) or 'none'}); name one in "
+                f"picture.column, or set history.images=0"
+            )
+        self.column = options.column or found[0]
+
+    def __bool__(self) -> bool:
+        return bool(self.column)
+
+    def encode(self, image: Array) -> bytes:
+        """Returns the file of an image ``(H, W, 1 or 3)`` uint8, RGB."""
+        if image.ndim == 3 and image.shape[2] == 3:
+            image = image[:, :, ::-1]
+        if self._options.scale > 1:
+            side = self._options.scale
+            image = np.repeat(np.repeat(image, side, axis=0), side, axis=1)
+        extension = ".png" if self._options.codec == "png" else ".jpg"
+        return bytes(cv2.imencode(extension, np.ascontiguousarray(image))[1])
+
+
+def _is_image(leaf: spaces.Space[Any]) -> bool:
+    shape, dtype = leaf.shape or (), leaf.dtype
+    large = len(shape) == 3 and min(shape[:2]) >= 16 and shape[2] in (1, 3)
+    return isinstance(leaf, spaces.Box) and dtype == np.uint8 and large
+
+
+def values_of(
+    spec: BridgeSpec, observations: Columns, row: int, details: Details
+) -> dict[str, Any]:
+    """Returns the variables of templates that describe an observation: text and observation."""
+    texts, small = [str(details[TEXT])] if details.get(TEXT) else [], {}
+    for key, leaf in spec.observation_space.spaces.items():
+        value = observations[key][row]
+        if isinstance(leaf, spaces.Text):
+            small[key] = str(value)
+            if not texts or key != TEXT:
+                texts.append(str(value))
+        elif np.size(value) <= _SMALL:
+            small[key] = np.asarray(value).tolist()
+    return {"text": "\n".join(texts), "observation": small}
+
+
+def digest_of(observations: Columns, row: int, details: Details) -> bytes:
+    """Returns a digest of everything that is observed in a row."""
+    digest = hashlib.blake2b(digest_size=16)
+    for key in sorted(observations):
+        value = np.asarray(observations[key][row])
+        digest.update(repr(value.item()).encode() if value.dtype == object else value.tobytes())
+    digest.update(repr(sorted(details.items(), key=lambda item: str(item[0]))).encode())
+    return digest.digest()

@@ -1,0 +1,136 @@
+"""Prompts: YAML files of Jinja templates, which run in a sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from jinja2 import TemplateError, meta
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from rollout.errors import ConfigError, UnknownNameError, nearest
+
+PACKAGED = Path(__file__).with_name("prompts")
+VARIABLES = {
+    "task": "name of the task",
+    "goal": "the goal of the episode: `mission` of the details, else the goal of the task",
+    "hints": "the metadata of the task",
+    "actions": "all actions",
+    "form": "how to answer",
+    "step": "number of the step, from 0",
+    "text": "the observation as text: `text` of the details, and columns of text",
+    "details": "what the game tells without a fixed shape",
+    "observation": "small columns of numbers, by name",
+    "kept": "fields of earlier answers that are kept, by name",
+    "problem": "why the last answer could not be used; empty if it could",
+}
+"""What templates may use."""
+
+_ENVIRONMENT = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+_Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]*$")]
+
+
+class AnswerField(BaseModel):
+    """A field of an answer beside the action.
+
+    Attributes:
+        doc: what the model is asked to write there.
+        keep: ``no``: it is recorded only. ``history``: the model sees it with its earlier answers.
+            ``latest``: the newest one is the variable ``kept`` of the templates.
+        chars: longest text that is kept.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    doc: str
+    keep: Literal["no", "history", "latest"] = "no"
+    chars: int = Field(2000, ge=1)
+
+
+class Prompt(BaseModel):
+    """A prompt; see docs/vlm.md.
+
+    Attributes:
+        system: template of the first message.
+        observation: template of the message of a step.
+        unusable: template of the message after an answer that could not be used.
+        fields: fields of the answer beside the action, in their order.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    system: str
+    observation: str
+    unusable: str
+    fields: dict[_Name, AnswerField] = Field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """Identifies the prompt by its content."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+
+    def render(self, template: Literal["system", "observation", "unusable"], **values: Any) -> str:
+        """Returns the text of a template.
+
+        Raises:
+            ConfigError: the template fails with these values.
+        """
+        try:
+            text = _ENVIRONMENT.from_string(getattr(self, template)).render(values)
+        except Exception as error:
+            raise ConfigError(f"the template {template} of the prompt: {error}") from error
+        return text.strip()
+
+
+def load_prompt(name: str, tasks: Path | None) -> Prompt:
+    """Returns a prompt by the path of its file or by its name.
+
+    Args:
+        name: a path that ends with ``.yaml``, or a name; the folder ``prompts`` beside the tasks of
+            the game is searched first, then that of Gamut.
+        tasks: folder of the tasks of the game.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+        ConfigError: the file cannot be read, is not a prompt, or uses an unknown variable.
+    """
+    folders = [PACKAGED] if tasks is None else [tasks / "prompts", PACKAGED]
+    if name.endswith((".yaml", ".yml")):
+        path: Path | None = Path(name).expanduser()
+    else:
+        path = next((f / f"{name}.yaml" for f in folders if (f / f"{name}.yaml").is_file()), None)
+    if path is None:
+        known = {each.stem for folder in folders for each in folder.glob("*.yaml")}
+        raise UnknownNameError("prompt", name, known, "A path ends with .yaml.")
+    try:
+        prompt = Prompt.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"the prompt {path}: {_first(error)}") from error
+    for template in ("system", "observation", "unusable"):
+        _check(path, template, getattr(prompt, template))
+    return prompt
+
+
+def _first(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    found = error.errors()[0]
+    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
+
+
+def _check(path: Path, name: str, text: str) -> None:
+    """Checks that a template can be parsed and uses known variables only."""
+    try:
+        used = meta.find_undeclared_variables(_ENVIRONMENT.parse(text))
+    except TemplateError as error:
+        raise ConfigError(f"the prompt {path}, {name}: {error}") from error
+    for variable in sorted(used - VARIABLES.keys()):
+        close = nearest(variable, VARIABLES)
+        near = f" Nearest: {', '.join(close)}." if close else ""
+        raise ConfigError(
+            f"the prompt {path}, {name}: unknown variable {variable!r}.{near} "
+            f"Valid: {', '.join(VARIABLES)}."
+        )

@@ -1,0 +1,52 @@
+"""The recipe of the policy ``vlm``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from policies.vlm.client import key_of
+from policies.vlm.options import Options
+from policies.vlm.policy import Vlm
+from policies.vlm.prompt import load_prompt
+from policies.vlm.replies import Replies
+from policies.vlm.spending import price_of
+from rollout.api import BridgeSpec, Task
+
+_FOLDER = "replies"
+
+
+@dataclass(frozen=True)
+class VlmPolicy(Options):
+    """Asks a language or vision-language model for each action; see docs/vlm.md.
+
+    All calls of a run are made by one process, so that its limits hold exactly and its replies are
+    kept: a call that was paid is not paid again when the run is resumed.
+    """
+
+    _folder: Path | None = field(default=None, init=False, repr=False, compare=False)
+
+    keeps_files = True
+
+    @property
+    def calls(self) -> int:
+        """Most calls at once; see ``rollout.api.Concurrent``."""
+        return self.endpoint.calls
+
+    def in_run(self, folder: Path) -> VlmPolicy:
+        """Returns the recipe that keeps its replies in the folder of the run."""
+        found = replace(self)
+        object.__setattr__(found, "_folder", folder / _FOLDER)
+        return found
+
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Vlm:
+        """Returns the policy; see ``rollout.api.PolicyRecipe``.
+
+        Raises:
+            ConfigError: the prompt, the key, the actions or the pictures do not fit.
+        """
+        key_of(self.endpoint)
+        prompt = load_prompt(self.prompt, spec.tasks)
+        folder = Path(self.replies).expanduser() if self.replies else self._folder
+        price = price_of(self.model, self.prices)
+        return Vlm(self, spec, task, prompt, replies=Replies(folder), price=price, seed=seed)

@@ -1,0 +1,115 @@
+"""Replies of models on disk: what was paid once is never paid again.
+
+Every reply is appended to a file in the folder of the run before it is used. A run that is resumed
+finds the replies of the episodes that it plays again, since an episode that begins with the same
+seed sends the same requests.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rollout.api import NO_USAGE, Usage
+from rollout.errors import ConfigError, DiskFullError, is_disk_full
+
+
+class Replies:
+    """Replies by the digest of their request; thread-safe. Other processes may add to the folder.
+
+    Args:
+        folder: where they are; None keeps them in memory only.
+
+    Attributes:
+        usage: what the replies of the folder cost.
+
+    Raises:
+        ConfigError: the folder cannot be read.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.usage = NO_USAGE
+        self._folder, self._file = folder, -1
+        self._lock = threading.Lock()
+        self._places: dict[str, tuple[int, int, int]] = {}  # file, offset and length, by digest
+        self._handles: list[int] = []
+        self._end = 0
+        if folder is None:
+            return
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in sorted(folder.glob("*.jsonl")):
+                self._read(path)
+        except OSError as error:
+            raise ConfigError(f"the replies in {folder} cannot be read: {error}") from error
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def _read(self, path: Path) -> None:
+        handle, offset = os.open(path, os.O_RDONLY), 0
+        self._handles.append(handle)
+        for line in _lines(path):
+            with contextlib.suppress(ValueError, KeyError, TypeError):  # a damaged line is no reply
+                data = json.loads(line)
+                place = (len(self._handles) - 1, offset, len(line))
+                self._places[data["request"]] = place
+                self.usage += Usage.of([data["reply"]])
+            offset += len(line)
+
+    def get(self, request: str) -> dict[str, Any] | None:
+        """Returns the reply to a request that has this digest, or None."""
+        with self._lock:
+            place = self._places.get(request)
+            if place is None:
+                return None
+            number, offset, length = place
+            data: dict[str, Any] = json.loads(os.pread(self._handles[number], length, offset))
+            reply: dict[str, Any] = data["reply"]
+            return reply
+
+    def add(self, request: str, reply: Mapping[str, Any]) -> None:
+        """Adds a reply; once it returns, the reply survives the death of the process.
+
+        Raises:
+            DiskFullError: the disk is full.
+            OSError: it cannot be written.
+        """
+        line = json.dumps({"request": request, "reply": reply}, ensure_ascii=True) + "\n"
+        data = line.encode()
+        with self._lock:
+            try:
+                if self._file < 0:
+                    self._begin()
+                if os.write(self._file, data) < len(data):
+                    os.ftruncate(self._file, self._end)
+                    raise DiskFullError("a reply could not be written completely")
+            except OSError as error:
+                if is_disk_full(error):
+                    raise DiskFullError(f"replies of models: {error}") from error
+                raise
+            if self._folder is not None:
+                self._places[request] = (len(self._handles) - 1, self._end, len(data))
+            self._end += len(data)
+
+    def _begin(self) -> None:
+        if self._folder is None:
+            self._file = os.open(os.devnull, os.O_WRONLY)
+            return
+        path = self._folder / f"{os.getpid()}-{time.time_ns()}.jsonl"
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        self._handles.append(self._file)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    """The complete lines of a file; a crash may have left an incomplete last one."""
+    with path.open("rb") as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield line

@@ -1,0 +1,149 @@
+"""What calls cost, and the limits of a run."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from policies.vlm.sections import Limits
+from rollout.api import NO_USAGE, Usage
+from rollout.errors import BudgetExhausted, ConfigError
+
+_PACKAGED = Path(__file__).with_name("prices.yaml")
+_MILLION = 1e6
+
+
+@dataclass(frozen=True)
+class Price:
+    """Price of a model in US dollars per million tokens.
+
+    Attributes:
+        input: tokens of the prompt.
+        cached: tokens of the prompt that the server had in its cache.
+        output: tokens of the answer, hidden reasoning included.
+        date: when the price was looked up, ISO 8601.
+    """
+
+    input: float
+    cached: float
+    output: float
+    date: str
+
+    def of(self, input_tokens: int, cached_tokens: int, output_tokens: int) -> float:
+        """Returns the price of a call in US dollars."""
+        fresh = input_tokens - cached_tokens
+        paid = fresh * self.input + cached_tokens * self.cached + output_tokens * self.output
+        return paid / _MILLION
+
+
+def price_of(model: str, path: str) -> Price | None:
+    """Returns the price of a model; None if it is not listed.
+
+    Args:
+        model: its name.
+        path: the file of the prices; empty for Gamut's.
+
+    Raises:
+        ConfigError: the file cannot be read, or is not a list of prices.
+    """
+    models = _prices(Path(path).expanduser() if path else _PACKAGED)
+    return models.get(model)
+
+
+@functools.cache
+def _prices(path: Path) -> dict[str, Price]:
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        date = str(data["date"])
+        return {
+            str(name): Price(float(p["input"]), float(p["cached"]), float(p["output"]), date)
+            for name, p in data["models"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+        raise ConfigError(
+            f"prices: {path}: expected a date and models with input, cached and output in US "
+            f"dollars per million tokens, as in {_PACKAGED}; {error!r}"
+        ) from error
+
+
+class Budget:
+    """What a run has spent, and may spend; thread-safe.
+
+    Args:
+        limits: the limits.
+        spent: what earlier sessions of the run spent.
+    """
+
+    def __init__(self, limits: Limits, spent: Usage = NO_USAGE) -> None:
+        self.spent = spent
+        self._most = limits.of_run
+        self._reserved = NO_USAGE
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def call(self, estimate: Usage) -> Iterator[list[Usage]]:
+        """Reserves what a call may cost at most; what it did cost is put into the list.
+
+        Raises:
+            BudgetExhausted: a limit could be exceeded; nothing was called.
+        """
+        with self._lock:
+            after = self.spent + self._reserved + estimate
+            found = (after.calls, after.input_tokens + after.output_tokens, after.usd)
+            for name, value, most in zip(
+                ("calls", "tokens", "usd"), found, self._most, strict=True
+            ):
+                if value > most:
+                    raise BudgetExhausted(
+                        f"limits.{name}={most:g} of the run is reached: {self.spent.calls} calls, "
+                        f"{self.spent.input_tokens + self.spent.output_tokens} tokens, "
+                        f"{self.spent.usd:.2f} USD; raise it and continue with --resume"
+                    )
+            self._reserved += estimate
+        actual: list[Usage] = []
+        try:
+            yield actual
+        finally:
+            with self._lock:
+                self._reserved += _negative(estimate)
+                for usage in actual:
+                    self.spent += usage
+
+
+def _negative(usage: Usage) -> Usage:
+    return Usage(-usage.calls, 0, -usage.input_tokens, -usage.output_tokens, -usage.usd)
+
+
+def billed(usage: Mapping[str, Any], price: Price | None) -> dict[str, Any]:
+    """Returns the tokens and the price of a call from the ``usage`` of its reply.
+
+    Tokens of hidden reasoning that a server counts in the total only are tokens of the answer.
+    What the server does not tell is None, never 0.
+    """
+
+    def count(value: object) -> int | None:
+        return value if isinstance(value, int) and value >= 0 else None
+
+    given, answer = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
+    total = count(usage.get("total_tokens"))
+    if given is not None and answer is not None and total is not None:
+        answer = max(answer, total - given)
+    cached = count((usage.get("prompt_tokens_details") or {}).get("cached_tokens"))
+    thought = count((usage.get("completion_tokens_details") or {}).get("reasoning_tokens"))
+    usd = None
+    if price is not None and given is not None and answer is not None:
+        usd = price.of(given, min(cached or 0, given), answer)
+    return {
+        "input_tokens": given,
+        "cached_tokens": cached,
+        "output_tokens": answer,
+        "reasoning_tokens": thought,
+        "usd": usd,
+    }

@@ -1,0 +1,67 @@
+"""Messages and responses in the form of OpenAI's chat API."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+_TOKENS_PER_PICTURE = 1600  # an upper estimate, for limits
+_CHARACTERS_PER_TOKEN = 2  # a lower one
+
+
+def estimate(messages: list[dict[str, Any]]) -> int:
+    """Returns an upper estimate of the tokens of messages that have their pictures."""
+    tokens = 0
+    for message in messages:
+        content = message["content"]
+        parts = [{"text": content}] if isinstance(content, str) else content
+        for part in parts:
+            pictures = part.get("type") == "image_url"
+            text = len(part.get("text", ""))
+            tokens += _TOKENS_PER_PICTURE if pictures else text // _CHARACTERS_PER_TOKEN + 8
+    return tokens
+
+
+def wired(
+    messages: list[dict[str, Any]], images: Mapping[str, bytes], kind: str
+) -> list[dict[str, Any]]:
+    """Returns messages with their pictures."""
+
+    def part(each: dict[str, Any]) -> dict[str, Any]:
+        if each["type"] != "image":
+            return each
+        data = base64.b64encode(images[each["digest"]]).decode()
+        return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}
+
+    return [
+        {**message, "content": list(map(part, message["content"]))}
+        if isinstance(message["content"], list)
+        else message
+        for message in messages
+    ]
+
+
+def read_response(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What the record of a call has of a response; missing parts are empty."""
+    choices = data.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else {}
+    choice = choice if isinstance(choice, Mapping) else {}
+    message = choice.get("message")
+    message = message if isinstance(message, Mapping) else {}
+    tools = []
+    for tool in message.get("tool_calls") or ():
+        function = (tool or {}).get("function") or {}
+        tools.append([str(function.get("name", "")), str(function.get("arguments", ""))])
+    scored = (choice.get("logprobs") or {}).get("content") or None
+    finish = "content_filter" if message.get("refusal") else str(choice.get("finish_reason") or "")
+    return {
+        "reported": str(data.get("model") or ""),
+        "answer": str(message.get("content") or message.get("refusal") or ""),
+        "reasoning": str(message.get("reasoning_content") or message.get("reasoning") or ""),
+        "tools": tools,
+        "finish": finish,
+        "prompt_ids": data.get("prompt_token_ids"),
+        "output_ids": choice.get("token_ids"),
+        "output_logprobs": scored and [float(each["logprob"]) for each in scored],
+    }

@@ -1,0 +1,137 @@
+"""The calls of models in a dataset: as a table, and as conversations to learn from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rollout.api import CALLS, Outcome
+from rollout.data.reader import Dataset
+from rollout.data.refs import EpisodeRef
+from rollout.data.schema import EXTRA, column_name
+from rollout.errors import DatasetError
+from rollout.files import replacing
+
+COLUMN = column_name(EXTRA, CALLS)
+_PIECE = 256  # steps read at once
+_TEXTS = ("role", "asked", "reported", "finish", "code", "problem", "action", "answer", "reasoning")
+_TEXTS_MORE = ("request", "prompt")
+_JSON = ("messages", "fields", "tools", "errors")
+_COUNTS = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+_IDS = ("prompt_ids", "output_ids")
+
+SCHEMA = pa.schema(
+    [
+        *((name, pa.int64()) for name in ("episode", "attempt", "step", "try")),
+        *((name, pa.string()) for name in ("state", "state_set", "task", "policy", "end")),
+        *((name, pa.string()) for name in (*_TEXTS, *_TEXTS_MORE, *_JSON)),
+        *((name, pa.bool_()) for name in ("usable", "earlier", "success")),
+        *((name, pa.int64()) for name in _COUNTS),
+        *((name, pa.float64()) for name in ("usd", "started", "seconds", "waited_s")),
+        *((name, pa.list_(pa.int32())) for name in _IDS),
+        ("output_logprobs", pa.list_(pa.float32())),
+    ]
+)
+"""Columns of the table of calls; those that a policy does not record are null."""
+
+
+def calls_of_episode(dataset: Dataset, ref: EpisodeRef) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yields the step and the record of each call of an episode.
+
+    Raises:
+        DatasetError: the dataset has no calls.
+    """
+    if COLUMN not in dataset.columns:
+        raise DatasetError(
+            f"{dataset.layout.root} has no column {COLUMN}: its policy, "
+            f"{dataset.manifest.policy}, called no model"
+        )
+    for window in dataset.stream(ref, [COLUMN], length=_PIECE):
+        for offset, calls in enumerate(window.columns[COLUMN]):
+            for call in calls or ():
+                yield window.start + offset, call
+
+
+def _rows(dataset: Dataset, ref: EpisodeRef) -> Iterator[dict[str, Any]]:
+    about = {name: getattr(ref, name) for name in ("episode", "attempt", "task", "policy", "end")}
+    about |= {"state": str(ref.state), "state_set": ref.state_set}
+    about["success"] = ref.outcome == Outcome.SUCCESS
+    for step, call in calls_of_episode(dataset, ref):
+        row = {name: call.get(name) for name in SCHEMA.names}
+        row |= {name: json.dumps(call[name], ensure_ascii=False) for name in _JSON if name in call}
+        yield {**row, **about, "step": step}
+
+
+def export_calls(dataset: Dataset, out: Path) -> int:
+    """Writes the calls of all episodes, lost attempts included.
+
+    Args:
+        dataset: the dataset.
+        out: ``.parquet``: a table with a row per call and the columns ``SCHEMA``. ``.jsonl``: a
+            line of chat for each usable answer in an episode with a result: ``messages`` with the
+            answer as the last one, ``episode``, ``step``, ``reward`` (the return of the episode)
+            and ``success``; with token ids, ``prompt_ids``, ``completion_ids`` and ``logprobs``,
+            which are rows of TRL.
+
+    Returns:
+        the number of rows written.
+
+    Raises:
+        DatasetError: the file is called otherwise, or the dataset has no calls.
+        OSError: the file cannot be written.
+    """
+    if out.suffix not in (".parquet", ".jsonl"):
+        raise DatasetError(f"expected a file .parquet or .jsonl, got {out}")
+    count = 0
+    with replacing(out) as new:
+        if out.suffix == ".jsonl":
+            with new.open("w", encoding="utf-8") as file:
+                for line in _chats(dataset):
+                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                    count += 1
+            return count
+        with pq.ParquetWriter(new, SCHEMA, compression="zstd") as writer:
+            for ref in dataset.episodes(include_lost=True):
+                rows = list(_rows(dataset, ref))
+                writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
+                count += len(rows)
+    return count
+
+
+def _chats(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    for ref in dataset.episodes():
+        for step, call in calls_of_episode(dataset, ref):
+            if not call.get("usable") or "messages" not in call:
+                continue
+            said = {"role": "assistant", "content": call["answer"]}
+            line = {"messages": [*call["messages"], said], "episode": ref.episode, "step": step}
+            line |= {"reward": ref.total_reward, "success": ref.outcome == Outcome.SUCCESS}
+            if call.get("prompt_ids") and call.get("output_ids"):
+                line |= {"prompt_ids": call["prompt_ids"], "completion_ids": call["output_ids"]}
+                line["logprobs"] = call.get("output_logprobs")
+            yield line
+
+
+def told(calls: list[dict[str, Any]] | None, spent: float) -> tuple[str, str]:
+    """Returns what the model thought and what it cost, for people.
+
+    Args:
+        calls: the calls of a step.
+        spent: US dollars of the episode so far, this step included.
+    """
+    if not calls:
+        return "", ""
+    last = calls[-1]
+    thoughts = [str(text) for text in (last.get("fields") or {}).values()]
+    thought = " | ".join(thoughts) or str(last.get("reasoning") or "")
+    if not last.get("usable", True):
+        thought = f"unusable ({last.get('code')}): {last.get('answer')}"
+    tokens = sum((c.get("input_tokens") or 0) + (c.get("output_tokens") or 0) for c in calls)
+    seconds = sum(c.get("seconds") or 0.0 for c in calls)
+    cost = f"{len(calls)} calls  {tokens} tokens  {seconds:.1f} s  {spent:.4f} USD"
+    return " ".join(thought.split()), cost

@@ -1,0 +1,515 @@
+"""The policy ``vlm`` against a server of chats, over HTTP."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from email.utils import formatdate
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from policies.vlm import VlmPolicy
+from policies.vlm.client import Client, Limiter
+from policies.vlm.prompt import load_prompt
+from policies.vlm.replies import Replies
+from policies.vlm.sections import Endpoint, History, Limits, Sampling
+from policies.vlm.spending import Budget, Price, billed
+from rollout.api import Start, Task, Usage, allocate
+from rollout.data import Dataset, export_calls, play_text
+from rollout.errors import BudgetExhausted, ConfigError, DatasetError, PolicyUnavailable
+from rollout.evaluators import GameReward
+from rollout.testing import check_policy
+from rollout.testing.chat_server import ChatServer, Scripted, digest_of
+from rollout.testing.fakes import FakeBridge
+
+ROOT = Path(__file__).resolve().parents[3]
+SPEC = FakeBridge().spec
+TASK = Task("walk", "Walk to the goal.", SPEC.state_space, GameReward())
+[KEY] = SPEC.action_space.spaces
+NAMES = SPEC.action_labels.get(KEY) or [str(n) for n in range(5)]
+GOOD = f"<thought>hm</thought><action>{NAMES[1]}</action>"
+
+
+def by_digest(request):
+    """An answer that depends on the request alone."""
+    number = int(digest_of(request)[:8], 16) % len(NAMES)
+    return f"<thought>{number}</thought><action>{NAMES[number]}</action>"
+
+
+def recipe(url, **options):
+    endpoint = {"url": url, "deadline_s": 5.0, **options.pop("endpoint", {})}
+    chosen = {"fallback": "random", **options}
+    return VlmPolicy(endpoint=Endpoint(**endpoint), model="tiny", **chosen)
+
+
+def built(url, *, folder=None, **options):
+    chosen = recipe(url, **options)
+    if folder is not None:
+        chosen = chosen.in_run(folder)
+    return chosen.build(SPEC, TASK, seed=3)
+
+
+def play(policy, steps=1, *, seeds=(7,), change=True):
+    """Plays steps of invented observations; returns the decisions."""
+    state = SPEC.state_space.state(0)
+    memory = policy.initial_memory([Start(state, seed) for seed in seeds])
+    decisions = []
+    for step in range(steps):
+        observations = allocate(SPEC.observation_space, len(seeds))
+        for column in observations.values():
+            column[...] = step if change and column.dtype != object else 0
+        decision = policy.act(observations, memory, details=None, explore=True)
+        memory = decision.memory
+        decisions.append(decision)
+    return decisions
+
+
+def test_it_keeps_the_contract_of_policies():
+    with ChatServer(by_digest) as server:
+        report = check_policy(recipe(server.url), SPEC, TASK)
+    report.raise_if_failed()
+
+
+def test_a_call_is_recorded_with_what_was_asked_and_what_it_cost():
+    with ChatServer(lambda _: Scripted(GOOD, model="tiny-0821")) as server:
+        [decision] = play(built(server.url))
+    [call] = decision.extras["calls"][0]
+    assert call["usable"] is True
+    assert (call["code"], call["action"]) == ("ok", NAMES[1])
+    assert (call["asked"], call["reported"]) == ("tiny", "tiny-0821")
+    assert (call["input_tokens"], call["output_tokens"], call["usd"]) == (100, 10, None)
+    assert "Walk to the goal." in call["messages"][0]["content"]
+    json.dumps(call)
+
+
+def test_earlier_steps_are_shown_as_many_as_configured_and_thoughts_are_not():
+    with ChatServer(lambda _: GOOD) as server:
+        play(built(server.url, history=History(texts=2)), 5)
+        last = server.requests[-1]["messages"]
+    assert [m["role"] for m in last] == ["system", *["user", "assistant"] * 2, "user"]
+    assert last[2]["content"] == f"<action>{NAMES[1]}</action>"
+    assert [m["content"].splitlines()[0] for m in last[1::2]] == ["Step 2.", "Step 3.", "Step 4."]
+
+
+def test_react_shows_thoughts_and_plan_keeps_notes():
+    answer = f"<thought>t</thought><plan>p</plan><notes>n1</notes><action>{NAMES[1]}</action>"
+    with ChatServer(lambda _: answer) as server:
+        play(built(server.url, prompt="react"), 2)
+        assert "<thought>t</thought>" in server.requests[-1]["messages"][2]["content"]
+        play(built(server.url, prompt="plan", history=History(texts=0)), 2)
+        assert "Your notes: n1" in server.requests[-1]["messages"][-1]["content"]
+
+
+def test_an_unusable_answer_is_asked_for_again_with_the_reason():
+    answers = iter(["I go up.", GOOD])
+    with ChatServer(lambda _: next(answers)) as server:
+        [decision] = play(built(server.url))
+        again = server.requests[1]["messages"]
+    assert [c["code"] for c in decision.extras["calls"][0]] == ["no_block", "ok"]
+    assert again[-2] == {"role": "assistant", "content": "I go up."}
+    assert "expected one block <action>" in again[-1]["content"]
+
+
+def test_after_that_the_fallback_is_played_and_too_many_end_the_episode():
+    with ChatServer(lambda _: "no") as server:
+        policy = built(server.url, fallback=NAMES[2], limits=Limits(reparse=0, unusable=3))
+        decisions = play(policy, 3)
+    assert [d.stops for d in decisions[:2]] == [None, None]
+    assert "limits.unusable" in decisions[2].stops[0]
+    assert all(d.actions[KEY][0] == 2 for d in decisions)
+    assert Usage.of(decisions[0].extras["calls"][0]).unusable == 1
+
+
+def test_an_episode_that_is_stuck_or_has_used_its_calls_ends_without_a_call():
+    with ChatServer(lambda _: GOOD) as server:
+        stuck = play(built(server.url, limits=Limits(stuck=2)), 3, change=False)
+        assert "limits.stuck" in stuck[2].stops[0]
+        assert len(server.requests) == 2
+        used = play(built(server.url, limits=Limits(episode_calls=1)), 2)
+        assert "limits.episode_calls" in used[1].stops[0]
+        assert len(server.requests) == 3
+
+
+def test_slots_without_an_episode_cost_nothing():
+    with ChatServer(lambda _: GOOD) as server:
+        policy = built(server.url)
+        memory = {"dialogue": np.zeros(2, object)}
+        memory["dialogue"][1] = policy.initial_memory([Start(SPEC.state_space.state(0), 1)])[
+            "dialogue"
+        ][0]
+        observations = allocate(SPEC.observation_space, 2)
+        policy.act(observations, memory, details=None, explore=True)
+        assert len(server.requests) == 1
+
+
+# What servers do ---------------------------------------------------------------------------------
+
+FAULTS = {
+    "429 with seconds": Scripted("slow down", status=429, headers={"Retry-After": "0"}),
+    "429 with a date": Scripted(
+        "slow down", status=429, headers={"Retry-After": formatdate(0, usegmt=True)}
+    ),
+    "500": Scripted("boom", status=500),
+    "reset in the body": Scripted(GOOD, reset=True),
+    "not JSON": Scripted(body=b'{"choices": [{"mess'),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_tried_again(fault):
+    script = iter([FAULTS[fault], Scripted(GOOD)])
+    with ChatServer(lambda _: next(script)) as server:
+        [decision] = play(built(server.url))
+    [call] = decision.extras["calls"][0]
+    assert call["usable"]
+    assert len(call["errors"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b'{"choices": []}', "empty"),
+        (b'{"choices": [{"message": {"content": null}}]}', "empty"),
+        (b'{"choices": [{"message": {"refusal": "I must not"}}]}', "refused"),
+        (b"{}", "empty"),
+        (b'{"choices": [null], "usage": null}', "empty"),
+    ],
+)
+def test_a_response_without_an_answer_is_an_unusable_answer(body, code):
+    with ChatServer(lambda _: Scripted(body=body)) as server:
+        [decision] = play(built(server.url, fallback="random", limits=Limits(reparse=0)))
+    [call] = decision.extras["calls"][0]
+    assert call["code"] == code
+    assert call["input_tokens"] is None
+    assert Usage.of([call]).unpriced == 1
+
+
+def test_a_server_that_never_answers_loses_the_episode_and_not_the_run():
+    with ChatServer(lambda _: Scripted("busy", status=503)) as server:
+        policy = built(server.url, endpoint={"deadline_s": 0.5})
+        with pytest.raises(PolicyUnavailable, match="status 503: busy"):
+            play(policy)
+
+
+def test_a_refusal_of_the_first_request_is_the_users_to_mend_and_later_ones_are_not(monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sk-secret")
+    refused = Scripted("bad key sk-secret", status=401)
+    with ChatServer(lambda _: refused) as server:
+        endpoint = {"key_env": "MY_KEY"}
+        with pytest.raises(ConfigError, match=r"status 401: bad key \*\*\*") as told:
+            play(built(server.url, endpoint=endpoint))
+        assert server.keys == ["Bearer sk-secret"]
+        assert "sk-secret" not in str(told.value)
+    script = iter([GOOD, refused, refused, refused])
+    with ChatServer(lambda _: next(script)) as server:
+        policy = built(server.url)
+        play(policy)
+        for kind in (PolicyUnavailable, PolicyUnavailable, BudgetExhausted):
+            with pytest.raises(kind) as told:
+                play(policy, seeds=(8,))
+            assert type(told.value) is kind
+
+
+def test_many_threads_share_the_places_that_a_server_gives():
+    with ChatServer(lambda _: Scripted(GOOD, delay_s=0.02)) as server:
+        client = Client(Endpoint(url=server.url, calls=4))
+        threads = [
+            threading.Thread(target=client.post, args=(b'{"model": "m"}',)) for _ in range(20)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(server.requests) == 20
+    assert 1 < server.most <= 4
+
+
+def test_places_grow_without_refusals_and_shrink_with_a_burst_of_them():
+    limiter = Limiter(100)
+
+    def round_of(count):
+        for _ in range(count):
+            limiter.acquire(0.0)
+            limiter.release(good=True)
+
+    round_of(20)
+    assert limiter.limit == 40
+    for _ in range(10):
+        limiter.limited(0.0)
+    assert limiter.limit == 32
+    round_of(32)
+    assert limiter.limit == pytest.approx(33.6)
+
+
+# Replies and limits ------------------------------------------------------------------------------
+
+
+def test_a_reply_is_used_again_and_never_paid_again(tmp_path):
+    with ChatServer(by_digest) as server:
+        first = play(built(server.url, folder=tmp_path), 5)
+        again = play(built(server.url, folder=tmp_path), 5)
+        assert len(server.requests) == 5
+        other = play(built(server.url, folder=tmp_path), 1, seeds=(8,))
+        assert len(server.requests) == 6
+    for one, two in zip(first, again, strict=True):
+        assert (one.actions[KEY] == two.actions[KEY]).all()
+    assert [d.extras["calls"][0][0]["earlier"] for d in (first[0], again[0], other[0])] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_a_torn_line_is_no_reply(tmp_path):
+    replies = Replies(tmp_path)
+    replies.add("a", {"usd": 1.0, "answer": "x"})
+    [path] = tmp_path.glob("*.jsonl")
+    with path.open("ab") as file:
+        file.write(b'{"request": "b", "reply": {"us')
+    again = Replies(tmp_path)
+    assert (again.get("a")["answer"], again.get("b"), len(again)) == ("x", None, 1)
+    assert again.usage == Usage(calls=1, usd=1.0)
+
+
+def test_replay_names_what_is_missing(tmp_path):
+    with ChatServer(by_digest) as server:
+        play(built(server.url, replies=str(tmp_path)), 2)
+        replayed = built(server.url, replies=str(tmp_path), replay=True)
+        play(replayed, 2)
+        with pytest.raises(PolicyUnavailable, match="no reply to the request"):
+            play(replayed, 1, seeds=(9,))
+        assert len(server.requests) == 2
+
+
+def test_no_call_is_made_that_could_exceed_a_limit(tmp_path):
+    with ChatServer(lambda _: GOOD) as server:
+        limits = Limits(calls=3)
+        with pytest.raises(BudgetExhausted, match=r"limits\.calls=3"):
+            play(built(server.url, folder=tmp_path, limits=limits), 5)
+        assert len(server.requests) == 3
+        with pytest.raises(BudgetExhausted, match=r"limits\.calls=3"):  # of all sessions together
+            play(built(server.url, folder=tmp_path, limits=limits), 5, seeds=(8,))
+        assert len(server.requests) == 3
+
+
+def test_a_budget_counts_what_is_reserved():
+    budget = Budget(Limits(usd=1.0))
+    with budget.call(Usage(1, usd=0.6)) as paid:
+        with pytest.raises(BudgetExhausted, match=r"limits\.usd=1"), budget.call(Usage(1, usd=0.6)):
+            pass
+        paid.append(Usage(1, usd=0.1))
+    with budget.call(Usage(1, usd=0.6)):
+        assert budget.spent == Usage(1, usd=0.1)
+
+
+def test_cached_and_hidden_tokens_are_priced():
+    price = Price(input=1.0, cached=0.1, output=10.0, date="2025-08-01")
+    usage = {
+        "prompt_tokens": 1000,
+        "completion_tokens": 100,
+        "total_tokens": 1500,  # 400 of hidden reasoning
+        "prompt_tokens_details": {"cached_tokens": 600},
+    }
+    found = billed(usage, price)
+    assert (found["output_tokens"], found["cached_tokens"]) == (500, 600)
+    assert found["usd"] == pytest.approx((400 * 1.0 + 600 * 0.1 + 500 * 10.0) / 1e6)
+    assert billed({}, price)["usd"] is None
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"endpoint": {"url": "localhost:8000"}}, "endpoint.url='localhost:8000'"),
+        ({"history": History(images=1), "endpoint": {"images": False}}, "takes no pictures"),
+        ({"limits": Limits(usd=1.0)}, "the price of tiny is not known"),
+        ({"prompt": "thnk"}, "unknown prompt 'thnk'. Nearest: think"),
+        ({"endpoint": {"key_env": "NOT_SET_AT_ALL"}}, "NOT_SET_AT_ALL is not set"),
+        ({"fallback": "fly"}, "fallback='fly'"),
+    ],
+)
+def test_it_is_refused_before_any_game_starts(options, says):
+    with pytest.raises(ConfigError if "unknown" not in says else LookupError, match=says):
+        built("http://127.0.0.1:9/v1", **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("system: '{{ gaol }}'", "unknown variable 'gaol'. Nearest: goal"),
+        ("system: '{% if %}'", "system"),
+        ("sytem: ''", "Field required"),
+        ("[", "prompt"),
+    ],
+)
+def test_a_prompt_that_does_not_fit_is_named(tmp_path, text, says):
+    path = tmp_path / "p.yaml"
+    path.write_text(f"observation: ''\nunusable: ''\n{text}\n")
+    with pytest.raises(ConfigError, match=says):
+        load_prompt(str(path), None)
+
+
+def test_templates_run_in_a_sandbox(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text("system: \"{{ ''.__class__.__mro__ }}\"\nobservation: ''\nunusable: ''\n")
+    with pytest.raises(ConfigError, match="unsafe"):
+        load_prompt(str(path), None).render("system")
+
+
+# Jobs --------------------------------------------------------------------------------------------
+
+
+def job(folder, url, *more, key=""):
+    task = {"evaluator": {"name": "signal_goal", "signal": "reached"}, "limits": {"steps": 12}}
+    (folder / "task.yaml").write_text(yaml.safe_dump(task))
+    config = {
+        "output": str(folder / "run"),
+        "bridge": {"name": "fake"},
+        "task": str(folder / "task.yaml"),
+        "policy": {
+            "name": "vlm",
+            "endpoint": {"url": url, "key_env": "MY_KEY" if key else ""},
+            "model": "tiny",
+            "fallback": "random",
+            "sampling": {"seed": True},  # so that no two requests are equal
+        },
+        "instances": 8,
+        "actors": 0,
+        "episodes": 24,
+    }
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    script = str(ROOT / "scripts" / "collect.py")
+    command = [sys.executable, script, "--config", str(folder / "config.yaml"), *more]
+    return command, {**os.environ, "MY_KEY": key}
+
+
+def recorded(run):
+    with Dataset(run / "dataset") as dataset:
+        return [(e.episode, e.length, e.total_reward, e.end) for e in dataset.episodes()]
+
+
+@pytest.mark.process
+def test_killed_and_resumed_nothing_is_paid_twice_and_the_run_is_the_same(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    killed = threading.Event()
+    state = {}
+
+    def script(request):
+        if not killed.is_set() and len(server.requests) == 60:
+            state["job"].send_signal(signal.SIGKILL)
+            killed.set()
+        return Scripted(by_digest(request), delay_s=0.01)
+
+    with ChatServer(script) as server:
+        command, env = job(tmp_path / "a", server.url, key="sk-secret-key")
+        state["job"] = subprocess.Popen(
+            command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        assert state["job"].wait(60) == -signal.SIGKILL
+        running = {digest_of(request) for request in server.requests[60 - 8 :]}
+        again = subprocess.run(
+            [*command, "--resume"], env=env, capture_output=True, text=True, check=False
+        )
+        assert again.returncode == 0, again.stderr
+        twice = {digest for digest, count in server.paid.items() if count > 1}
+        assert twice <= running  # their answers came after the death of the job
+    with ChatServer(by_digest) as server:
+        command, env = job(tmp_path / "b", server.url, key="sk-secret-key")
+        subprocess.run(command, env=env, capture_output=True, check=True)
+    assert recorded(tmp_path / "a" / "run") == recorded(tmp_path / "b" / "run")
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or b"sk-secret" not in path.read_bytes(), path
+    assert "sk-secret" not in again.stdout + again.stderr
+
+
+@pytest.mark.process
+def test_a_limit_of_the_run_pauses_it_and_a_refusal_ends_it_with_status_2(tmp_path):
+    with ChatServer(by_digest) as server:
+        command, env = job(tmp_path, server.url, "--set", "policy.limits.calls=20")
+        paused = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert (paused.returncode, len(server.requests)) == (3, 20), paused.stderr
+        assert "limits.calls=20 of the run is reached" in paused.stdout + paused.stderr
+    with ChatServer(lambda _: Scripted("no such model", status=404)) as server:
+        command, env = job(tmp_path, server.url, "--set", f"output={tmp_path / 'other'}")
+        refused = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert refused.returncode == 2, refused.stderr
+        assert "no such model" in refused.stdout + refused.stderr
+
+
+def test_deterministic_actions_are_asked_for_with_temperature_0():
+    with ChatServer(lambda _: GOOD) as server:
+        policy = built(server.url, sampling=Sampling(temperature=0.7, seed=True))
+        memory = policy.initial_memory([Start(SPEC.state_space.state(0), 1)])
+        for explore in (True, False):
+            policy.act(allocate(SPEC.observation_space, 1), memory, details=None, explore=explore)
+        assert [r["temperature"] for r in server.requests] == [0.7, 0.0]
+        assert len({r["seed"] for r in server.requests}) == 1
+
+
+@pytest.mark.process
+def test_an_evaluation_reports_what_calls_cost_and_the_calls_can_be_exported(tmp_path):
+    (tmp_path / "prices.yaml").write_text(
+        "date: '2025-08-01'\nmodels:\n  tiny: {input: 10.0, cached: 1.0, output: 100.0}\n"
+    )
+    with ChatServer(by_digest) as server:
+        command, env = job(tmp_path, server.url)
+        config = yaml.safe_load((tmp_path / "config.yaml").read_text())
+        player = {**config.pop("policy"), "prices": str(tmp_path / "prices.yaml")}
+        del config["episodes"]
+        config |= {"players": {"model": player, "random": {"name": "random"}}}
+        config |= {"sets": {"full": {"split": "all", "size": 6}}, "metric": "return"}
+        (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+        command[1] = str(ROOT / "scripts" / "evaluate.py")
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        made = len(server.requests)
+    legs = json.loads((tmp_path / "run" / "summary.json").read_text())["findings"]["legs"]
+    used = {leg["player"]: leg["usage"] for leg in legs}
+    assert used["random"] is None
+    assert used["model"]["calls"] == made
+    assert used["model"]["usd"] == pytest.approx(made * (100 * 10 + 10 * 100) / 1e6)
+    assert used["model"]["tokens_per"]["step"] == pytest.approx(110)
+    assert "## Calls of models" in (tmp_path / "run" / "report.md").read_text()
+
+
+@pytest.mark.process
+def test_calls_are_exported_as_a_table_and_as_conversations(tmp_path):
+    with ChatServer(by_digest) as server:
+        command, env = job(tmp_path, server.url)
+        subprocess.run(command, env=env, capture_output=True, check=True)
+        made = len(server.requests)
+    table, chat = tmp_path / "calls.parquet", tmp_path / "chat.jsonl"
+    with Dataset(tmp_path / "run" / "dataset") as dataset:
+        assert export_calls(dataset, table) == made
+        assert export_calls(dataset, chat) == made
+        [first, *_] = play_text(dataset, dataset.episodes()[0])
+        assert "thought=" in first
+    rows = pq.read_table(table).to_pylist()
+    assert {row["code"] for row in rows} == {"ok"}
+    assert sorted({row["episode"] for row in rows}) == list(range(24))
+    lines = [json.loads(line) for line in chat.read_text().splitlines()]
+    assert lines[0]["messages"][-1] == {"role": "assistant", "content": rows[0]["answer"]}
+
+
+@pytest.mark.process
+def test_a_dataset_without_calls_says_so(tmp_path):
+    command, env = job(tmp_path, "http://127.0.0.1:9/v1", "--set", "episodes=2")
+    config = yaml.safe_load((tmp_path / "config.yaml").read_text())
+    config["policy"] = {"name": "random"}
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+    subprocess.run(command, env=env, capture_output=True, check=True)
+    with (
+        Dataset(tmp_path / "run" / "dataset") as dataset,
+        pytest.raises(DatasetError, match=r"no column extra/calls: its policy, random"),
+    ):
+        export_calls(dataset, tmp_path / "calls.parquet")
+    assert not (tmp_path / "calls.parquet").exists()
