@@ -10,9 +10,10 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium import spaces
 from gymnasium.wrappers import AddRenderObservation
 
-from bridges.gymnasium.instance import REWARD, GymnasiumInstance
+from bridges.gymnasium.instance import REWARD, SEED, GymnasiumInstance
 from bridges.gymnasium.making import (
     REWARD_SPEC,
     TASKS,
@@ -25,7 +26,16 @@ from bridges.gymnasium.making import (
     seed_space,
     version_of,
 )
-from rollout.api import OBSERVATION, BridgeSpec, Columns, ColumnSpec, Instance, Resources, option
+from rollout.api import (
+    ACTION,
+    OBSERVATION,
+    BridgeSpec,
+    Columns,
+    ColumnSpec,
+    Instance,
+    Resources,
+    option,
+)
 from rollout.errors import ConfigError
 
 RENDER = "render"
@@ -38,7 +48,8 @@ MAX_WIDTH = 4096
 class GymnasiumBridge:
     """Hosts a game of Gymnasium's registry, with any observation and action space.
 
-    The state is the seed that ``reset(seed=...)`` gets; nothing else is seeded. A space that is
+    The state is the seed that ``reset(seed=...)`` gets, and a value of each of ``factors``, which
+    it gets as ``options``; nothing else is seeded. A space that is
     a leaf becomes the column ``observation`` or ``action``; nested ones are flattened, text and
     sequences travel in ``Frame.details``. The signal ``reward`` is the game's own reward.
 
@@ -52,6 +63,11 @@ class GymnasiumBridge:
     )
     kwargs: Mapping[str, Any] = option(dict, "keyword arguments for gymnasium.make")
     seeds: int = option(2**31, "number of states: the seeds 0 to seeds - 1", unit="seeds")
+    factors: Mapping[str, Sequence[str | int]] = option(
+        dict,
+        "further factors of the state: values that reset gets in its options, by name, e.g. "
+        "{kind: [goto, open]}",
+    )
     imports: Sequence[str] = option((), "modules to import so that the id is registered")
     info_signals: Sequence[str] = option(
         (),
@@ -69,6 +85,7 @@ class GymnasiumBridge:
         if not isinstance(self.kwargs, Mapping):
             raise ConfigError(f"kwargs must be a mapping of names to values, got {self.kwargs!r}")
         check_seeds(self.seeds)
+        self._check_factors()
         for name in ("imports", "info_signals"):
             value = getattr(self, name)
             if isinstance(value, str) or not all(isinstance(v, str) and v for v in value):
@@ -78,6 +95,15 @@ class GymnasiumBridge:
             raise ConfigError("info_signals: 'reward' is already the game's own reward; drop it")
         if self.render and "render_mode" in self.kwargs:
             raise ConfigError("render: true sets kwargs.render_mode itself; drop one of the two")
+
+    def _check_factors(self) -> None:
+        whole = isinstance(self.factors, Mapping)
+        for name, values in self.factors.items() if whole else [("", None)]:
+            if name in {"", SEED} or isinstance(values, str) or not isinstance(values, Sequence):
+                raise ConfigError(
+                    f"factors must be lists of values by names other than {SEED!r}, e.g. "
+                    f"{{kind: [goto, open]}}, got {self.factors!r}"
+                )
 
     @property
     def spec(self) -> BridgeSpec:
@@ -96,7 +122,7 @@ class GymnasiumBridge:
             version=version_of(registered),
             observation_space=seen.observation.columns,
             action_space=seen.action.columns,
-            state_space=seed_space(self.seeds, "what reset(seed=...) gets"),
+            state_space=seed_space(self.seeds, "what reset(seed=...) gets", self.factors),
             signals={REWARD: REWARD_SPEC, **facts},
             max_width=MAX_WIDTH,
             default_width=32,
@@ -108,7 +134,14 @@ class GymnasiumBridge:
             tasks=TASKS,
             original_observation_space=seen.observation.original,
             original_action_space=seen.action.original,
+            action_labels=self._labels(seen),
         )
+
+    @staticmethod
+    def _labels(seen: Probe) -> dict[str, tuple[str, ...]]:
+        leaf = seen.action.columns.spaces.get(ACTION)
+        known = isinstance(leaf, spaces.Discrete) and leaf.n == len(seen.actions)
+        return {ACTION: seen.actions} if known else {}
 
     def launch(
         self,
@@ -130,6 +163,7 @@ class GymnasiumBridge:
             seen.action,
             facts=_InfoFacts(self.info_signals, width) if self.info_signals else None,
             check_bounds=self.check_bounds,
+            options=tuple(self.factors),
         )
 
     def _build(self) -> functools.partial[gymnasium.Env[Any, Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import collections
 import functools
 import importlib.metadata
+import string
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from bridges.gymnasium.crafter_text import describe, labels, seen_by
 from bridges.gymnasium.crafter_world import generate
 from bridges.gymnasium.instance import REWARD, GymnasiumInstance
 from bridges.gymnasium.making import (
@@ -31,6 +33,7 @@ from bridges.gymnasium.making import (
 )
 from rollout.api import (
     ACTION,
+    OBSERVATION,
     BridgeSpec,
     Columns,
     ColumnSpec,
@@ -48,6 +51,14 @@ MIN_AREA = 16
 VITALS = ("health", "food", "drink", "energy")
 """Items that are not in the inventory; each is a signal."""
 
+ACHIEVEMENTS = "achievements"
+"""Signal: the number of achievements that were unlocked in this episode, 0 to 22."""
+
+TEXT = "text"
+"""Key of the description in the details."""
+
+_MOST_TEXT = 4096  # some thirty lines
+
 
 @dataclass(frozen=True)
 class CrafterBridge:
@@ -59,7 +70,8 @@ class CrafterBridge:
     their addresses in memory and so differs from run to run; here the order is that in which they
     came to the chunk.
 
-    Death is ``game_over``; the ``length`` limit is ``game_truncated``.
+    Death is ``game_over``; the ``length`` limit is ``game_truncated``. With ``describe``, the
+    details have ``text``: what is seen, and the vitals and inventory, in words.
     """
 
     size: int = option(64, "height and width of the image", unit="pixels")
@@ -67,6 +79,9 @@ class CrafterBridge:
     reward: bool = option(True, "whether there are rewards; CrafterNoReward-v1 has none")
     area: int = option(64, "height and width of the world", unit="cells")
     seeds: int = option(2**31, "number of states: the seeds 0 to seeds - 1", unit="seeds")
+    describe: bool = option(
+        False, "whether the details tell in words what is seen; actions get names of its directions"
+    )
 
     def __post_init__(self) -> None:
         check_at_least("size", self.size, MIN_SIZE)
@@ -78,6 +93,7 @@ class CrafterBridge:
     def spec(self) -> BridgeSpec:
         """Returns what is known before launch; reads Crafter's tables and makes no world."""
         observation, action = self._spaces()
+        actions = _tables().actions
         return BridgeSpec(
             name="crafter",
             version=f"1/crafter {importlib.metadata.version('crafter')}",
@@ -93,7 +109,7 @@ class CrafterBridge:
             tasks=TASKS,
             original_observation_space=observation,
             original_action_space=action,
-            action_labels={ACTION: tuple(_tables().actions)},
+            action_labels={ACTION: labels(actions) if self.describe else tuple(actions)},
         )
 
     def launch(
@@ -106,7 +122,8 @@ class CrafterBridge:
     ) -> Instance:
         """Makes ``width`` games in this process; see ``rollout.api.Bridge``."""
         observation, action = self._spaces()
-        build = functools.partial(_CrafterGame, self.size, self.length, self.area, self.reward)
+        options = (self.size, self.length, self.area, self.reward, self.describe)
+        build = functools.partial(_CrafterGame, *options)
         return GymnasiumInstance(
             "crafter",
             launch_games("crafter", build, width=width, max_width=MAX_WIDTH, timeout_s=timeout_s),
@@ -115,9 +132,13 @@ class CrafterBridge:
             facts=_CrafterFacts(list(_signals()), width),
         )
 
-    def _spaces(self) -> tuple[spaces.Box, spaces.Discrete[np.int64]]:
+    def _spaces(self) -> tuple[spaces.Space[Any], spaces.Discrete[np.int64]]:
         picture = spaces.Box(0, 255, (self.size, self.size, 3), np.uint8)
-        return picture, spaces.Discrete(len(_tables().actions))
+        actions: spaces.Discrete[np.int64] = spaces.Discrete(len(_tables().actions))
+        if not self.describe:
+            return picture, actions
+        text = spaces.Text(_MOST_TEXT, min_length=0, charset=string.printable)
+        return spaces.Dict({OBSERVATION: picture, TEXT: text}), actions
 
 
 def _tables() -> Any:
@@ -135,6 +156,7 @@ def _signals() -> dict[str, ColumnSpec]:
         f"achievement/{name}": ColumnSpec("int32", unit="times", doc="how often in this episode")
         for name in tables.achievements
     }
+    signals[ACHIEVEMENTS] = ColumnSpec("int32", doc="how many were unlocked in this episode")
     for name in tables.items:
         if name in VITALS:
             signals[name] = ColumnSpec("int32", doc="0 to 9; without health the game is over")
@@ -148,7 +170,7 @@ def _signals() -> dict[str, ColumnSpec]:
 class _CrafterGame:
     """One Crafter game, seeded per episode, with the interface of Gymnasium."""
 
-    def __init__(self, size: int, length: int, area: int, reward: bool) -> None:
+    def __init__(self, size: int, length: int, area: int, reward: bool, describe: bool) -> None:
         import crafter  # noqa: PLC0415 - importing the bridge must stay free
         import cv2  # noqa: PLC0415 - likewise
 
@@ -158,6 +180,7 @@ class _CrafterGame:
             area=(area, area), size=(size, size), length=length, reward=reward, seed=0
         )
         self._player_class = crafter.objects.Player
+        self._describe = describe
         self._env._sem_view = _nothing  # costly to draw into every info, and not used here
 
     def reset(self, *, seed: int) -> tuple[Any, list[int]]:
@@ -187,11 +210,21 @@ class _CrafterGame:
         # Crafter returns its canvas (x, y) as a transposed view (y, x). Copying pixels of three
         # bytes out of such a view is slow: 20 us, against 3 us for a real transposition of the
         # canvas.
-        return self._transpose(observation.transpose(1, 0, 2))
+        picture = self._transpose(observation.transpose(1, 0, 2))
+        return {OBSERVATION: picture, TEXT: self._text()} if self._describe else picture
+
+    def _text(self) -> str:
+        player = self._env._player
+        carried = dict(player.inventory)
+        vitals = {name: carried.pop(name) for name in VITALS}
+        view, facing = seen_by(player), tuple(player.facing)
+        return describe(view, facing, vitals, carried, sleeping=player.sleeping)
 
     def _facts(self) -> list[int]:
         player = self._env._player
-        return [*player.achievements.values(), *player.inventory.values(), *player.pos.tolist()]
+        counts = player.achievements.values()
+        unlocked = sum(count > 0 for count in counts)
+        return [*counts, unlocked, *player.inventory.values(), *player.pos.tolist()]
 
     def close(self) -> None:
         """Crafter has nothing to release."""

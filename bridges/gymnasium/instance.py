@@ -17,7 +17,7 @@ REWARD = "reward"
 """Signal of every game: the game's own reward of the step, 0 after a reset."""
 
 SEED = "seed"
-"""The only factor of every state space here."""
+"""Factor of every state space here, and the only one of most."""
 
 
 class Game(Protocol):
@@ -67,9 +67,12 @@ class GymnasiumInstance:
         facts: Facts | None = None,
         ticks_per_step: int = 1,
         check_bounds: bool = True,
+        options: Sequence[str] = (),
     ) -> None:
         width = len(games)
-        self._name, self._games, self._width = name, list(games), width
+        self._name, self._width = name, width
+        self._games: list[Any] = list(games)  # those with ``options`` accept them in ``reset``
+        self._options = options
         self._steps = [game.step for game in games]
         shown = ObservationColumns(observation, width, check_bounds=check_bounds)
         self._write, self._check, self._details = shown.write, shown.check, shown.details
@@ -97,16 +100,16 @@ class GymnasiumInstance:
         if self._closed:
             raise self._out_of_turn()
         rows = check_slots(self._name, self._width, slots, len(starts))
-        seeds = [_seed(start) for start in starts]
+        begins = [self._beginning(start) for start in starts]
         frame = self._frame
-        for number, (row, seed) in enumerate(zip(rows, seeds, strict=True)):
+        for number, (row, begin) in enumerate(zip(rows, begins, strict=True)):
             if number and time.monotonic() > deadline:
                 raise GameTimeout(
                     f"{self._name}: {number} of {len(rows)} slots were reset within {timeout_s} s; "
                     f"give the reset more time, or the instance fewer slots"
                 )
             try:
-                observation, info = self._games[row].reset(seed=seed)
+                observation, info = self._games[row].reset(**begin)
                 self._write(observation, row)
                 self._reward[row] = 0.0
                 if self._facts is not None:
@@ -164,6 +167,13 @@ class GymnasiumInstance:
         self._unready = set(range(self._width))
         games, self._games = self._games, []
         close_games(games)
+
+    def _beginning(self, start: Start) -> dict[str, Any]:
+        """The arguments of a game's ``reset``."""
+        values, seed = start.state.values, _seed(start)
+        if not self._options:
+            return {"seed": seed}
+        return {"seed": seed, "options": {name: values[name] for name in self._options}}
 
     def _crash(self, phase: str, row: int, error: Exception) -> GameCrashed:
         kind = "" if isinstance(error, GameCrashed) else f"{type(error).__name__}: "

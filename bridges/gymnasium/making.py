@@ -39,7 +39,7 @@ class Probe:
         action: its action space, flattened.
         fps: game steps per second that its metadata names, or None.
         reproducible: whether its registration says that seeds reproduce.
-        actions: the names of its actions, if it gives them (Atari does).
+        actions: the names of its actions, if it has ``get_action_meanings`` (as Atari).
     """
 
     observation: FlatSpace
@@ -64,9 +64,21 @@ def check_seeds(seeds: object) -> None:
         raise ConfigError(f"seeds must be at most 2**31 = {MAX_SEEDS}, got {seeds}")
 
 
-def seed_space(seeds: int, doc: str) -> StateSpace:
-    """Returns the state space of a game that is determined by a seed: one factor, ``seed``."""
-    return StateSpace((Factor(SEED, range(seeds), doc=doc),))
+def seed_space(
+    seeds: int, doc: str, factors: Mapping[str, Sequence[str | int]] | None = None
+) -> StateSpace:
+    """Returns the state space of a game that is determined by a seed, and by further factors.
+
+    Args:
+        seeds: number of values of the factor ``seed``.
+        doc: what it decides.
+        factors: values of the further factors, by name.
+    """
+    others = [
+        Factor(name, tuple(values), doc=f"what reset gets as options[{name!r}]")
+        for name, values in (factors or {}).items()
+    ]
+    return StateSpace((*others, Factor(SEED, range(seeds), doc=doc)))
 
 
 def import_modules(modules: Sequence[str], option: str) -> None:
@@ -149,6 +161,7 @@ def arguments(spec: gymnasium.envs.registration.EnvSpec) -> list[str]:
 def version_of(spec: gymnasium.envs.registration.EnvSpec) -> str:
     """Returns the versions of this bridge and of the packages that define the game."""
     names = ["gymnasium"]
+    names += [m for prefix, m in REGISTERED_BY.items() if spec.id.startswith(prefix)]
     point = spec.entry_point
     module = point if isinstance(point, str) else getattr(point, "__module__", "")
     top = module.partition(":")[0].partition(".")[0]
