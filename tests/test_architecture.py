@@ -50,7 +50,7 @@ HOMES = {
 # What modules may import of ours, beside what is in the same package. The entry with the longest
 # name counts; a name stands for all below it.
 CORE = ("rollout.api", "rollout.errors")
-JOBS = ("rollout.collect", "rollout.evaluate", "rollout.sweep", "rollout.train")
+JOBS = ("rollout.collect", "rollout.evaluate", "rollout.judge", "rollout.sweep", "rollout.train")
 OUTSIDE = (
     "rollout.commands",
     "rollout.gamut",
@@ -66,7 +66,7 @@ def core_but(*excepted):
 
 MAY_IMPORT = {
     "bridges": ("bridges.compilation", *CORE),
-    "policies": CORE,
+    "policies": ("rollout.models", *CORE),
     "rollout": core_but(*JOBS, *OUTSIDE),
     "rollout.api": ("rollout.errors",),
     "rollout.collect": core_but(*JOBS, *OUTSIDE),
@@ -75,6 +75,8 @@ MAY_IMPORT = {
     "rollout.errors": (),
     "rollout.evaluate": core_but(*JOBS, *OUTSIDE),
     "rollout.gamut": core_but("rollout.commands"),
+    "rollout.judge": core_but(*JOBS, *OUTSIDE),
+    "rollout.models": CORE,
     "rollout.interface": core_but("rollout.commands", "rollout.gamut"),
     "rollout.sweep": core_but("rollout.collect", *OUTSIDE),
     "rollout.testing": (
@@ -101,6 +103,7 @@ SHARED_FIELDS = {
     },
     "an update sums up its samples": {"Iteration", "Sample"},
     "a line of a journal is flat": {"Entry", "Usage"},
+    "who asks a model names it, how, and its limits": {"JudgeConfig", "Options"},
 }
 # A game's library is loaded with the game, never when its bridge is imported.
 GAME_LIBRARIES = ("crafter", "ale_py", "minigrid", "pygame", "ray", "torch")
@@ -428,13 +431,13 @@ def waits_without_end(path):
 
 # They record when something happened, and wait for nothing by it: the wall clock may jump.
 DATED = {
-    "policies/vlm/client.py",  # Retry-After may be a date
-    "policies/vlm/policy.py",  # when a call was made
     "rollout/cluster/jobs.py",
     "rollout/data/manifest.py",
     "rollout/data/rows.py",
     "rollout/evaluate/openings.py",  # when test states were opened
     "rollout/host/builder.py",
+    "rollout/models/asking.py",  # when a call was made
+    "rollout/models/client.py",  # Retry-After may be a date
     "rollout/observe/look.py",
     "rollout/observe/metrics.py",
     "rollout/run_directory.py",

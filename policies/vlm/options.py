@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from policies.vlm.answers import Form
-from policies.vlm.sections import Endpoint, History, Limits, Picture, Sampling
-from policies.vlm.spending import price_of
+from policies.vlm.sections import History, Limits, Picture
 from rollout.api import option
 from rollout.errors import ConfigError
+from rollout.models.sections import Endpoint, Sampling
+from rollout.models.spending import price_of
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -13,15 +12,11 @@ from typing import Any
 import numpy as np
 
 from policies.vlm.answers import Answer, Reader
-from policies.vlm.client import Client
 from policies.vlm.dialogue import MEMORY, Dialogue, Turn, begin, column
 from policies.vlm.grammar import Grammar, Row, Unusable, columns_of
 from policies.vlm.options import Options
 from policies.vlm.pictures import MISSION, Pictures, digest_of, values_of
 from policies.vlm.prompt import Prompt
-from policies.vlm.replies import Replies
-from policies.vlm.spending import Budget, Price, billed
-from policies.vlm.wire import estimate, read_response, wired
 from rollout.api import (
     CALLS,
     CALLS_SPEC,
@@ -32,9 +27,9 @@ from rollout.api import (
     Details,
     Start,
     Task,
-    Usage,
 )
-from rollout.errors import ConfigError, PolicyUnavailable
+from rollout.errors import ConfigError
+from rollout.models.asking import Asker, Request
 
 
 @dataclass(frozen=True)
@@ -75,15 +70,12 @@ class Vlm:
         task: Task,
         prompt: Prompt,
         *,
-        replies: Replies,
-        price: Price | None,
+        asker: Asker,
         seed: int,
     ) -> None:
         self._recipe, self._spec, self._task, self._prompt = recipe, spec, task, prompt
-        self._replies, self._price, self._seed = replies, price, seed
+        self._asker, self._seed = asker, seed
         self.calls = recipe.endpoint.calls
-        self._client = Client(recipe.endpoint)
-        self._budget = Budget(recipe.limits, replies.usage)
         self._grammar = Grammar(spec)
         docs = {name: each.doc for name, each in prompt.fields.items()}
         self._reader = Reader(recipe.form, self._grammar, docs)
@@ -251,61 +243,18 @@ class Vlm:
         number: int,
     ) -> dict[str, Any]:
         """Makes a call, or finds its reply of an earlier session; returns its record."""
-        recipe, dialogue = self._recipe, asked.dialogue
-        sampling = recipe.sampling
-        request: dict[str, Any] = {
-            "model": recipe.model,
+        dialogue, sampling = asked.dialogue, self._recipe.sampling
+        fields: dict[str, Any] = {
             "temperature": sampling.temperature if asked.explore else 0.0,
             "max_tokens": sampling.max_tokens,
             **self._reader.request,
-            **recipe.endpoint.extra,
         }
         if sampling.seed:
-            request["seed"] = _digest([dialogue.seed, dialogue.step, number], 4)
-        if recipe.endpoint.logprobs:
-            request["logprobs"] = True
-        identity = [request, messages, self._seed, dialogue.seed, dialogue.step, number]
-        digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-        reply = self._replies.get(digest)
-        earlier = reply is not None
-        if reply is None:
-            if recipe.replay:
-                raise PolicyUnavailable(
-                    f"replay: there is no reply to the request {digest[:16]} of step "
-                    f"{dialogue.step}; the prompt, the model or the game is another one than then"
-                )
-            reply = self._pay(
-                digest, {**request, "messages": wired(messages, images, self._pictures.kind)}
-            )
-        return {
-            **reply,
-            "step": dialogue.step,
-            "try": number,
-            "request": digest,
-            "earlier": earlier,
-            "asked": recipe.model,
-            "prompt": self._prompt.digest,
-            "messages": messages,
-        }
-
-    def _pay(self, digest: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Makes a call and keeps its reply."""
-        tokens, most = estimate(body["messages"]), int(body["max_tokens"])
-        usd = self._price.of(tokens, 0, most) if self._price else 0.0
-        with self._budget.call(Usage(1, 0, tokens, most, usd)) as paid:
-            started = time.time()
-            response = self._client.post(json.dumps(body).encode())
-            reply = {
-                "started": started,
-                "seconds": round(response.seconds, 4),
-                "waited_s": round(response.waited_s, 4),
-                "errors": list(response.errors),
-                **read_response(response.data),
-                **billed(response.data.get("usage") or {}, self._price),
-            }
-            paid.append(Usage.of([reply]))
-            self._replies.add(digest, reply)
-        return reply
+            fields["seed"] = _digest([dialogue.seed, dialogue.step, number], 4)
+        identity = [self._seed, dialogue.seed, dialogue.step, number]
+        request = Request(fields, messages, images, self._pictures.kind, identity)
+        about = {"step": dialogue.step, "try": number, "prompt": self._prompt.digest}
+        return {**self._asker.ask(request), **about}
 
     def _answered(self, dialogue: Dialogue, text: str, picture: bytes, answer: Answer) -> Dialogue:
         kept, shown = dict(dialogue.kept), {}

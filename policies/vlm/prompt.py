@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from jinja2 import TemplateError, meta
+from jinja2 import Template, TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -79,10 +80,15 @@ class Prompt(BaseModel):
             ConfigError: the template fails with these values.
         """
         try:
-            text = _ENVIRONMENT.from_string(getattr(self, template)).render(values)
+            text = _compiled(getattr(self, template)).render(values)
         except Exception as error:
             raise ConfigError(f"the template {template} of the prompt: {error}") from error
         return text.strip()
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(text: str) -> Template:
+    return _ENVIRONMENT.from_string(text)
 
 
 def load_prompt(name: str, tasks: Path | None) -> Prompt:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from policies.vlm.client import key_of
 from policies.vlm.options import Options
 from policies.vlm.policy import Vlm
 from policies.vlm.prompt import load_prompt
-from policies.vlm.replies import Replies
-from policies.vlm.spending import price_of
 from rollout.api import BridgeSpec, Task
+from rollout.models.asking import Asker
 
 _FOLDER = "replies"
 
@@ -45,8 +43,14 @@ class VlmPolicy(Options):
         Raises:
             ConfigError: the prompt, the key, the actions or the pictures do not fit.
         """
-        key_of(self.endpoint)
         prompt = load_prompt(self.prompt, spec.tasks)
         folder = Path(self.replies).expanduser() if self.replies else self._folder
-        price = price_of(self.model, self.prices)
-        return Vlm(self, spec, task, prompt, replies=Replies(folder), price=price, seed=seed)
+        asker = Asker(
+            self.endpoint,
+            self.model,
+            limits=self.limits,
+            prices=self.prices,
+            replies=folder,
+            replay=self.replay,
+        )
+        return Vlm(self, spec, task, prompt, asker=asker, seed=seed)

@@ -2,49 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from rollout.models.sections import Options, RunLimits
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Endpoint(_Section):
-    """An endpoint of the chat API of OpenAI, which most servers of models offer."""
-
-    url: str = Field("", description="base URL, e.g. http://127.0.0.1:8000/v1")
-    key_env: str = Field("", description="environment variable of the key; empty for no key")
-    images: bool = Field(True, description="whether the model takes images")
-    calls: int = Field(64, ge=1, description="most requests at once; fewer after status 429")
-    timeout_s: float = Field(120.0, gt=0, description="longest wait for the server, seconds")
-    deadline_s: float = Field(
-        240.0, gt=0, description="seconds for a call with all its retries, below host.policy_s"
-    )
-    logprobs: bool = Field(False, description="whether to ask for log-probabilities of tokens")
-    extra: dict[str, object] = Field(
-        default_factory=dict, description="further fields of each request, e.g. reasoning_effort"
-    )
-
-
-class Sampling(_Section):
-    """How answers are drawn."""
-
-    temperature: float = Field(1.0, ge=0, description="0 where the most probable action is played")
-    max_tokens: int = Field(1024, ge=1, description="tokens of an answer")
-    seed: bool = Field(False, description="whether to send a seed, derived from episode and step")
-
-
-class History(_Section):
+class History(Options):
     """What the model sees of earlier steps of its episode."""
 
     texts: int = Field(16, ge=0, description="steps whose observation and answer it sees as text")
     images: int = Field(0, ge=0, description="pictures it sees: 0 none, 1 the current one, ...")
 
 
-class Picture(_Section):
+class Picture(Options):
     """The observation column that is sent as a picture."""
 
     column: str = Field("", description="its name; empty for the only one there is")
@@ -52,7 +24,7 @@ class Picture(_Section):
     codec: Literal["png", "jpeg"] = Field("png", description="png is lossless")
 
 
-class Limits(_Section):
+class Limits(RunLimits):
     """When an episode is truncated, and when a run pauses; null for no limit."""
 
     reparse: int = Field(1, ge=0, description="times an unusable answer is asked for again")
@@ -63,13 +35,3 @@ class Limits(_Section):
         None, ge=1, description="steps without a change of what is observed that truncate it"
     )
     episode_calls: int | None = Field(None, ge=1, description="calls of an episode")
-    calls: int | None = Field(None, ge=1, description="calls of the run")
-    tokens: int | None = Field(None, ge=1, description="tokens of the run, prompts and answers")
-    usd: float | None = Field(None, gt=0, description="price of the run in US dollars")
-
-    @property
-    def of_run(self) -> tuple[float, float, float]:
-        """Most calls, tokens and dollars of a run."""
-        wanted = (self.calls, self.tokens, self.usd)
-        calls, tokens, usd = (math.inf if w is None else float(w) for w in wanted)
-        return calls, tokens, usd

@@ -49,6 +49,10 @@ COMMANDS: Mapping[str, Command] = {
         "Lets players play sets of states and reports how well they do.",
         *("rollout.evaluate.evaluate:evaluate", "rollout.evaluate.config:EvaluateConfig"),
     ),
+    "judge": Command(
+        "Lets a model judge recorded episodes, and compares it with ratings.",
+        *("rollout.judge.judge:judge", "rollout.judge.config:JudgeConfig"),
+    ),
     "sweep": Command(
         "Trains on more and more states and shows how the gap to held-out states closes.",
         *("rollout.sweep.sweep:sweep", "rollout.sweep.config:SweepConfig"),

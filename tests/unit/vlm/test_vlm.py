@@ -15,15 +15,16 @@ import pytest
 import yaml
 
 from policies.vlm import VlmPolicy
-from policies.vlm.client import Client, Limiter
 from policies.vlm.prompt import load_prompt
-from policies.vlm.replies import Replies
-from policies.vlm.sections import Endpoint, History, Limits, Sampling
-from policies.vlm.spending import Budget, Price, billed
+from policies.vlm.sections import History, Limits
 from rollout.api import Start, Task, Usage, allocate
 from rollout.data import Dataset, export_calls, play_text
 from rollout.errors import BudgetExhausted, ConfigError, DatasetError, PolicyUnavailable
 from rollout.evaluators import GameReward
+from rollout.models.client import Client, Limiter
+from rollout.models.replies import Replies
+from rollout.models.sections import Endpoint, Sampling
+from rollout.models.spending import Budget, Price, billed
 from rollout.testing import check_policy
 from rollout.testing.chat_server import ChatServer, Scripted, digest_of
 from rollout.testing.fakes import FakeBridge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _TOKENS_PER_PICTURE = 1600  # an upper estimate, for limits
@@ -24,7 +24,7 @@ def estimate(messages: list[dict[str, Any]]) -> int:
 
 
 def wired(
-    messages: list[dict[str, Any]], images: Mapping[str, bytes], kind: str
+    messages: Sequence[Mapping[str, Any]], images: Mapping[str, bytes], kind: str
 ) -> list[dict[str, Any]]:
     """Returns messages with their pictures."""
 
@@ -37,7 +37,7 @@ def wired(
     return [
         {**message, "content": list(map(part, message["content"]))}
         if isinstance(message["content"], list)
-        else message
+        else dict(message)
         for message in messages
     ]
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import urllib3
 
-from policies.vlm.sections import Endpoint
 from rollout.errors import BudgetExhausted, ConfigError, PolicyUnavailable
+from rollout.models.sections import Endpoint
 
 _AGAIN = frozenset({408, 409, 425, 429})
 _REFUSED_IN_A_ROW = 3
@@ -186,7 +186,7 @@ class Client:
     def _refusal(self, status: int, told: str) -> Exception:
         what = f"{self._endpoint.url} refuses the request: {told}"
         if not self._answered and status in (400, 401, 403, 404, 413, 422):
-            return ConfigError(f"policy.endpoint: {what}")
+            return ConfigError(f"endpoint: {what}")
         self._refused += 1
         kind = BudgetExhausted if self._refused >= _REFUSED_IN_A_ROW else PolicyUnavailable
         return kind(what)
@@ -209,7 +209,7 @@ def key_of(endpoint: Endpoint) -> str:
     key = os.environ.get(endpoint.key_env, "").strip()
     if not key:
         raise ConfigError(
-            f"policy.endpoint.key_env: the environment variable {endpoint.key_env} is not set; "
+            f"endpoint.key_env: the environment variable {endpoint.key_env} is not set; "
             f"export the key of {endpoint.url} in it (where Ray is started, on a cluster)"
         )
     return key

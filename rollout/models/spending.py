@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from policies.vlm.sections import Limits
 from rollout.api import NO_USAGE, Usage
 from rollout.errors import BudgetExhausted, ConfigError
+from rollout.models.sections import RunLimits
 
 _PACKAGED = Path(__file__).with_name("prices.yaml")
 _MILLION = 1e6
@@ -81,7 +81,7 @@ class Budget:
         spent: what earlier sessions of the run spent.
     """
 
-    def __init__(self, limits: Limits, spent: Usage = NO_USAGE) -> None:
+    def __init__(self, limits: RunLimits, spent: Usage = NO_USAGE) -> None:
         self.spent = spent
         self._most = limits.of_run
         self._reserved = NO_USAGE

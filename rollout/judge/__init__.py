@@ -1,0 +1,1 @@
+"""Judges: models that look at recorded episodes and rate them, never inside a step."""

@@ -1,0 +1,172 @@
+"""What the verdicts say, and how far they agree with ratings."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollout.api import Outcome
+from rollout.data import Dataset, EpisodeRef
+from rollout.errors import ConfigError
+from rollout.judge.agreement import compare_categories, compare_scores, krippendorff
+
+_Rows = Sequence[Mapping[str, Any]]
+Ratings = Mapping[str, Mapping[int, float]]
+"""Scores by criterion and episode."""
+
+
+def read_ratings(path: str) -> dict[str, dict[int, float]]:
+    """Returns ratings of a CSV file; several of one episode and criterion are averaged.
+
+    Raises:
+        ConfigError: it cannot be read, or has other columns.
+    """
+    found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    try:
+        with Path(path).expanduser().open(newline="", encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                found[row["criterion"]][int(row["episode"])].append(float(row["score"]))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(
+            f"ratings: {path}: expected a CSV file with the columns episode, criterion and score; "
+            f"{error!r}"
+        ) from error
+    if not found:
+        raise ConfigError(f"ratings: {path} has no rows")
+    return {
+        criterion: {episode: float(np.mean(scores)) for episode, scores in by_episode.items()}
+        for criterion, by_episode in found.items()
+    }
+
+
+def calibrate(
+    rows: _Rows, dataset: Dataset, mode: str, ratings: Ratings | None, measure: str
+) -> dict[str, Any]:
+    """Returns the mean verdicts, their spread, and their agreement with ratings, by criterion.
+
+    Verdicts that were not given are counted, and are no part of any mean.
+    """
+    known: dict[str, Mapping[int, float]] = dict(ratings or {})
+    if measure:
+        known.setdefault("progress", _measured(dataset, measure))
+        known.setdefault("success", _measured(dataset, "success"))
+    by_criterion: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in rows:
+        by_criterion[row["criterion"]].append(row)
+    found = {}
+    for criterion, own in by_criterion.items():
+        rated = known.get(criterion)
+        figures = _absolute(own, rated) if mode == "absolute" else _pairwise(own, rated)
+        found[criterion] = {"codes": dict(Counter(row["code"] for row in own)), **figures}
+    return found
+
+
+def _measured(dataset: Dataset, measure: str) -> dict[int, float]:
+    def value(ref: EpisodeRef) -> float:
+        if measure == "success":
+            return float(ref.outcome == Outcome.SUCCESS)
+        return float(ref.total_reward if measure == "return" else ref.progress)
+
+    return {ref.episode: value(ref) for ref in dataset.episodes()}
+
+
+def _absolute(rows: _Rows, rated: Mapping[int, float] | None) -> dict[str, Any]:
+    given: dict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        if not math.isnan(row["score"]):
+            given[row["episode"]].append(row["score"])
+    means = {episode: float(np.mean(scores)) for episode, scores in given.items()}
+    repeats = max((len(scores) for scores in given.values()), default=0)
+    table = np.full((repeats, len(given)), np.nan)
+    for unit, scores in enumerate(given.values()):
+        table[: len(scores), unit] = scores
+    found: dict[str, Any] = {
+        "mean": float(np.mean(list(means.values()))) if means else None,
+        "alpha_of_repeats": krippendorff(table) if repeats > 1 else None,
+    }
+    if rated is None:
+        return found
+    rated = {episode: score for episode, score in rated.items() if not math.isnan(score)}
+    if rows[0]["criterion"] == "success":
+        shared = sorted(means.keys() & rated.keys())
+        names = ("failure", "success")
+        judged = [names[means[episode] > 0.5] for episode in shared]
+        return {
+            **found,
+            "against": compare_categories(judged, [names[rated[e] > 0.5] for e in shared]),
+        }
+    return {**found, "against": compare_scores(means, rated)}
+
+
+def _pairwise(rows: _Rows, rated: Mapping[int, float] | None) -> dict[str, Any]:
+    """A verdict that changes with the order of the two is a tie, and is counted as a flip."""
+    orders: dict[tuple[int, int, int], dict[bool, float]] = defaultdict(dict)
+    for row in rows:
+        if not math.isnan(row["score"]):
+            pair = (row["episode"], row["other"], row["repeat"])
+            orders[pair][row["swapped"]] = row["score"]
+    both = {pair: scores for pair, scores in orders.items() if len(scores) == 2}
+    flips = sum(scores[False] != scores[True] for scores in both.values())
+    final = {
+        pair: scores[False] if scores[False] == scores[True] else 0.5
+        for pair, scores in both.items()
+    }
+    shown_first = [s[False] for s in both.values()] + [1 - s[True] for s in both.values()]
+    found: dict[str, Any] = {
+        "pairs": len(both),
+        "flip_rate": flips / len(both) if both else None,
+        "ties": sum(score == 0.5 for score in final.values()),
+        "first_preferred": float(np.mean(shown_first)) if shown_first else None,
+    }
+    if rated is None:
+        return found
+    judged, wanted = [], []
+    for (first, second, _), score in final.items():
+        if first in rated and second in rated and not math.isnan(rated[first] + rated[second]):
+            judged.append(_named(score))
+            wanted.append(_named(0.5 + 0.5 * float(np.sign(rated[first] - rated[second]))))
+    return {**found, "against": compare_categories(judged, wanted)}
+
+
+def _named(score: float) -> str:
+    return "tie" if score == 0.5 else "first" if score > 0.5 else "second"
+
+
+def write_report(summary: Mapping[str, Any]) -> str:
+    """Returns a short Markdown report of the contents of ``summary.json``."""
+    protocol, results = summary["protocol"], summary["results"]
+    used = results["usage"]
+    known = "" if not used["unpriced"] else f" ({used['unpriced']} calls without a known price)"
+    lines = [
+        f"# Judgement of {protocol['task']} by {protocol['model']}",
+        "",
+        f"{protocol['mode']}, up to {protocol['frames']['budget']} frames of each episode. "
+        f"{used['calls']} calls, {used['input_tokens'] + used['output_tokens']} tokens, "
+        f"{used['usd']:.4f} USD{known}. No verdict is no rating: it counts in no mean.",
+    ]
+    for criterion, found in results["findings"].items():
+        lines += ["", f"## {criterion}", ""]
+        for name, value in found.items():
+            inner = value.items() if name == "against" else [(name, value)]
+            prefix = "against the ratings: " if name == "against" else ""
+            lines += [f"- {prefix}{key.replace('_', ' ')}: {_cell(each)}" for key, each in inner]
+    lines += ["", "## Protocol", ""]
+    lines += [f"- {key}: `{json.dumps(value)}`" for key, value in protocol.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_cell(each)}" for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_cell(each) for each in value)}]"
+    if isinstance(value, float):
+        return "unknown" if math.isnan(value) else f"{value:.3g}"
+    return "unknown" if value is None else str(value)

@@ -1,0 +1,1 @@
+"""Calls of language and vision-language models: what policies and judges share."""

@@ -1,0 +1,120 @@
+"""Asks a model: what was answered before is found, everything else is paid within the limits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rollout.api import Usage
+from rollout.errors import PolicyUnavailable
+from rollout.models.client import Client
+from rollout.models.replies import Replies
+from rollout.models.sections import Endpoint, RunLimits
+from rollout.models.spending import Budget, billed, price_of
+from rollout.models.wire import estimate, read_response, wired
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request to a model.
+
+    Attributes:
+        fields: its fields beside the messages.
+        messages: the messages, in which pictures are digests.
+        images: files of the pictures, by digest.
+        kind: MIME type of the pictures.
+        identity: what tells equal requests apart: the episode, the step, the number of the try.
+    """
+
+    fields: Mapping[str, Any]
+    messages: Sequence[Mapping[str, Any]]
+    images: Mapping[str, bytes]
+    kind: str
+    identity: Sequence[Any]
+
+
+class Asker:
+    """Asks one model at one endpoint; thread-safe.
+
+    Args:
+        endpoint: where the model is.
+        model: its name.
+        limits: limits of the run.
+        prices: file of the prices; empty for Gamut's.
+        replies: folder of the replies; None to keep them in memory only.
+        replay: use replies of the folder only.
+
+    Raises:
+        ConfigError: the key is not set, or a file cannot be read.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        *,
+        limits: RunLimits,
+        prices: str,
+        replies: Path | None,
+        replay: bool = False,
+    ) -> None:
+        self.endpoint, self.model = endpoint, model
+        self._client = Client(endpoint)
+        self._replies, self._replay = Replies(replies), replay
+        self._price = price_of(model, prices)
+        self._budget = Budget(limits, self._replies.usage)
+
+    @property
+    def spent(self) -> Usage:
+        """What all sessions of the run have spent."""
+        return self._budget.spent
+
+    def ask(self, request: Request) -> dict[str, Any]:
+        """Returns the record of a call, see ``rollout.api.Call``.
+
+        Raises:
+            ConfigError: the server refuses the first request of the run.
+            PolicyUnavailable: it does not answer in time, or there is no reply to replay.
+            BudgetExhausted: a limit of the run is reached.
+        """
+        fields = {"model": self.model, **request.fields, **self.endpoint.extra}
+        if self.endpoint.logprobs:
+            fields["logprobs"] = True
+        identity = json.dumps([fields, request.messages, request.identity], sort_keys=True)
+        digest = hashlib.sha256(identity.encode()).hexdigest()
+        reply = self._replies.get(digest)
+        earlier = reply is not None
+        if reply is None:
+            if self._replay:
+                raise PolicyUnavailable(
+                    f"replay: there is no reply to the request {digest[:16]} "
+                    f"({request.identity}); the prompt, the model or the game is another one"
+                )
+            messages = wired(request.messages, request.images, request.kind)
+            reply = self._pay(digest, {**fields, "messages": messages})
+        about = {"request": digest, "earlier": earlier, "asked": self.model}
+        return {**reply, **about, "messages": list(request.messages)}
+
+    def _pay(self, digest: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Makes a call and keeps its reply."""
+        tokens, most = estimate(body["messages"]), int(body["max_tokens"])
+        usd = self._price.of(tokens, 0, most) if self._price else 0.0
+        with self._budget.call(Usage(1, 0, tokens, most, usd)) as paid:
+            started = time.time()
+            response = self._client.post(json.dumps(body).encode())
+            reply = {
+                "started": started,
+                "seconds": round(response.seconds, 4),
+                "waited_s": round(response.waited_s, 4),
+                "errors": list(response.errors),
+                **read_response(response.data),
+                **billed(response.data.get("usage") or {}, self._price),
+            }
+            paid.append(Usage.of([reply]))
+            self._replies.add(digest, reply)
+        return reply

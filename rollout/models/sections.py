@@ -1,0 +1,53 @@
+"""The groups of options that policies and judges with models share."""
+
+from __future__ import annotations
+
+import math
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Options(BaseModel):
+    """A group of options."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Endpoint(Options):
+    """An endpoint of the chat API of OpenAI, which most servers of models offer."""
+
+    url: str = Field("", description="base URL, e.g. http://127.0.0.1:8000/v1")
+    key_env: str = Field("", description="environment variable of the key; empty for no key")
+    images: bool = Field(True, description="whether the model takes images")
+    calls: int = Field(64, ge=1, description="most requests at once; fewer after status 429")
+    timeout_s: float = Field(120.0, gt=0, description="longest wait for the server, seconds")
+    deadline_s: float = Field(
+        240.0, gt=0, description="seconds for a call with all its retries, below host.policy_s"
+    )
+    logprobs: bool = Field(False, description="whether to ask for log-probabilities of tokens")
+    extra: dict[str, object] = Field(
+        default_factory=dict, description="further fields of each request, e.g. reasoning_effort"
+    )
+
+
+class Sampling(Options):
+    """How answers are drawn."""
+
+    temperature: float = Field(1.0, ge=0, description="0 where the most probable action is played")
+    max_tokens: int = Field(1024, ge=1, description="tokens of an answer")
+    seed: bool = Field(False, description="whether to send a seed, derived from episode and step")
+
+
+class RunLimits(Options):
+    """When a run pauses; null for no limit."""
+
+    calls: int | None = Field(None, ge=1, description="calls of the run")
+    tokens: int | None = Field(None, ge=1, description="tokens of the run, prompts and answers")
+    usd: float | None = Field(None, gt=0, description="price of the run in US dollars")
+
+    @property
+    def of_run(self) -> tuple[float, float, float]:
+        """Most calls, tokens and dollars of a run."""
+        wanted = (self.calls, self.tokens, self.usd)
+        calls, tokens, usd = (math.inf if w is None else float(w) for w in wanted)
+        return calls, tokens, usd

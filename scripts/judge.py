@@ -1,0 +1,10 @@
+"""Lets a model judge recorded episodes."""
+
+if __name__ == "__main__":
+    from rollout import early
+
+    early.install()  # signals, for as long as the imports below take
+
+    from rollout.commands.gamut import run
+
+    run("judge")
