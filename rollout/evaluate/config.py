@@ -80,7 +80,7 @@ class EvaluateConfig(RunConfig):
     may_change: ClassVar[tuple[str, ...]] = (
         *RunConfig.may_change,
         *("actors", "instances", "inference", "fragment"),
-        *("metric", "groups", "confidence", "videos", "video"),
+        *("metric", "groups", "confidence", "videos", "video", "published"),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
 
@@ -131,6 +131,11 @@ class EvaluateConfig(RunConfig):
     )
     fragment: FragmentConfig = key(FragmentConfig, "When actors send what they have played.")
     confidence: float = key(0.95, "Confidence of intervals.", gt=0, lt=1)
+    published: str = key(
+        "",
+        "Published results that the report shows beside these: their name, or path of a .yaml "
+        "file; empty for none.",
+    )
     videos: int = key(
         0,
         "Videos of this many best and worst episodes of each leg; 0 for none.",

@@ -208,7 +208,10 @@ class _Evaluation:
         path = run.path / TABLE
         write_table(path, table, told, docs=COLUMN_DOCS)
         found = Findings(
-            table, plan.legs, c.groups, metric=c.metric, confidence=c.confidence
+            *(table, plan.legs, c.groups),
+            metric=c.metric,
+            confidence=c.confidence,
+            published=plan.published,
         ).data()
         summary = self._job.write_summary(
             status,

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from rollout.data.tables import Table
 from rollout.evaluate.legs import TEST, TRAIN, Leg, Legs
+from rollout.evaluate.published import Published, beside
+from rollout.evaluate.published import lines as published_lines
 from rollout.evaluate.scoreboard import BOUNDS, USAGE, Metric, rows_of_leg
 from rollout.evaluate.statistics import (
     Estimate,
@@ -41,6 +43,7 @@ class Findings:
         groups: the players that are training seeds of one model, by the model's name.
         metric: what ``score`` contains; intervals of shares stay within 0 and 1.
         confidence: confidence level of the intervals.
+        published: published results to show beside these; None for none.
     """
 
     def __init__(
@@ -51,7 +54,9 @@ class Findings:
         *,
         metric: Metric,
         confidence: float,
+        published: Published | None = None,
     ) -> None:
+        self._published = published
         self._intervals = Intervals(confidence, bounds=BOUNDS[metric])
         self._legs = legs
         self._by_name = {leg.name: leg for leg in legs.legs}
@@ -76,6 +81,7 @@ class Findings:
             "groups": self._of_groups(),
             "gaps": self._gaps(),
             "differences": self._differences(),
+            "published": self._beside(),
         }
         return dict(plain(found, lambda each: {**asdict(each), "text": each.text()}))
 
@@ -148,6 +154,16 @@ class Findings:
             found.append({**about, "difference": estimate})
         return found
 
+    def _beside(self) -> dict[str, Any] | None:
+        """The published results, if there are any, and the scores of players over all sets."""
+        if self._published is None:
+            return None
+        pooled: dict[tuple[str, str], list[_Scores]] = {}
+        for leg in self._legs.legs:
+            pooled.setdefault((leg.player, leg.actions), []).append(self._scores[leg.name])
+        own = {who: np.concatenate(scores) for who, scores in pooled.items()}
+        return beside(self._published, own, self._intervals)
+
     def _of(self, players: Sequence[str], set_name: str, actions: str) -> _Scores:
         """The scores of the training seeds of a model, (players, states, repeats)."""
         return np.stack([self._scores[f"{player}/{set_name}/{actions}"] for player in players])
@@ -193,6 +209,8 @@ def write_report(summary: Mapping[str, Any]) -> str:
     ):
         if rows:
             lines += ["", f"## {title}", "", *_table(columns, rows)]
+    if found["published"]:
+        lines += published_lines(found["published"])
     lines += ["", "## Protocol", ""]
     lines += [f"- {key}: `{json.dumps(value)}`" for key, value in protocol.items()]
     lines.append(f"- test states opened, UTC: `{json.dumps(results['test_states_opened'])}`")

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 from rollout.api import Bridge, PolicyRecipe, StateSet, Task, calls_of
@@ -15,6 +16,7 @@ from rollout.config import resolved
 from rollout.errors import ConfigError, named
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.legs import Leg, Legs
+from rollout.evaluate.published import Published, load_published
 from rollout.evaluate.scoreboard import check_metric
 from rollout.evaluate.videos import video_bridge
 from rollout.tasks import bridge_and_task
@@ -32,6 +34,7 @@ class EvaluationPlan:
         task: the task.
         legs: the legs to play.
         versions: the version of each player's weights.
+        published: the published results that the report shows; None for none.
         video_bridge: the game with an image observation; None without videos.
     """
 
@@ -40,6 +43,7 @@ class EvaluationPlan:
     task: Task
     legs: Legs
     versions: Mapping[str, int]
+    published: Published | None
     video_bridge: Bridge | None
 
     @classmethod
@@ -51,6 +55,7 @@ class EvaluationPlan:
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         check_metric(config.metric, task)
+        published = _published(config, bridge.spec.tasks)
         sets = _sets(config, task)
         recipes, numbers = _players(config, bridge, task)
         calls = max(map(calls_of, recipes.values()))
@@ -64,7 +69,7 @@ class EvaluationPlan:
         if config.videos:
             recorded = video_bridge(config.video, "video", bridge_config, bridge, task)
         played = Legs(tuple(legs), task.state_space, config.seed)
-        return cls(config, bridge, task, played, numbers, recorded)
+        return cls(config, bridge, task, played, numbers, published, recorded)
 
     @property
     def divisions(self) -> dict[str, list[str]]:
@@ -99,6 +104,18 @@ def _sets(config: EvaluateConfig, task: Task) -> dict[str, StateSet]:
         if first != name:
             raise ConfigError(f"sets.{first} and sets.{name} are the same states; drop one")
     return sets
+
+
+def _published(config: EvaluateConfig, tasks: Path | None) -> Published | None:
+    if not config.published:
+        return None
+    published = load_published(config.published, tasks)
+    if published.metric != config.metric:
+        raise ConfigError(
+            f"published={config.published}: its results are of metric={published.metric}, and the "
+            f"evaluation has metric={config.metric}; set the same, or leave published empty"
+        )
+    return published
 
 
 def _players(
