@@ -11,7 +11,7 @@ import rollout.api
 import rollout.data
 import rollout.testing
 
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.long
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -424,7 +424,7 @@ INSTALLED = [
     ("gymnasium", {"id": "MiniGrid-Empty-5x5-v0"}, 40),
     ("gymnasium", {"id": "MiniGrid-FourRooms-v0"}, 40),
     pytest.param("crafter", {}, 12, marks=pytest.mark.long),
-    pytest.param("atari", {"id": "Pong"}, 12, marks=pytest.mark.slow),
+    pytest.param("atari", {"id": "Pong"}, 12, marks=pytest.mark.long),
     pytest.param("blockworld", {}, 60, marks=pytest.mark.heavy),
     pytest.param(
         "blockworld",

@@ -28,6 +28,7 @@ def install(folder):
     return {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
 
 
+@pytest.mark.long
 def test_behaviour_cloning_of_another_package_learns(tmp_path):
     settings = {key: value for key, value in SMALL.items() if key != "algorithm"}
     own = {  # short episodes, so that it visits the whole map

@@ -120,6 +120,7 @@ def plays_on_both(cluster: TwoNodes) -> bool:
     return all(node.workers("OneThreadHost") for node in (cluster.head, cluster.second))
 
 
+@pytest.mark.long
 def test_a_network_that_is_cut_for_a_while(cluster, nodes, tmp_path):
     """Nobody is declared dead that soon: what was under way goes on when packets come again."""
     _, networks, why_not = nodes

@@ -72,6 +72,7 @@ def test_a_search_tells_the_best_and_continues(tmp_path, rates, caplog, monkeypa
     assert not alarms, [record.getMessage() for record in alarms]
 
 
+@pytest.mark.long
 def test_a_metric_that_nobody_writes_is_named_with_the_nearest(tmp_path):
     write(tmp_path, metric="episode/retrun", retries=0, space={"algorithm.lr": [1e-3]})
     config = yaml.safe_load((tmp_path / "search.yaml").read_text())

@@ -215,6 +215,7 @@ def test_killed_in_a_validation_it_is_repeated_and_the_run_is_the_same(tmp_path)
     assert results[0]["validation"] == results[1]["validation"]
 
 
+@pytest.mark.long
 def test_runners_validate_beside_their_training_and_nothing_is_left(tmp_path):
     """Where episodes are played makes no difference, and the runners are not replaced."""
     alone = {"algorithm": {"max_staleness": 0}, "validation": MANY}

@@ -71,10 +71,10 @@ def finished(lines):
 
 
 @pytest.mark.slow
-def test_fifty_kills_lose_nothing_that_was_reported(tmp_path, fork_server):
+def test_many_kills_lose_nothing_that_was_reported(tmp_path, fork_server):
     path, reported, rng = tmp_path / "d", [], random.Random(5)
     adopted = 0
-    for kill in range(50):
+    for kill in range(25):
         pid = fork_server.begin("kill", path, 1, kill * 10_000, rng.choice([1, 30_000, 10**6]))
         if kill % 2:  # half of the kills during opening, half during recording
             reported += finished(fork_server.lines(until="done"))
@@ -86,8 +86,8 @@ def test_fifty_kills_lose_nothing_that_was_reported(tmp_path, fork_server):
         if kill % 5 == 4:
             seen = Dataset(path).finished().episodes
             assert seen >= set(reported)
-    assert adopted > 10, "the kills hit no writer at work"
-    assert len(reported) > 50
+    assert adopted > 5, "the kills hit no writer at work"
+    assert len(reported) > 25
     player = Player(width=2, seed=1, longest=12, lost=False)
     with DatasetWriter(path, make_manifest(player.spec)) as writer:
         fresh = Player(width=2, seed=1, longest=12, lost=False, first=900_000)
