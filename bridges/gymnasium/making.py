@@ -8,6 +8,7 @@ import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ class Probe:
         action: its action space, flattened.
         fps: game steps per second that its metadata names, or None.
         reproducible: whether its registration says that seeds reproduce.
-        actions: the names of its actions, if it has ``get_action_meanings`` (as Atari).
+        actions: the names of its actions, if it has ``get_action_meanings`` (as Atari) or an
+            enumeration ``actions`` (as MiniGrid).
     """
 
     observation: FlatSpace
@@ -207,11 +209,21 @@ def probe(
                 flatten_space(env.action_space, ACTION, text_columns=True),
                 float(fps) if fps else None,
                 not spec.nondeterministic,
-                tuple(getattr(env.unwrapped, "get_action_meanings", tuple)()),
+                _action_names(env.unwrapped),
             )
         finally:
             close_games([env])
     return _PROBES[key]
+
+
+def _action_names(game: Any) -> tuple[str, ...]:
+    if hasattr(game, "get_action_meanings"):
+        return tuple(game.get_action_meanings())
+    actions = getattr(game, "actions", None)
+    if isinstance(actions, type) and issubclass(actions, IntEnum):
+        names = {int(action): action.name for action in actions}
+        return tuple(names.get(number, "") for number in range(len(names)))
+    return ()
 
 
 def launch_games(

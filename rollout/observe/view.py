@@ -38,6 +38,13 @@ _FIGURES = {
         "success": ("episode/success", ".3f"),
         "progress": ("episode/progress", ".3f"),
     },
+    "models": {
+        "calls": ("calls", ",.0f"),
+        "unusable": ("calls/unusable_share", ".1%"),
+        "tokens in": ("calls/input_tokens", ",.0f"),
+        "out": ("calls/output_tokens", ",.0f"),
+        "USD": ("calls/usd", ",.2f"),
+    },
     "updates": {
         "": ("train/update", ",.0f"),
         "staleness": ("train/staleness", ".0f"),

@@ -327,3 +327,9 @@ def test_actions_of_another_form_are_refused(actions):
         instance.step(actions, timeout_s=1)
     with pytest.raises(SpaceError, match="expected 0 to 1, got 2"):
         instance.step({"action": np.array([2])}, timeout_s=1)
+
+
+def test_the_actions_of_minigrid_have_their_names():
+    spec = GymnasiumBridge(id="MiniGrid-Empty-5x5-v0").spec
+    assert spec.action_labels["action"][:3] == ("left", "right", "forward")
+    assert GymnasiumBridge(id="CartPole-v1").spec.action_labels == {}
