@@ -25,7 +25,7 @@ from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.host import PlayOptions
 from rollout.host.advice import Advice
 from rollout.host.hosting import HostPlan
-from rollout.host.opening import Fleet, open_fleet
+from rollout.host.opening import Fleet, check_inference, open_fleet
 from rollout.host.schedule import Schedule
 from rollout.job import Job, open_job
 from rollout.observe.logs import log_losses, log_notices
@@ -66,6 +66,7 @@ class CollectPlan:
         width = bridge.spec.choose_width(config.width, episodes=episodes, calls=calls)
         config = config.model_copy(update={"bridge": bridge_config, "width": width})
         states = config.state_set.take(task.state_space)
+        check_inference(policy, config.inference)
         # Built once here, so that a policy that does not fit is refused before any launch.
         built = policy.build(bridge.spec, task, seed=config.seed)
         return cls(config, bridge, task, states, policy, dict(built.extras))

@@ -19,6 +19,8 @@ os.environ.setdefault("RAY_agent_register_timeout_ms", "600000")
 os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")
 # Ray starts a worker for each CPU before anything asks for one; most tests need one or two.
 os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+# Ray lowers the priority of its workers by 15, so that the tests of other files would stop them.
+os.environ.setdefault("RAY_worker_niceness", "0")
 # Threads of torch and numpy wait actively, and here every core has other work.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Tests call the parts of blockworld's compiled code, not only its entry points.

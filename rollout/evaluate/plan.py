@@ -19,6 +19,7 @@ from rollout.evaluate.legs import Leg, Legs
 from rollout.evaluate.published import Published, load_published
 from rollout.evaluate.scoreboard import check_metric
 from rollout.evaluate.videos import video_bridge
+from rollout.host.opening import check_inference
 from rollout.tasks import bridge_and_task
 
 _MOST_EPISODES = 10_000_000  # results are kept in memory, about 500 bytes each
@@ -58,6 +59,8 @@ class EvaluationPlan:
         published = _published(config, bridge.spec.tasks)
         sets = _sets(config, task)
         recipes, numbers = _players(config, bridge, task)
+        for recipe in recipes.values():
+            check_inference(recipe, config.inference)
         calls = max(map(calls_of, recipes.values()))
         width = bridge.spec.choose_width(config.width, calls=calls)
         config = config.model_copy(update={"bridge": bridge_config, "width": width})

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from rollout.api import keeps_files
+from rollout.api import PolicyRecipe, keeps_files
 from rollout.configuration.sections import InferenceConfig
 from rollout.errors import ConfigError
 from rollout.host.hosting import HostPlan, LocalFleet, log_launch
@@ -22,6 +22,19 @@ log = logging.getLogger(__name__)
 
 Fleet: TypeAlias = "LocalFleet | RayFleet"
 _NONE = InferenceConfig()
+
+
+def check_inference(policy: PolicyRecipe, inference: InferenceConfig) -> None:
+    """Checks that a policy can be in several inference actors, if there are to be several.
+
+    Raises:
+        ConfigError: it needs to be the only one of its run.
+    """
+    if inference.actors > 1 and keeps_files(policy):
+        raise ConfigError(
+            f"inference.actors={inference.actors}: expected 1, since this policy has limits and "
+            f"files of the whole run; one actor asks for all games at once"
+        )
 
 
 @contextlib.contextmanager
@@ -44,17 +57,14 @@ def open_fleet(
         the fleet, and the inference actors if there are any.
 
     Raises:
-        InputError: the cluster does not have what is needed, or the policy cannot be built there.
+        InputError: the cluster does not have what is needed, or the policy cannot be built there or
+            not in so many actors.
         BudgetExhausted: the inference actors do not come up.
     """
+    check_inference(plan.policy, inference)
     if keeps_files(plan.policy):
         if folder is not None:
             plan = replace(plan, policy=plan.policy.in_run(folder))
-        if inference.actors > 1:
-            raise ConfigError(
-                f"inference.actors={inference.actors}: expected 1, since this policy has limits "
-                f"and files of the whole run; one actor asks for all games at once"
-            )
         if actors and not inference.actors:
             inference = inference.model_copy(update={"actors": 1})
     with contextlib.ExitStack() as stack:

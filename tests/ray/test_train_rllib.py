@@ -108,8 +108,8 @@ def test_a_killed_runner_comes_back_and_skips_nothing(build):
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         iterations += trained(algorithm, 1)
-        seen = [i for i in iterations if any(s.phase == "actor" for s in i.losses)]
-        if seen and any(r.start.episode % 2 == 0 for r in iterations[-1].results):
+        held = {s.start.episode for i in iterations for s in i.losses if s.phase == "actor"}
+        if held & set(ended(iterations)):
             break
     runner = algorithm._runners.supervisor.actors[0]
     assert runner.incarnation == 1, "one death counts once"

@@ -37,7 +37,7 @@ def test_games_of_all_actors_are_asked_for_at_once_by_one_process(tmp_path):
             },
             "instances": 8,
             "actors": 2,
-            "episodes": 40,
+            "episodes": 24,
         }
         (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
         script_file = str(ROOT / "scripts" / "collect.py")
