@@ -75,6 +75,10 @@ Directory = Annotated[Path, BeforeValidator(_directory), PlainSerializer(str, re
 """A path that is written as text."""
 
 
+OF_MODELS = ("endpoint", "prices", "limits.calls", "limits.tokens", "limits.usd")
+"""Options of a policy that asks a model, which may differ when a run is resumed."""
+
+
 class RunConfig(Section):
     """Base of all configurations of runs, i.e. of jobs with a run directory.
 
@@ -103,6 +107,7 @@ class CollectConfig(RunConfig):
         "fragment",
         "recording.shard_mb",
         "recording.fsync",
+        *(f"policy.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
 

@@ -29,6 +29,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -269,7 +270,7 @@ def _check_same(
 
 
 def _may_change(config: RunConfig, key: str, before: Any, after: Any) -> bool:
-    if any(key == k or key.startswith(f"{k}.") for k in config.may_change):
+    if any(fnmatchcase(key, k) or fnmatchcase(key, f"{k}.*") for k in config.may_change):
         return True
     if key not in config.may_grow:
         return False

@@ -125,7 +125,14 @@ def test_the_notebook_was_executed():
     assert [cell["execution_count"] for cell in CELLS] == [*range(1, len(CELLS) + 1)]
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+# A whole sweep; its loop has tests of its own.
+LONG = "docs/sweep.md-1"
+assert "sweep(config" in BLOCKS[LONG]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.long] if n == LONG else []) for n in BLOCKS]
+)
 def test_a_block_runs_as_a_script(name, running):
     if why := left_out(BLOCKS[name]):
         pytest.skip(why)

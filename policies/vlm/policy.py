@@ -71,10 +71,9 @@ class Vlm:
         prompt: Prompt,
         *,
         asker: Asker,
-        seed: int,
     ) -> None:
         self._recipe, self._spec, self._task, self._prompt = recipe, spec, task, prompt
-        self._asker, self._seed = asker, seed
+        self._asker = asker
         self.calls = recipe.endpoint.calls
         self._grammar = Grammar(spec)
         docs = {name: each.doc for name, each in prompt.fields.items()}
@@ -251,7 +250,8 @@ class Vlm:
         }
         if sampling.seed:
             fields["seed"] = _digest([dialogue.seed, dialogue.step, number], 4)
-        identity = [self._seed, dialogue.seed, dialogue.step, number]
+        # Not the seed of the policy, which is another one in each session of an evaluation.
+        identity = [dialogue.seed, dialogue.step, number]
         request = Request(fields, messages, images, self._pictures.kind, identity)
         about = {"step": dialogue.step, "try": number, "prompt": self._prompt.digest}
         return {**self._asker.ask(request), **about}
@@ -307,7 +307,7 @@ class Vlm:
         if self._recipe.fallback == "repeat" and dialogue.last:
             return self._grammar.parse(dialogue.last)
         if self._recipe.fallback == "random" or self._fallback is None:
-            rng = np.random.default_rng([self._seed, dialogue.seed, dialogue.step])
+            rng = np.random.default_rng([dialogue.seed, dialogue.step])
             return self._grammar.random(rng)
         return self._fallback
 

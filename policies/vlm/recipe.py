@@ -53,4 +53,4 @@ class VlmPolicy(Options):
             replies=folder,
             replay=self.replay,
         )
-        return Vlm(self, spec, task, prompt, asker=asker, seed=seed)
+        return Vlm(self, spec, task, prompt, asker=asker)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from pydantic import AfterValidator, field_validator, model_validator
 
 from rollout.config import (
+    OF_MODELS,
     BridgeConfig,
     FragmentConfig,
     HostConfig,
@@ -81,6 +82,7 @@ class EvaluateConfig(RunConfig):
         *RunConfig.may_change,
         *("actors", "instances", "inference", "fragment"),
         *("metric", "groups", "confidence", "videos", "video", "published"),
+        *(f"players.*.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
 

@@ -392,13 +392,28 @@ def job(folder, url, *more, key=""):
     return command, {**os.environ, "MY_KEY": key}
 
 
-def recorded(run):
-    with Dataset(run / "dataset") as dataset:
-        return [(e.episode, e.length, e.total_reward, e.end) for e in dataset.episodes()]
+def as_evaluation(command, folder):
+    """Makes the job of ``job`` an evaluation of the same policy and random actions."""
+    config = yaml.safe_load((folder / "config.yaml").read_text())
+    config |= {"players": {"model": config.pop("policy"), "random": {"name": "random"}}}
+    config |= {"sets": {"full": {"split": "all", "size": 12}}, "metric": "return"}
+    del config["episodes"]
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    return [command[0], str(ROOT / "scripts" / "evaluate.py"), *command[2:]]
+
+
+def results(run):
+    if (run / "dataset").exists():
+        with Dataset(run / "dataset") as dataset:
+            return [(e.episode, e.length, e.total_reward, e.end) for e in dataset.episodes()]
+    rows = pq.read_table(run / "episodes.parquet").to_pylist()
+    mine = [row for row in rows if row["player"] == "model"]
+    return [repr({k: v for k, v in row.items() if k != "attempts"}) for row in mine]
 
 
 @pytest.mark.process
-def test_killed_and_resumed_nothing_is_paid_twice_and_the_run_is_the_same(tmp_path):
+@pytest.mark.parametrize("evaluation", [False, True], ids=["collect", "evaluate"])
+def test_killed_and_resumed_nothing_is_paid_twice_and_the_run_is_the_same(tmp_path, evaluation):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     killed = threading.Event()
@@ -412,6 +427,7 @@ def test_killed_and_resumed_nothing_is_paid_twice_and_the_run_is_the_same(tmp_pa
 
     with ChatServer(script) as server:
         command, env = job(tmp_path / "a", server.url, key="sk-secret-key")
+        command = as_evaluation(command, tmp_path / "a") if evaluation else command
         state["job"] = subprocess.Popen(
             command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -425,8 +441,9 @@ def test_killed_and_resumed_nothing_is_paid_twice_and_the_run_is_the_same(tmp_pa
         assert twice <= running  # their answers came after the death of the job
     with ChatServer(by_digest) as server:
         command, env = job(tmp_path / "b", server.url, key="sk-secret-key")
+        command = as_evaluation(command, tmp_path / "b") if evaluation else command
         subprocess.run(command, env=env, capture_output=True, check=True)
-    assert recorded(tmp_path / "a" / "run") == recorded(tmp_path / "b" / "run")
+    assert results(tmp_path / "a" / "run") == results(tmp_path / "b" / "run")
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or b"sk-secret" not in path.read_bytes(), path
     assert "sk-secret" not in again.stdout + again.stderr
@@ -439,6 +456,10 @@ def test_a_limit_of_the_run_pauses_it_and_a_refusal_ends_it_with_status_2(tmp_pa
         paused = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         assert (paused.returncode, len(server.requests)) == (3, 20), paused.stderr
         assert "limits.calls=20 of the run is reached" in paused.stdout + paused.stderr
+    with ChatServer(by_digest) as server:  # elsewhere by now
+        command, env = job(tmp_path, server.url, "--resume")
+        again = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert again.returncode == 0, again.stderr
     with ChatServer(lambda _: Scripted("no such model", status=404)) as server:
         command, env = job(tmp_path, server.url, "--set", f"output={tmp_path / 'other'}")
         refused = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
