@@ -1,8 +1,8 @@
 """Kills a run whose policy asks a model at random moments, and counts what was paid twice.
 
 A collection of 200 episodes is killed with SIGKILL 20 times and resumed each time; then it is
-compared with an unbroken one. A request whose answer was on its way at a kill may be paid again: nobody has
-seen its answer. No other one may.
+compared with an unbroken one. A request whose answer was on its way at a kill may be paid again:
+nobody has seen its answer. No other one may.
 
     python -m benchmarks.vlm_kills [--kills 20] [--episodes 200] [--save]
 """
