@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from policies.vlm.grammar import Grammar, Row, Unusable
+from rollout.models.wire import json_object
 
 Form: TypeAlias = Literal["tags", "json", "tool"]
 ACTION = "action"
 _TOOL = "act"
-_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -131,12 +131,11 @@ class Reader:
         return tools[0][1]
 
     def _object(self, text: str) -> Answer:
-        fenced = _FENCE.match(text)
         try:
-            data = json.loads(fenced[1] if fenced else text)
-        except (ValueError, RecursionError) as error:
-            raise Unusable("malformed", f"the answer is not one JSON object: {error}") from error
-        if not isinstance(data, dict) or ACTION not in data:
+            data = json_object(text)
+        except ValueError as error:
+            raise Unusable("malformed", str(error)) from error
+        if ACTION not in data:
             raise Unusable("no_block", f'expected a JSON object with the key "{ACTION}"')
         action = data[ACTION]
         fields = {name: str(data[name]) for name in self._fields if name in data}

@@ -81,7 +81,7 @@ class Prompt(BaseModel):
         """
         try:
             text = _compiled(getattr(self, template)).render(values)
-        except Exception as error:
+        except Exception as error:  # a template may raise anything
             raise ConfigError(f"the template {template} of the prompt: {error}") from error
         return text.strip()
 
@@ -99,6 +99,8 @@ def load_prompt(name: str, tasks: Path | None) -> Prompt:
             the game is searched first, then that of Gamut.
         tasks: folder of the tasks of the game.
 
+    A key ``extends`` names a prompt, whose parts it has unless it gives its own.
+
     Raises:
         UnknownNameError: there is none of that name.
         ConfigError: the file cannot be read, is not a prompt, or uses an unknown variable.
@@ -112,8 +114,14 @@ def load_prompt(name: str, tasks: Path | None) -> Prompt:
         known = {each.stem for folder in folders for each in folder.glob("*.yaml")}
         raise UnknownNameError("prompt", name, known, "A path ends with .yaml.")
     try:
-        prompt = Prompt.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        base = data.pop("extends", None) if isinstance(data, dict) else None
+        if base is not None:
+            data = {**load_prompt(str(base), tasks).model_dump(), **data}
+        prompt = Prompt.model_validate(data)
+    except UnknownNameError:
+        raise
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"the prompt {path}: {_first(error)}") from error
     for template in ("system", "observation", "unusable"):
         _check(path, template, getattr(prompt, template))

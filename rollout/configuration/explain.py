@@ -104,7 +104,10 @@ def valid_keys(model: type[BaseModel], data: object) -> list[str]:
             # What is wrong with a plug-in is said where it is built.
             with suppress(InputError, ContractError):
                 options = options_of(section.group, named.get(key, "")).model_fields.values()
-                valid += [f"{key}.{option.alias}" for option in options]
+                for option in options:
+                    valid.append(f"{key}.{option.alias}")
+                    if isinstance(kind := option.annotation, type) and issubclass(kind, BaseModel):
+                        valid += [f"{key}.{option.alias}.{name}" for name in kind.model_fields]
     return valid
 
 

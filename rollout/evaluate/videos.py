@@ -208,7 +208,7 @@ def record(
         task: the task.
         legs: the legs that were played.
         chosen: the episodes to record.
-        folder: folder of the videos; created if missing.
+        folder: folder of the videos in the folder of the run; created if missing.
         metric: metric of the score.
         video: which image observation is recorded, and the frame rate.
         host: how the game is supervised.
@@ -221,7 +221,8 @@ def record(
         DatasetError: a video cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    policy = _Restricted(LegsPolicy.of(legs), spec)
+    # What was decided before is found again where the run has kept it.
+    policy = _Restricted(LegsPolicy.of(legs).in_run(folder.parent), spec)
     play = PlayOptions(_FRAGMENT_STEPS, retries=host.retries)
     fleet = LocalFleet(HostPlan(bridge, task, policy, legs.seed, host=host, play=play))
     source = None if video.column is None else column_name(OBSERVATION, video.column)
@@ -248,7 +249,8 @@ def _play(fleet: LocalFleet, legs: Legs, episode: int, path: Path) -> Scoreboard
     # Without further episodes, it hands out only the one that is given to it.
     schedule = Schedule(legs.legs[0].states, seed=legs.seed, episodes=0)
     schedule.give_back([legs.start(episode)])
-    manifest = describe_dataset(plan.bridge.spec, plan.task, policy="video")
+    extras = dict(fleet.extras)
+    manifest = describe_dataset(plan.bridge.spec, plan.task, policy="video", extras=extras)
     with DatasetWriter(path, manifest, fsync="never") as recorder:
         for fragment in fleet.play(schedule):
             recorder.append(fragment)

@@ -13,6 +13,7 @@ import numpy as np
 
 from rollout.api import (
     Bridge,
+    ColumnSpec,
     Deadlines,
     Fragment,
     Loss,
@@ -168,6 +169,11 @@ class GameHost:
         waiting = len(player.starts)
         return HostReport(waiting, abandoned, player.figures, failures), fragments
 
+    @property
+    def extras(self) -> Mapping[str, ColumnSpec]:
+        """Extras of the policy."""
+        return self._player.policy.extras
+
     def pulse(self) -> Pulse:
         """Returns a sign of life; another thread may call it during play."""
         return pulse_of(self._player)
@@ -223,6 +229,11 @@ class LocalFleet:
     def __init__(self, plan: HostPlan) -> None:
         self.plan, self.news = plan, FleetNews()
         self._host = GameHost(plan, 0)
+
+    @property
+    def extras(self) -> Mapping[str, ColumnSpec]:
+        """Extras of the policy."""
+        return self._host.extras
 
     def play(self, schedule: Schedule) -> Iterator[Fragment]:
         """Yields every fragment of the schedule's episodes."""

@@ -154,6 +154,7 @@ class _Judging:
                 prepared = [(item, self._prepare(item)) for item in batch]
                 for rows in threads.map(self._verdict, *zip(*prepared, strict=True)):
                     self._rows += rows
+                    self._lost += rows[0]["code"] == "lost"
                     done += 1
                 self._show(done, len(items))
                 if job.stop.requested:
@@ -199,7 +200,7 @@ class _Judging:
                 call = self._asker.ask(request)
             except PolicyUnavailable as error:
                 log.warning("episode %d: no verdict: %s", item.first.episode, error)
-                self._lost, code = self._lost + 1, "lost"
+                code = "lost"
                 break
             calls.append(call)
             try:

@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rollout.errors import ConfigError, UnknownNameError
+from rollout.models.wire import json_object
 
 _FOLDER = Path(__file__).with_name("rubrics")
 SUCCESS = "success"
@@ -81,7 +82,7 @@ class Rubric(BaseModel):
         Raises:
             ValueError: it is not a verdict of the asked form; nothing is guessed.
         """
-        data = _object(text)
+        data = json_object(text)
         key = "better" if pairwise else "scores"
         given = data.get(key)
         if not isinstance(given, Mapping) or set(given) != set(self.criteria):
@@ -115,19 +116,6 @@ def _winner(name: str, value: Any) -> str | None:
     if value not in (A, B, TIE, None):
         raise ValueError(f'"{name}": expected "A", "B", "tie" or null, got {value!r}')
     return None if value is None else str(value)
-
-
-def _object(text: str) -> Mapping[str, Any]:
-    body = text.strip()
-    if body.startswith("```") and body.endswith("```"):
-        body = body[3:-3].removeprefix("json")
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"expected one JSON object: {error}") from error
-    if not isinstance(data, dict):
-        raise ValueError(f"expected one JSON object, got {type(data).__name__}")
-    return data
 
 
 def load_rubric(name: str) -> Rubric:

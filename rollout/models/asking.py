@@ -15,7 +15,7 @@ from rollout.errors import PolicyUnavailable
 from rollout.models.client import Client
 from rollout.models.replies import Replies
 from rollout.models.sections import Endpoint, RunLimits
-from rollout.models.spending import Budget, billed, price_of
+from rollout.models.spending import Budget, billed, charged, price_of
 from rollout.models.wire import estimate, read_response, wired
 
 
@@ -46,7 +46,7 @@ class Asker:
         model: its name.
         limits: limits of the run.
         prices: file of the prices; empty for Gamut's.
-        replies: folder of the replies; None to keep them in memory only.
+        replies: folder of the replies; None to keep none.
         replay: use replies of the folder only.
 
     Raises:
@@ -115,6 +115,8 @@ class Asker:
                 **read_response(response.data),
                 **billed(response.data.get("usage") or {}, self._price),
             }
-            paid.append(Usage.of([reply]))
+            if reply["usd"] is None or reply["input_tokens"] is None:
+                reply["at_most"] = {"tokens": tokens + most, "usd": usd}
+            paid.append(charged(reply))
             self._replies.add(digest, reply)
         return reply

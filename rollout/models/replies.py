@@ -16,18 +16,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rollout.api import NO_USAGE, Usage
+from rollout.api import NO_USAGE
 from rollout.errors import ConfigError, DiskFullError, is_disk_full
+from rollout.models.spending import charged
 
 
 class Replies:
     """Replies by the digest of their request; thread-safe. Other processes may add to the folder.
 
     Args:
-        folder: where they are; None keeps them in memory only.
+        folder: where they are; None keeps none.
 
     Attributes:
-        usage: what the replies of the folder cost.
+        usage: what the replies of the folder count for limits.
 
     Raises:
         ConfigError: the folder cannot be read.
@@ -60,7 +61,7 @@ class Replies:
                 data = json.loads(line)
                 place = (len(self._handles) - 1, offset, len(line))
                 self._places[data["request"]] = place
-                self.usage += Usage.of([data["reply"]])
+                self.usage += charged(data["reply"])
             offset += len(line)
 
     def get(self, request: str) -> dict[str, Any] | None:
@@ -81,12 +82,14 @@ class Replies:
             DiskFullError: the disk is full.
             OSError: it cannot be written.
         """
+        if self._folder is None:
+            return
         line = json.dumps({"request": request, "reply": reply}, ensure_ascii=True) + "\n"
         data = line.encode()
         with self._lock:
             try:
                 if self._file < 0:
-                    self._begin()
+                    self._begin(self._folder)
                 if os.write(self._file, data) < len(data):
                     os.ftruncate(self._file, self._end)
                     raise DiskFullError("a reply could not be written completely")
@@ -94,15 +97,11 @@ class Replies:
                 if is_disk_full(error):
                     raise DiskFullError(f"replies of models: {error}") from error
                 raise
-            if self._folder is not None:
-                self._places[request] = (len(self._handles) - 1, self._end, len(data))
+            self._places[request] = (len(self._handles) - 1, self._end, len(data))
             self._end += len(data)
 
-    def _begin(self) -> None:
-        if self._folder is None:
-            self._file = os.open(os.devnull, os.O_WRONLY)
-            return
-        path = self._folder / f"{os.getpid()}-{time.time_ns()}.jsonl"
+    def _begin(self, folder: Path) -> None:
+        path = folder / f"{os.getpid()}-{time.time_ns()}.jsonl"
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         self._handles.append(self._file)
 

@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -85,40 +85,63 @@ class Budget:
         self.spent = spent
         self._most = limits.of_run
         self._reserved = NO_USAGE
-        self._lock = threading.Lock()
+        self._settled = threading.Condition()
 
     @contextmanager
     def call(self, estimate: Usage) -> Iterator[list[Usage]]:
         """Reserves what a call may cost at most; what it did cost is put into the list.
 
+        Calls usually cost less than was reserved for them, so a call that does not fit beside
+        those in flight waits for one of them.
+
         Raises:
             BudgetExhausted: a limit could be exceeded; nothing was called.
         """
-        with self._lock:
-            after = self.spent + self._reserved + estimate
-            found = (after.calls, after.input_tokens + after.output_tokens, after.usd)
-            for name, value, most in zip(
-                ("calls", "tokens", "usd"), found, self._most, strict=True
-            ):
-                if value > most:
+        with self._settled:
+            while self._exceeded(self.spent + self._reserved + estimate):
+                over = self._exceeded(self.spent + estimate)
+                if over:
                     raise BudgetExhausted(
-                        f"limits.{name}={most:g} of the run is reached: {self.spent.calls} calls, "
+                        f"{over} of the run is reached: {self.spent.calls} calls, "
                         f"{self.spent.input_tokens + self.spent.output_tokens} tokens, "
-                        f"{self.spent.usd:.2f} USD; raise it and continue with --resume"
+                        f"{self.spent.usd:.2f} USD; the next call may cost up to "
+                        f"{estimate.input_tokens + estimate.output_tokens} tokens, "
+                        f"{estimate.usd:.2f} USD; raise it and continue with --resume"
                     )
+                self._settled.wait()  # for a call in flight, which ends by its deadline
             self._reserved += estimate
         actual: list[Usage] = []
         try:
             yield actual
         finally:
-            with self._lock:
+            with self._settled:
                 self._reserved += _negative(estimate)
                 for usage in actual:
                     self.spent += usage
+                self._settled.notify_all()
+
+    def _exceeded(self, usage: Usage) -> str:
+        """The first limit that a usage exceeds, for messages; empty for none."""
+        found = (usage.calls, usage.input_tokens + usage.output_tokens, usage.usd)
+        for name, value, most in zip(("calls", "tokens", "usd"), found, self._most, strict=True):
+            if value > most:
+                return f"limits.{name}={most:g}"
+        return ""
 
 
 def _negative(usage: Usage) -> Usage:
     return Usage(-usage.calls, 0, -usage.input_tokens, -usage.output_tokens, -usage.usd)
+
+
+def charged(reply: Mapping[str, Any]) -> Usage:
+    """Returns what a reply counts for the limits of a run: its estimate where nothing is known.
+
+    A server that tells no usage must not make a limit endless.
+    """
+    known, most = Usage.of([reply]), reply.get("at_most") or {}
+    if reply.get("input_tokens") is None or reply.get("output_tokens") is None:
+        known = replace(known, input_tokens=most.get("tokens", 0), output_tokens=0)
+    return known if reply.get("usd") is not None else replace(known, usd=most.get("usd", 0.0))
 
 
 def billed(usage: Mapping[str, Any], price: Price | None) -> dict[str, Any]:

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import base64
+import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 _TOKENS_PER_PICTURE = 1600  # an upper estimate, for limits
 _CHARACTERS_PER_TOKEN = 2  # a lower one
+
+
+_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Returns the JSON object that a text is; a fence of Markdown around it is allowed.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    fenced = _FENCE.match(text)
+    try:
+        data = json.loads(fenced[1] if fenced else text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"expected one JSON object: {error}") from error
+    if not isinstance(data, dict):
+        raise ValueError(f"expected one JSON object, got {type(data).__name__}")
+    return data
 
 
 def estimate(messages: list[dict[str, Any]]) -> int:

@@ -301,12 +301,34 @@ def test_no_call_is_made_that_could_exceed_a_limit(tmp_path):
 
 def test_a_budget_counts_what_is_reserved():
     budget = Budget(Limits(usd=1.0))
+    begun, done = threading.Event(), []
+
+    def second():
+        begun.set()
+        with budget.call(Usage(1, usd=0.6)) as paid:
+            done.append(budget.spent)
+            paid.append(Usage(1, usd=0.6))
+
+    waiting = threading.Thread(target=second)
     with budget.call(Usage(1, usd=0.6)) as paid:
-        with pytest.raises(BudgetExhausted, match=r"limits\.usd=1"), budget.call(Usage(1, usd=0.6)):
-            pass
+        waiting.start()
+        begun.wait()
+        waiting.join(0.2)
+        assert not done, "it did not fit beside the first, which may cost 0.6"
         paid.append(Usage(1, usd=0.1))
-    with budget.call(Usage(1, usd=0.6)):
-        assert budget.spent == Usage(1, usd=0.1)
+    waiting.join(10)
+    assert done == [Usage(1, usd=0.1)], "the first cost 0.1, so that the second fits"
+    with pytest.raises(BudgetExhausted, match=r"limits\.usd=1"), budget.call(Usage(1, usd=0.6)):
+        pass
+
+
+def test_a_server_that_tells_no_usage_does_not_make_a_limit_endless(tmp_path):
+    with ChatServer(lambda _: Scripted(GOOD, usage=None)) as server:
+        limits = Limits(tokens=5000)
+        for seed in (7, 8):  # and the next session counts the same
+            with pytest.raises(BudgetExhausted, match=r"limits\.tokens=5000"):
+                play(built(server.url, folder=tmp_path, limits=limits), 50, seeds=(seed,))
+        assert 1 < len(server.requests) < 5
 
 
 def test_cached_and_hidden_tokens_are_priced():
@@ -356,6 +378,28 @@ def test_a_prompt_that_does_not_fit_is_named(tmp_path, text, says):
     path.write_text(f"observation: ''\nunusable: ''\n{text}\n")
     with pytest.raises(ConfigError, match=says):
         load_prompt(str(path), None)
+
+
+def test_a_prompt_extends_another(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text("extends: plan\nobservation: 'now {{ step }}'\n")
+    prompt = load_prompt(str(path), None)
+    assert prompt.render("observation", step=3) == "now 3"
+    assert list(prompt.fields) == ["thought", "plan", "notes"]
+    path.write_text("extends: pln\n")
+    with pytest.raises(LookupError, match="Nearest: plan"):
+        load_prompt(str(path), None)
+    path.write_text(f"extends: {path}\n")
+    with pytest.raises(ConfigError, match="recursion"):
+        load_prompt(str(path), None)
+
+
+@pytest.mark.process
+def test_a_misspelt_option_of_a_group_is_named_with_the_nearest(tmp_path):
+    command, env = job(tmp_path, "http://h/v1", "--set", "policy.endpoint.timeout=3")
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "policy.endpoint.timeout_s" in done.stdout + done.stderr
 
 
 def test_templates_run_in_a_sandbox(tmp_path):
@@ -488,7 +532,7 @@ def test_an_evaluation_reports_what_calls_cost_and_the_calls_can_be_exported(tmp
         player = {**config.pop("policy"), "prices": str(tmp_path / "prices.yaml")}
         del config["episodes"]
         config |= {"players": {"model": player, "random": {"name": "random"}}}
-        config |= {"sets": {"full": {"split": "all", "size": 6}}, "metric": "return"}
+        config |= {"sets": {"full": {"split": "all", "size": 6}}, "metric": "return", "videos": 1}
         (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
         command[1] = str(ROOT / "scripts" / "evaluate.py")
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
@@ -497,7 +541,8 @@ def test_an_evaluation_reports_what_calls_cost_and_the_calls_can_be_exported(tmp
     legs = json.loads((tmp_path / "run" / "summary.json").read_text())["findings"]["legs"]
     used = {leg["player"]: leg["usage"] for leg in legs}
     assert used["random"] is None
-    assert used["model"]["calls"] == made
+    assert used["model"]["calls"] == made, "films show calls that were paid before"
+    assert len(list((tmp_path / "run" / "videos").glob("model-*.mp4"))) == 2
     assert used["model"]["usd"] == pytest.approx(made * (100 * 10 + 10 * 100) / 1e6)
     assert used["model"]["tokens_per"]["step"] == pytest.approx(110)
     assert "## Calls of models" in (tmp_path / "run" / "report.md").read_text()
