@@ -190,7 +190,7 @@ class _Collection:
         self._written = now
         c, t = self._plan.config, self.tally
         done = share((t.episodes, c.episodes), (t.env_steps, c.env_steps))
-        queue = {} if self.inference is None else {"queue/inference": self.inference.queued}
+        queue = {} if self.inference is None else self.inference.values()
         values = t.metrics()
         self._advice.look(values)
         self._job.metrics.write(t.env_steps, {**values, **queue, "done": done})
@@ -204,10 +204,10 @@ class _Collection:
             self._recorder.close()
             with Dataset(self._job.run.dataset) as dataset:
                 results = self.tally.results(dataset)
+        decided = {} if self.inference is None else {"inference": self.inference.summary()}
         if self.fleet is not None:
             log_losses(log, self.tally.hear(self.fleet.news))
             self._show(last=True)
-        decided = {} if self.inference is None else {"inference": self.inference.summary()}
         self._job.write_summary(
             status,
             protocol=_protocol(self._plan),

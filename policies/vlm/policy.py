@@ -106,6 +106,10 @@ class Vlm:
         """Returns an empty dialogue for each episode."""
         return begin(starts)
 
+    def figures(self) -> Mapping[str, float]:
+        """Returns calls in flight, what was spent and the limits; see ``rollout.api.Reporting``."""
+        return self._asker.figures()
+
     def act(
         self,
         observations: Columns,

@@ -35,8 +35,10 @@ from rollout.api.policy import (
     KeepsFiles,
     Policy,
     PolicyRecipe,
+    Reporting,
     Trainable,
     calls_of,
+    figures_of,
     keeps_files,
 )
 from rollout.api.sets import Splits, StateSet
@@ -94,6 +96,7 @@ __all__ = [
     "PolicyRecipe",
     "Progress",
     "Recorder",
+    "Reporting",
     "Resources",
     "Snapshots",
     "Splits",
@@ -110,6 +113,7 @@ __all__ = [
     "check_columns",
     "check_slots",
     "factor_from_data",
+    "figures_of",
     "flatten_space",
     "is_fixed",
     "keeps_files",

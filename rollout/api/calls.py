@@ -13,6 +13,9 @@ CALLS = "calls"
 
 CALLS_SPEC = ColumnSpec("object", doc="calls of models that led to the action, JSON")
 
+UNITS = ("calls", "tokens", "usd")
+"""What calls of models are counted in, for limits."""
+
 Call: TypeAlias = Mapping[str, Any]
 """One call of a model, JSON-able. Keys that Gamut reads; all others are the policy's own:
 

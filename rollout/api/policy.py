@@ -95,6 +95,24 @@ def calls_of(policy: Policy | PolicyRecipe) -> int:
 
 
 @runtime_checkable
+class Reporting(Protocol):
+    """A policy with figures of its own for the metrics of its run."""
+
+    def figures(self) -> Mapping[str, float]:
+        """Returns the current figures under slash-joined names, e.g. ``models/in_flight``.
+
+        Those of all processes in which the policy decides are added up; infinity is left out.
+        Called at any time, also during ``act``, so it must be thread-safe and fast.
+        """
+        ...
+
+
+def figures_of(policy: Policy) -> Mapping[str, float]:
+    """Returns the figures of a policy: none unless it is ``Reporting``."""
+    return policy.figures() if isinstance(policy, Reporting) else {}
+
+
+@runtime_checkable
 class Trainable(Protocol):
     """A policy whose weights change while it plays."""
 

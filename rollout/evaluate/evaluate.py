@@ -112,6 +112,7 @@ class _Evaluation:
         self._tally = Tally(env_steps=board.env_steps, episodes=done)
         self._videos: list[Recorded] = []
         self._decided: dict[str, Any] = {}  # summary of the inference actors, if there were any
+        self._last_values: dict[str, float] = {}  # of them, for the last line
         self._written = 0.0
 
     def play(self) -> str | None:
@@ -150,6 +151,7 @@ class _Evaluation:
                 log_losses(log, self._tally.hear(fleet.news))
                 if inference is not None:
                     self._decided = {"inference": inference.summary()}
+                    self._last_values = inference.values()
 
     def _count(self, fragment: Fragment, fleet: Fleet, inference: InferenceActors | None) -> None:
         self._tally.add(fragment)
@@ -159,7 +161,7 @@ class _Evaluation:
         if now - self._written < _METRICS_EVERY_S:
             return
         self._written = now
-        self._write({} if inference is None else {"queue/inference": inference.queued})
+        self._write({} if inference is None else inference.values())
 
     def _write(
         self, values: Mapping[str, object], media: Mapping[str, Media] | None = None
@@ -260,4 +262,4 @@ class _Evaluation:
             media[f"videos/{made.leg}/{made.rank}"] = Video(
                 file, self._plan.config.video.fps, caption
             )
-        self._write(scores, media)
+        self._write({**self._last_values, **scores}, media)

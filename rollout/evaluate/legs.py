@@ -36,10 +36,12 @@ from rollout.api import (
     StateSpace,
     Task,
     calls_of,
+    figures_of,
     keeps_files,
 )
 from rollout.errors import ConfigError, ContractError, named
 from rollout.host.schedule import Schedule, derived_seed
+from rollout.observe.hosts import added
 
 Actions: TypeAlias = Literal["sampled", "deterministic"]
 ACTIONS: tuple[Actions, ...] = ("sampled", "deterministic")
@@ -318,6 +320,10 @@ class LegsPlayer:
                 f"and now has {sorted(memory)}; a policy's memory has the same columns always"
             )
         return keys
+
+    def figures(self) -> Mapping[str, float]:
+        """Returns the sums of the players' figures; see ``rollout.api.Reporting``."""
+        return added(map(figures_of, self._policies))
 
     def act(
         self,

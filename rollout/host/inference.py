@@ -10,10 +10,18 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from rollout.api import BridgeSpec, ColumnSpec, PolicyRecipe, Start, Task, calls_of
+from rollout.api import (
+    BridgeSpec,
+    ColumnSpec,
+    PolicyRecipe,
+    Start,
+    Task,
+    calls_of,
+    figures_of,
+)
 from rollout.configuration.sections import InferenceConfig
 from rollout.errors import InputError
 from rollout.host.actors import Pulse
@@ -61,11 +69,13 @@ class ServerPulse(Pulse):
         pid: process id.
         counters: statistics of its decisions.
         wrong: why its policy cannot be built; None if it can.
+        figures: figures of its policy, see ``rollout.api.Reporting``.
     """
 
     pid: int
     counters: Counters
     wrong: InputError | None = None
+    figures: Mapping[str, float] = field(default_factory=dict)
 
 
 class PolicyServer:
@@ -133,7 +143,8 @@ class PolicyServer:
         busy_s, counters = self._batcher.busy_s(), self._batcher.counters()
         if not busy_s or counters.batches != self._batches:
             self._progress, self._batches = self._progress + 1, counters.batches
-        return ServerPulse(self._progress, busy_s, os.getpid(), counters)
+        figures = figures_of(self._policy)
+        return ServerPulse(self._progress, busy_s, os.getpid(), counters, figures=figures)
 
     def _answer(self, value: Any) -> Answer:
         return Answer(value, self._policy.version, self._batcher.counters().queued)

@@ -27,6 +27,7 @@ from rollout.host.hosting import HostPlan
 from rollout.host.inference import PolicyServer, ServerPulse
 from rollout.host.ray_actors import RayLauncher, Watched, fetch
 from rollout.host.routing import Gone, RemotePolicyRecipe
+from rollout.observe.hosts import added
 
 log = logging.getLogger(__name__)
 
@@ -202,6 +203,10 @@ class InferenceActors:
     def queued(self) -> int:
         """Number of requests that waited for a decision at the last pulse of the actors."""
         return sum(pulse.counters.queued for _, pulse in self._heard())
+
+    def values(self) -> dict[str, float]:
+        """Returns the queue and the figures of the policy at the last pulse, for metrics."""
+        return {**added(p.figures for _, p in self._heard()), "queue/inference": self.queued}
 
     def summary(self) -> dict[str, Any]:
         """Returns statistics of their decisions, for ``summary.json``.

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rollout.api import Decision, Fragment, Loss, Policy, Start, Task, calls_of
+from rollout.api import Decision, Fragment, Loss, Policy, Start, Task, calls_of, figures_of
 from rollout.api.fragment import Phase
 from rollout.errors import BudgetExhausted, PolicyUnavailable
 from rollout.host.builder import FragmentBuilder
@@ -97,7 +97,8 @@ class Player:
     def figures(self) -> HostFigures:
         """The state of its games, and the time that it has spent."""
         state = self.pool.figures(len(self.starts))
-        return replace(state, games_s=self._games_s, own_s=self._own_s)
+        own = figures_of(self.policy)
+        return replace(state, games_s=self._games_s, own_s=self._own_s, policy=own)
 
     def offer(self, starts: Iterable[Start]) -> None:
         """Adds episodes to the queue."""

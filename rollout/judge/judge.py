@@ -164,7 +164,7 @@ class _Judging:
     def _show(self, done: int, total: int) -> None:
         spent = self._asker.spent
         values = {"calls": spent.calls, "calls/usd": spent.usd, "done": done / total}
-        self._job.metrics.write(done, values)
+        self._job.metrics.write(done, {**self._asker.figures(), **values})
         self._job.progress.update(done / total, {"verdicts": done, "USD": round(spent.usd, 4)})
 
     def _prepare(self, item: Item) -> tuple[list[dict[str, Any]], dict[str, bytes]]:

@@ -74,6 +74,10 @@ class Asker:
         """What all sessions of the run have spent."""
         return self._budget.spent
 
+    def figures(self) -> dict[str, float]:
+        """Returns the requests in flight, and the figures of ``Budget``, for metrics."""
+        return {"models/in_flight": self._client.limiter.running, **self._budget.figures()}
+
     def ask(self, request: Request) -> dict[str, Any]:
         """Returns the record of a call, see ``rollout.api.Call``.
 

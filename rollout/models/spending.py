@@ -13,11 +13,14 @@ from typing import Any
 import yaml
 
 from rollout.api import NO_USAGE, Usage
+from rollout.api.calls import UNITS
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.models.sections import RunLimits
+from rollout.observe.aggregates import Rate
 
 _PACKAGED = Path(__file__).with_name("prices.yaml")
 _MILLION = 1e6
+_RATE_S = 60.0  # tokens per second are taken over
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class Budget:
         self.spent = spent
         self._most = limits.of_run
         self._reserved = NO_USAGE
+        self._tokens = Rate(_RATE_S)
         self._settled = threading.Condition()
 
     @contextmanager
@@ -118,15 +122,30 @@ class Budget:
                 self._reserved += _negative(estimate)
                 for usage in actual:
                     self.spent += usage
+                    self._tokens.add(usage.input_tokens + usage.output_tokens)
                 self._settled.notify_all()
+
+    def figures(self) -> dict[str, float]:
+        """Returns what was spent and may be spent at most, and tokens per second, last minute."""
+        with self._settled:
+            spent, rate = _amounts(self.spent), self._tokens.value
+        return {
+            "models/tokens_per_s": rate,
+            **{f"models/spent/{u}": value for u, value in zip(UNITS, spent, strict=True)},
+            **{f"models/limit/{u}": most for u, most in zip(UNITS, self._most, strict=True)},
+        }
 
     def _exceeded(self, usage: Usage) -> str:
         """The first limit that a usage exceeds, for messages; empty for none."""
-        found = (usage.calls, usage.input_tokens + usage.output_tokens, usage.usd)
-        for name, value, most in zip(("calls", "tokens", "usd"), found, self._most, strict=True):
+        for name, value, most in zip(UNITS, _amounts(usage), self._most, strict=True):
             if value > most:
                 return f"limits.{name}={most:g}"
         return ""
+
+
+def _amounts(usage: Usage) -> tuple[float, float, float]:
+    """Calls, tokens and dollars."""
+    return usage.calls, usage.input_tokens + usage.output_tokens, usage.usd
 
 
 def _negative(usage: Usage) -> Usage:

@@ -25,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias, get_args
 
+from rollout.api.calls import UNITS
 from rollout.api.fragment import Phase
 from rollout.observe.hosts import CAUSES, QUEUES
 from rollout.observe.metrics import Scalar
@@ -101,6 +102,10 @@ EXPORTED: tuple[Exported, ...] = (
     Exported("calls/output_tokens", "gamut_model_output_tokens", "counter", "Of answers."),
     Exported("calls/unusable_share", "gamut_model_unusable_ratio", "gauge", "No action in them."),
     Exported("calls/usd", "gamut_model_usd", "counter", "Price of the calls, US dollars."),
+    Exported("models/in_flight", "gamut_model_calls_in_flight", "gauge", "Calls in flight."),
+    Exported("models/tokens_per_s", "gamut_model_tokens_per_second", "gauge", "Last minute."),
+    Exported("models/spent/*", "gamut_model_spent", "gauge", "Of the run.", "unit", UNITS),
+    Exported("models/limit/*", "gamut_model_limit", "gauge", "Of the run.", "unit", UNITS),
     Exported("lost/*", "gamut_episodes_lost", "counter", "Lost attempts.", "phase", _PHASES),
     Exported("games/instances", "gamut_instances", "gauge", "Games that there are to be."),
     Exported("games/ready", "gamut_instances_ready_ratio", "gauge", "Share of them that are up."),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 CAUSES = ("failed", "recycled", "quarantined", "spared", "host")
@@ -26,6 +26,7 @@ class HostFigures:
         own_s: seconds that its player has worked since then: the policy, and everything around it.
         memory_mb: resident memory of all its games when last measured; 0 if not measured.
         counts: events of its games since it was launched, as in ``Pool.counts``.
+        policy: figures of its policy, see ``rollout.api.Reporting``.
     """
 
     instances: int
@@ -35,6 +36,16 @@ class HostFigures:
     counts: Mapping[str, int] = field(default_factory=dict)
     games_s: float = 0.0
     own_s: float = 0.0
+    policy: Mapping[str, float] = field(default_factory=dict)
+
+
+def added(figures: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Returns the sums of figures by name."""
+    sums: defaultdict[str, float] = defaultdict(float)
+    for each in figures:
+        for name, value in each.items():
+            sums[name] += value
+    return dict(sums)
 
 
 class HostTable:
@@ -94,6 +105,7 @@ class HostTable:
         games_s = sum(h.games_s for h in hosts)
         played_s = games_s + sum(h.own_s for h in hosts)
         return {
+            **added(h.policy for h in hosts),
             "games/instances": instances,
             "games/ready": sum(h.ready for h in hosts) / instances,
             **({"games/memory_mb": memory} if memory else {}),

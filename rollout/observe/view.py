@@ -45,6 +45,10 @@ _FIGURES = {
         "out": ("calls/output_tokens", ",.0f"),
         "USD": ("calls/usd", ",.2f"),
     },
+    "calls now": {
+        "in flight": ("models/in_flight", ",.0f"),
+        "tokens/s": ("models/tokens_per_s", ",.0f"),
+    },
     "updates": {
         "": ("train/update", ",.0f"),
         "staleness": ("train/staleness", ".0f"),
@@ -60,6 +64,8 @@ _FIGURES = {
         "explained var": ("train/explained_variance", ".3g"),
     },
 }
+_NOW = ("models/in_flight", "models/tokens_per_s")  # nothing in a job that has ended
+_SPENT = {"calls": ",.0f", "tokens": ",.0f", "usd": ",.2f"}  # by unit
 _GAMES = {
     "waiting": ("queue/waiting", ".0f"),
     "in flight": ("queue/in_flight", ".0f"),
@@ -128,11 +134,14 @@ def _explain(look: Look) -> str:
 
 
 def _figures(look: Look, numbers: Mapping[str, float]) -> Table:
+    if look.ended:
+        numbers = {k: v for k, v in numbers.items() if k not in _NOW}
     checkpoints = [] if look.checkpoint is None else [look.checkpoint]
     rows = {
         "steps": _steps(look, numbers),
         "episodes": _episodes(numbers),
         **{label: _of(numbers, names) for label, names in _FIGURES.items()},
+        "spent": _spent(numbers),
         "games": _games(numbers),
         "restarts": _restarts(numbers),
         "checkpoint": [f"{name}, {duration(age)} old" for name, age in checkpoints],
@@ -177,6 +186,17 @@ def _episodes(numbers: Mapping[str, float]) -> list[str]:
     if phases:
         parts[-1] += f" ({', '.join(phases)})"
     return parts
+
+
+def _spent(numbers: Mapping[str, float]) -> list[str]:
+    """What calls of models cost in all sessions, and what they may cost if that is limited."""
+    found = []
+    for unit, form in _SPENT.items():
+        spent, limit = (numbers.get(f"models/{what}/{unit}") for what in ("spent", "limit"))
+        if spent is not None:
+            of = "" if limit is None else f" of {limit:{form}}"
+            found.append(f"{unit if unit != 'usd' else 'USD'} {spent:{form}}{of}")
+    return found
 
 
 def _games(numbers: Mapping[str, float]) -> list[str]:

@@ -23,6 +23,7 @@ from rollout.api import (
     Start,
     Task,
     check_columns,
+    figures_of,
     sample,
 )
 from rollout.errors import ContractError, SpaceError
@@ -89,6 +90,7 @@ def check_policy(
         "inputs are left as they are": _inputs_untouched,
         "same seed, same decisions": _same_seed,
         "rows are independent": _rows_independent,
+        "figures": _figures,
     }
     suite = Suite(f"policy {type(recipe).__name__}", timeout_s)
     return suite.run(checks, _Case(recipe, spec, task, seed), required="builds")
@@ -199,6 +201,15 @@ def _rows_independent(case: _Case) -> str:
         found = _difference(want, got, exact=False)
         require(not found, f"rows depend on their batch: in {name}, {found} differs")
     return f"the same in another order and in a batch of 3 of {batch}"
+
+
+def _figures(case: _Case) -> str:
+    found: Mapping[Any, Any] = figures_of(case.policy)
+    for name, value in found.items():
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        named = isinstance(name, str) and all(name.partition("/"))
+        require(number and named, f"expected numbers by names as a/b, got {name!r}: {value!r}")
+    return ", ".join(found) or "none"
 
 
 def _rows(columns: Mapping[str, Any], rows: Sequence[int] | Array) -> Columns:

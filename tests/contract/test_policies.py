@@ -39,6 +39,7 @@ CHECKS = [
     "inputs are left as they are",
     "same seed, same decisions",
     "rows are independent",
+    "figures",
 ]
 
 
@@ -115,6 +116,9 @@ class FlawedPlayer(FakePlayer):
             return {**super().extras, "value": ColumnSpec("float64")}
         return super().extras
 
+    def figures(self):
+        return {"time": 1.0} if self.flaw == "figure without a group" else {"fake/acts": 1}
+
     def act(self, observations, memory, *, details, explore):
         self.calls += 1
         if self.flaw == "writes observations":
@@ -160,6 +164,7 @@ FAILURES = [
     ("same seed, same decisions", "ignores the seed", "differ at step"),
     ("rows are independent", "rows mixed", "in a batch of 3, actions/move differs"),
     ("rows are independent", "position in the batch", "in another order, actions/move differs"),
+    ("figures", "figure without a group", "expected numbers by names as a/b, got 'time': 1.0"),
 ]
 
 

@@ -30,6 +30,10 @@ LINE = {
     "calls/output_tokens": 120,
     "calls/unusable_share": 0.25,
     "calls/usd": 0.5,
+    "models/in_flight": 3,
+    "models/tokens_per_s": 50.0,
+    "models/spent": {"calls": 14, "tokens": 1500, "usd": 0.6},
+    "models/limit": {"calls": 100, "tokens": None, "usd": 2.0},
     "lost": {"step": 2, "reset": 1},
     "games": {"instances": 8, "ready": 0.875, "memory_mb": 1200},
     "players": {"games": 0.4},
@@ -61,7 +65,9 @@ def scrape(run):
     for name, labels, value in SERIES.findall(text):
         tags = dict(re.findall(r'(\w+)="([^"]*)"', labels))
         if tags["run"] == run and tags["kind"] == "train":
-            own = next((tags[k] for k in ("phase", "cause", "queue", "le") if k in tags), "")
+            own = next(
+                (tags[k] for k in ("phase", "cause", "queue", "unit", "le") if k in tags), ""
+            )
             found[name, own] = float(value)
     return found
 
@@ -98,6 +104,8 @@ def test_what_is_written_can_be_scraped(tmp_path):
         assert found["ray_gamut_restarts_total", "recycled"] == 1
         assert found["ray_gamut_episodes_lost_total", "step"] == 2
         assert found["ray_gamut_queue_depth", "in_flight"] == 2
+        assert found["ray_gamut_model_spent", "usd"] == 0.6
+        assert found["ray_gamut_model_limit", "calls"] == 100
         assert found["ray_gamut_update_seconds_count", ""] == 1
         assert found["ray_gamut_update_seconds_bucket", "0.3"] == 1
         assert found["ray_gamut_update_seconds_bucket", "0.1"] == 0

@@ -50,6 +50,10 @@ def test_games_of_all_actors_are_asked_for_at_once_by_one_process(tmp_path):
         made = len(server.requests)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["inference"]["actors"] == 1
+    lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
+    figures = [json.loads(line) for line in lines]
+    assert figures[-1]["models/spent/calls"] == made, "asked of the inference actor at the end"
+    assert max(line["models/in_flight"] for line in figures if "models/in_flight" in line) <= 64
     with Dataset(tmp_path / "run" / "dataset") as dataset:
         steps = sum(ref.length for ref in dataset.episodes())
     assert steps <= made  # some may be of episodes that had not ended

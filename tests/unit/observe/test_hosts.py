@@ -1,5 +1,7 @@
 """What the hosts of a run say of their games, put together."""
 
+import math
+
 import pytest
 
 from rollout.observe.exporter import EXPORTED
@@ -23,6 +25,14 @@ def test_hosts_are_added_up():
         "queue/waiting": 7,
         "queue/in_flight": 3,
     }
+
+
+def test_figures_of_policies_are_added_up():
+    table = HostTable()
+    table.note(0, HostFigures(1, 1, policy={"models/in_flight": 3, "models/limit/usd": math.inf}))
+    table.note(1, HostFigures(1, 1, policy={"models/in_flight": 2, "models/limit/usd": 5.0}))
+    values = table.values()
+    assert (values["models/in_flight"], values["models/limit/usd"]) == (5, math.inf)
 
 
 def test_the_newest_word_of_a_host_counts():

@@ -141,6 +141,19 @@ def test_a_training_run_on_one_screen(run):
     ]
 
 
+def test_calls_of_models_are_shown_beside_the_limits_of_the_run(run):
+    spent = {"calls": 240, "tokens": 130_500, "usd": 1.234}
+    calls = {"models": {"in_flight": 12, "tokens_per_s": 1530.4, "spent": spent}}
+    run.lines((3, 100, {**calls, "models/limit": {"calls": None, "tokens": None, "usd": 5.0}}))
+    shown = run.screen().splitlines()
+    assert "calls now  in flight 12   tokens/s 1,530" in shown
+    assert "spent      calls 240   tokens 130,500   USD 1.23 of 5.00" in shown
+    run.end("done")
+    shown = run.screen()
+    assert "in flight" not in shown
+    assert "USD 1.23 of 5.00" in shown
+
+
 def test_a_run_that_has_measured_nothing_yet(run):
     look = run.look()
     assert (look.state, look.done, look.left, look.values) == ("silent", None, "", {})

@@ -1,6 +1,7 @@
 """The policy ``vlm`` against a server of chats, over HTTP."""
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from rich.console import Console
 
 from policies.vlm import VlmPolicy
 from policies.vlm.prompt import load_prompt
@@ -25,6 +27,8 @@ from rollout.models.client import Client, Limiter
 from rollout.models.replies import Replies
 from rollout.models.sections import Endpoint, Sampling
 from rollout.models.spending import Budget, Price, billed
+from rollout.observe.look import look_at
+from rollout.observe.view import screen
 from rollout.testing import check_policy
 from rollout.testing.chat_server import ChatServer, Scripted, digest_of
 from rollout.testing.fakes import FakeBridge
@@ -322,6 +326,30 @@ def test_a_budget_counts_what_is_reserved():
         pass
 
 
+def test_figures_tell_what_is_in_flight_spent_and_allowed():
+    inside, go_on = threading.Event(), threading.Event()
+
+    def script(_):
+        inside.set()
+        go_on.wait(10)
+        return GOOD
+
+    with ChatServer(script) as server:
+        policy = built(server.url, limits=Limits(calls=8))
+        before = policy.figures()
+        playing = threading.Thread(target=play, args=(policy,))
+        playing.start()
+        inside.wait(10)
+        during = policy.figures()
+        go_on.set()
+        playing.join(10)
+        after = policy.figures()
+    assert [f["models/in_flight"] for f in (before, during, after)] == [0, 1, 0]
+    assert [f["models/spent/tokens"] for f in (before, during, after)] == [0, 0, 110]
+    assert (after["models/limit/calls"], after["models/limit/usd"]) == (8, math.inf)
+    assert before["models/tokens_per_s"] == 0 < after["models/tokens_per_s"]
+
+
 def test_a_server_that_tells_no_usage_does_not_make_a_limit_endless(tmp_path):
     with ChatServer(lambda _: Scripted(GOOD, usage=None)) as server:
         limits = Limits(tokens=5000)
@@ -436,6 +464,14 @@ def job(folder, url, *more, key=""):
     return command, {**os.environ, "MY_KEY": key}
 
 
+def watched(run):
+    """The screen of ``gamut watch``."""
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(screen(look_at(run), console))
+    return captured.get()
+
+
 def as_evaluation(command, folder):
     """Makes the job of ``job`` an evaluation of the same policy and random actions."""
     config = yaml.safe_load((folder / "config.yaml").read_text())
@@ -500,10 +536,16 @@ def test_a_limit_of_the_run_pauses_it_and_a_refusal_ends_it_with_status_2(tmp_pa
         paused = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         assert (paused.returncode, len(server.requests)) == (3, 20), paused.stderr
         assert "limits.calls=20 of the run is reached" in paused.stdout + paused.stderr
+    last = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert (last["models/spent/calls"], last["models/limit/calls"]) == (20, 20)
+    assert (last["models/spent/tokens"], last["models/limit/tokens"]) == (20 * 110, None)
+    assert "calls 20 of 20   tokens 2,200   USD 0.00" in watched(tmp_path / "run")
     with ChatServer(by_digest) as server:  # elsewhere by now
         command, env = job(tmp_path, server.url, "--resume")
         again = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         assert again.returncode == 0, again.stderr
+        made = 20 + len(server.requests)
+    assert f"calls {made}   tokens" in watched(tmp_path / "run"), "of both sessions, without limit"
     with ChatServer(lambda _: Scripted("no such model", status=404)) as server:
         command, env = job(tmp_path, server.url, "--set", f"output={tmp_path / 'other'}")
         refused = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
