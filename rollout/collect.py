@@ -193,7 +193,8 @@ class _Collection:
         queue = {} if self.inference is None else self.inference.values()
         values = t.metrics()
         self._advice.look(values)
-        self._job.metrics.write(t.env_steps, {**values, **queue, "done": done})
+        media = t.media(self._job.run, last=last)
+        self._job.metrics.write(t.env_steps, {**values, **queue, "done": done}, media=media)
         self._job.progress.update(done, t.brief())
 
     def conclude(self, status: str) -> str:

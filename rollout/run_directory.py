@@ -10,6 +10,7 @@
     dataset/        the recorded dataset
     checkpoints/    the trained weights
     videos/         the videos
+    tables/         samples of the calls of models, if the policy calls any
     wandb/          the files of the W&B mirror
     tensorboard/    event files, if log.tensorboard is set
     .run.lock       locked by the process that works on the run

@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 
 from rollout.api import EpisodeResult, Fragment, Loss
-from rollout.data import Dataset, EpisodeRef
+from rollout.data import CallSample, Dataset, EpisodeRef
 from rollout.host.hosting import FleetNews
 from rollout.observe.aggregates import Aggregates
 from rollout.observe.hosts import HostTable
+from rollout.observe.media import Media, Table
+from rollout.run_directory import RunDirectory
+
+_FIRST_CALLS = 100  # after which a table of calls is shown, then ten times as many, ...
 
 _Row = tuple[str, str, float, int]  # end, outcome, return, length
 
@@ -34,6 +38,7 @@ class Tally:
         self.abandoned: list[int] = []
         self.hosts_replaced = 0
         self._heard, self._hosts = (0, 0), HostTable()
+        self._calls, self._due = CallSample(), _FIRST_CALLS
 
     @property
     def env_steps(self) -> int:
@@ -50,6 +55,7 @@ class Tally:
         self._figures.add_steps(fragment.env_steps)
         self._figures.add_episodes(fragment.results)
         self.lost.update(loss.phase for loss in fragment.losses)
+        self._calls.add(fragment)
         self._results += [_row(r) for r in fragment.results if r.end != "lost"]
 
     def hear(self, news: FleetNews) -> list[Loss]:
@@ -71,6 +77,24 @@ class Tally:
         hosts = self._hosts.values()
         lost = {f"lost/{phase}": float(count) for phase, count in self.lost.items()}
         return {**self._figures.values(), "lost": float(self.lost.total()), **lost, **hosts}
+
+    def media(self, run: RunDirectory, *, last: bool = False) -> dict[str, Media]:
+        """Returns a table of calls of models, a sample of this session's, for a metrics line.
+
+        There is one after 100 calls, then after ten times as many, and so on, and with the last
+        line; nothing otherwise, or without calls. Each is a new file in ``tables`` of the run.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        seen = self._calls.seen
+        if not seen or (seen < self._due and not last):
+            return {}
+        while self._due <= seen:
+            self._due *= 10
+        path = run.path / "tables" / f"calls-{run.resume_count}-{seen}.parquet"
+        self._calls.write(path)
+        return {"tables/calls": Table(path)}
 
     def brief(self) -> dict[str, object]:
         """Returns a few figures for a progress bar."""

@@ -14,6 +14,7 @@ writer rolls the journals a crash left. *Unfinished* episodes have steps but no 
 were lost to a failure of the infrastructure, *damaged* ones miss steps: none of these is a result.
 """
 
+from rollout.data.call_sample import CallSample
 from rollout.data.calls import export_calls
 from rollout.data.doctor import DatasetReport, Finding, doctor
 from rollout.data.layout import Layout
@@ -26,6 +27,7 @@ from rollout.data.writer import DatasetWriter
 from rollout.errors import DiskFullError
 
 __all__ = [
+    "CallSample",
     "Counts",
     "Dataset",
     "DatasetReport",

@@ -161,7 +161,8 @@ class _Evaluation:
         if now - self._written < _METRICS_EVERY_S:
             return
         self._written = now
-        self._write({} if inference is None else inference.values())
+        values = {} if inference is None else inference.values()
+        self._write(values, self._tally.media(self._job.run))
 
     def _write(
         self, values: Mapping[str, object], media: Mapping[str, Media] | None = None
@@ -256,6 +257,7 @@ class _Evaluation:
         for gap in found["gaps"]:
             scores[f"evaluate/{gap['model']}/gap/{gap['actions']}"] = gap["gap"]["point"]
         media: dict[str, Media] = {"tables/episodes": table}
+        media |= self._tally.media(self._job.run, last=True)
         for made in self._videos:
             file = self._job.run.videos / made.file
             caption = f"{made.leg}, state {made.state}, score {made.score:g}"

@@ -575,6 +575,7 @@ def test_an_evaluation_reports_what_calls_cost_and_the_calls_can_be_exported(tmp
         del config["episodes"]
         config |= {"players": {"model": player, "random": {"name": "random"}}}
         config |= {"sets": {"full": {"split": "all", "size": 6}}, "metric": "return", "videos": 1}
+        config |= {"wandb": {"mode": "offline"}}
         (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
         command[1] = str(ROOT / "scripts" / "evaluate.py")
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
@@ -588,6 +589,13 @@ def test_an_evaluation_reports_what_calls_cost_and_the_calls_can_be_exported(tmp
     assert used["model"]["usd"] == pytest.approx(made * (100 * 10 + 10 * 100) / 1e6)
     assert used["model"]["tokens_per"]["step"] == pytest.approx(110)
     assert "## Calls of models" in (tmp_path / "run" / "report.md").read_text()
+    [file] = (tmp_path / "run").glob("wandb/offline-run-*/files/media/table/tables/calls_*.json")
+    table = json.loads(file.read_text())
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["data"]]
+    assert len(rows) == made
+    assert rows[0]["prompt"].startswith(f"Step {rows[0]['step']}.")
+    assert f"<action>{rows[0]['action']}</action>" in rows[0]["answer"]
+    assert (rows[0]["model"], rows[0]["usable"], rows[0]["tokens"]) == ("tiny", True, 110)
 
 
 @pytest.mark.process
@@ -596,6 +604,7 @@ def test_calls_are_exported_as_a_table_and_as_conversations(tmp_path):
         command, env = job(tmp_path, server.url)
         subprocess.run(command, env=env, capture_output=True, check=True)
         made = len(server.requests)
+    assert (tmp_path / "run" / "tables" / f"calls-0-{made}.parquet").is_file()
     table, chat = tmp_path / "calls.parquet", tmp_path / "chat.jsonl"
     with Dataset(tmp_path / "run" / "dataset") as dataset:
         assert export_calls(dataset, table) == made
