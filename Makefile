@@ -52,7 +52,7 @@ MINEFLAYER := $(VENV)/.mineflayer
 mineflayer: $(MINEFLAYER) ## what the Minecraft bridge needs: Node, and half a gigabyte of its packages
 	@$(BIN)/python -m bridges.mineflayer.setup
 
-EXTRAS := mineflayer,pettingzoo
+EXTRAS := mineflayer,pettingzoo,vlm
 
 $(MINEFLAYER): $(READY)
 	@$(uv_finds); $(call install,-e '.[$(EXTRAS)]')

@@ -60,6 +60,10 @@ def main(
     model: type[M],
     description: str,
     argv: Sequence[str] | None = None,
+    *,
+    chosen: Callable[[str], tuple[Callable[[Any, Session], str | None], type[Any]] | None] = (
+        lambda _: None
+    ),
 ) -> int:
     """Runs a script and returns its exit status.
 
@@ -69,6 +73,8 @@ def main(
         model: its configuration class.
         description: one sentence about it, for ``--help``.
         argv: its arguments; those of the process if None.
+        chosen: returns the job and the class instead of these for the name of an algorithm, if
+            there are others.
 
     Raises:
         Exception: a bug, with its traceback; Python then exits with status 1.
@@ -82,9 +88,10 @@ def main(
         overrides = [parse_set(text) for text in arguments.set]
         if getattr(arguments, "player", None) is not None:
             overrides.insert(0, ("player", arguments.player))
+        function, model = chosen(_algorithm(arguments.config, overrides)) or (function, model)
         if arguments.help is not None:
-            chosen = _chosen(model, arguments.config, overrides)
-            keys = help_text(model, chosen, arguments.help)
+            plugins = _chosen(model, arguments.config, overrides)
+            keys = help_text(model, plugins, arguments.help)
             usage = f"{parser.format_help()}\n" if arguments.help in ("", EVERYTHING) else ""
             sys.stdout.write(f"{usage}{keys}\n")
             return DONE
@@ -157,6 +164,16 @@ def _parser(model: type[BaseModel], description: str) -> _Parser:
         help=f"show the first keys, those of a section, or with {EVERYTHING!r} every key, and exit",
     )
     return parser
+
+
+def _algorithm(path: Path | None, overrides: Sequence[tuple[str, Any]]) -> str:
+    """The name of the algorithm, as far as it is known; empty for none."""
+    with contextlib.suppress(InputError):  # told when the configuration is loaded
+        source = document.Document({}) if path is None else document.read(path)
+        given = source.override(overrides).data.get("algorithm")
+        name = given.get("name") if isinstance(given, dict) else given
+        return name if isinstance(name, str) else ""
+    return ""
 
 
 def _chosen(

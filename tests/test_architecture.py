@@ -89,13 +89,19 @@ MAY_IMPORT = {
 SHARED_FIELDS = {
     "each script has its own keys, in the order of its --help": {
         *("CollectConfig", "EvaluateConfig", "TrainConfig", "SweepConfig", "SweepEvaluation"),
-        *("SearchConfig", "PlayConfig"),
+        *("SearchConfig", "PlayConfig", "LanguageConfig"),
     },
     "a plan holds what a configuration names, after it was built": {
         *("CollectConfig", "EvaluateConfig", "TrainConfig", "HostPlan"),
+        *("LanguageConfig", "LanguagePlan", "TrainPlan"),
     },
     "what is built has other types than the keys it is built from": {"Task", "_TaskFile"},
-    "the library does not know configurations": {"Splits", "StateSetConfig"},
+    "the library does not know configurations": {
+        "Splits",
+        "StateSetConfig",
+        "NewModelConfig",
+        "Sizes",
+    },
     "a row of the index of a dataset is flat": {"EpisodeRef", "EpisodeResult", "Start"},
     "a chaotic game draws the values of an episode from its options": {"ChaosBridge", "FaultPlan"},
     "bridges know neither one another nor how data is stored": {
@@ -437,6 +443,7 @@ DATED = {
     "rollout/evaluate/openings.py",  # when test states were opened
     "rollout/host/builder.py",
     "rollout/models/asking.py",  # when a call was made
+    "rollout/models/local.py",  # likewise
     "rollout/models/client.py",  # Retry-After may be a date
     "rollout/observe/look.py",
     "rollout/observe/metrics.py",

@@ -25,6 +25,7 @@ from minigrid.envs.babyai.core.verifier import (
     PickupInstr,
     PutNextInstr,
 )
+from minigrid.utils.baby_ai_bot import BabyAIBot, DisappearedBoxError
 from numpy.typing import NDArray
 
 from bridges.gymnasium.making import check_at_least
@@ -40,6 +41,7 @@ ACTIONS = ("turn left", "turn right", "go forward", "pick up", "drop", "toggle")
 NEVER_ASKED = ("yellow box", "red key", "red door", "green ball", "grey door")
 """What no mission names, so that it can be kept for other tests."""
 
+_EXPERT = "privileged_oracle"
 _DOOR_COLORS = ("blue", "green", "purple", "yellow")
 _ROOM = 8
 _NOTHING = ("unseen", "empty")
@@ -97,15 +99,22 @@ class MixedText(RoomGridLevel):  # type: ignore[misc] # MiniGrid ships no types
     Args:
         distractors: number of objects beside those of the mission.
         kind: kind of the mission, unless ``reset`` is given another as ``options["kind"]``.
+        oracle: whether to observe what BabyAI's bot would do, for the policy ``oracle``.
     """
 
     observation_space: spaces.Dict
 
     def __init__(
-        self, distractors: int = 0, kind: str = KINDS[0], render_mode: str | None = None
+        self,
+        distractors: int = 0,
+        kind: str = KINDS[0],
+        *,
+        oracle: bool = False,
+        render_mode: str | None = None,
     ) -> None:
         check_at_least("distractors", distractors, 0)
-        self._distractors = distractors
+        self._distractors, self._oracle = distractors, oracle
+        self._bot: Any = None
         self._kind = self._known(kind)
         super().__init__(
             room_size=_ROOM,
@@ -117,7 +126,10 @@ class MixedText(RoomGridLevel):  # type: ignore[misc] # MiniGrid ships no types
         )
         self.action_space: spaces.Discrete[np.int64] = spaces.Discrete(len(ACTIONS))
         text = spaces.Text(_MOST_TEXT, min_length=0, charset=string.printable)
-        self.observation_space = spaces.Dict({**self.observation_space.spaces, "text": text})
+        seen = {**self.observation_space.spaces, "text": text}
+        if oracle:
+            seen[_EXPERT] = spaces.Dict({"action": spaces.Discrete(len(ACTIONS))})
+        self.observation_space = spaces.Dict(seen)
 
     @staticmethod
     def _known(kind: object) -> str:
@@ -136,8 +148,26 @@ class MixedText(RoomGridLevel):  # type: ignore[misc] # MiniGrid ships no types
         self._kind = self._known((options or {}).get("kind", self._kind))
         self.num_cols = 2 if self._kind == "open" else 1
         self.width = (_ROOM - 1) * self.num_cols + 1
-        found: tuple[dict[str, Any], dict[str, Any]] = super().reset(seed=seed)
-        return found
+        seen, info = super().reset(seed=seed)
+        if self._oracle:
+            self._bot = BabyAIBot(self)
+        return self._with_expert(seen, None), info
+
+    def step(self, action: Any) -> tuple[dict[str, Any], Any, Any, Any, dict[str, Any]]:
+        """Steps the game; see ``gymnasium.Env``."""
+        seen, *rest = super().step(action)
+        return self._with_expert(seen, self.actions(int(action))), *rest
+
+    def _with_expert(self, seen: dict[str, Any], taken: Any) -> dict[str, Any]:
+        """Adds what the bot would do next; it knows what was done instead of its last advice."""
+        if not self._oracle:
+            return seen
+        try:
+            advice = int(self._bot.replan(taken))
+        except (AssertionError, DisappearedBoxError, IndexError):  # a player led it astray
+            advice = len(ACTIONS)
+        # Where it has no advice, or the mission is complete, its answer is not read.
+        return {**seen, _EXPERT: {"action": np.int64(advice % len(ACTIONS))}}
 
     def gen_obs(self) -> dict[str, Any]:
         """Returns MiniGrid's observation and its view in words."""

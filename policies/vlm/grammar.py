@@ -117,6 +117,17 @@ class Grammar:
                 row[key] = column.nothing
         return row
 
+    def write(self, row: Mapping[str, Any]) -> str:
+        """Returns an action as text that ``parse`` reads; what does nothing is left out."""
+        if self._only:
+            return str(self._only.write(next(iter(row.values()))))
+        data = {
+            key: column.write(row[key])
+            for key, column in self._columns.items()
+            if column.nothing is None or not np.array_equal(row[key], column.nothing)
+        }
+        return json.dumps(data, ensure_ascii=False)
+
     def random(self, rng: np.random.Generator) -> Row:
         """Returns a uniformly random action."""
         return {key: column.random(rng) for key, column in self._columns.items()}
@@ -176,6 +187,10 @@ class _Choice:
             raise Unusable("out_of_range", f"expected {self.description}, got {number}")
         return number
 
+    def write(self, value: Any) -> str | int:
+        number = int(value)
+        return self._names[number - self._first] if self._names else number
+
     def random(self, rng: np.random.Generator) -> int:
         return int(self._first + rng.integers(self._count))
 
@@ -213,6 +228,9 @@ class _Buttons:
             row[self._numbers[_plain(str(name))]] = 1
         return row
 
+    def write(self, value: Any) -> list[str]:
+        return [name for name, bit in zip(self._names, value, strict=True) if bit]
+
     def random(self, rng: np.random.Generator) -> Array:
         row: Array = rng.integers(0, 2, len(self._names)).astype(np.int8)
         return row
@@ -246,6 +264,10 @@ class _Places:
             row.append(choice.read(value[name]) if name in value else choice.nothing)
         return np.array(row, self._dtype)
 
+    def write(self, value: Any) -> dict[str, str | int]:
+        places = zip(self._places.items(), value, strict=True)
+        return {name: choice.write(n) for (name, choice), n in places if n != choice.nothing}
+
     def random(self, rng: np.random.Generator) -> Array:
         return np.array([choice.random(rng) for choice in self._places.values()], self._dtype)
 
@@ -274,6 +296,9 @@ class _Numbers:
             raise Unusable("out_of_range", f"expected {self.description}, got {_short(value)}")
         return row.astype(self._box.dtype)
 
+    def write(self, value: Any) -> Any:
+        return np.asarray(value).tolist()
+
     def random(self, rng: np.random.Generator) -> Array:
         self._box.seed(int(rng.integers(2**31)))
         row: Array = self._box.sample()
@@ -297,6 +322,9 @@ class _Text:
             why = f"it contains {strange[0]!r}" if strange else f"it has {len(value)}"
             raise Unusable("out_of_range", f"expected {self.description}; {why}")
         return value
+
+    def write(self, value: Any) -> str:
+        return str(value)
 
     def random(self, rng: np.random.Generator) -> str:
         return self._text.characters[: self._text.min_length]

@@ -9,7 +9,7 @@ from policies.vlm.answers import Form
 from policies.vlm.sections import History, Limits, Picture
 from rollout.api import option
 from rollout.errors import ConfigError
-from rollout.models.sections import Endpoint, Sampling
+from rollout.models.sections import Endpoint, Local, Sampling
 from rollout.models.spending import price_of
 
 
@@ -23,6 +23,7 @@ class Options:
 
     endpoint: Endpoint = option(Endpoint, "where the model is")
     model: str = option("", "name of the model at the endpoint")
+    local: Local = option(Local, "a model that is run here, instead of an endpoint")
     prompt: str = option("think", "name of a prompt (act, think, react, plan), or a YAML file")
     form: Form = option("tags", "form of an answer", choices=("tags", "json", "tool"))
     history: History = option(History, "what the model sees of earlier steps")
@@ -37,6 +38,9 @@ class Options:
     replay: bool = option(False, "use recorded replies only; an episode without them is lost")
 
     def __post_init__(self) -> None:
+        if self.local.model:
+            self._check_local()
+            return
         scheme = urlsplit(self.endpoint.url).scheme
         if scheme not in ("http", "https"):
             raise ConfigError(
@@ -54,4 +58,24 @@ class Options:
             raise ConfigError(
                 f"limits.usd={self.limits.usd:g}: the price of {self.model} is not known; list it "
                 f"in a file and name that in prices, or limit calls or tokens"
+            )
+
+    def _check_local(self) -> None:
+        both: dict[str, object] = {
+            "endpoint.url": self.endpoint.url,
+            "model": self.model,
+            "replies": self.replies,
+        }
+        both |= {"replay": self.replay, "prices": self.prices, "limits.usd": self.limits.usd}
+        both |= {"limits.calls": self.limits.calls, "limits.tokens": self.limits.tokens}
+        for name, value in both.items():
+            if value:
+                raise ConfigError(
+                    f"{name}={value} is for a model at an endpoint, and local.model="
+                    f"{self.local.model} is run here; leave one of them out"
+                )
+        if self.form != "tags":
+            raise ConfigError(
+                f"form={self.form}: a local model answers in text; set form=tags, or ask it "
+                f"through a server (docs/vlm.md)"
             )

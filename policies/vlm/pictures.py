@@ -14,6 +14,7 @@ from rollout.api import Array, BridgeSpec, Columns, Details
 from rollout.errors import ConfigError, UnknownNameError
 
 _SMALL = 64  # numbers of a column that templates may use
+PRIVILEGED = "privileged"  # begins the names of what no player knows
 TEXT, MISSION = "text", "mission"
 
 
@@ -66,6 +67,8 @@ def values_of(
     """Returns the variables of templates that describe an observation: text and observation."""
     texts, small = [str(details[TEXT])] if details.get(TEXT) else [], {}
     for key, leaf in spec.observation_space.spaces.items():
+        if key.startswith(PRIVILEGED):
+            continue
         value = observations[key][row]
         if isinstance(leaf, spaces.Text):
             small[key] = str(value)

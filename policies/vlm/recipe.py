@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from policies.vlm.composing import Composer
 from policies.vlm.options import Options
 from policies.vlm.policy import Vlm
 from policies.vlm.prompt import load_prompt
+from policies.vlm.teaching import EpisodeTeacher
 from rollout.api import BridgeSpec, Task
 from rollout.models.asking import Asker
+from rollout.models.local import LocalModel
 
 _FOLDER = "replies"
 
@@ -24,18 +27,29 @@ class VlmPolicy(Options):
 
     _folder: Path | None = field(default=None, init=False, repr=False, compare=False)
 
-    keeps_files = True
+    @property
+    def keeps_files(self) -> bool:
+        """Whether it has limits and replies of a run; a local model has none."""
+        return not self.local.model
 
     @property
     def calls(self) -> int:
-        """Most calls at once; see ``rollout.api.Concurrent``."""
-        return self.endpoint.calls
+        """Most calls at once; see ``rollout.api.Concurrent``. A local model decides in batches."""
+        return 1 if self.local.model else self.endpoint.calls
 
     def in_run(self, folder: Path) -> VlmPolicy:
         """Returns the recipe that keeps its replies in the folder of the run."""
         found = replace(self)
         object.__setattr__(found, "_folder", folder / _FOLDER)
         return found
+
+    def teacher(self, spec: BridgeSpec, task: Task) -> EpisodeTeacher:
+        """Returns what turns recorded steps into lessons; see ``LanguageRecipe``.
+
+        Raises:
+            ConfigError: the prompt, the actions or the pictures do not fit.
+        """
+        return EpisodeTeacher(Composer(self, spec, task, load_prompt(self.prompt, spec.tasks)))
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Vlm:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
@@ -44,6 +58,9 @@ class VlmPolicy(Options):
             ConfigError: the prompt, the key, the actions or the pictures do not fit.
         """
         prompt = load_prompt(self.prompt, spec.tasks)
+        if self.local.model:
+            model = LocalModel(self.local, images=bool(self.history.images))
+            return Vlm(self, spec, task, prompt, asker=model)
         folder = Path(self.replies).expanduser() if self.replies else self._folder
         asker = Asker(
             self.endpoint,

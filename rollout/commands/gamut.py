@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from rollout.early import install
@@ -24,13 +24,17 @@ class Command:
             which also takes its configuration.
         config: ``module:class`` of the configuration of a job; empty for other commands.
         stops: whether the function handles signals itself.
+        algorithms: main and config of a job instead of these, by the name of its algorithm.
     """
 
     doc: str
     main: str
     config: str = ""
     stops: bool = False
+    algorithms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
+
+_LANGUAGE = "rollout.train.language"
 
 COMMANDS: Mapping[str, Command] = {
     "collect": Command(
@@ -44,6 +48,13 @@ COMMANDS: Mapping[str, Command] = {
     "train": Command(
         "Trains a policy, on one machine or a Ray cluster.",
         *("rollout.train.train:train", "rollout.train.config:TrainConfig"),
+        algorithms={
+            "sft": (f"{_LANGUAGE}.sft:fine_tune", f"{_LANGUAGE}.config:FineTuneConfig"),
+            **dict.fromkeys(
+                ("grpo", "rloo", "gigpo"),
+                (f"{_LANGUAGE}.groups:play_groups", f"{_LANGUAGE}.config:PlayGroupsConfig"),
+            ),
+        },
     ),
     "evaluate": Command(
         "Lets players play sets of states and reports how well they do.",
@@ -122,7 +133,11 @@ def run(name: str) -> NoReturn:
     if command.config:
         from rollout.cli import main as run_job  # noqa: PLC0415 - only jobs need it
 
-        leave(run_job(function, _named(command.config), command.doc))
+        def chosen(algorithm: str) -> tuple[Any, Any] | None:
+            named = command.algorithms.get(algorithm)
+            return None if named is None else (_named(named[0]), _named(named[1]))
+
+        leave(run_job(function, _named(command.config), command.doc, chosen=chosen))
     leave(function() if command.stops else interruptible(function))
 
 

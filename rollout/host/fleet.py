@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import ray
 
 from rollout.api import Fragment, Loss, Start
 from rollout.api.fragment import Phase
@@ -61,6 +63,7 @@ class RayFleet:
         supervisor: Supervisor | None = None,
     ) -> None:
         self.plan, self.news, self._check = plan, FleetNews(), check
+        self._weights: tuple[Any, ...] = ()  # a reference to weights, and their version
         self.supervisor = supervisor or self._launch(plan, actors)
         self._hosts = [
             _Host(actor, Ledger(plan.play.retries), plan.slots) for actor in self.supervisor.actors
@@ -82,6 +85,10 @@ class RayFleet:
             name="host",
             failed=self.failed,
         )
+
+    def load(self, weights: Mapping[str, Any], version: int) -> None:
+        """Plays with the given weights from now on, also in actors that are replaced."""
+        self._weights = (ray.put(dict(weights)), version)
 
     def play(self, schedule: Schedule) -> Iterator[Fragment]:
         """Yields the fragments of all actors in the order in which they are ready.
@@ -118,7 +125,7 @@ class RayFleet:
 
     def _request(self, actor: Actor, starts: Sequence[Start]) -> Any:
         """Asks an actor for fragments; returns the reference to its reply."""
-        return actor.handle.play.remote(starts)
+        return actor.handle.play.remote(starts, *self._weights)
 
     def _take(self, host: _Host) -> Sequence[Fragment]:
         actor = host.actor

@@ -142,6 +142,14 @@ class GameHost:
         sweep_orphans()
         self._workdir = owned_workdir(f"gamut-host-{number}-")
         self._player = plan.build(number, incarnation, self._workdir)
+        self._loaded = 0
+
+    def load(self, weights: Mapping[str, Any], version: int) -> None:
+        """Replaces the weights of a trainable policy, unless it has this version."""
+        policy = self._player.policy
+        if version != self._loaded and isinstance(policy, Trainable):
+            policy.load(weights, version)
+            self._loaded = version
 
     def play(
         self,
@@ -160,8 +168,8 @@ class GameHost:
             the fragments; none if every episode in the queue has ended.
         """
         player = self._player
-        if weights is not None and isinstance(player.policy, Trainable):
-            player.policy.load(weights, version)
+        if weights is not None:
+            self.load(weights, version)
         player.offer(starts)
         fragments = player.next_fragments()
         abandoned, player.abandoned = tuple(player.abandoned), []
@@ -234,6 +242,10 @@ class LocalFleet:
     def extras(self) -> Mapping[str, ColumnSpec]:
         """Extras of the policy."""
         return self._host.extras
+
+    def load(self, weights: Mapping[str, Any], version: int) -> None:
+        """Plays with the given weights from now on."""
+        self._host.load(weights, version)
 
     def play(self, schedule: Schedule) -> Iterator[Fragment]:
         """Yields every fragment of the schedule's episodes."""

@@ -19,6 +19,7 @@ from rollout.api import (
     PolicyRecipe,
     Start,
     Task,
+    Trainable,
     calls_of,
     figures_of,
 )
@@ -135,6 +136,12 @@ class PolicyServer:
                 )
             return self._answer(decision)
         return self._answer(self._batcher.act(question, timeout_s=timeout_s))
+
+    def load(self, weights: Mapping[str, Any], version: int) -> None:
+        """Replaces the weights of a trainable policy."""
+        self._require_policy()
+        if isinstance(self._policy, Trainable):
+            self._policy.load(weights, version)
 
     def pulse(self) -> ServerPulse:
         """Returns a sign of life. Progress stops only while one batch is being decided."""

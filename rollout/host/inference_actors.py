@@ -8,7 +8,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 from uuid import uuid4
@@ -136,6 +136,7 @@ class InferenceActors:
             policy=RemotePolicyRecipe(self._links, options),
             host=plan.host.model_copy(update={"policy_s": policy_s}),
         )
+        self._load_s = options.deadline_s
         self._counters: dict[tuple[int, int], Counters] = {}  # by number and incarnation
         arguments = (plan.policy, plan.bridge.spec, plan.task, plan.policy_seed(0, 0), options)
         placement = {
@@ -198,6 +199,19 @@ class InferenceActors:
     def _failed(self, actor: Actor, reason: str, phase: Phase) -> None:
         if actor.due is None:
             self._links[actor.number].gone = reason
+
+    def load(self, weights: Mapping[str, Any], version: int) -> None:
+        """Gives new weights to all actors that run; one that is replaced later has none of them.
+
+        The records of its decisions tell their version.
+        """
+        shared = ray.put(dict(weights))
+        handles = [a.handle for a in self.supervisor.actors if a.handle is not None]
+        ray.wait(
+            [handle.load.remote(shared, version) for handle in handles],
+            num_returns=len(handles),
+            timeout=self._load_s,
+        )
 
     @property
     def queued(self) -> int:

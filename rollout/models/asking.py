@@ -41,6 +41,9 @@ class Request:
 class Asker:
     """Asks one model at one endpoint; thread-safe.
 
+    Attributes:
+        calls: most requests at once.
+
     Args:
         endpoint: where the model is.
         model: its name.
@@ -63,7 +66,7 @@ class Asker:
         replies: Path | None,
         replay: bool = False,
     ) -> None:
-        self.endpoint, self.model = endpoint, model
+        self.endpoint, self.model, self.calls = endpoint, model, endpoint.calls
         self._client = Client(endpoint)
         self._replies, self._replay = Replies(replies), replay
         self._price = price_of(model, prices)

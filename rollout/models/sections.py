@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,6 +29,19 @@ class Endpoint(Options):
     extra: dict[str, object] = Field(
         default_factory=dict, description="further fields of each request, e.g. reasoning_effort"
     )
+
+
+class Local(Options):
+    """A model that transformers runs in the processes that decide."""
+
+    model: str = Field(
+        "", description="folder of a model, a run that trained one, or a name on the Hub"
+    )
+    device: str = Field("auto", description="auto (a GPU if there is one), cpu, cuda, cuda:1, ...")
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = Field(
+        "auto", description="type of its weights; auto for that of the folder"
+    )
+    batch: int = Field(64, ge=1, description="most answers that are generated at once")
 
 
 class Sampling(Options):

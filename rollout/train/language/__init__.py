@@ -1,0 +1,1 @@
+"""Trains language models on recorded steps (``sft``) and by playing (``grpo``)."""

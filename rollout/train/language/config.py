@@ -1,0 +1,170 @@
+"""The configurations of trainings of language models; imports neither torch nor Ray."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import field_validator, model_validator
+
+from rollout.config import (
+    BridgeConfig,
+    HostConfig,
+    InferenceConfig,
+    LogConfig,
+    PolicyConfig,
+    RayConfig,
+    RunConfig,
+    Section,
+    StateSetConfig,
+    WandbConfig,
+    key,
+)
+from rollout.train.config import LearnersConfig
+
+NEW = "new"
+"""Name of a local model that is built for the run."""
+
+
+class NewModelConfig(Section):
+    """A small vision-language model with new weights; for policy.local.model=new."""
+
+    image: int = key(112, "Side of its pictures.", unit="pixels", ge=8)
+    patch: int = key(16, "Side of the patches, each of which is a token.", unit="pixels", ge=2)
+    hidden: int = key(192, "Width of its layers.", ge=16)
+    layers: int = key(4, "Layers of the language model.", ge=1)
+    vision_layers: int = key(1, "Layers of the vision tower.", ge=1)
+    heads: int = key(4, "Heads of attention.", ge=1)
+    vocabulary: int = key(512, "Most tokens; 256 are bytes.", ge=300)
+
+
+class LoraConfig(Section):
+    """A LoRA adapter to all linear layers."""
+
+    rank: int = key(16, "Rank.", gt=0)
+    alpha: int = key(32, "Scale: the adapter counts alpha / rank.", gt=0)
+
+
+class LanguageValidation(Section):
+    """Play on validation states during training."""
+
+    every: int | None = key(
+        None, "Epochs or updates between validations; null for none but the last.", gt=0
+    )
+    states: int = key(
+        0, "Validation states, from which one episode each is played.", unit="states", ge=0
+    )
+
+
+class OptimizerConfig(Section):
+    """What all algorithms share."""
+
+    minibatch: int = key(32, "Lessons of a minibatch.", unit="lessons", gt=0)
+    weight_decay: float = key(0.0, "Of AdamW.", ge=0)
+    max_grad_norm: float = key(1.0, "Maximum gradient norm.", gt=0)
+    memory: int = key(64, "Most lessons in a forward pass.", unit="lessons", gt=0)
+
+
+class SftConfig(OptimizerConfig):
+    """Supervised fine-tuning; Touvron et al. 2023, section 3.1."""
+
+    name: Literal["sft"] = key("sft", "The algorithm.")
+    epochs: int = key(3, "Passes over the lessons.", unit="epochs", gt=0)
+    lr: float = key(1e-3, "Initial learning rate; it decays linearly to 0.", gt=0)
+
+
+class GroupsConfig(OptimizerConfig):
+    """Reinforcement learning from groups of episodes with the same start.
+
+    grpo: Shao et al. 2024, section 4.1; rloo: Ahmadian et al. 2024, section 2; gigpo: Feng et al.
+    2025, section 4.
+    """
+
+    name: Literal["grpo", "rloo", "gigpo"] = key("grpo", "The algorithm.")
+    groups: int = key(8, "Start states of an update.", unit="states", gt=0)
+    size: int = key(8, "Episodes from each start state.", unit="episodes", gt=1)
+    scale: bool = key(
+        True, "Whether advantages are divided by the standard deviation of the group; not in rloo."
+    )
+    gamma: float = key(0.95, "Discount of the step advantages of gigpo.", gt=0, le=1)
+    step_weight: float = key(1.0, "Weight of the step advantages of gigpo.", ge=0)
+    clip_low: float = key(0.2, "Clipping of the ratio of probabilities, below 1.", gt=0, lt=1)
+    clip_high: float = key(0.28, "Clipping above 1.", gt=0)
+    epochs: int = key(1, "Passes over the episodes of an update.", unit="epochs", gt=0)
+    lr: float = key(1e-4, "Learning rate.", gt=0)
+    minibatch: int = key(256, "Lessons of a minibatch.", unit="lessons", gt=0)
+
+
+class SaveConfig(Section):
+    """When checkpoints are written."""
+
+    every: int = key(1, "Epochs or updates between checkpoints; the last is written.", gt=0)
+    keep: int = key(2, "Number of newest checkpoints to keep.", gt=0)
+
+
+class LanguageConfig(RunConfig):
+    """What trainings of language models share."""
+
+    may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "checkpoint", "validation")
+
+    policy: PolicyConfig = key(..., "The policy to train: vlm with local.model.")
+    lora: LoraConfig | None = key(None, "The adapter that is trained; null trains all weights.")
+    seed: int = key(0, "Seed of all random numbers of the run.", ge=0)
+    validation: LanguageValidation = key(LanguageValidation, "Play on validation states.")
+    actors: int = key(0, "Actors that play; 0 plays in the trainer's process.", ge=0)
+    instances: int = key(1, "Instances in each actor.", unit="instances", gt=0)
+    width: int | None = key(
+        None, "Slots of each instance; null for the game's usual number.", unit="slots", gt=0
+    )
+    learners: LearnersConfig = key(LearnersConfig, "Where it learns; workers of Ray Train.")
+    checkpoint: SaveConfig = key(SaveConfig, "When checkpoints are written.")
+    host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
+    ray: RayConfig = key(RayConfig, "Which cluster.")
+    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
+    log: LogConfig = key(LogConfig, "Log output.")
+
+
+class FineTuneConfig(LanguageConfig):
+    """Trains a language model to answer as recorded episodes do."""
+
+    dataset: str = key(..., "Dataset to learn from, or the run directory that recorded it.")
+    only: Literal["success", "all"] = key("success", "Which episodes are learned from.")
+    held_out: float = key(
+        0.1, "Share of the episodes, the last ones, on which the loss is measured.", gt=0, lt=1
+    )
+    algorithm: SftConfig = key(SftConfig, "How it learns.")
+    new_model: NewModelConfig | None = key(None, "Sizes, for policy.local.model=new.")
+    state_set: StateSetConfig = key(
+        StateSetConfig, "How states are divided, for validation; as where they were recorded."
+    )
+
+    @model_validator(mode="after")
+    def _new(self) -> FineTuneConfig:
+        local = self.policy.options.get("local")
+        wants = isinstance(local, dict) and local.get("model") == NEW
+        if wants != (self.new_model is not None):
+            raise ValueError(
+                "new_model: expected with policy.local.model=new, and only then; set both or "
+                "neither"
+            )
+        return self
+
+
+class PlayGroupsConfig(LanguageConfig):
+    """Trains a language model by playing."""
+
+    may_grow: ClassVar[tuple[str, ...]] = ("updates",)
+
+    bridge: BridgeConfig = key(..., "The game.")
+    task: str = key("", "Task of the bridge; empty for the game's own reward.")
+    state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
+    updates: int = key(..., "Updates to make.", unit="updates", gt=0)
+    algorithm: GroupsConfig = key(GroupsConfig, "How it learns.")
+    record: bool = key(True, "Whether to record all episodes in dataset/.")
+    inference: InferenceConfig = key(InferenceConfig, "Where the model answers.")
+
+    @field_validator("state_set")
+    @classmethod
+    def _train_part(cls, states: StateSetConfig) -> StateSetConfig:
+        if states.states is None and states.split != "train":
+            raise ValueError(f"split: expected train, got {states.split}")
+        return states

@@ -1,0 +1,276 @@
+"""GRPO, RLOO and GiGPO: a language model learns from groups of episodes with the same start.
+
+::
+
+    for update in ...:
+        play groups of episodes      # recorded in dataset/, with the tokens of every answer
+        compare each with its group  # advantages.py
+        learn                        # learner.py
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rollout.api import CALLS, CALLS_SPEC, EpisodeResult, Fragment, Outcome, StateSet
+from rollout.cli import Session
+from rollout.data import Dataset, DatasetWriter, describe_dataset
+from rollout.host.schedule import derived_seed
+from rollout.job import Job, open_job
+from rollout.models.lessons import Lesson
+from rollout.observe.logs import log_losses, log_notices
+from rollout.run_directory import versions
+from rollout.tasks import bridge_and_task
+from rollout.train.language.advantages import episode_advantages, step_advantages
+from rollout.train.language.config import PlayGroupsConfig
+from rollout.train.language.learners import Learners, open_learners
+from rollout.train.language.reading import Answered, answered
+from rollout.train.language.rollouts import GroupSchedule, Playing, open_games
+from rollout.train.language.run import LanguagePlan, LanguageRun, language_recipe
+
+log = logging.getLogger(__name__)
+
+_STATES = 2  # key of the seeds that draw the states of updates
+
+
+def play_groups(config: PlayGroupsConfig, session: Session) -> str | None:
+    """Trains as the configuration describes, in its own run directory.
+
+    A resumed run continues after its last checkpoint; episodes that it had recorded since are not
+    played again.
+
+    Raises:
+        InputError: the configuration is invalid; nothing was launched.
+        KeyboardInterrupt: it was told to stop; whole updates are saved.
+    """
+    plan, states = _plan(config)
+    needs_ray = bool(config.actors or config.learners.count or config.inference.actors)
+    with open_job("train", plan.config, session, needs_ray=needs_ray) as job:
+        writer = job.stack.enter_context(_writer(plan, job))
+        job.report(mirrored={"state_set_digest": states.digest})
+        with job.ray() as stack:
+            learners = stack.enter_context(
+                open_learners(plan.learner(config.algorithm), config.learners, job.run.path)
+            )
+            playing = stack.enter_context(
+                open_games(config, plan.bridge, plan.task, plan.recipe, config.inference)
+            )
+            training = _Training(plan, job, learners, playing, writer, states)
+            return job.finish(training.run, training.end)
+
+
+def _plan(config: PlayGroupsConfig) -> tuple[LanguagePlan, StateSet]:
+    bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
+    config = config.model_copy(update={"bridge": bridge_config})
+    recipe = language_recipe(config.policy)
+    recipe.build(bridge.spec, task, seed=config.seed)
+    states = config.state_set.take(task.state_space)
+    states.require_trainable()
+    validation: StateSet | None = None
+    if config.validation.states:
+        validation = config.state_set.of_part("validation", config.validation.states).take(
+            task.state_space
+        )
+    name, options = bridge_config.name, bridge_config.options
+    return LanguagePlan(config, bridge, name, options, task, recipe, validation), states
+
+
+def _writer(plan: LanguagePlan, job: Job) -> DatasetWriter:
+    spec, policy = plan.bridge.spec, plan.config.policy
+    manifest = describe_dataset(
+        spec,
+        plan.task,
+        bridge=plan.bridge_name,
+        bridge_options=dict(plan.bridge_options),
+        policy=policy.name,
+        policy_options=policy.options,
+        extras={CALLS: CALLS_SPEC},
+        codec="raw",
+        codecs={},
+        details=True,
+        code_version=str(versions()["gamut"]),
+        run=job.run.run_id,
+    )
+    return DatasetWriter(job.run.dataset, manifest)
+
+
+class _Training:
+    """One session of a training: its loop and its results."""
+
+    def __init__(
+        self,
+        plan: LanguagePlan,
+        job: Job,
+        learners: Learners,
+        playing: Playing,
+        writer: DatasetWriter,
+        states: StateSet,
+    ) -> None:
+        self._plan, self._job, self._learners = plan, job, learners
+        self._playing, self._writer, self._states = playing, writer, states
+        config = plan.config
+        assert isinstance(config, PlayGroupsConfig)
+        self._config, self._run, self._lost = config, LanguageRun(plan, job, learners), 0
+
+    def run(self) -> str | None:
+        """Makes the updates that are left; a signal ends it."""
+        run, job, updates = self._run, self._job, self._config.updates
+        with job.stop.deferred():
+            if not run.number:
+                job.metrics.write(0, self._validated())
+            while run.number < updates and not job.stop.requested:
+                line = self._update()
+                if line is None:
+                    break
+                run.number += 1
+                if run.number % self._config.checkpoint.every == 0 or run.number == updates:
+                    run.save()
+                line |= self._validated()
+                job.metrics.write(run.env_steps, {**line, "train/update": run.number})
+                run.last = line
+        return None
+
+    def _validated(self) -> dict[str, float]:
+        every, number = self._config.validation.every, self._run.number
+        due = number == self._config.updates or (every and number % every == 0)
+        return self._run.validate(self._playing) if due else {}
+
+    def _update(self) -> dict[str, Any] | None:
+        """Plays and learns; returns a line of metrics, or None if it was stopped."""
+        c, run = self._config.algorithm, self._run
+        began = time.monotonic()
+        if run.number:
+            self._playing.load(self._learners.call("weights"), run.number)
+        results = self._play()
+        if results is None:
+            return None
+        played = time.monotonic()
+        lessons, figures = self._lessons()
+        run.env_steps += int(figures.pop("steps"))
+        if lessons:
+            figures |= self._learn(lessons)
+        returns = [r.total_reward for r in results]
+        figures |= {
+            "episode/return": float(np.mean(returns)) if returns else float("nan"),
+            "episode/success": float(np.mean([r.outcome == Outcome.SUCCESS for r in results]))
+            if results
+            else float("nan"),
+            "lost": float(self._lost),
+            "seconds/sample": played - began,
+            "seconds/update": time.monotonic() - played,
+            "done": (run.number + 1) / self._config.updates,
+        }
+        shown = {"update": run.number + 1, "steps": run.env_steps}
+        shown |= {name: figures[f"episode/{name}"] for name in ("return", "success")}
+        self._job.progress.update(figures["done"], shown)
+        log.debug("%s: %d lessons", c.name, len(lessons))
+        return {k: v for k, v in figures.items() if not math.isnan(v)}
+
+    def _play(self) -> list[EpisodeResult] | None:
+        """Plays the groups of this update; returns the results, or None if it was stopped."""
+        c, stop = self._config, self._job.stop
+        first = self._first()
+        with Dataset(self._job.run.dataset) as dataset:
+            finished, newest = dataset.finished()
+        attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
+        schedule = GroupSchedule(
+            self._states,
+            self._drawn(),
+            c.algorithm.size,
+            seed=c.seed,
+            first=first,
+            finished=finished,
+            attempts=attempts,
+        )
+
+        def watch(fragment: Fragment) -> None:
+            self._writer.append(fragment)
+            log_notices(log, fragment.results)
+            log_losses(log, fragment.losses)
+            self._lost += len(fragment.losses)
+
+        results = self._playing.play(schedule, watch=watch, stopping=lambda: stop.requested)
+        return None if stop.requested else results
+
+    def _first(self) -> int:
+        """Number of the first episode of this update."""
+        c = self._config.algorithm
+        return self._run.number * c.groups * c.size
+
+    def _drawn(self) -> list[int]:
+        """A random sample of positions in the state set, which seed and update decide."""
+        c = self._config
+        rng = np.random.default_rng(derived_seed(c.seed, _STATES, self._run.number))
+        return [int(n) for n in rng.integers(self._states.size, size=c.algorithm.groups)]
+
+    def _lessons(self) -> tuple[list[Lesson], dict[str, Any]]:
+        """The lessons of this update with their advantages, and figures."""
+        c, first = self._config.algorithm, self._first()
+        groups: dict[int, list[Answered]] = {}
+        stale = calls = unusable = steps = 0
+        with Dataset(self._job.run.dataset) as dataset:
+            last = first + c.groups * c.size
+            for ref in dataset.episodes():
+                if not first <= ref.episode < last:
+                    continue
+                found = answered(dataset, ref, self._plan.teacher, self._run.number)
+                steps += ref.length
+                if found is None:
+                    stale += 1
+                    continue
+                groups.setdefault((ref.episode - first) // c.size, []).append(found)
+        lessons: list[Lesson] = []
+        equal = 0
+        for group in groups.values():
+            returns = np.array([each.reward.sum() for each in group], np.float64)
+            equal += bool(np.ptp(returns) < 1e-6)
+            weights = episode_advantages(returns, c.name, scale=c.scale)
+            by_step = [np.zeros(len(each.reward)) for each in group]
+            if c.name == "gigpo":
+                rewards, states = [e.reward for e in group], [e.states for e in group]
+                by_step = step_advantages(rewards, states, c.gamma)
+            for own, weight, more in zip(group, weights, by_step, strict=True):
+                for step, of_step in enumerate(own.lessons):
+                    advantage = float(weight + c.step_weight * more[step])
+                    lessons += [replace(each, advantage=advantage) for each in of_step]
+                    calls += len(of_step)
+                    unusable += max(0, len(of_step) - 1)
+        lessons = [lesson for lesson in lessons if lesson.advantage]
+        return lessons, {
+            "steps": steps,
+            "train/lessons": len(lessons),
+            "train/equal_groups": equal / max(1, len(groups)),
+            "train/stale_episodes": stale,
+            "train/asked_again": unusable / max(1, calls),
+        }
+
+    def _learn(self, lessons: list[Lesson]) -> dict[str, float]:
+        from rollout.train.language.learner import Step  # noqa: PLC0415 - imports torch
+
+        c, run = self._config.algorithm, self._run
+        clip = (c.clip_low, c.clip_high)
+        step = Step((c.lr, c.lr), c.minibatch, clip, c.max_grad_norm, c.memory)
+        figures: dict[str, float] = {}
+        for epoch in range(c.epochs):
+            rng = np.random.default_rng((self._config.seed, run.number, epoch))
+            order = rng.permutation(len(lessons)).tolist()
+            figures = self._learners.call("learn", [lessons[n] for n in order], step)
+        return {f"train/{name}": value for name, value in figures.items()}
+
+    def end(self, status: str) -> str:
+        """Writes ``summary.json``; returns a status sentence."""
+        self._writer.close()
+        return self._run.conclude(
+            status,
+            {
+                "state_set": self._states.describe(),
+                "algorithm": self._config.algorithm.model_dump(),
+                "lost_episodes": "tried again; a group is compared among those that ended",
+            },
+        )

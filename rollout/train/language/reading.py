@@ -1,0 +1,102 @@
+"""Reads lessons from datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rollout.api import ACTION, OBSERVATION, Columns
+from rollout.data import Dataset, EpisodeRef
+from rollout.data.calls import COLUMN
+from rollout.data.schema import column_name
+from rollout.models.lessons import Lesson, Teacher
+from rollout.train.language.advantages import Reals
+
+_DETAILS, _REWARD = "details", "reward"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An episode in which a model answered.
+
+    Attributes:
+        reward: of each step, ``(T,)``.
+        states: for each step, what identifies what was observed before it.
+        lessons: the calls of each step, with their token ids and without advantages.
+    """
+
+    reward: Reals
+    states: Sequence[str]
+    lessons: Sequence[Sequence[Lesson]]
+
+
+def demonstrated(dataset: Dataset, ref: EpisodeRef, teacher: Teacher) -> list[Lesson]:
+    """Returns the lessons of an episode: the usable answers of a model, or an expert's actions."""
+    columns = _columns(dataset, ref)
+    observations = _part(dataset, columns, OBSERVATION)
+    if COLUMN not in columns:
+        actions = _part(dataset, columns, ACTION)
+        return list(teacher.demonstrated(observations, columns.get(_DETAILS), actions))
+    files = teacher.pictures(observations)
+    return [
+        Lesson(call["messages"], _of(call, files), answer=call["answer"])
+        for calls in columns[COLUMN]
+        for call in calls or ()
+        if call["usable"]
+    ]
+
+
+def answered(dataset: Dataset, ref: EpisodeRef, teacher: Teacher, version: int) -> Answered | None:
+    """Returns an episode of a local model; None if other weights answered in it.
+
+    All calls are lessons, those whose answer could not be used as well: they were sampled, too.
+    """
+    columns = _columns(dataset, ref)
+    files = teacher.pictures(_part(dataset, columns, OBSERVATION))
+    states, lessons = [], []
+    for recorded in columns[COLUMN]:
+        calls = recorded or []
+        if any(call["version"] != version for call in calls):
+            return None
+        states.append(str(calls[0]["seen"]) if calls else "")
+        lessons.append(
+            [
+                Lesson(
+                    call["messages"],
+                    _of(call, files),
+                    prompt_ids=call["prompt_ids"],
+                    output_ids=call["output_ids"],
+                    logprobs=call["output_logprobs"],
+                    temperature=call["temperature"],
+                )
+                for call in calls
+            ]
+        )
+    return Answered(np.asarray(columns[_REWARD], np.float64), states, lessons)
+
+
+def _columns(dataset: Dataset, ref: EpisodeRef) -> dict[str, Any]:
+    known = set(dataset.columns)
+    wanted = [*_named(dataset, OBSERVATION), *_named(dataset, ACTION)]
+    wanted += [name for name in (COLUMN, _DETAILS, _REWARD) if name in known]
+    return dict(dataset.read(ref, wanted).columns)
+
+
+def _named(dataset: Dataset, role: str) -> dict[str, str]:
+    """The columns of observations or actions, with their keys."""
+    manifest = dataset.manifest
+    space = manifest.observation_space if role == OBSERVATION else manifest.action_space
+    return {column_name(role, key): key for key in space.spaces}
+
+
+def _part(dataset: Dataset, columns: Columns, role: str) -> Columns:
+    return {key: columns[name] for name, key in _named(dataset, role).items()}
+
+
+def _of(call: dict[str, Any], files: dict[str, bytes]) -> dict[str, bytes]:
+    """The pictures of a call."""
+    parts = [p for m in call["messages"] if isinstance(m["content"], list) for p in m["content"]]
+    return {p["digest"]: files[p["digest"]] for p in parts if p["type"] == "image"}

@@ -1,0 +1,205 @@
+"""What trainings of language models share: checkpoints, validations, results."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rollout.api import Bridge, StateSet, Task
+from rollout.config import PolicyConfig, build_plugin
+from rollout.errors import ConfigError
+from rollout.job import Job
+from rollout.models.lessons import LanguageRecipe, Teacher
+from rollout.models.local import EXPORT
+from rollout.run_directory import versions
+from rollout.train.checkpoint import Checkpoint, newest_checkpoint, prune, write_checkpoint
+from rollout.train.language.config import LanguageConfig
+from rollout.train.language.learners import LearnerPlan, Learners
+from rollout.train.language.rollouts import Playing, validate
+
+log = logging.getLogger(__name__)
+
+_PRIVILEGED = "privileged"
+
+
+@dataclass(frozen=True)
+class LanguagePlan:
+    """A configuration that is built and checked.
+
+    Attributes:
+        config: the configuration.
+        bridge: the game.
+        bridge_name: its name, with ``bridge_options``.
+        bridge_options: its options.
+        task: the task.
+        recipe: recipe of the policy, a ``LanguageRecipe``.
+        validation: the states of validations; None for none.
+    """
+
+    config: LanguageConfig
+    bridge: Bridge
+    bridge_name: str
+    bridge_options: Mapping[str, Any]
+    task: Task
+    recipe: Any
+    validation: StateSet | None
+
+    @property
+    def teacher(self) -> Teacher:
+        """What turns recorded steps into lessons."""
+        recipe: LanguageRecipe = self.recipe
+        return recipe.teacher(self.bridge.spec, self.task)
+
+    def learner(self, algorithm: Any) -> LearnerPlan:
+        """Returns what a learner is made of."""
+        c = self.config
+        return LearnerPlan(
+            self.recipe.local,
+            c.lora,
+            algorithm.weight_decay,
+            c.seed,
+            c.learners.threads,
+            gpu=bool(c.learners.gpus),
+        )
+
+
+def language_recipe(policy: PolicyConfig, model: str | None = None) -> Any:
+    """Returns the recipe of a policy with a local language model.
+
+    Args:
+        policy: its name and options.
+        model: the folder of its model, instead of the one in the options.
+
+    Raises:
+        ConfigError: its model cannot be trained.
+    """
+    options = dict(policy.options)
+    if model is not None:
+        options["local"] = {**dict(options.get("local") or {}), "model": model}
+    recipe: Any = build_plugin("policies", policy.name, options)
+    if not isinstance(recipe, LanguageRecipe) or not recipe.local.model:
+        raise ConfigError(
+            f"policy {policy.name}: expected vlm with local.model, a model whose weights are here; "
+            f"what answers at an endpoint cannot be trained"
+        )
+    return recipe
+
+
+def put_folder(folder: Path, write: Callable[[Path], object]) -> None:
+    """Writes a folder and puts it in the place of an older one; never half of it."""
+    new, old = (folder.with_name(f".{folder.name}.{word}") for word in ("tmp", "old"))
+    for path in (new, old):
+        shutil.rmtree(path, ignore_errors=True)
+    write(new)
+    if folder.exists():
+        folder.rename(old)
+    new.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+class LanguageRun:
+    """One session of a training of a language model.
+
+    Attributes:
+        number: epochs or updates so far.
+        env_steps: steps that were played or learned from so far.
+    """
+
+    def __init__(self, plan: LanguagePlan, job: Job, learners: Learners) -> None:
+        self._plan, self._job, self._learners = plan, job, learners
+        self.number = self.env_steps = 0
+        self._seconds, self._began = 0.0, time.monotonic()
+        self._written = self._validated = -1
+        self.last: dict[str, float] = {}
+        saved = newest_checkpoint(job.run.checkpoints)
+        if saved is not None:
+            self._restore(saved)
+
+    def _restore(self, saved: Checkpoint) -> None:
+        about: Mapping[str, Any] = saved.about
+        self._learners.call("restore", saved.weights(), saved.optimizer())
+        self.number = self._written = saved.update
+        self.env_steps, self._seconds = saved.env_steps, float(about.get("seconds", 0.0))
+        log.info("continues from %d", self.number)
+
+    def save(self) -> None:
+        """Writes a checkpoint and the model in the form of transformers or PEFT."""
+        if self._written == self.number:
+            return
+        run, plan = self._job.run, self._plan
+        spec, policy = plan.bridge.spec, plan.config.policy
+        local = plan.recipe.local.model_dump(exclude_defaults=True)
+        weights, optimizer = self._learners.call("weights"), self._learners.call("state")
+        write_checkpoint(
+            run.checkpoints,
+            {
+                "update": self.number,
+                "env_steps": self.env_steps,
+                "seconds": self._seconds + time.monotonic() - self._began,
+                "policy": {"name": policy.name, "options": {**policy.options, "local": local}},
+                "bridge": {
+                    "name": plan.bridge_name,
+                    "options": dict(plan.bridge_options),
+                    "version": spec.version,
+                },
+                "task": plan.task.name,
+                "run_id": run.run_id,
+                "versions": versions(),
+            },
+            weights=weights,
+            optimizer=optimizer,
+            spec=spec,
+            reads=tuple(k for k in spec.observation_space if not k.startswith(_PRIVILEGED)),
+        )
+        put_folder(run.path / EXPORT, self._learners.save)
+        prune(run.checkpoints, plan.config.checkpoint.keep)
+        self._written = self.number
+
+    def validate(self, playing: Playing) -> dict[str, float]:
+        """Plays the validation states with the newest weights; returns a line of metrics."""
+        states, stop = self._plan.validation, self._job.stop
+        if states is None or self._validated == self.number:
+            return {}
+        began = time.monotonic()
+        playing.load(self._learners.call("weights"), self.number)
+        found = validate(playing, states, lambda: stop.requested)
+        if not found:
+            return {}
+        self._validated = self.number
+        log.info(
+            "validation after %d: success %.3f, return %.3f",
+            *(self.number, found["success"], found["return"]),
+        )
+        line = {f"validation/{name}": value for name, value in found.items()}
+        return {**line, "seconds/validation": time.monotonic() - began}
+
+    def conclude(self, status: str, protocol: Mapping[str, Any]) -> str:
+        """Writes ``summary.json``; returns a status sentence."""
+        plan, config = self._plan, self._plan.config
+        seconds = self._seconds + time.monotonic() - self._began
+        self._job.write_summary(
+            status,
+            protocol={
+                "bridge": plan.bridge_name,
+                "bridge_options": dict(plan.bridge_options),
+                "bridge_version": plan.bridge.spec.version,
+                "task": plan.task.name,
+                "policy": config.policy.name,
+                "policy_options": config.policy.options,
+                "seed": config.seed,
+                "validation": None if plan.validation is None else plan.validation.describe(),
+                **protocol,
+            },
+            results={
+                "updates": self.number,
+                "env_steps": self.env_steps,
+                "last": self.last,
+                "seconds": round(seconds, 2),
+            },
+        )
+        return f"{self.number} of them, {self.env_steps} steps"

@@ -1,0 +1,216 @@
+"""Supervised fine-tuning: a language model learns to answer as recorded episodes do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from rollout.api import Outcome, StateSet
+from rollout.cli import Session
+from rollout.config import BridgeConfig, make_config
+from rollout.data import Dataset, EpisodeRef
+from rollout.errors import ConfigError
+from rollout.job import Job, open_job
+from rollout.models.lessons import Lesson
+from rollout.tasks import bridge_and_task
+from rollout.train.language.config import FineTuneConfig
+from rollout.train.language.learners import Learners, open_learners
+from rollout.train.language.reading import demonstrated
+from rollout.train.language.rollouts import Playing, open_games
+from rollout.train.language.run import LanguagePlan, LanguageRun, language_recipe, put_folder
+
+log = logging.getLogger(__name__)
+
+_CALL = 20  # minibatches between looks for a signal
+_BASE = "base"  # folder of a run for a model that was built for it
+_SHOWN = 2000  # lessons whose texts a new tokenizer is trained on
+
+
+def fine_tune(config: FineTuneConfig, session: Session) -> str | None:
+    """Fine-tunes as the configuration describes, in its own run directory.
+
+    A resumed run continues after its last checkpoint, and ends with the same weights.
+
+    Raises:
+        InputError: the configuration is invalid, or there are too few episodes.
+        KeyboardInterrupt: it was told to stop; whole epochs are saved.
+    """
+    with Dataset(config.dataset) as dataset:
+        plan = _plan(config, dataset)
+        shown, held_out = _divided(config, dataset.episodes())
+        needs_ray = bool(config.actors or config.learners.count)
+        with open_job("train", config, session, needs_ray=needs_ray) as job:
+            log.info("reading %d episodes of %s", len(shown) + len(held_out), config.dataset)
+            lessons, others = (
+                [lesson for ref in refs for lesson in demonstrated(dataset, ref, plan.teacher)]
+                for refs in (shown, held_out)
+            )
+            if config.new_model is not None:
+                plan = _built(config, plan, job.run.path / _BASE, lessons)
+            job.report(mirrored={})
+            with job.ray() as stack:
+                learners = stack.enter_context(
+                    open_learners(plan.learner(config.algorithm), config.learners, job.run.path)
+                )
+                playing = None
+                if plan.validation is not None:
+                    games = open_games(config, plan.bridge, plan.task, plan.recipe)
+                    playing = stack.enter_context(games)
+                tuning = _FineTuning(plan, job, learners, (lessons, others), playing)
+                return job.finish(tuning.run, tuning.end)
+
+
+def _plan(config: FineTuneConfig, dataset: Dataset) -> LanguagePlan:
+    manifest = dataset.manifest
+    options = {"name": manifest.bridge, **manifest.bridge_options}
+    bridge_config, bridge, task = bridge_and_task(
+        make_config(BridgeConfig, options), manifest.task["name"]
+    )
+    # A new model has no folder yet; everything else is checked before the run directory is made.
+    recipe = language_recipe(config.policy)
+    recipe.teacher(bridge.spec, task)
+    if config.new_model is None:
+        recipe.build(bridge.spec, task, seed=config.seed)
+    states: StateSet | None = None
+    if config.validation.states:
+        states = config.state_set.of_part("validation", config.validation.states).take(
+            task.state_space
+        )
+    return LanguagePlan(
+        config, bridge, bridge_config.name, bridge_config.options, task, recipe, states
+    )
+
+
+def _divided(
+    config: FineTuneConfig, refs: list[EpisodeRef]
+) -> tuple[list[EpisodeRef], list[EpisodeRef]]:
+    """The episodes to learn from, and those on which the loss is measured."""
+    wanted = [
+        ref
+        for ref in refs
+        if ref.length and (config.only == "all" or ref.outcome == Outcome.SUCCESS)
+    ]
+    wanted.sort(key=lambda ref: ref.episode)
+    if len(wanted) < 2:
+        raise ConfigError(
+            f"dataset: {config.dataset} has {len(wanted)} episodes to learn from "
+            f"(only={config.only}) of {len(refs)} that ended, and at least 2 are needed; record "
+            f"more with scripts/collect.py"
+        )
+    count = min(max(1, round(config.held_out * len(wanted))), len(wanted) - 1)
+    return wanted[:-count], wanted[-count:]
+
+
+def _built(
+    config: FineTuneConfig, plan: LanguagePlan, folder: Path, lessons: Sequence[Lesson]
+) -> LanguagePlan:
+    """Builds the new model of a run unless an earlier session has; returns the plan with it."""
+    from rollout.models.tiny import Sizes, build  # noqa: PLC0415 - slow to import
+
+    if not folder.exists():
+        assert config.new_model is not None
+        texts = [text for lesson in lessons[:_SHOWN] for text in _texts(lesson)]
+        sizes = Sizes(**config.new_model.model_dump())
+        put_folder(folder, lambda new: build(new, sizes, texts, seed=config.seed))
+    return replace(plan, recipe=language_recipe(config.policy, str(folder)))
+
+
+def _texts(lesson: Lesson) -> list[str]:
+    """The texts of a lesson, as the template of a new model divides them."""
+    parts = [
+        part.get("text", "")
+        for message in lesson.messages
+        for part in (
+            [{"text": message["content"]}]
+            if isinstance(message["content"], str)
+            else message["content"]
+        )
+    ]
+    return [*parts, lesson.answer]
+
+
+class _FineTuning:
+    """One session of a fine-tuning: its loop and its results."""
+
+    def __init__(
+        self,
+        plan: LanguagePlan,
+        job: Job,
+        learners: Learners,
+        lessons: tuple[list[Lesson], list[Lesson]],
+        playing: Playing | None,
+    ) -> None:
+        self._plan, self._job, self._learners = plan, job, learners
+        self._lessons, self._held_out = lessons
+        self._playing = playing
+        config = plan.config
+        assert isinstance(config, FineTuneConfig)
+        self._config = config
+        self._run = LanguageRun(plan, job, learners)
+
+    def run(self) -> str | None:
+        """Makes the epochs that are left; a signal ends it within some minibatches."""
+        run, job, epochs = self._run, self._job, self._config.algorithm.epochs
+        with job.stop.deferred():
+            while run.number < epochs:
+                line = self._epoch()
+                if line is None:
+                    return None
+                run.number += 1
+                run.env_steps = run.number * len(self._lessons)
+                if run.number % self._config.checkpoint.every == 0 or run.number == epochs:
+                    run.save()
+                line |= self._validated()
+                job.metrics.write(run.env_steps, {**line, "train/update": run.number})
+                run.last = line
+        return None
+
+    def _validated(self) -> dict[str, float]:
+        every, number = self._config.validation.every, self._run.number
+        due = number == self._config.algorithm.epochs or (every and number % every == 0)
+        return self._run.validate(self._playing) if self._playing is not None and due else {}
+
+    def _epoch(self) -> dict[str, float] | None:
+        """Makes one pass; returns a line of metrics, or None if it was stopped."""
+        from rollout.train.language.learner import Step  # noqa: PLC0415 - imports torch
+
+        c, run, job = self._config.algorithm, self._run, self._job
+        order = np.random.default_rng((self._config.seed, run.number)).permutation
+        numbers = order(len(self._lessons)).tolist()
+        piece, losses = _CALL * c.minibatch, []
+        rate = c.lr / c.epochs
+        for at in range(0, len(numbers), piece):
+            if job.stop.requested:
+                return None
+            part = [self._lessons[number] for number in numbers[at : at + piece]]
+            done = [run.number + min(1.0, x / len(numbers)) for x in (at, at + piece)]
+            lr = (rate * (c.epochs - done[0]), rate * (c.epochs - done[1]))
+            step = Step(lr, c.minibatch, None, c.max_grad_norm, c.memory)
+            figures = self._learners.call("learn", part, step)
+            losses.append((figures["loss"], len(part)))
+            shown = {"epoch": f"{done[1]:.2f}", "loss": figures["loss"]}
+            job.progress.update(done[1] / c.epochs, shown)
+        values, counts = zip(*losses, strict=True)
+        held_out = self._learners.call("loss", self._held_out)
+        return {
+            "train/loss": float(np.average(values, weights=counts)),
+            "train/held_out_loss": held_out["loss"],
+            "done": (run.number + 1) / c.epochs,
+        }
+
+    def end(self, status: str) -> str:
+        """Writes ``summary.json``; returns a status sentence."""
+        return self._run.conclude(
+            status,
+            {
+                "dataset": self._config.dataset,
+                "only": self._config.only,
+                "lessons": len(self._lessons),
+                "held_out_lessons": len(self._held_out),
+                "algorithm": self._config.algorithm.model_dump(),
+            },
+        )
