@@ -46,6 +46,7 @@ class LocalModel:
 
     def __init__(self, options: Local, *, images: bool = False) -> None:
         self.options, self.version = options, 0
+        self._busy = 0  # requests that are being answered
         self._lock = threading.Lock()
         try:
             from rollout.models.transformer import Transformer  # noqa: PLC0415 - slow to import
@@ -73,6 +74,10 @@ class LocalModel:
             self.transformer.load(weights)
             self.version = version
 
+    def figures(self) -> dict[str, float]:
+        """Returns the number of requests that are being answered, for metrics."""
+        return {"models/in_flight": float(self._busy)}
+
     def answer(self, requests: Sequence[Request]) -> list[dict[str, Any]]:
         """Returns the record of each call, see ``rollout.api.Call``.
 
@@ -82,8 +87,11 @@ class LocalModel:
         """
         found: list[dict[str, Any]] = []
         for at in range(0, len(requests), self.options.batch):
+            part = requests[at : at + self.options.batch]
             with self._lock:
-                found += self._answer(requests[at : at + self.options.batch])
+                self._busy = len(part)
+                found += self._answer(part)
+                self._busy = 0
         return found
 
     def _answer(self, requests: Sequence[Request]) -> list[dict[str, Any]]:
