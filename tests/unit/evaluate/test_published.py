@@ -14,6 +14,7 @@ from rollout.evaluate.evaluate import evaluate
 from rollout.evaluate.findings import plain
 from rollout.evaluate.published import Published, as_published, beside, lines, load_published
 from rollout.evaluate.statistics import Intervals, one_player
+from rollout.testing.chat_server import ChatServer
 
 ROOT = Path(__file__).parents[3]
 TASKS = ROOT / "bridges" / "gymnasium" / "tasks"
@@ -169,3 +170,44 @@ def test_results_of_another_metric_are_refused(capsys, tmp_path):
     assert status == 2
     assert "metric=progress, and the evaluation has metric=return" in said
     assert not (tmp_path / "run" / "episodes.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "fallback", "picture", "says", "row"),
+    [
+        (
+            "balrog_babyai",
+            "goto",
+            "turn left",
+            "",
+            "wall",
+            "| GPT-4o | 77.6 ± 3.7 | 62.0 ± 4.3 |",
+        ),
+        ("balrog_crafter", "ten", "Noop", "observation", "You face", "| Grok 4 | 57.3 ± 3.9 | - |"),
+    ],
+    ids=["babyai in words", "crafter in pictures"],
+)
+def test_a_model_plays_balrog_and_stands_beside_what_was_published(
+    capsys, tmp_path, name, kind, fallback, picture, says, row
+):
+    config = yaml.safe_load((ROOT / "configs" / "vlm" / f"{name}.yaml").read_text())
+    player = {"name": "vlm", "model": "tiny", "prompt": "act", "fallback": fallback}
+    player |= {"history": {"texts": 16, "images": bool(picture) * 1}}
+    player |= {"picture": {"column": picture}, "limits": {"episode_calls": 8}}
+    sets = {kind: {**config["sets"][kind], "size": 2}}
+    with ChatServer(lambda _: f"<action>{fallback}</action>") as server:
+        players = {"model": {**player, "endpoint": {"url": server.url}}}
+        changes = (
+            f"{key}={json.dumps(value)}" for key, value in (("players", players), ("sets", sets))
+        )
+        status, said = run(capsys, tmp_path, name, *changes)
+    assert status == 0, said
+    assert len(server.requests) == 8 * 2
+    [*_, last] = server.requests[-1]["messages"]
+    assert says in json.dumps(last)
+    assert ("data:image/png;base64," in json.dumps(last)) == bool(picture)
+    [leg] = json.loads((tmp_path / "run" / "summary.json").read_text())["findings"]["legs"]
+    assert (leg["usage"]["calls"], leg["usage"]["unusable"]) == (16, 0)
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "| model | sampled | 2 of 2 with a result | 0.0 ± 0.0 |" in report
+    assert row in report
