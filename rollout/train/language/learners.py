@@ -132,7 +132,7 @@ class TrainLearners:
         import ray  # noqa: PLC0415 - see above
 
         self._number += 1
-        posted = self._mailbox.post.remote(self._number, method, ray.put(arguments))
+        posted = self._mailbox.post.remote(self._number, method, [ray.put(arguments)])
         ray.get(posted, timeout=_FETCH_S)
         answer = self._mailbox.answer.remote(self._number)
         while not ray.wait([answer], timeout=_POLL_S)[0]:
@@ -215,9 +215,9 @@ def _serve(config: Mapping[str, Any]) -> None:
         if method == "save":
             answer = None
             if rank == 0:
-                learner.transformer.save(Path(ray.get(arguments, timeout=_FETCH_S)[0]))
+                learner.transformer.save(Path(ray.get(arguments[0], timeout=_FETCH_S)[0]))
         else:
-            answer = getattr(learner, method)(*ray.get(arguments, timeout=_FETCH_S))
+            answer = getattr(learner, method)(*ray.get(arguments[0], timeout=_FETCH_S))
         if rank == 0:
             ray.get(mailbox.reply.remote(number, answer), timeout=_FETCH_S)
 

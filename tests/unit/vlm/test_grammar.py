@@ -42,6 +42,9 @@ KEYS = spec_of(
 )
 
 
+NUMBERED = spec_of({"action": spaces.Discrete(3, start=4)})
+
+
 @pytest.mark.parametrize(
     ("text", "value"), [("turn left", 1), ("  Turn   LEFT ", 1), ('"go"', 2), ("noop", 0)]
 )
@@ -193,3 +196,15 @@ def test_what_is_written_for_the_history_is_read_again(spec, form):
     first = columns_of(spec.action_space, [Grammar(spec).parse(action)])
     assert all((again[key] == first[key]).all() for key in first)
     assert answer.fields == {"thought": "x"}
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.integers(0, 2**31), st.sampled_from([MOVES, KEYS, NUMBERED]))
+def test_an_action_that_is_written_is_read_as_itself(seed, spec):
+    grammar = Grammar(spec)
+    row = grammar.random(np.random.default_rng(seed))
+    if "say" in row:
+        row["say"] = "hi"[: seed % 3]
+    read = grammar.parse(grammar.write(row))
+    assert row.keys() == read.keys()
+    assert all(np.array_equal(row[key], read[key]) for key in row)
