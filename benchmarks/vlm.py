@@ -3,10 +3,10 @@
 *Games in flight*: 64 games whose answers take 1.0 s on average (log-normal, deviation 0.5 s), one
 in 200 of them 30 s. The ideal is 64 divided by the mean latency. Beside it the same games in
 lock-step, as 64 slots of one instance. *Own cost*: the time of a decision with a picture of 60 KiB
-that the server answers at once, beside a bare ``http.client`` and, if it is installed, the SDK of
-OpenAI. *Recording*: calls that are recorded, and the memory of the process.
+that the server answers at once, beside our client alone, a bare ``http.client``, and the SDK of
+OpenAI in a Python that has it. *Recording*: calls that are recorded, and the memory of the process.
 
-    python -m benchmarks.vlm [--games 64] [--seconds 120] [--calls 2000] [--save]
+    python -m benchmarks.vlm [--games 64] [--seconds 120] [--calls 2000] [--sdk PYTHON] [--save]
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import argparse
 import base64
 import contextlib
 import http.client
-import importlib.util
 import json
 import statistics
 import subprocess
@@ -23,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,11 +39,13 @@ from rollout.api import BridgeSpec, Splits, Start, Task
 from rollout.config import HostConfig
 from rollout.evaluators import GameReward
 from rollout.host import Player, PlayOptions, Pool
+from rollout.models.client import Client
 from rollout.models.sections import Endpoint
 from rollout.testing.chat_server import ChatServer, Scripted
 from rollout.testing.fakes import FakeBridge
 
 MEAN_S, DEVIATION_S, TAIL, TAIL_S = 1.0, 0.5, 200, 30.0
+SDK = Path(__file__).with_name("openai_sdk.py")
 IDEAL_LATENCY_S = MEAN_S * (1 - 1 / TAIL) + TAIL_S / TAIL
 
 
@@ -114,19 +116,34 @@ def picture_game() -> tuple[BridgeSpec, Task]:
     return spec, Task("look", "Look.", states, GameReward())
 
 
-def timed(calls: int, function: Callable[[], object]) -> list[float]:
-    """Milliseconds of each of some calls, after 20 that are not counted."""
-    found = []
-    for number in range(calls + 20):
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds of each call, and of processor time per call, of this side alone."""
+
+    ms: list[float]
+    cpu_ms: float
+
+    def row(self, name: str) -> list[str]:
+        """The row of the table."""
+        cuts = statistics.quantiles(self.ms, n=100)
+        figures = (statistics.median(self.ms), cuts[98], self.cpu_ms)
+        return [name, *(f"{figure:.2f}" for figure in figures)]
+
+
+def timed(calls: int, function: Callable[[], object]) -> Cost:
+    """The cost of some calls, after 20 that are not counted."""
+    for _ in range(20):
+        function()
+    found, used = [], time.process_time()
+    for _ in range(calls):
         began = time.perf_counter()
         function()
-        if number >= 20:
-            found.append(1e3 * (time.perf_counter() - began))
-    return found
+        found.append(1e3 * (time.perf_counter() - began))
+    return Cost(found, 1e3 * (time.process_time() - used) / calls)
 
 
-def own_cost(url: str, calls: int) -> tuple[dict[str, list[float]], int]:
-    """Milliseconds per call by library, and the bytes of the picture."""
+def own_cost(url: str, calls: int, sdk: str) -> tuple[dict[str, Cost], int]:
+    """The cost of a call by library, and the bytes of the picture."""
     spec, task = picture_game()
     history = History(texts=0, images=1)
     recipe = VlmPolicy(endpoint=Endpoint(url=url), model="m", fallback="random", history=history)
@@ -145,24 +162,22 @@ def own_cost(url: str, calls: int) -> tuple[dict[str, list[float]], int]:
             memory = policy.act({"image": image}, memory, details=None, explore=True).memory
 
         found["ours, prompt, PNG and record included"] = timed(calls, ours)
+    body = json.dumps({"model": "m", "messages": messages})
+    client, data_sent = Client(Endpoint(url=url)), body.encode()
+    found["our client alone, a body made before"] = timed(calls, lambda: client.post(data_sent))
     place = urlsplit(url)
     connection = http.client.HTTPConnection(place.hostname or "", place.port)
-    body = json.dumps({"model": "m", "messages": messages})
 
     def bare() -> None:
         connection.request("POST", f"{place.path}/chat/completions", body)
         json.loads(connection.getresponse().read())
 
     found["http.client, a body made before"] = timed(calls, bare)
-    if importlib.util.find_spec("openai"):
-        import openai
-
-        client = openai.OpenAI(base_url=url, api_key="none")
-
-        def sdk() -> None:
-            client.chat.completions.create(model="m", messages=messages)
-
-        found[f"openai SDK {openai.__version__}"] = timed(calls, sdk)
+    if sdk:
+        given = json.dumps({"url": url, "messages": messages, "calls": calls})
+        done = subprocess.run([sdk, SDK], input=given, capture_output=True, text=True, check=True)
+        told = json.loads(done.stdout)
+        found[f"SDK of OpenAI {told['version']}"] = Cost(told["ms"], told["cpu_ms"])
     return found, len(encoded)
 
 
@@ -191,6 +206,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--calls", type=int, default=2000)
+    parser.add_argument("--sdk", default="", help="a Python that has the package openai")
     parser.add_argument("--save", action="store_true")
     parser.add_argument("--serve", choices=("slow", "fast"), help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -204,13 +220,10 @@ def main() -> None:
             rate = steps_per_second(url, args.games, width, args.seconds)
             rows.append([name, f"{rate:.1f}", f"{rate / ideal:.1%}"])
     with server(slow=False) as url:
-        costs, size = own_cost(url, args.calls)
+        costs, size = own_cost(url, args.calls, args.sdk)
         before, after, replies = recording(url, 10_000)
-    told = []
-    for name, values in costs.items():
-        cuts = statistics.quantiles(values, n=100)
-        told.append([name, f"{statistics.median(values):.2f}", f"{cuts[98]:.2f}"])
-    text = header("Language models as policies", "python -m benchmarks.vlm --save")
+    command = f"python -m benchmarks.vlm{' --sdk PYTHON' if args.sdk else ''} --save"
+    text = header("Language models as policies", command)
     text += (
         f"\n{args.games} games, answers of 1.0 +- 0.5 s, one in 200 of 30 s, {args.seconds:g} s "
     )
@@ -218,7 +231,9 @@ def main() -> None:
     text += f"Ideal: {args.games} / {IDEAL_LATENCY_S:.3f} s = {ideal:.1f} steps/s.\n\n"
     text += table(["games", "steps/s", "of the ideal"], rows)
     text += f"\nOne call with a picture of {size / 1024:.0f} KiB, answered at once, in ms:\n\n"
-    text += table(["client", "median", "99 %"], told)
+    rows = [cost.row(name) for name, cost in costs.items()]
+    text += table(["client", "median", "99 %", "its processor time"], rows)
+    text += "" if args.sdk else "\nThe SDK of OpenAI was not measured: --sdk was not given.\n"
     text += (
         f"\n10,000 calls of episodes of 50 steps: {before:.0f} MiB after 1,000, {after:.0f} MiB "
     )
