@@ -221,6 +221,8 @@ def test_a_judge_that_knows_agrees_and_the_second_session_pays_nothing(judged, t
     kinds = [part["type"] for part in first[1]["content"]]
     assert 1 <= kinds.count("image_url") <= 4
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    line = json.loads((tmp_path / "out" / "metrics.jsonl").read_text().splitlines()[-1])
+    assert line["models/spent/calls"] == summary["results"]["usage"]["calls"]
     found = summary["results"]["findings"]
     assert found["success"]["against"]["agreement"] == 1
     assert found["progress"]["alpha_of_repeats"] == 1
