@@ -8,7 +8,7 @@ READY  := $(VENV)/.ready
 # Bytecode is kept, whatever the shell says: every process that a test starts would compile all of ours again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo say-demo test long unit lint format docs setup mineflayer xvfb clean help
+.PHONY: demo vlm say-demo test long unit lint format docs setup mineflayer xvfb clean help
 
 help:           ## say what there is
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -53,6 +53,20 @@ mineflayer: $(MINEFLAYER) ## what the Minecraft bridge needs: Node, and half a g
 	@$(BIN)/python -m bridges.mineflayer.setup
 
 EXTRAS := mineflayer,pettingzoo,vlm
+VLM := $(VENV)/.vlm
+
+$(VLM): $(READY)
+	@$(uv_finds); $(call install,-e '.[dev,vlm]')
+	@touch $@
+
+vlm: $(VLM)     ## a small vision-language model learns from demonstrations, then by playing; runs/vlm_demo/, 15 minutes
+	$(BIN)/python scripts/collect.py --config configs/vlm/collect_babyai.yaml --resume --set output=runs/vlm_demo/demonstrations episodes=1000
+	$(BIN)/python scripts/train.py --config configs/vlm/sft_minigrid.yaml --resume --set output=runs/vlm_demo/sft \
+	  dataset=runs/vlm_demo/demonstrations algorithm.epochs=4 validation.every=null learners.threads=0
+	$(BIN)/python scripts/train.py --config configs/vlm/grpo_minigrid.yaml --resume --set output=runs/vlm_demo/grpo \
+	  policy.local.model=runs/vlm_demo/sft updates=10 learners.threads=0
+	$(BIN)/python scripts/evaluate.py --config configs/vlm/evaluate_minigrid.yaml --resume --set output=runs/vlm_demo/evaluation \
+	  players.sft.path=runs/vlm_demo/sft players.grpo.path=runs/vlm_demo/grpo
 
 $(MINEFLAYER): $(READY)
 	@$(uv_finds); $(call install,-e '.[$(EXTRAS)]')

@@ -101,7 +101,7 @@ def actions(args: argparse.Namespace) -> int:
 
 def calls(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
-        count = export_calls(dataset, args.out)
+        count = export_calls(dataset, args.out, args.rows)
     print(f"{args.out}: {count} calls of models")
     return 0
 
@@ -153,6 +153,12 @@ def _parser() -> argparse.ArgumentParser:
         if function is calls:
             command.add_argument(
                 "--out", type=Path, required=True, help=".parquet: a table; .jsonl: conversations"
+            )
+            command.add_argument(
+                "--rows",
+                choices=("trl", "verl"),
+                default="trl",
+                help="names of tokens in .jsonl",
             )
     return parser
 

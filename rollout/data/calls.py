@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -67,7 +67,7 @@ def _rows(dataset: Dataset, ref: EpisodeRef) -> Iterator[dict[str, Any]]:
         yield {**row, **about, "step": step}
 
 
-def export_calls(dataset: Dataset, out: Path) -> int:
+def export_calls(dataset: Dataset, out: Path, rows: Literal["trl", "verl"] = "trl") -> int:
     """Writes the calls of all episodes, lost attempts included.
 
     Args:
@@ -75,8 +75,10 @@ def export_calls(dataset: Dataset, out: Path) -> int:
         out: ``.parquet``: a table with a row per call and the columns ``SCHEMA``. ``.jsonl``: a
             line of chat for each usable answer in an episode with a result: ``messages`` with the
             answer as the last one, ``episode``, ``step``, ``reward`` (the return of the episode)
-            and ``success``; with token ids, ``prompt_ids``, ``completion_ids`` and ``logprobs``,
-            which are rows of TRL.
+            and ``success``; and with token ids those of ``rows``.
+        rows: names of the token ids: ``trl`` for ``prompt_ids``, ``completion_ids`` and
+            ``logprobs``; ``verl`` for ``prompt_ids``, ``response_ids``, ``response_mask``,
+            ``response_logprobs``, ``reward_score`` and ``num_turns``.
 
     Returns:
         the number of rows written.
@@ -91,19 +93,19 @@ def export_calls(dataset: Dataset, out: Path) -> int:
     with replacing(out) as new:
         if out.suffix == ".jsonl":
             with new.open("w", encoding="utf-8") as file:
-                for line in _chats(dataset):
+                for line in _chats(dataset, rows):
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
                     count += 1
             return count
         with pq.ParquetWriter(new, SCHEMA, compression="zstd") as writer:
             for ref in dataset.episodes(include_lost=True):
-                rows = list(_rows(dataset, ref))
-                writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
-                count += len(rows)
+                table = pa.Table.from_pylist(list(_rows(dataset, ref)), SCHEMA)
+                writer.write_table(table)
+                count += table.num_rows
     return count
 
 
-def _chats(dataset: Dataset) -> Iterator[dict[str, Any]]:
+def _chats(dataset: Dataset, rows: str) -> Iterator[dict[str, Any]]:
     for ref in dataset.episodes():
         for step, call in calls_of_episode(dataset, ref):
             if not call.get("usable") or "messages" not in call:
@@ -112,9 +114,24 @@ def _chats(dataset: Dataset) -> Iterator[dict[str, Any]]:
             line = {"messages": [*call["messages"], said], "episode": ref.episode, "step": step}
             line |= {"reward": ref.total_reward, "success": ref.outcome == Outcome.SUCCESS}
             if call.get("prompt_ids") and call.get("output_ids"):
-                line |= {"prompt_ids": call["prompt_ids"], "completion_ids": call["output_ids"]}
-                line["logprobs"] = call.get("output_logprobs")
+                line |= _tokens(call, rows, ref.total_reward)
             yield line
+
+
+def _tokens(call: dict[str, Any], rows: str, reward: float) -> dict[str, Any]:
+    prompt, output, logprobs = (
+        call.get(name) for name in ("prompt_ids", "output_ids", "output_logprobs")
+    )
+    if rows == "trl":
+        return {"prompt_ids": prompt, "completion_ids": output, "logprobs": logprobs}
+    return {
+        "prompt_ids": prompt,
+        "response_ids": output,
+        "response_mask": [1] * len(output or ()),
+        "response_logprobs": logprobs,
+        "reward_score": reward,
+        "num_turns": 2,  # one of the user, one of the assistant: verl counts both
+    }
 
 
 def told(calls: list[dict[str, Any]] | None, spent: float) -> tuple[str, str]:

@@ -53,8 +53,7 @@ def build(folder: Path, sizes: Sizes, texts: Iterable[str], *, seed: int) -> Non
     Args:
         folder: where; it must not exist.
         sizes: sizes of the model.
-        texts: what its tokenizer is trained on. Frequent texts become single tokens, so that
-            prompts of one task are short.
+        texts: what its tokenizer is trained on; frequent words become single tokens.
         seed: of its weights.
     """
     import transformers as tf  # noqa: PLC0415 - seconds
@@ -86,10 +85,20 @@ def build(folder: Path, sizes: Sizes, texts: Iterable[str], *, seed: int) -> Non
 
 def _tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
     import transformers as tf  # noqa: PLC0415 - seconds
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
+    from tokenizers import (  # noqa: PLC0415 - likewise
+        Regex,
+        Tokenizer,
+        decoders,
+        models,
+        pre_tokenizers,
+        trainers,
+    )
 
     trained = Tokenizer(models.BPE())
-    trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    # Words are divided at spaces alone, so that an answer is a few tokens, tags and all.
+    words = pre_tokenizers.Split(Regex(r"\s*\S+|\s+"), "isolated")
+    parts = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    trained.pre_tokenizer = pre_tokenizers.Sequence([words, parts])
     trained.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,

@@ -14,15 +14,16 @@ pytest.importorskip("transformers", reason="the extra vlm is not installed")
 pytest.importorskip("minigrid", reason="the extra minigrid is not installed")
 
 from rollout.data import Dataset
+from rollout.data.calls import export_calls
 from rollout.train.checkpoint import find_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.ray]
 VLM = {
     "name": "vlm",
-    "prompt": "picture",
+    "prompt": "brief",
     "history": {"texts": 0, "images": 1},
-    "sampling": {"max_tokens": 3},
+    "sampling": {"max_tokens": 4},
     "limits": {"reparse": 0, "unusable": None},
     "fallback": "random",
 }
@@ -30,7 +31,7 @@ STATES = {"validation": 20, "test": 20}
 SFT = {
     "policy": {**VLM, "local": {"model": "new"}},
     "new_model": {"hidden": 32, "layers": 1, "heads": 2, "patch": 56, "vocabulary": 320},
-    "algorithm": {"name": "sft", "epochs": 2, "minibatch": 16, "lr": 0.01},
+    "algorithm": {"name": "sft", "epochs": 4, "minibatch": 8, "lr": 0.01},
     "state_set": STATES,
     "validation": {"states": 4},
     "width": 4,
@@ -97,7 +98,7 @@ def test_two_workers_of_ray_train_learn_what_one_process_learns(
 
 def test_a_checkpoint_is_played_and_a_model_opened(tuned, tmp_path):
     output, summary = tuned
-    assert summary["results"]["updates"] == 2
+    assert summary["results"]["updates"] == 4
     assert 0.0 <= summary["results"]["last"]["validation/success"] <= 1.0
     config = {
         "output": str(tmp_path / "evaluation"),
@@ -150,6 +151,16 @@ def test_groups_begin_in_one_state_and_play_with_the_newest_weights(tuned, tmp_p
             calls = dataset.read(ref, ["extra/calls"]).columns["extra/calls"]
             versions.append({call["version"] for step in calls for call in step})
             assert all(call["output_ids"] for step in calls for call in step)
+        exported = {}
+        for rows in ("trl", "verl"):
+            count = export_calls(dataset, tmp_path / f"{rows}.jsonl", rows)
+            lines = (tmp_path / f"{rows}.jsonl").read_text().splitlines()
+            exported[rows] = [json.loads(line) for line in lines]
+            assert count == len(lines) > 0
+    for trl, verl in zip(exported["trl"], exported["verl"], strict=True):
+        assert trl["completion_ids"] == verl["response_ids"]
+        assert len(verl["response_mask"]) == len(trl["logprobs"]) == len(trl["completion_ids"])
+        assert verl["reward_score"] == trl["reward"]
     assert versions == [{update} for update in range(3) for _ in range(8)]
     first, last = find_checkpoint(tuned[0]), find_checkpoint(config["output"])
     before, after = first.weights(), last.weights()

@@ -18,12 +18,13 @@ from rollout.models.lessons import LanguageRecipe, Teacher
 from rollout.models.local import EXPORT
 from rollout.run_directory import versions
 from rollout.train.checkpoint import Checkpoint, newest_checkpoint, prune, write_checkpoint
-from rollout.train.language.config import LanguageConfig
+from rollout.train.language.config import FineTuneConfig, LanguageConfig
 from rollout.train.language.learners import LearnerPlan, Learners
 from rollout.train.language.rollouts import Playing, validate
 
 log = logging.getLogger(__name__)
 
+CURVE = "curve.png"
 _PRIVILEGED = "privileged"
 
 
@@ -180,7 +181,11 @@ class LanguageRun:
 
     def conclude(self, status: str, protocol: Mapping[str, Any]) -> str:
         """Writes ``summary.json``; returns a status sentence."""
+        from rollout.train.language.curve import draw_curve  # noqa: PLC0415 - slow to import
+
         plan, config = self._plan, self._plan.config
+        unit = "epochs" if isinstance(config, FineTuneConfig) else "updates"
+        draw_curve(self._job.run.metrics, self._job.run.path / CURVE, unit=unit)
         seconds = self._seconds + time.monotonic() - self._began
         self._job.write_summary(
             status,
@@ -202,4 +207,4 @@ class LanguageRun:
                 "seconds": round(seconds, 2),
             },
         )
-        return f"{self.number} of them, {self.env_steps} steps"
+        return f"{self.number} {unit}, {self.env_steps} steps"
