@@ -222,7 +222,8 @@ def main() -> None:
     with server(slow=False) as url:
         costs, size = own_cost(url, args.calls, args.sdk)
         before, after, replies = recording(url, 10_000)
-    command = f"python -m benchmarks.vlm{' --sdk PYTHON' if args.sdk else ''} --save"
+    sdk = " --sdk PYTHON" if args.sdk else ""
+    command = f"python -m benchmarks.vlm --seconds {args.seconds:g}{sdk} --save"
     text = header("Language models as policies", command)
     text += (
         f"\n{args.games} games, answers of 1.0 +- 0.5 s, one in 200 of 30 s, {args.seconds:g} s "
