@@ -13,6 +13,7 @@ from rollout.evaluate.config import EvaluateConfig
 from rollout.registry import names
 from rollout.sweep.config import SweepConfig
 from rollout.train.config import TrainConfig
+from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig
 from rollout.train.search_config import SearchConfig
 
 ROOT = Path(__file__).parents[1]
@@ -23,6 +24,7 @@ FOLDERS = (
     "examples",
 )
 MODELS = (CollectConfig, TrainConfig, EvaluateConfig, SweepConfig, SearchConfig)
+MODELS += (FineTuneConfig, PlayGroupsConfig)
 
 PATH = re.compile(rf"(?<![\w./-])(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]*[\w*/}}]")
 MODULE = re.compile(r"(?<![\w./-])(?:rollout|policies|bridges|benchmarks)(?:\.\w+)+")
