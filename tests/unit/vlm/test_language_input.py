@@ -1,0 +1,60 @@
+"""Trainings of language models refuse bad input before anything is launched."""
+
+import pytest
+import yaml
+
+from rollout.cli import main
+from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig
+from rollout.train.language.groups import play_groups
+from rollout.train.language.sft import fine_tune
+
+pytest.importorskip("minigrid", reason="the extra minigrid is not installed")
+
+VLM = {"name": "vlm", "prompt": "brief", "local": {"model": "./nothing"}}
+PLAY = {
+    "bridge": {"name": "gymnasium"},
+    "task": "babyai_goto",
+    "policy": VLM,
+    "algorithm": {"name": "grpo"},
+    "updates": 1,
+}
+TUNE = {"dataset": "./nothing", "policy": VLM, "algorithm": {"name": "sft"}}
+
+
+def refused(tmp_path, capsys, function, model, config):
+    output = tmp_path / "run"
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump({"output": str(output), **config}))
+    status = main(function, model, "Trains.", ["--config", str(tmp_path / "config.yaml")])
+    assert status == 2
+    assert not output.exists()
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"policy": {**VLM, "local": {}, "endpoint": {"url": "http://x"}, "model": "x"}}, "local"),
+        ({"policy": {**VLM, "model": "x"}}, "leave one of them out"),
+        ({"policy": {**VLM, "form": "json"}}, "set form=tags"),
+        ({"policy": "random"}, "expected vlm"),
+        ({"policy": VLM}, "expected a folder"),
+        ({"algorithm": {"name": "grpo", "group": 3}}, "groups"),
+        ({"algorithm": {"name": "grpo", "size": 1}}, "size"),
+        ({"state_set": {"split": "test"}}, "expected train"),
+    ],
+)
+def test_playing(tmp_path, capsys, change, says):
+    said = refused(tmp_path, capsys, play_groups, PlayGroupsConfig, {**PLAY, **change})
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({}, "nothing"),
+        ({"policy": {**VLM, "local": {"model": "new"}}}, "new_model"),
+        ({"new_model": {}}, "new_model"),
+    ],
+)
+def test_fine_tuning(tmp_path, capsys, change, says):
+    assert says in refused(tmp_path, capsys, fine_tune, FineTuneConfig, {**TUNE, **change})
