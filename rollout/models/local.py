@@ -55,9 +55,7 @@ class LocalModel:
                 f"local.model={options.model} needs the package {error.name}; install Gamut with "
                 f"its extra vlm: pip install 'gamut[vlm]'"
             ) from error
-        self.transformer = Transformer(
-            folder_of(options.model), device=options.device, dtype=options.dtype
-        )
+        self.transformer = Transformer.of(options, folder_of(options.model))
         if images and not self.transformer.sees:
             raise ConfigError(
                 f"local.model={options.model} takes no pictures; set history.images=0, or name a "

@@ -31,6 +31,13 @@ class Endpoint(Options):
     )
 
 
+class Lora(Options):
+    """A LoRA adapter to all linear layers of a model."""
+
+    rank: int = Field(16, ge=1, description="its rank")
+    alpha: int = Field(32, ge=1, description="the adapter counts alpha / rank")
+
+
 class Local(Options):
     """A model that transformers runs in the processes that decide."""
 
@@ -42,6 +49,9 @@ class Local(Options):
         "auto", description="type of its weights; auto for that of the folder"
     )
     batch: int = Field(64, ge=1, description="most answers that are generated at once")
+    lora: Lora | None = Field(
+        None, description="a new adapter to train; null trains all weights, or the model's adapter"
+    )
 
 
 class Sampling(Options):

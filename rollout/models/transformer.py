@@ -13,6 +13,7 @@ from torch import Tensor
 
 from rollout.api import Array
 from rollout.errors import ConfigError, ContractError
+from rollout.models.sections import Local
 
 Prompt = tuple[Sequence[Mapping[str, Any]], Sequence[Array]]
 """Messages, and their pictures in order."""
@@ -85,6 +86,18 @@ class Transformer:
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
 
+    @classmethod
+    def of(cls, options: Local, folder: str, device: str = "") -> Transformer:
+        """Returns the model of some options, with a new adapter if they have one.
+
+        Raises:
+            ConfigError: it cannot be loaded.
+        """
+        found = cls(folder, device=device or options.device, dtype=options.dtype)
+        if options.lora is not None and not found.adapted:
+            found.adapt(options.lora.rank, options.lora.alpha)
+        return found
+
     def _never_sampled(self, config: Any) -> list[int]:
         """Tokens that stand for pictures: in an answer they would break the next pass."""
         names = ("image_token_id", "image_token_index", "video_token_id", "vision_start_token_id")
@@ -96,7 +109,7 @@ class Transformer:
         """Returns the inputs of the model for prompts, padded on the left, on the CPU."""
         texts = [
             self.processor.apply_chat_template(
-                _plain(messages), add_generation_prompt=True, tokenize=False
+                _plain(messages, sees=self.sees), add_generation_prompt=True, tokenize=False
             )
             for messages, _ in prompts
         ]
@@ -285,18 +298,19 @@ def _ends(model: Any, tokenizer: Any) -> list[int]:
     return [own, *(each for each in found if each not in (None, own))]
 
 
-def _plain(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _plain(messages: Sequence[Mapping[str, Any]], *, sees: bool) -> list[dict[str, Any]]:
     """Messages as templates of chats know them; they do not know digests."""
 
     def part(each: Mapping[str, Any]) -> dict[str, Any]:
         return {"type": "image"} if each["type"] == "image" else dict(each)
 
-    return [
-        {**m, "content": [part(p) for p in m["content"]]}
-        if isinstance(m["content"], list)
-        else dict(m)
-        for m in messages
-    ]
+    def parts(content: Any) -> Any:
+        if isinstance(content, list):
+            return [part(each) for each in content]
+        # Templates of models with pictures may know lists alone, others texts alone.
+        return [{"type": "text", "text": content}] if sees else content
+
+    return [{**message, "content": parts(message["content"])} for message in messages]
 
 
 class _Draw:

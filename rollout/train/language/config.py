@@ -37,13 +37,6 @@ class NewModelConfig(Section):
     vocabulary: int = key(512, "Most tokens; 256 are bytes.", ge=300)
 
 
-class LoraConfig(Section):
-    """A LoRA adapter to all linear layers."""
-
-    rank: int = key(16, "Rank.", gt=0)
-    alpha: int = key(32, "Scale: the adapter counts alpha / rank.", gt=0)
-
-
 class LanguageValidation(Section):
     """Play on validation states during training."""
 
@@ -107,7 +100,6 @@ class LanguageConfig(RunConfig):
     may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "checkpoint", "validation")
 
     policy: PolicyConfig = key(..., "The policy to train: vlm with local.model.")
-    lora: LoraConfig | None = key(None, "The adapter that is trained; null trains all weights.")
     seed: int = key(0, "Seed of all random numbers of the run.", ge=0)
     validation: LanguageValidation = key(LanguageValidation, "Play on validation states.")
     actors: int = key(0, "Actors that play; 0 plays in the trainer's process.", ge=0)

@@ -14,7 +14,6 @@ from rollout.errors import BudgetExhausted
 from rollout.models.local import folder_of
 from rollout.models.sections import Local
 from rollout.train.config import LearnersConfig
-from rollout.train.language.config import LoraConfig
 from rollout.train.language.learner import LanguageLearner
 
 _POLL_S = 5.0
@@ -27,7 +26,6 @@ class LearnerPlan:
 
     Attributes:
         model: the model to train.
-        lora: the adapter that is trained; None trains all weights.
         weight_decay: of AdamW.
         seed: of the initial weights of the adapter.
         threads: torch threads; 0 for all.
@@ -35,7 +33,6 @@ class LearnerPlan:
     """
 
     model: Local
-    lora: LoraConfig | None
     weight_decay: float
     seed: int
     threads: int
@@ -48,16 +45,11 @@ class LearnerPlan:
         from rollout.models.transformer import Transformer  # noqa: PLC0415 - likewise
 
         torch.set_num_threads(self.threads or torch.get_num_threads())
-        device = self.model.device
-        if device == "auto" and not self.gpu and shared:
-            device = "cpu"
-        transformer = Transformer(
-            folder_of(self.model.model), device=device, dtype=self.model.dtype
-        )
-        if self.lora is not None and not transformer.adapted:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(self.seed)
-                transformer.adapt(self.lora.rank, self.lora.alpha)
+        # A worker without a GPU of its own must not take that of another.
+        device = "cpu" if shared and not self.gpu and self.model.device == "auto" else ""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            transformer = Transformer.of(self.model, folder_of(self.model.model), device)
         return LanguageLearner(transformer, weight_decay=self.weight_decay, **shared)
 
 

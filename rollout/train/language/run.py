@@ -61,7 +61,6 @@ class LanguagePlan:
         c = self.config
         return LearnerPlan(
             self.recipe.local,
-            c.lora,
             algorithm.weight_decay,
             c.seed,
             c.learners.threads,

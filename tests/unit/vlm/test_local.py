@@ -13,7 +13,7 @@ from rollout.errors import ConfigError, ContractError
 from rollout.models.asking import Request
 from rollout.models.lessons import Lesson
 from rollout.models.local import LocalModel
-from rollout.models.sections import Local
+from rollout.models.sections import Local, Lora
 from rollout.models.tiny import Sizes, build
 from rollout.models.transformer import Transformer
 from rollout.train.language.learner import LanguageLearner, Step
@@ -176,10 +176,9 @@ def test_nothing_is_learned_beyond_the_clipping(folder):
 
 
 def test_an_adapter_alone_is_trained_saved_and_opened(folder, tmp_path):
-    learner = fresh(folder)
-    whole = sum(each.numel() for each in learner.transformer.trained().values())
-    learner.transformer.adapt(rank=4, alpha=8)
-    learner = LanguageLearner(learner.transformer)
+    whole = sum(each.numel() for each in fresh(folder).weights().values())
+    options = Local(model=str(folder), lora=Lora(rank=4, alpha=8))
+    learner = LanguageLearner(Transformer.of(options, str(folder)))
     assert sum(each.numel() for each in learner.weights().values()) < whole / 3
     request = request_of(0)
     lesson = Lesson(request.messages, request.images, answer="<action>go</action>")
@@ -187,6 +186,11 @@ def test_an_adapter_alone_is_trained_saved_and_opened(folder, tmp_path):
         learner.learn([lesson], Step((1e-2, 1e-2), 1))
     learner.transformer.save(tmp_path / "adapter")
     assert not (tmp_path / "adapter" / "config.json").exists(), "the base is not written again"
+    cold = dataclasses.replace(request, fields=dict(SAMPLED, temperature=0.0))
+    played, told = LocalModel(options), LocalModel(Local(model=str(tmp_path / "adapter")))
+    assert played.answer([cold])[0]["output_ids"] != told.answer([cold])[0]["output_ids"]
+    played.load(learner.weights(), 1)
+    assert played.answer([cold])[0]["output_ids"] == told.answer([cold])[0]["output_ids"]
     opened = fresh(tmp_path / "adapter")
     assert opened.transformer.adapted
     assert likelihood_of(opened, lesson) == pytest.approx(likelihood_of(learner, lesson), abs=1e-4)
