@@ -52,11 +52,13 @@ MINEFLAYER := $(VENV)/.mineflayer
 mineflayer: $(MINEFLAYER) ## what the Minecraft bridge needs: Node, and half a gigabyte of its packages
 	@$(BIN)/python -m bridges.mineflayer.setup
 
+# Lists of extras are variables: a comma within $(call ...) would end its argument.
 EXTRAS := mineflayer,pettingzoo,vlm
+VLM_EXTRAS := dev,vlm
 VLM := $(VENV)/.vlm
 
 $(VLM): $(READY)
-	@$(uv_finds); $(call install,-e '.[dev,vlm]')
+	@$(uv_finds); $(call install,-e '.[$(VLM_EXTRAS)]')
 	@touch $@
 
 vlm: $(VLM)     ## a small vision-language model learns from demonstrations, then by playing; runs/vlm_demo/, 15 minutes
