@@ -39,8 +39,19 @@ class StatusView:
     harmful: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AllyView:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitView:
+    """What allies and enemies have in common."""
+
+    name: str
+    hp: float
+    max_hp: float
+    alive: bool
+    statuses: tuple[StatusView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AllyView(UnitView):
     """A character of the team.
 
     Attributes:
@@ -50,21 +61,16 @@ class AllyView:
     """
 
     slot: int
-    name: str
     element: str
-    hp: float
-    max_hp: float
     shield: float
     energy: float
     max_energy: float
     ready: bool
-    alive: bool
     acting: bool
-    statuses: tuple[StatusView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EnemyView:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnemyView(UnitView):
     """An enemy on the field. Fallen ones leave the view.
 
     Attributes:
@@ -77,15 +83,10 @@ class EnemyView:
 
     target: int
     unit: str
-    name: str
     kind: Literal["enemy", "boss", "summon"]
-    hp: float
-    max_hp: float
     toughness: float
     max_toughness: float
     weaknesses: tuple[str, ...]
-    statuses: tuple[StatusView, ...]
-    alive: bool
     charging: bool
 
 
@@ -98,7 +99,7 @@ class TurnView:
     av: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BattleView:
     """Everything that a player may know of a battle.
 
