@@ -73,13 +73,13 @@ CommandRule: TypeAlias = Callable[..., Any]
 
 USE: Table[UseRule] = Table("use a tool or weapon")
 """By the kind of the tool in hand (``items.use_kind``: axe, pickaxe, hoe, can, scythe, sword,
-dagger, club, pail, shears, rod, pan): what happens on the tile ahead; returns the ticks it takes."""
+dagger, club, pail, shears, rod, pan): what happens on the tile ahead; returns its ticks."""
 STRIKE: Table[StrikeRule] = Table("strike a thing")
 """By ``"<tool kind> <thing kind>"``, e.g. ``"pickaxe node"``."""
 TOUCH: Table[TouchRule] = Table("interact with a thing")
 """By the kind of the thing ahead; returns whether something happened."""
 SPOT: Table[SpotRule] = Table("interact with a spot of a map")
-"""By the first word of the map's spot ahead (``shop SeedShop``, ``billboard``, ``tv`` ...); gets the
+"""By the first word of the map's spot ahead (``shop SeedShop``, ``billboard``, ``tv``); gets the
 other words."""
 FURNITURE: Table[FurnitureRule] = Table("interact with furniture")
 """By the name of the piece of furniture ahead, or its kind (``items.furniture_kind``)."""
