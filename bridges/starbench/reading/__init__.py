@@ -1,0 +1,1 @@
+"""Reads the screen: numbers, bars, texts, and where enemies are."""
