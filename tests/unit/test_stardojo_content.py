@@ -1,0 +1,123 @@
+"""The content of the valley: what its files say, and what the loader refuses."""
+
+import itertools
+import shutil
+
+import pytest
+
+from bridges.stardojo.valley.data import FOLDER, content, load
+from bridges.stardojo.valley.tables import TASTES
+from bridges.stardojo.valley.world import SEASONS
+from rollout.errors import ConfigError
+
+LITE_ITEMS = """
+Basic Retaining Soil, Speed-Gro, Cauliflower Seeds, Potato Seeds, Parsnip, Garlic, Garlic
+Seeds, Hay, Egg, Milk, Milk Pail, Cherry Bomb, Wood Fence, Sprinkler, Furnace, Copper Ore, Iron
+Ore, Coal, Spring Seeds, Field Snack, Acorn, Maple Seed, Pine Cone, Torch, Chest, Scarecrow,
+Wood, Fiber, Copper Bar, Refined Quartz, Fried Egg, Salad, Cookout Kit, Wild Horseradish,
+Daffodil, Leek, Clam, Quartz, Cave Carrot, Amethyst, Beer, Muscle Remedy, Geode, Coconut, Fairy
+Rose, Pancakes, Pomegranate, Copper Pickaxe, Rusty Sword, Axe, Hoe, Pickaxe, Scythe, Watering
+Can, Stone, Dandelion
+"""
+
+
+def test_the_content_has_what_the_lite_tasks_name():
+    names = [name.strip() for name in LITE_ITEMS.replace("\n", " ").split(",")]
+    assert [name for name in names if name not in content().items] == []
+    wanted = {"Green Slime", "Bug", "Fly", "Duggy", "Grub", "Rock Crab"}
+    assert wanted <= content().monsters.keys()
+
+
+@pytest.mark.parametrize(
+    ("qualified", "name"),
+    [
+        ("(O)472", "Parsnip Seeds"),
+        ("(O)388", "Wood"),
+        ("(BC)130", "Chest"),
+        ("(W)0", "Rusty Sword"),
+    ],
+)
+def test_items_are_found_by_their_ids(qualified, name):
+    assert content().by_id[qualified].name == name
+
+
+def test_two_items_may_share_a_name():
+    white, brown = content().items["Egg"], content().items["Egg (brown)"]
+    assert (white.name, brown.name, white.id != brown.id) == ("Egg", "Egg", True)
+    assert content().by_name["Egg"] == white
+
+
+def test_days_of_growth_are_those_of_the_game():
+    days = {seed: sum(crop.phases) for seed, crop in content().crops.items()}
+    known = {"Parsnip Seeds": 4, "Cauliflower Seeds": 12, "Garlic Seeds": 4, "Melon Seeds": 12}
+    known |= {"Pumpkin Seeds": 13, "Ancient Seeds": 28, "Rare Seed": 24, "Corn Seeds": 14}
+    assert {seed: days[seed] for seed in known} == known
+
+
+def test_every_resident_likes_at_most_once():
+    for name, each in content().residents.items():
+        listed = [item for taste in TASTES for item in getattr(each, taste)]
+        assert len(listed) == len(set(listed)), name
+
+
+def test_days_of_residents_are_in_order_and_begin_in_the_morning():
+    for name, each in content().residents.items():
+        for day, places in each.days.items():
+            times = [place.time for place in places]
+            assert times[0] == 600, (name, day)
+            assert times == sorted(set(times)), (name, day)
+            assert all(600 <= time < 2600 and time % 100 < 60 for time in times), (name, day)
+
+
+def test_shops_sell_for_more_than_they_pay():
+    for key, shop in content().shops.items():
+        for item, offer in shop.stock.items():
+            assert offer.price >= content().items[item].price, (key, item)
+
+
+def test_every_season_has_forage_crops_and_requests():
+    for season in SEASONS:
+        assert season in content().help.delivery
+        assert all(seasons.get(season) for seasons in content().forage.values())
+        assert season == "winter" or any(
+            season in each.seasons for each in content().crops.values()
+        )
+
+
+def test_areas_of_the_mines_meet():
+    floors = [area.floors for area in content().areas]
+    assert floors[0][0] == 1
+    assert all(one[1] + 1 == other[0] for one, other in itertools.pairwise(floors))
+
+
+PARSNIP = "  Parsnip: [24, 35, 10]"
+TORCH = "Torch: [{Wood: 1, Sap: 2}, %s]"
+BROKEN = [
+    ("items.yaml", PARSNIP, "  Parsnip: [24, cheap, 10]", "Parsnip: price"),
+    ("items.yaml", PARSNIP, "  Parsnip: [24]", "Parsnip: expected"),
+    ("items.yaml", PARSNIP, "  Parsnips: [24, 35, 10]", "no 'Parsnip'; nearest: Parsnips"),
+    ("items.yaml", PARSNIP, "  Parsnip: [188, 35, 10]", "same id"),
+    ("items.yaml", PARSNIP, "  Garlic: [24, 35, 10]", "'Garlic' is there twice"),
+    ("crops.yaml", "{regrow: 3, trellis: true}", "{regrows: 3}", "did you mean regrow"),
+    ("crops.yaml", "{regrow: 3, trellis: true}", "{harvest: Corn}", "harvest is there twice"),
+    ("crops.yaml", "[1, 1, 1, 1], [spring]]", "[1, 1, 1, 1], [autumn]]", "no 'autumn'"),
+    ("shops.yaml", "keeper: Gus", "keeper: Gustav", "no 'Gustav'"),
+    ("shops.yaml", "    stock: {Beer: 400", "    stok: {Beer: 400", "stok"),
+    ("residents.yaml", "600 SeedShop 3 6,", "600 SeedShop 3,", "expected 'time map x y'"),
+    ("recipes.yaml", TORCH % "starter", TORCH % "stater", "no 'stater'"),
+    ("recipes.yaml", "<egg>: 1}, starter", "<eggs>: 1}, starter", "no 'eggs'; nearest: egg"),
+    ("mines.yaml", "geode_price: 25", "geode_cost: 25", "no table geode_cost"),
+    ("mines.yaml", "geode_price: 25", "", "tables geode_price are missing"),
+    ("mines.yaml", "geode_price: 25", "geode_price: [", "not valid YAML"),
+    ("progress.yaml", '["25"]', '["250"]', "no '250'"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "message"), BROKEN)
+def test_malformed_content_is_refused_by_name(tmp_path, file, old, new, message):
+    folder = shutil.copytree(FOLDER, tmp_path / "data")
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1))
+    with pytest.raises(ConfigError, match=message.replace("(", r"\(")):
+        load(folder)
