@@ -1,0 +1,378 @@
+"""The rules, units and battles that the files of ``content/`` describe, checked by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from bridges.starbench.effects import OPS, Op, compile_op, condition
+from bridges.starbench.units import ELEMENTS, STAT, STATS
+from rollout.errors import ConfigError, UnknownNameError
+
+FOLDER = Path(__file__).parent / "content"
+
+MODES = ("echo_of_war", "memory_of_chaos", "pure_fiction", "apocalyptic_shadow")
+CONTROLS = ("freeze", "entangle", "imprison")
+EVENTS = (
+    *("kill", "attack", "ally_break", "spent", "hurt", "attacked", "broken", "recovered", "death"),
+    *("turn", "turn_end"),
+)
+TICKS = {"start": 0, "end": 1, "never": 2}
+_TARGETS = ("enemy", "ally", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class StatusKind:
+    """A status: what it adds to its bearer and when it ends; see ``content/statuses.yaml``."""
+
+    key: str
+    number: int
+    title: str
+    harmful: bool = False
+    turns: int = 1
+    tick: int = 1
+    stacks: int = 1
+    mods: tuple[tuple[int, float], ...] = ()
+    worked_out: tuple[tuple[int, str, float, float], ...] = ()
+    extra: tuple[int, tuple[tuple[int, float], ...]] | None = None
+    control: str = ""
+    delay: float = 0.0
+    dot: Mapping[str, Any] | None = None
+    per_hit: bool = False
+    redirect: float = 0.0
+    wards: bool = False
+    grants: str = ""
+    implants: int = -1
+    at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A move: on whom, how much energy it gives, and its effects in their order."""
+
+    key: str
+    target: Any
+    energy: float
+    ops: tuple[Op, ...]
+    charge: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trigger:
+    """Effects that follow an event on a unit."""
+
+    ops: tuple[Op, ...]
+    test: Callable[..., bool] | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnitKind:
+    """A character or an enemy, as its file describes it."""
+
+    key: str
+    name: str
+    ally: bool
+    element: int
+    stats: Mapping[str, float]
+    moves: Mapping[str, Move]
+    triggers: Mapping[str, tuple[Trigger, ...]]
+    kind: str = "ally"
+    aggro: Mapping[str, float] = field(default_factory=dict)
+    max_energy: float = 0.0
+    skill_points: int = 0
+    aura: str = ""
+    counters: Mapping[str, float] = field(default_factory=dict)
+    bars: int = 1
+    hp: tuple[float, ...] = ()
+    absolute_hp: float = 0.0
+    spd: tuple[float, ...] = ()
+    toughness: tuple[float, ...] = ()
+    weak: tuple[frozenset[int], ...] = ()
+    res: Mapping[int, float] = field(default_factory=dict)
+    immune: frozenset[str] = frozenset()
+    control_res: float = 0.0
+    status_res: float = 0.0
+    actions: int = 1
+    phases: tuple[tuple[str, ...], ...] = ()
+    enter: tuple[tuple[str, ...], ...] = ()
+    locked_by: Mapping[str, Any] | None = None
+    shares: str = ""
+    revive: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Everything that the files describe."""
+
+    rules: Mapping[str, Any]
+    statuses: Mapping[str, StatusKind]
+    numbered: tuple[StatusKind, ...]
+    team: tuple[str, ...]
+    level: int
+    units: Mapping[str, UnitKind]
+    battles: Mapping[str, Mapping[str, Any]]
+
+    def battle(self, name: str) -> Mapping[str, Any]:
+        """Returns a battle by its name.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+        """
+        if name not in self.battles:
+            raise UnknownNameError("battle of StarBench", name, self.battles)
+        return self.battles[name]
+
+
+@cache
+def load(folder: Path = FOLDER) -> Content:
+    """Returns the content of a folder, read and checked once.
+
+    Raises:
+        UnknownNameError: a file names a unit, move, status, element, effect or key that does not
+            exist; the message has the nearest that does.
+        ConfigError: a file cannot be read.
+    """
+    files = {name: _read(folder / f"{name}.yaml") for name in _FILES}
+    statuses = {
+        key: _status(number, key, data, files["statuses"])
+        for number, (key, data) in enumerate(files["statuses"].items())
+    }
+    team = files["team"]
+    units = {key: _ally(key, data, statuses) for key, data in team["characters"].items()}
+    for key, data in files["enemies"].items():
+        units[key] = _enemy(key, data, statuses, files["enemies"])
+    for name in team["order"]:
+        _known("character", name, team["characters"], "team.yaml: order")
+    for name, battle in files["battles"].items():
+        _check_battle(name, battle, files["enemies"])
+    return Content(
+        rules=files["rules"],
+        statuses=statuses,
+        numbered=tuple(statuses.values()),
+        team=tuple(team["order"]),
+        level=int(team["level"]),
+        units=units,
+        battles=files["battles"],
+    )
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads ``on`` as a word; YAML 1.1 takes it for true."""
+
+    yaml_implicit_resolvers: dict[str, list[Any]] = {  # noqa: RUF012 - PyYAML's own name and form
+        letter: [each for each in found if each[0] != "tag:yaml.org,2002:bool" or letter in "tTfF"]
+        for letter, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_FILES = ("rules", "statuses", "team", "enemies", "battles")
+
+
+def _read(path: Path) -> Any:
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe one
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}") from error
+
+
+def _known(kind: str, name: str, valid: Any, where: str) -> None:
+    if name not in valid:
+        raise UnknownNameError(f"{kind} in {where}", str(name), [str(v) for v in valid])
+
+
+def _keys(data: Mapping[str, Any], valid: Sequence[str], where: str) -> None:
+    for key in data:
+        _known("key", key, valid, where)
+
+
+def _element(name: str, where: str) -> int:
+    _known("element", name, ELEMENTS, where)
+    return ELEMENTS.index(name)
+
+
+_STATUS_KEYS = (
+    *("title", "harmful", "turns", "tick", "stacks", "mods", "with", "control", "delay", "dot"),
+    *("per_hit", "redirect", "wards", "grants", "implants"),
+)
+
+
+def _status(number: int, key: str, data: Mapping[str, Any], known: Any) -> StatusKind:
+    where = f"statuses.yaml: {key}"
+    _keys(data, _STATUS_KEYS, where)
+    tick = data.get("tick", "end")
+    _known("tick", tick, TICKS, where)
+    if data.get("control"):
+        _known("control", data["control"], CONTROLS, where)
+    if data.get("grants"):
+        _known("status", data["grants"], known, where)
+    mods, worked_out = [], []
+    for stat, value in data.get("mods", {}).items():
+        _known("stat", stat, STATS, where)
+        if isinstance(value, Mapping):
+            formula = (STAT[stat], value["of"], float(value["times"]), float(value.get("plus", 0)))
+            worked_out.append(formula)
+        else:
+            mods.append((STAT[stat], float(value)))
+    extra = None
+    if "with" in data:
+        _known("status", data["with"]["status"], known, where)
+        added = tuple((STAT[k], float(v)) for k, v in data["with"]["mods"].items())
+        extra = (list(known).index(data["with"]["status"]), added)
+    names = {*data.get("mods", {})}
+    return StatusKind(
+        *(key, number, data["title"], bool(data.get("harmful")), int(data.get("turns", 1))),
+        tick=TICKS[tick],
+        stacks=int(data.get("stacks", 1)),
+        mods=tuple(mods),
+        worked_out=tuple(worked_out),
+        extra=extra,
+        control=data.get("control", ""),
+        delay=float(data.get("delay", 0)),
+        dot=data.get("dot"),
+        per_hit=bool(data.get("per_hit")),
+        redirect=float(data.get("redirect", 0)),
+        wards=bool(data.get("wards")),
+        grants=data.get("grants", ""),
+        implants=_element(data["implants"], where) if "implants" in data else -1,
+        at_once=bool(names & {"spd", "hp_flat"}),
+    )
+
+
+def _ops(data: Any, statuses: Mapping[str, StatusKind], where: str) -> tuple[Op, ...]:
+    ops = []
+    for entry in data:
+        rest = {key: value for key, value in entry.items() if key != "if"}
+        if len(rest) != 1:
+            raise ConfigError(f"{where}: expected one effect, got {list(rest)}")
+        (name,) = rest
+        _known("effect", name, OPS, where)
+        ops.append(compile_op(name, rest[name], entry.get("if"), statuses, where))
+    return tuple(ops)
+
+
+def _move(key: str, data: Mapping[str, Any], statuses: Any, where: str) -> Move:
+    where = f"{where}: {key}"
+    _keys(data, ("target", "energy", "do", "charge"), where)
+    energy = data.get("energy", "single")
+    if isinstance(energy, str):
+        _known("energy", energy, ("single", "area", "heavy"), where)
+        energy = {"single": 10.0, "area": 5.0, "heavy": 15.0}[energy]
+    ops = _ops(data.get("do", ()), statuses, where)
+    return Move(key, data.get("target", "random"), float(energy), ops, data.get("charge", ""))
+
+
+def _triggers(data: Any, statuses: Any, where: str) -> dict[str, tuple[Trigger, ...]]:
+    found: dict[str, tuple[Trigger, ...]] = {}
+    ends = tuple(f"end_{key}" for key in statuses)
+    for entry in data:
+        _keys(entry, ("on", "if", "do"), where)
+        event = entry["on"]
+        _known("event", event, (*EVENTS, *ends), where)
+        test = condition(entry["if"], statuses, where) if "if" in entry else None
+        trigger = Trigger(_ops(entry["do"], statuses, where), test)
+        found[event] = (*found.get(event, ()), trigger)
+    return found
+
+
+_ALLY_KEYS = (
+    *("name", "element", "aggro", "max_energy", "stats", "basic", "skill", "ultimate", "triggers"),
+    *("aura", "skill_points", "counters"),
+)
+
+
+def _ally(key: str, data: Mapping[str, Any], statuses: Any) -> UnitKind:
+    where = f"team.yaml: {key}"
+    _keys(data, _ALLY_KEYS, where)
+    moves = {}
+    for name in ("basic", "skill", "ultimate"):
+        moves[name] = _move(name, data[name], statuses, where)
+        _known("target", moves[name].target, _TARGETS, f"{where}: {name}")
+    if data.get("aura"):
+        _known("status", data["aura"], statuses, where)
+    return UnitKind(
+        *(key, data["name"], True, _element(data["element"], where), data["stats"], moves),
+        _triggers(data.get("triggers", ()), statuses, where),
+        aggro=data["aggro"],
+        max_energy=float(data["max_energy"]),
+        skill_points=int(data.get("skill_points", 0)),
+        aura=data.get("aura", ""),
+        counters=data.get("counters", {}),
+    )
+
+
+_ENEMY_KEYS = (
+    *("name", "kind", "element", "hp", "absolute_hp", "bars", "spd", "toughness", "weak", "res"),
+    *("immune", "control_res", "status_res", "actions", "phases", "enter", "moves", "triggers"),
+    *("locked_by", "shares", "revive"),
+)
+
+
+def _per_bar(value: Any, bars: int) -> tuple[float, ...]:
+    values = value if isinstance(value, list) else [value] * bars
+    return tuple(float(each) for each in values)
+
+
+def _enemy(key: str, data: Mapping[str, Any], statuses: Any, known: Any) -> UnitKind:
+    where = f"enemies.yaml: {key}"
+    _keys(data, _ENEMY_KEYS, where)
+    bars = int(data.get("bars", 1))
+    moves = {name: _move(name, move, statuses, where) for name, move in data["moves"].items()}
+    for name in (n for part in ("phases", "enter") for ph in data.get(part, ()) for n in ph):
+        _known("move", name, moves, where)
+    for move in moves.values():
+        if move.charge:
+            _known("move", move.charge, moves, where)
+    for name in data.get("locked_by", {}).get("units", ()):
+        _known("unit", name, known, where)
+    weak = data["weak"] if isinstance(data["weak"][0], list) else [data["weak"]] * bars
+    for control in data.get("immune", ()):
+        _known("control", control, CONTROLS, where)
+    return UnitKind(
+        *(key, data["name"], False, _element(data["element"], where), {}, moves),
+        _triggers(data.get("triggers", ()), statuses, where),
+        kind=data["kind"],
+        bars=bars,
+        hp=_per_bar(data.get("hp", 0), bars),
+        absolute_hp=float(data.get("absolute_hp", 0)),
+        spd=_per_bar(data["spd"], bars),
+        toughness=_per_bar(data["toughness"], bars),
+        weak=tuple(frozenset(_element(e, where) for e in each) for each in weak),
+        res={_element(e, where): float(v) for e, v in data.get("res", {}).items()},
+        immune=frozenset(data.get("immune", ())),
+        control_res=float(data.get("control_res", 0)),
+        status_res=float(data.get("status_res", 0)),
+        actions=int(data.get("actions", 1)),
+        phases=tuple(tuple(each) for each in data["phases"]),
+        enter=tuple(tuple(each) for each in data.get("enter", ())),
+        locked_by=data.get("locked_by"),
+        shares=data.get("shares", ""),
+        revive=float(data.get("revive", 0)),
+    )
+
+
+_BATTLE_KEYS = (
+    "title",
+    "mode",
+    "level",
+    "waves",
+    "stream",
+    "cycles",
+    "action_value",
+    "calibration",
+)
+
+
+def _check_battle(name: str, data: Mapping[str, Any], enemies: Any) -> None:
+    where = f"battles.yaml: {name}"
+    _keys(data, _BATTLE_KEYS, where)
+    _known("mode", data["mode"], MODES, where)
+    named = [unit for wave in data.get("waves", ()) for unit in wave]
+    if "stream" in data:
+        named += [*data["stream"]["order"], data["stream"]["elite"]]
+    for unit in named:
+        _known("unit", unit, enemies, where)

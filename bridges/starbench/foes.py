@@ -1,0 +1,283 @@
+"""Enemies: their base values, turns, scripts, bars and waves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bridges.starbench import combat
+from bridges.starbench.units import ELEMENTS, Base, Unit
+from bridges.starbench.view import ENEMIES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bridges.starbench.battle import Battle
+    from bridges.starbench.content import UnitKind
+
+_QUANTUM = ELEMENTS.index("quantum")
+_WEAK = {
+    "all": frozenset(range(7)),
+    "quantum": frozenset({_QUANTUM}),
+    "other": frozenset(range(7)) - {_QUANTUM},
+}
+
+
+def curve_at(levels: Mapping[int, Mapping[str, float]], level: int) -> dict[str, float]:
+    """Returns the values of a level; those between two rows of the table are interpolated."""
+    low = max(each for each in levels if each <= level)
+    high = min(each for each in levels if each >= level)
+    share = (level - low) / (high - low) if high > low else 0.0
+    return {k: v + (levels[high][k] - v) * share for k, v in levels[low].items()}
+
+
+def base_of(battle: Battle, kind: UnitKind) -> Base:
+    """Returns the base values of a kind of enemy, after level and calibration."""
+    level = int(battle.data["level"]) + int(battle.state["level"])
+    curve = curve_at(battle.rules["levels"], level)
+    factors = battle.data["calibration"]
+    k_hp, k_atk = (1.0, 1.0) if battle.raw else (factors["k_hp"], factors["k_atk"])
+    hp = tuple(u * curve["hp"] * k_hp for u in kind.hp)
+    if kind.absolute_hp:
+        native = battle.rules["levels"][int(battle.data["level"])]["hp"]
+        hp = (kind.absolute_hp * curve["hp"] / native * k_hp,) * kind.bars
+    changed = _WEAK.get(str(battle.state["weakness"]))
+    return Base(
+        *(hp, curve["atk"] * k_atk, 200.0 + 10.0 * level),
+        tuple(spd * curve["spd"] for spd in kind.spd),
+        level,
+        ehr=curve["ehr"],
+        resist=curve["res"],
+        weak=kind.weak if changed is None else (changed,) * kind.bars,
+    )
+
+
+def unit_of(battle: Battle, key: str, number: int) -> Unit:
+    """Returns a new enemy with a number; its script is that of the battle's state."""
+    kind = battle.content.units[key]
+    unit = Unit(kind, battle.base_of(key), number, battle.content.numbered)
+    script = int(battle.state["script"])
+    if script:
+        unit.orders = tuple(_shuffled(order, script + bar) for bar, order in enumerate(kind.phases))
+    unit.av = battle.rules["gauge"] / unit.spd
+    return unit
+
+
+def _shuffled(order: tuple[str, ...], seed: int) -> tuple[str, ...]:
+    mixed, found, rest = seed * 2654435761 % 2**32, [], list(order)
+    while rest:
+        mixed = (mixed * 1664525 + 1013904223) % 2**32
+        found.append(rest.pop((mixed >> 8) % len(rest)))
+    return tuple(found)
+
+
+def total_hp(battle: Battle) -> float:
+    """Returns the HP of all enemies that have to be defeated, all bars and waves."""
+    waves = battle.data.get("waves", ())
+    return sum(sum(battle.base_of(key).hp) for wave in waves for key in wave) or 1.0
+
+
+def next_wave(battle: Battle) -> None:
+    """Brings the next enemies; everybody else keeps their place in the turn order."""
+    if "stream" in battle.data:
+        _refill(battle)
+        return
+    names = battle.data["waves"][battle.wave]
+    battle.wave += 1
+    units = [_arrive(battle, key) for key in names]
+    battle.enemies = units
+    for unit in units:
+        _enter(battle, unit)
+
+
+def _refill(battle: Battle) -> None:
+    stream = battle.data["stream"]
+    while len(battle.enemies) < ENEMIES:
+        due = battle.kills // stream["every"] > battle.wave
+        if due:
+            battle.wave += 1
+            key = stream["elite"]
+        else:
+            key = stream["order"][battle.minors % len(stream["order"])]
+            battle.minors += 1
+        battle.enemies.append(_arrive(battle, key))
+
+
+def _arrive(battle: Battle, key: str) -> Unit:
+    battle.arrived += 1
+    return unit_of(battle, key, 3 + battle.arrived)
+
+
+def _enter(battle: Battle, unit: Unit) -> None:
+    if unit.bar < len(unit.kind.enter):
+        for name in unit.kind.enter[unit.bar]:
+            perform(battle, unit, name)
+
+
+def summon(battle: Battle, key: str) -> None:
+    """Brings a summon to one side of the row, if there is room."""
+    if len(battle.enemies) < ENEMIES and battle.outcome is None:
+        unit = _arrive(battle, key)
+        at = 0 if battle.arrived % 2 == 0 else len(battle.enemies)
+        battle.enemies.insert(at, unit)
+
+
+def settle(battle: Battle) -> None:
+    """Decides the battle, or brings the next enemies, after something has happened."""
+    if battle.outcome is not None:
+        return
+    if not any(ally.alive for ally in battle.allies):
+        battle.end("lost", "the team has fallen")
+        return
+    if "stream" in battle.data:
+        _refill(battle)
+        return
+    if any(unit.kind.kind != "summon" for unit in battle.enemies):
+        return
+    for unit in battle.enemies:
+        unit.alive = False
+    battle.enemies = []
+    if battle.wave >= len(battle.data["waves"]):
+        battle.end("won", "victory")
+    else:
+        next_wave(battle)
+
+
+def take_turn(battle: Battle, unit: Unit) -> None:
+    """Plays the whole turn of an enemy."""
+    combat.damage_over_time(battle, unit)
+    frozen = unit.controlled()
+    if unit.alive:
+        if unit.broken:
+            unit.broken, unit.toughness = False, unit.max_toughness
+            battle.fire("recovered", unit, None)
+        combat.tick(battle, unit, 0)
+    if frozen:
+        battle.ahead = 0.5
+    else:
+        battle.fire("turn", unit, None)
+        for _ in range(unit.kind.actions):
+            if unit.alive and not unit.broken and any(ally.alive for ally in battle.allies):
+                _script(battle, unit)
+    if unit.alive:
+        battle.fire("turn_end", unit, None)
+        _timers(battle, unit)
+    battle.finish()
+
+
+def _script(battle: Battle, unit: Unit) -> None:
+    name, unit.charge = unit.charge, ""
+    if not name:
+        order = unit.orders[min(unit.bar, len(unit.orders) - 1)]
+        name = order[unit.step % len(order)]
+        unit.step += 1
+    perform(battle, unit, name)
+
+
+def _timers(battle: Battle, unit: Unit) -> None:
+    for timer in unit.timers:
+        timer[0] -= 1
+    due = [timer[1] for timer in unit.timers if timer[0] <= 0]
+    unit.timers = [timer for timer in unit.timers if timer[0] > 0]
+    for name in due:
+        perform(battle, unit, name)
+
+
+def perform(battle: Battle, unit: Unit, name: str) -> None:
+    """Plays a move of an enemy."""
+    move = unit.kind.moves[name]
+    if move.target == "none":
+        target = None
+    elif isinstance(move.target, dict):
+        number = battle.content.statuses[move.target["bearer"]].number
+        bearers = [a for a in battle.allies if a.alive and a.find(number) is not None]
+        target = bearers[0] if bearers else aim(battle)
+    else:
+        target = aim(battle)
+    battle.hit_energy = move.energy
+    battle.note(f"{unit.kind.name}: {name}")
+    for op in move.ops:
+        op(battle, unit, target)
+    if move.charge:
+        unit.charge = move.charge
+        battle.note(f"{unit.kind.name} prepares {move.charge}")
+
+
+def aim(battle: Battle) -> Unit:
+    """Returns the ally that an enemy attacks, by the weights of their aggro."""
+    standing = [ally for ally in battle.allies if ally.alive]
+    if not standing:
+        return battle.allies[0]
+    weights = []
+    for ally in standing:
+        aggro = ally.kind.aggro
+        low = "below" in aggro and ally.hp <= aggro["below"] * ally.max_hp
+        weights.append(aggro["weight"] * (1.0 + (aggro["change"] if low else 0.0)))
+    at = battle.rand() * sum(weights)
+    for ally, weight in zip(standing, weights, strict=True):
+        at -= weight
+        if at < 0.0:
+            return ally
+    return standing[-1]
+
+
+def locked(battle: Battle, unit: Unit) -> bool:
+    """Whether the toughness of a unit cannot fall now."""
+    rule = unit.kind.locked_by
+    if rule is None or unit.bar + 1 != rule["phase"]:
+        return False
+    return any(other.kind.key in rule["units"] for other in battle.enemies)
+
+
+def deplete(battle: Battle, unit: Unit, by: Unit | None) -> None:
+    """Handles an enemy whose HP are gone: it revives, shows its next bar, or dies."""
+    kind = unit.kind
+    if kind.revive and not unit.counters.get("revived"):
+        unit.counters["revived"] = 1.0
+        unit.hp = kind.revive * unit.max_hp
+        battle.note(f"{kind.name} rises again")
+        return
+    if unit.bar + 1 < len(unit.base.hp):
+        unit.bar += 1
+        unit.step, unit.charge, unit.broken = 0, "", False
+        unit.hp = unit.max_hp = unit.base.hp[unit.bar]
+        unit.toughness = unit.max_toughness
+        before = unit.spd
+        unit.refresh()
+        unit.av *= before / unit.spd
+        battle.note(f"{kind.name} enters phase {unit.bar + 1}")
+        _enter(battle, unit)
+        return
+    remove(battle, unit)
+    battle.note(f"{kind.name} is defeated")
+    if "stream" in battle.data:
+        stream = battle.data["stream"]
+        minor = kind.key != stream["elite"]
+        battle.kills += minor
+        gained = stream["minor_points"] if minor else stream["elite_points"]
+        battle.score = min(stream["most_points"], battle.score + gained)
+    battle.fire("death", unit, by)
+    if by is not None and by.ally:
+        combat.gain_energy(by, battle.rules["energy"]["kill"])
+        battle.fire("kill", by, unit)
+
+
+def remove(battle: Battle, unit: Unit) -> None:
+    """Takes an enemy off the field."""
+    unit.hp, unit.alive = 0.0, False
+    if unit in battle.enemies:
+        battle.enemies.remove(unit)
+
+
+def fall(battle: Battle, unit: Unit) -> None:
+    """Handles an ally that falls: its statuses end, and what it gave to others."""
+    unit.hp, unit.alive, unit.energy = 0.0, False, 0.0
+    for status in unit.statuses[:]:
+        combat.strip(battle, unit, status)
+    if unit.kind.aura:
+        aura = battle.content.statuses[unit.kind.aura]
+        for ally in battle.allies:
+            found = ally.find(aura.number)
+            if found is not None:
+                combat.strip(battle, ally, found)
+    battle.points = min(battle.points, battle.max_points())
+    battle.note(f"{unit.kind.name} falls")
