@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from bridges.starbench import combat, foes, scoring, viewing
-from bridges.starbench.content import Content, Move
+from bridges.starbench.content import load
 from bridges.starbench.field import PLAIN, Field
+from bridges.starbench.kinds import Content, Move
 from bridges.starbench.units import Base, Unit
 from bridges.starbench.view import (
     ACTIONS,
@@ -64,7 +65,7 @@ class Battle(Field):
         raw: bool = False,
         content: Content | None = None,
     ) -> None:
-        super().__init__(task, seed, state, windows=windows, raw=raw, content=content)
+        super().__init__(task, seed, state, windows=windows, raw=raw, content=content or load())
         for ally in self.allies:
             if ally.kind.aura:
                 for other in self.allies:

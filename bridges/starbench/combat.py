@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from bridges.starbench.field import Field
+from bridges.starbench.kinds import StatusKind
 from bridges.starbench.units import ELEMENTS, KIND, STACKS, STAMP, TURNS, VALUES, Unit
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from bridges.starbench.battle import Battle
-    from bridges.starbench.content import StatusKind
 
 _WHOLE = (1.0,)
 
@@ -26,7 +23,7 @@ def resistance_factor(resistance: float) -> float:
 
 
 def hit(
-    battle: Battle,
+    battle: Field,
     attacker: Unit,
     defender: Unit,
     base: float,
@@ -76,7 +73,7 @@ def _count_hit(unit: Unit) -> None:
 
 
 def reduce_toughness(
-    battle: Battle, attacker: Unit, defender: Unit, amount: float, element: int
+    battle: Field, attacker: Unit, defender: Unit, amount: float, element: int
 ) -> None:
     """Takes toughness off a unit that is weak to the element, and breaks it at 0."""
     if defender.broken or element not in defender.weak or battle.locked(defender):
@@ -86,7 +83,7 @@ def reduce_toughness(
         break_unit(battle, attacker, defender, element)
 
 
-def break_damage(battle: Battle, attacker: Unit, defender: Unit, element: int) -> float:
+def break_damage(battle: Field, attacker: Unit, defender: Unit, element: int) -> float:
     """Returns the damage of a break; no CRIT, and the factor of an unbroken unit."""
     rule = battle.rules["breaks"][ELEMENTS[element]]
     return float(
@@ -99,7 +96,7 @@ def break_damage(battle: Battle, attacker: Unit, defender: Unit, element: int) -
     )
 
 
-def break_unit(battle: Battle, attacker: Unit, defender: Unit, element: int) -> None:
+def break_unit(battle: Field, attacker: Unit, defender: Unit, element: int) -> None:
     """Breaks a unit: damage, a delay, a status of the element, and what follows."""
     rules, defender.broken = battle.rules, True
     rule = rules["breaks"][ELEMENTS[element]]
@@ -120,9 +117,7 @@ def break_unit(battle: Battle, attacker: Unit, defender: Unit, element: int) -> 
             battle.fire("ally_break", ally, defender)
 
 
-def hurt(
-    battle: Battle, unit: Unit, amount: float, by: Unit | None, *, whole: bool = False
-) -> None:
+def hurt(battle: Field, unit: Unit, amount: float, by: Unit | None, *, whole: bool = False) -> None:
     """Takes HP off a unit; part of an ally's may go to the one who guards it."""
     if not unit.alive or amount <= 0.0:
         return
@@ -146,7 +141,7 @@ def hurt(
         battle.deplete(unit, by)
 
 
-def _guarded(battle: Battle, unit: Unit, amount: float, by: Unit | None) -> float:
+def _guarded(battle: Field, unit: Unit, amount: float, by: Unit | None) -> float:
     for guard in battle.allies:
         if guard is unit or not guard.alive:
             continue
@@ -154,12 +149,12 @@ def _guarded(battle: Battle, unit: Unit, amount: float, by: Unit | None) -> floa
             share = guard.numbered[status[KIND]].redirect
             if share:
                 hurt(battle, guard, amount * share, by, whole=True)
-                return amount * (1.0 - share)
+                return float(amount * (1.0 - share))
     return amount
 
 
 def give(
-    battle: Battle,
+    battle: Field,
     source: Unit,
     unit: Unit,
     kind: StatusKind,
@@ -230,7 +225,7 @@ def changed(unit: Unit, kind: StatusKind) -> None:
         unit.av *= before / unit.spd
 
 
-def strip(battle: Battle, unit: Unit, status: list[Any], stacks: int = 0) -> None:
+def strip(battle: Field, unit: Unit, status: list[Any], stacks: int = 0) -> None:
     """Takes a status off a unit, or some of its stacks."""
     kind = unit.numbered[status[KIND]]
     if stacks and status[STACKS] > stacks:
@@ -248,7 +243,7 @@ def strip(battle: Battle, unit: Unit, status: list[Any], stacks: int = 0) -> Non
     changed(unit, kind)
 
 
-def tick(battle: Battle, unit: Unit, phase: int) -> None:
+def tick(battle: Field, unit: Unit, phase: int) -> None:
     """Takes a turn off the statuses that end in a phase of the turn: 0 its start, 1 its end."""
     for status in unit.statuses[:]:
         kind = unit.numbered[status[KIND]]
@@ -260,7 +255,7 @@ def tick(battle: Battle, unit: Unit, phase: int) -> None:
             battle.fire(f"end_{kind.key}", unit, None)
 
 
-def damage_over_time(battle: Battle, unit: Unit) -> None:
+def damage_over_time(battle: Field, unit: Unit) -> None:
     """Deals the damage of the statuses of a unit at the start of its turn."""
     for status in unit.statuses[:]:
         dot = unit.numbered[status[KIND]].dot
@@ -297,7 +292,7 @@ def gain_energy(unit: Unit, amount: float) -> None:
         unit.energy = min(unit.kind.max_energy, max(0.0, unit.energy + gained))
 
 
-def advance(battle: Battle, unit: Unit, share: float) -> None:
+def advance(battle: Field, unit: Unit, share: float) -> None:
     """Advances a unit by a share of its gauge; a negative share delays it.
 
     Within its own turn the gauge that follows becomes shorter.

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from bridges.starbench import combat
+from bridges.starbench.field import Field
+from bridges.starbench.kinds import Op, Test
 from bridges.starbench.units import ELEMENTS, Unit
 from rollout.errors import ConfigError, UnknownNameError
 
-if TYPE_CHECKING:
-    from bridges.starbench.battle import Battle
 
-Op: TypeAlias = "Callable[[Battle, Unit, Unit | None], None]"
-Test: TypeAlias = "Callable[[Battle, Unit, Unit | None], bool]"
-
-
-def _one(battle: Battle, actor: Unit) -> list[Unit]:
+def _one(battle: Field, actor: Unit) -> list[Unit]:
     return [battle.aim()] if not actor.ally else battle.enemies[:1]
 
 
-def _blast(battle: Battle, target: Unit | None) -> list[Unit]:
+def _blast(battle: Field, target: Unit | None) -> list[Unit]:
     row = [u for u in battle.allies if u.alive] if target and target.ally else battle.enemies
     if target is None or target not in row:
         return []
@@ -28,7 +24,7 @@ def _blast(battle: Battle, target: Unit | None) -> list[Unit]:
     return [target, *row[max(0, at - 1) : at], *row[at + 1 : at + 2]]
 
 
-SELECTORS: dict[str, Callable[[Battle, Unit, Unit | None], list[Unit]]] = {
+SELECTORS: dict[str, Callable[[Field, Unit, Unit | None], list[Unit]]] = {
     "self": lambda b, a, t: [a],
     "target": lambda b, a, t: [] if t is None else [t],
     "team": lambda b, a, t: b.side(a),
@@ -45,7 +41,7 @@ def _damage(p: Mapping[str, Any], _: Any) -> Op:
     by_hp, toughness = p.get("scale") == "hp", float(p.get("toughness", 0))
     hits, select = tuple(p.get("hits", (1.0,))), SELECTORS[p.get("on", "target")]
 
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         if actor.dirty:
             actor.refresh()
         stat = actor.max_hp if by_hp else actor.atk
@@ -63,7 +59,7 @@ def _status(p: Mapping[str, Any], statuses: Mapping[str, Any]) -> Op:
     select, chance, stacks = SELECTORS[p["on"]], p.get("chance"), int(p.get("stacks", 1))
     kinds = [statuses[name] for name in p.get("one_of", [p.get("name")])]
 
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         for unit in select(battle, actor, target):
             some = kinds
             if len(kinds) > 1:
@@ -78,7 +74,7 @@ def _heal(p: Mapping[str, Any], _: Any) -> Op:
     select, missing, of_max = SELECTORS[p["on"]], p.get("missing", 0.0), p.get("of_max", 0.0)
     mult, flat = p.get("mult", 0.0), p.get("flat", 0.0)
 
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         for unit in select(battle, actor, target):
             amount = (unit.max_hp - unit.hp) * missing + unit.max_hp * of_max
             combat.heal(unit, amount + actor.max_hp * mult + flat)
@@ -89,7 +85,7 @@ def _heal(p: Mapping[str, Any], _: Any) -> Op:
 def _energy(p: Mapping[str, Any], _: Any) -> Op:
     select, add, fill = SELECTORS[p["on"]], float(p.get("add", 0)), bool(p.get("fill"))
 
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         for unit in select(battle, actor, target):
             if fill and unit.alive:
                 unit.energy = unit.kind.max_energy
@@ -106,7 +102,7 @@ def _skill_points(p: Mapping[str, Any], _: Any) -> Op:
 def _advance(p: Mapping[str, Any], _: Any) -> Op:
     select, share, others = SELECTORS[p["on"]], float(p["share"]), bool(p.get("others_only"))
 
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         for unit in select(battle, actor, target):
             if not (others and unit is actor):
                 combat.advance(battle, unit, share)
@@ -115,7 +111,7 @@ def _advance(p: Mapping[str, Any], _: Any) -> Op:
 
 
 def _extra_turn(p: Mapping[str, Any], _: Any) -> Op:
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         battle.extra_slot = actor.slot
 
     return op
@@ -124,7 +120,7 @@ def _extra_turn(p: Mapping[str, Any], _: Any) -> Op:
 def _summon(p: Mapping[str, Any], _: Any) -> Op:
     names, most = tuple(p["units"]), int(p.get("most", 1))
 
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         for name in names:
             if sum(u.kind.key == name for u in battle.enemies) < most:
                 battle.summon(name)
@@ -133,7 +129,7 @@ def _summon(p: Mapping[str, Any], _: Any) -> Op:
 
 
 def _after(p: Mapping[str, Any], _: Any) -> Op:
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         owner = battle.enemy(p["unit"])
         if owner is not None and not any(t[1] == p["move"] for t in owner.timers):
             owner.timers.append([int(p["turns"]), p["move"]])
@@ -146,7 +142,7 @@ def _move(p: str, _: Any) -> Op:
 
 
 def _instead(p: str, _: Any) -> Op:
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         actor.charge = p
 
     return op
@@ -155,7 +151,7 @@ def _instead(p: str, _: Any) -> Op:
 def _counter(p: Mapping[str, Any], _: Any) -> Op:
     name, most = p["name"], float(p.get("most", 99))
 
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         owner = battle.enemy(p["unit"]) if "unit" in p else actor
         if owner is not None:
             value = p["set"] if "set" in p else owner.counters.get(name, 0.0) + p["add"]
@@ -165,7 +161,7 @@ def _counter(p: Mapping[str, Any], _: Any) -> Op:
 
 
 def _cancel(p: Mapping[str, Any], _: Any) -> Op:
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         owner = battle.enemy(p["unit"])
         if owner is not None and all(
             owner.counters.get(k, 0) >= n for k, n in p["counter"].items()
@@ -178,7 +174,7 @@ def _cancel(p: Mapping[str, Any], _: Any) -> Op:
 def _strip(p: Mapping[str, Any], statuses: Mapping[str, Any]) -> Op:
     number, stacks = statuses[p["name"]].number, int(p.get("stacks", 0))
 
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         found = actor.find(number)
         if found is not None:
             combat.strip(battle, actor, found, stacks)
@@ -189,7 +185,7 @@ def _strip(p: Mapping[str, Any], statuses: Mapping[str, Any]) -> Op:
 def _cleanse(p: Mapping[str, Any], _: Any) -> Op:
     select = SELECTORS[p["on"]]
 
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         for unit in select(battle, actor, target):
             for status in [s for s in unit.statuses if unit.numbered[s[0]].control]:
                 combat.strip(battle, unit, status)
@@ -198,7 +194,7 @@ def _cleanse(p: Mapping[str, Any], _: Any) -> Op:
 
 
 def _wither(p: Mapping[str, Any], _: Any) -> Op:
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         for unit in [u for u in battle.enemies if u.kind.key == p["unit"]]:
             combat.hurt(battle, unit, unit.max_hp * p["share"], None)
 
@@ -206,7 +202,7 @@ def _wither(p: Mapping[str, Any], _: Any) -> Op:
 
 
 def _eat(p: Mapping[str, Any], statuses: Mapping[str, Any]) -> Op:
-    def op(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def op(battle: Field, actor: Unit, target: Unit | None) -> None:
         eaten = [u for u in battle.enemies if u.kind.key == p["unit"]][: int(p["most"])]
         for unit in eaten:
             battle.remove(unit)
@@ -268,7 +264,7 @@ def compile_op(name: str, data: Any, test: Any, statuses: Any, where: str) -> Op
         return op
     holds = condition(test, statuses, where)
 
-    def guarded(battle: Battle, actor: Unit, target: Unit | None) -> None:
+    def guarded(battle: Field, actor: Unit, target: Unit | None) -> None:
         if holds(battle, actor, target):
             op(battle, actor, target)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from bridges.starbench.content import Content, load
+from bridges.starbench.kinds import Content
 from bridges.starbench.states import BENCHMARK, FACTORS
 from bridges.starbench.units import Base, Unit
 from rollout.errors import ConfigError, UnknownNameError
@@ -15,7 +16,7 @@ WINDOWS = ("enemy_next", "every_action", "none")
 _MASK64 = 2**64 - 1
 
 
-class Field:
+class Field(ABC):
     """The units, counters and random numbers of a battle; see ``Battle``."""
 
     def __init__(
@@ -26,11 +27,11 @@ class Field:
         *,
         windows: str = "enemy_next",
         raw: bool = False,
-        content: Content | None = None,
+        content: Content,
     ) -> None:
         if windows not in WINDOWS:
             raise UnknownNameError("windows", windows, WINDOWS)
-        self.content = content or load()
+        self.content = content
         self.rules = self.content.rules
         self.task, self.data = task, self.content.battle(task)
         self.windows, self.raw, self.auto = windows, raw, False
@@ -55,6 +56,7 @@ class Field:
         self._legal: list[int] | None = None
         self.allies = [self._ally(slot) for slot in range(4)]
         self.enemies: list[Unit] = []
+        self.total_hp = 1.0
 
     def _ally(self, slot: int) -> Unit:
         kind = self.content.units[self.content.team[int(self.state["order"][slot])]]
@@ -127,6 +129,52 @@ class Field:
         if self.outcome is None:
             self.outcome = outcome
             self.note(message)
+
+    # --- the rules, which ``Battle`` joins
+
+    @abstractmethod
+    def base_of(self, key: str) -> Base:
+        """Returns the base values of a kind of enemy."""
+
+    @abstractmethod
+    def fire(self, event: str, unit: Unit, other: Unit | None) -> None:
+        """Plays the triggers of a unit for an event."""
+
+    @abstractmethod
+    def attacked(self, unit: Unit, by: Unit) -> None:
+        """Notes an attack."""
+
+    @abstractmethod
+    def aim(self) -> Unit:
+        """Returns the ally that an enemy attacks."""
+
+    @abstractmethod
+    def locked(self, unit: Unit) -> bool:
+        """Whether the toughness of a unit cannot fall now."""
+
+    @abstractmethod
+    def perform(self, unit: Unit, name: str) -> None:
+        """Plays a move of an enemy."""
+
+    @abstractmethod
+    def summon(self, key: str) -> None:
+        """Brings a summon."""
+
+    @abstractmethod
+    def remove(self, unit: Unit) -> None:
+        """Takes an enemy off the field."""
+
+    @abstractmethod
+    def deplete(self, unit: Unit, by: Unit | None) -> None:
+        """Handles an enemy whose HP are gone."""
+
+    @abstractmethod
+    def fall(self, unit: Unit) -> None:
+        """Handles an ally whose HP are gone."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Ends the present turn."""
 
     def save(self) -> list[Any]:
         """Returns everything that changes, as JSON-able data that shares nothing."""

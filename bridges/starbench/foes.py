@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from bridges.starbench import combat
+from bridges.starbench.field import Field
+from bridges.starbench.kinds import UnitKind
 from bridges.starbench.units import ELEMENTS, Base, Unit
 from bridges.starbench.view import ENEMIES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from bridges.starbench.battle import Battle
-    from bridges.starbench.content import UnitKind
 
 _QUANTUM = ELEMENTS.index("quantum")
 _WEAK = {
@@ -30,7 +26,7 @@ def curve_at(levels: Mapping[int, Mapping[str, float]], level: int) -> dict[str,
     return {k: v + (levels[high][k] - v) * share for k, v in levels[low].items()}
 
 
-def base_of(battle: Battle, kind: UnitKind) -> Base:
+def base_of(battle: Field, kind: UnitKind) -> Base:
     """Returns the base values of a kind of enemy, after level and calibration."""
     level = int(battle.data["level"]) + int(battle.state["level"])
     curve = curve_at(battle.rules["levels"], level)
@@ -51,7 +47,7 @@ def base_of(battle: Battle, kind: UnitKind) -> Base:
     )
 
 
-def unit_of(battle: Battle, key: str, number: int) -> Unit:
+def unit_of(battle: Field, key: str, number: int) -> Unit:
     """Returns a new enemy with a number; its script is that of the battle's state."""
     kind = battle.content.units[key]
     unit = Unit(kind, battle.base_of(key), number, battle.content.numbered)
@@ -70,13 +66,13 @@ def _shuffled(order: tuple[str, ...], seed: int) -> tuple[str, ...]:
     return tuple(found)
 
 
-def total_hp(battle: Battle) -> float:
+def total_hp(battle: Field) -> float:
     """Returns the HP of all enemies that have to be defeated, all bars and waves."""
     waves = battle.data.get("waves", ())
     return sum(sum(battle.base_of(key).hp) for wave in waves for key in wave) or 1.0
 
 
-def next_wave(battle: Battle) -> None:
+def next_wave(battle: Field) -> None:
     """Brings the next enemies; everybody else keeps their place in the turn order."""
     if "stream" in battle.data:
         _refill(battle)
@@ -89,7 +85,7 @@ def next_wave(battle: Battle) -> None:
         _enter(battle, unit)
 
 
-def _refill(battle: Battle) -> None:
+def _refill(battle: Field) -> None:
     stream = battle.data["stream"]
     while len(battle.enemies) < ENEMIES:
         due = battle.kills // stream["every"] > battle.wave
@@ -102,18 +98,18 @@ def _refill(battle: Battle) -> None:
         battle.enemies.append(_arrive(battle, key))
 
 
-def _arrive(battle: Battle, key: str) -> Unit:
+def _arrive(battle: Field, key: str) -> Unit:
     battle.arrived += 1
     return unit_of(battle, key, 3 + battle.arrived)
 
 
-def _enter(battle: Battle, unit: Unit) -> None:
+def _enter(battle: Field, unit: Unit) -> None:
     if unit.bar < len(unit.kind.enter):
         for name in unit.kind.enter[unit.bar]:
             perform(battle, unit, name)
 
 
-def summon(battle: Battle, key: str) -> None:
+def summon(battle: Field, key: str) -> None:
     """Brings a summon to one side of the row, if there is room."""
     if len(battle.enemies) < ENEMIES and battle.outcome is None:
         unit = _arrive(battle, key)
@@ -121,7 +117,7 @@ def summon(battle: Battle, key: str) -> None:
         battle.enemies.insert(at, unit)
 
 
-def settle(battle: Battle) -> None:
+def settle(battle: Field) -> None:
     """Decides the battle, or brings the next enemies, after something has happened."""
     if battle.outcome is not None:
         return
@@ -142,7 +138,7 @@ def settle(battle: Battle) -> None:
         next_wave(battle)
 
 
-def take_turn(battle: Battle, unit: Unit) -> None:
+def take_turn(battle: Field, unit: Unit) -> None:
     """Plays the whole turn of an enemy."""
     combat.damage_over_time(battle, unit)
     frozen = unit.controlled()
@@ -164,7 +160,7 @@ def take_turn(battle: Battle, unit: Unit) -> None:
     battle.finish()
 
 
-def _script(battle: Battle, unit: Unit) -> None:
+def _script(battle: Field, unit: Unit) -> None:
     name, unit.charge = unit.charge, ""
     if not name:
         order = unit.orders[min(unit.bar, len(unit.orders) - 1)]
@@ -173,7 +169,7 @@ def _script(battle: Battle, unit: Unit) -> None:
     perform(battle, unit, name)
 
 
-def _timers(battle: Battle, unit: Unit) -> None:
+def _timers(battle: Field, unit: Unit) -> None:
     for timer in unit.timers:
         timer[0] -= 1
     due = [timer[1] for timer in unit.timers if timer[0] <= 0]
@@ -182,7 +178,7 @@ def _timers(battle: Battle, unit: Unit) -> None:
         perform(battle, unit, name)
 
 
-def perform(battle: Battle, unit: Unit, name: str) -> None:
+def perform(battle: Field, unit: Unit, name: str) -> None:
     """Plays a move of an enemy."""
     move = unit.kind.moves[name]
     if move.target == "none":
@@ -202,7 +198,7 @@ def perform(battle: Battle, unit: Unit, name: str) -> None:
         battle.note(f"{unit.kind.name} prepares {move.charge}")
 
 
-def aim(battle: Battle) -> Unit:
+def aim(battle: Field) -> Unit:
     """Returns the ally that an enemy attacks, by the weights of their aggro."""
     standing = [ally for ally in battle.allies if ally.alive]
     if not standing:
@@ -220,7 +216,7 @@ def aim(battle: Battle) -> Unit:
     return standing[-1]
 
 
-def locked(battle: Battle, unit: Unit) -> bool:
+def locked(battle: Field, unit: Unit) -> bool:
     """Whether the toughness of a unit cannot fall now."""
     rule = unit.kind.locked_by
     if rule is None or unit.bar + 1 != rule["phase"]:
@@ -228,7 +224,7 @@ def locked(battle: Battle, unit: Unit) -> bool:
     return any(other.kind.key in rule["units"] for other in battle.enemies)
 
 
-def deplete(battle: Battle, unit: Unit, by: Unit | None) -> None:
+def deplete(battle: Field, unit: Unit, by: Unit | None) -> None:
     """Handles an enemy whose HP are gone: it revives, shows its next bar, or dies."""
     kind = unit.kind
     if kind.revive and not unit.counters.get("revived"):
@@ -261,14 +257,14 @@ def deplete(battle: Battle, unit: Unit, by: Unit | None) -> None:
         battle.fire("kill", by, unit)
 
 
-def remove(battle: Battle, unit: Unit) -> None:
+def remove(battle: Field, unit: Unit) -> None:
     """Takes an enemy off the field."""
     unit.hp, unit.alive = 0.0, False
     if unit in battle.enemies:
         battle.enemies.remove(unit)
 
 
-def fall(battle: Battle, unit: Unit) -> None:
+def fall(battle: Field, unit: Unit) -> None:
     """Handles an ally that falls: its statuses end, and what it gave to others."""
     unit.hp, unit.alive, unit.energy = 0.0, False, 0.0
     for status in unit.statuses[:]:

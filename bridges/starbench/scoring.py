@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from bridges.starbench.battle import Battle
+from bridges.starbench.field import Field
 
 
 def cycles_used(action_value: float, first: float = 150.0, later: float = 100.0) -> int:
@@ -32,18 +30,18 @@ def shadow_score(depleted: float, action_value: float) -> int:
     return math.floor(2000.0 * depleted + left + 1e-9)
 
 
-def used(battle: Battle) -> float:
+def used(battle: Field) -> float:
     """Returns the action value that counts: the clock, and what decisions without effect cost."""
     return battle.clock + battle.charged
 
 
-def within_budget(battle: Battle, step: float) -> float:
+def within_budget(battle: Field, step: float) -> float:
     """Returns how far the clock may go until a unit's turn, at most to the end of the budget."""
     limit = battle.data.get("action_value")
     return step if limit is None else min(step, max(0.0, limit - used(battle)))
 
 
-def check_budget(battle: Battle) -> None:
+def check_budget(battle: Field) -> None:
     """Ends a battle whose action value is used up."""
     limit, spent = battle.data.get("action_value"), used(battle)
     if limit is not None and spent >= limit:
@@ -54,7 +52,7 @@ def check_budget(battle: Battle) -> None:
         battle.end("lost", "all cycles are used")
 
 
-def depleted(battle: Battle) -> float:
+def depleted(battle: Field) -> float:
     """Returns the share of the enemies' HP that is gone; of Pure Fiction, of its time."""
     if battle.data["mode"] == "pure_fiction":
         return min(1.0, used(battle) / float(battle.data["action_value"]))
@@ -70,7 +68,7 @@ def depleted(battle: Battle) -> float:
     return 1.0 - min(1.0, left / battle.total_hp)
 
 
-def points(battle: Battle) -> float:
+def points(battle: Field) -> float:
     """Returns the score of the battle so far; 0 in Echo of War, which counts decisions."""
     mode = battle.data["mode"]
     if mode == "memory_of_chaos":

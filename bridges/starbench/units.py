@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from bridges.starbench.content import StatusKind, UnitKind
+from bridges.starbench.kinds import StatusKind, UnitKind
 
 ELEMENTS = ("physical", "fire", "ice", "lightning", "wind", "quantum", "imaginary")
 STATS = (
@@ -83,6 +82,7 @@ class Unit:
         self.counters: dict[str, float] = dict(kind.counters)
         self.timers: list[list[Any]] = []
         self.orders = kind.phases
+        self.dmg = self.taken = self.kept = 0.0
         self.refresh()
 
     @property

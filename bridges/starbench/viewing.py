@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bridges.starbench import scoring
+from bridges.starbench.field import Field
 from bridges.starbench.units import ELEMENTS, KIND, TURNS, Unit
 from bridges.starbench.view import (
     FIRST_ENEMY,
@@ -15,11 +14,8 @@ from bridges.starbench.view import (
     TurnView,
 )
 
-if TYPE_CHECKING:
-    from bridges.starbench.battle import Battle
 
-
-def view(battle: Battle) -> BattleView:
+def view(battle: Field) -> BattleView:
     """Returns the view of a battle."""
     ready = battle.ready()
     acting = battle.window == "turn"
@@ -49,7 +45,7 @@ def view(battle: Battle) -> BattleView:
     )
 
 
-def _wave(battle: Battle) -> int:
+def _wave(battle: Field) -> int:
     bars = [u.bar + 1 for u in battle.enemies if u.kind.bars > 1]
     return bars[0] if bars else max(1, battle.wave)
 
@@ -59,7 +55,7 @@ def _statuses(unit: Unit) -> tuple[StatusView, ...]:
     return tuple(StatusView(kind.title, turns, kind.harmful) for kind, turns in kinds)
 
 
-def _ally(battle: Battle, unit: Unit, ready: tuple[int, ...]) -> AllyView:
+def _ally(battle: Field, unit: Unit, ready: tuple[int, ...]) -> AllyView:
     if unit.dirty:
         unit.refresh()
     return AllyView(
