@@ -1,0 +1,142 @@
+"""StarDojo's tasks: the 100 of Lite, a user's own files, and the commands that set them up."""
+
+from collections import Counter
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bridges.stardojo.commands import arities, message, parse_call
+from bridges.stardojo.task_table import lite, load_files
+from rollout.errors import ConfigError, InputError, UnknownNameError
+
+FIELDS = {"id": 0, "object": "Weeds", "quantity": 10, "tool": None, "save": "save_new",
+          "init_commands": None, "evaluator": "clear", "difficulty": "easy"}  # fmt: skip
+
+
+def test_lite_has_the_counts_of_the_paper():
+    """Table 2, and the evaluators of the released files."""
+    rows = lite().values()
+    assert Counter(r.category for r in rows) == {
+        "farming": 21, "crafting": 14, "exploration": 28, "combat": 12, "social": 25,
+    }  # fmt: skip
+    # The last row of the paper's table 2 (56, 23, 21) is not the sum of its cells, which these are.
+    assert Counter(r.difficulty for r in rows) == {"easy": 56, "medium": 27, "hard": 17}
+    assert Counter(r.save for r in rows) == {"save_new": 85, "save_farming": 13, "save_quests": 2}
+    assert len(lite()) == 100
+    for category in Counter(r.category for r in rows):
+        ids = [r.id for r in rows if r.category == category]
+        assert ids == list(range(len(ids)))
+    assert Counter("progression" in r.features for r in rows)[True] == 7
+    assert Counter("monster_kills" in r.features for r in rows)[True] == 12
+    row = lite()["sell_5_parsnip_to_pierre"]
+    assert (row.id, row.quantity) == (3, 5)
+    assert row.setup == (("warp_shop", ("pierre",)), ("add_item_by_name", ("Parsnip", "5", "0")))
+    assert lite()["complete_the_story_quest_introductions"].key.count('"') == 2
+    assert [row.steps(each) for each in ("paper", "released", "none")] == [30, 31, None]
+    assert lite()["upgrade_to_copper_pickaxe"].steps("released") == 201
+
+
+def files(tmp_path, name, tasks):
+    (tmp_path / name).write_text(yaml.safe_dump(tasks, sort_keys=False))
+    return tmp_path
+
+
+def test_a_users_files_are_read_and_their_defects_are_named(tmp_path):
+    combat = {**FIELDS, "evaluator": "kill", "object": "Duggy", "quantity": 1, "id": 4}
+    opened = {**FIELDS, "evaluator": "open", "quantity": 1}
+    stone = {"id": 3, "quantity": 5, "object": "Stone", "tool": "Pickaxe"}
+    files(
+        tmp_path,
+        "farming.yaml",
+        {
+            "clear_13_weeds_with_scythe": FIELDS,
+            "open_1_coop_and_barn": {**opened, "id": 1, "object": "Coop, Barn"},
+            "open_1_deluxe_coop": {**opened, "id": 2, "object": "Deluxe Coop"},
+            "clear_5_stone_with_hoe": {**FIELDS, **stone},
+            "till_5_tile": {**FIELDS, "id": 4, "quantity": 5, "evaluator": "till"},
+        },
+    )  # fmt: skip
+    files(tmp_path, "combat_lite.yaml", {"kill_3_duggy_with_silver_saber": combat})
+    files(tmp_path, "notes.yaml", {"anything": 1})
+    found = load_files(tmp_path)
+    assert set(found.rows) == {
+        "combat_lite/kill_3_duggy_with_silver_saber",
+        *(f"farming/{k}" for k in ("clear_13_weeds_with_scythe", "open_1_coop_and_barn",
+                                   "open_1_deluxe_coop", "clear_5_stone_with_hoe", "till_5_tile")),
+    }  # fmt: skip
+    told = "\n".join(found.defects)
+    for part in ("name says 13", "its id is 4, its position 0", "name says 3", "'Coop, Barn'",
+                 "no deluxe building", "name says hoe"):  # fmt: skip
+        assert part in told
+    assert "till_5_tile" not in told
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"evaluator": "claer"}, "clear"),
+        ({"evaluator": "kill"}, "evaluator of a farming task"),
+        ({"save": "save_old"}, "save_new"),
+        ({"difficulty": "simple"}, "easy"),
+        ({"quantity": "10"}, "quantity"),
+        ({"quantity": True}, "quantity"),
+        ({"extra": 1}, "expected the fields"),
+        ({"init_commands": ["warp_mina(1)"]}, "warp_mine"),
+        ({"init_commands": ["__import__('os').remove('x')"]}, "expected a call"),
+        ({"init_commands": ["warp(open('x'))"]}, "literals"),
+        ({"init_commands": ["warp()"]}, "location is missing"),
+        ({"init_commands": ["warp_mine(1, 2)"]}, "1 arguments"),
+        ({"init_commands": ["set_time(hour=9)"]}, "hour"),
+        ({"init_commands": ["warp('50%')"]}, "without %"),
+        ({"init_commands": ["warp('" + "x" * 260 + "')"]}, "256"),
+        ({"init_commands": [["warp", 1]]}, "list of calls"),
+    ],
+)
+def test_wrong_tasks_are_refused_by_name(tmp_path, change, message):
+    files(tmp_path, "farming.yaml", {"clear_10_weeds": {**FIELDS, **change}})
+    with pytest.raises((ConfigError, UnknownNameError), match=message):
+        load_files(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["[1", "- 1", "", "\x00"])
+def test_a_file_that_is_no_mapping_is_refused(tmp_path, text):
+    (tmp_path / "farming.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=r"farming\.yaml"):
+        load_files(tmp_path)
+
+
+def test_a_folder_without_tasks_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"farming\.yaml"):
+        load_files(tmp_path)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_call_or_an_error(text):
+    try:
+        name, words = parse_call(text)
+    except InputError:
+        return
+    assert len(words) == arities()[name]
+
+
+WORDS = st.lists(st.text(max_size=20), max_size=4)
+
+
+@given(st.sampled_from(sorted(arities())), WORDS)
+def test_a_message_reads_back_or_is_refused(name, words):
+    try:
+        sent = message(name, words)
+    except InputError:
+        return
+    assert len(sent) <= 256
+    assert sent.decode("ascii").split("%") == [name, *words]
+    assert len(words) == arities()[name]
+
+
+def test_commands_of_the_protocol():
+    assert message("observe_v2", [3]) == bytes.fromhex("6f 62 73 65 72 76 65 5f 76 32 25 33")
+    assert message("move_relative", [3, -1]) == b"move_relative%3%-1"
+    with pytest.raises(InputError, match="whole numbers"):
+        message("move_relative", ["1.5", 0])
