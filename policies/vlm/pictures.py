@@ -46,13 +46,14 @@ class Pictures:
 
     def encode(self, image: Array) -> bytes:
         """Returns the file of an image ``(H, W, 1 or 3)`` uint8, RGB."""
+        image = np.ascontiguousarray(image)
         if image.ndim == 3 and image.shape[2] == 3:
-            image = image[:, :, ::-1]
+            image = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
         if self._options.scale > 1:
             side = self._options.scale
             image = np.repeat(np.repeat(image, side, axis=0), side, axis=1)
         extension = ".png" if self._options.codec == "png" else ".jpg"
-        return bytes(cv2.imencode(extension, np.ascontiguousarray(image))[1])
+        return bytes(cv2.imencode(extension, image)[1])
 
 
 def _is_image(leaf: spaces.Space[Any]) -> bool:

@@ -68,7 +68,7 @@ class Prompt(BaseModel):
     unusable: str
     fields: dict[_Name, AnswerField] = Field(default_factory=dict)
 
-    @property
+    @functools.cached_property
     def digest(self) -> str:
         """Identifies the prompt by its content."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]

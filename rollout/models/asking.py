@@ -16,7 +16,7 @@ from rollout.models.client import Client
 from rollout.models.replies import Replies
 from rollout.models.sections import Endpoint, RunLimits
 from rollout.models.spending import Budget, billed, charged, price_of
-from rollout.models.wire import estimate, read_response, wired
+from rollout.models.wire import body_of, estimate, read_response
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,18 @@ class Asker:
                     f"replay: there is no reply to the request {digest[:16]} "
                     f"({request.identity}); the prompt, the model or the game is another one"
                 )
-            messages = wired(request.messages, request.images, request.kind)
-            reply = self._pay(digest, {**fields, "messages": messages})
+            reply = self._pay(digest, fields, request)
         about = {"request": digest, "earlier": earlier, "asked": self.model}
         return {**reply, **about, "messages": list(request.messages)}
 
-    def _pay(self, digest: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _pay(self, digest: str, fields: Mapping[str, Any], request: Request) -> dict[str, Any]:
         """Makes a call and keeps its reply."""
-        tokens, most = estimate(body["messages"]), int(body["max_tokens"])
+        tokens, most = estimate(request.messages), int(fields["max_tokens"])
+        body = body_of(fields, request.messages, request.images, request.kind)
         usd = self._price.of(tokens, 0, most) if self._price else 0.0
         with self._budget.call(Usage(1, 0, tokens, most, usd)) as paid:
             started = time.time()
-            response = self._client.post(json.dumps(body).encode())
+            response = self._client.post(body)
             reply = {
                 "started": started,
                 "seconds": round(response.seconds, 4),

@@ -104,20 +104,21 @@ class Client:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._key = key_of(endpoint)
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
+            self._headers["Authorization"] = f"Bearer {self._key}"
         limits: dict[str, Any] = {
             "maxsize": endpoint.calls,
             "retries": False,
-            "headers": headers,
             "timeout": urllib3.Timeout(connect=10.0, read=endpoint.timeout_s),
         }
-        self._url = f"{endpoint.url.rstrip('/')}/chat/completions"
-        proxy = _proxy(endpoint.url)
-        self._pool = (
-            urllib3.ProxyManager(proxy, **limits) if proxy else urllib3.PoolManager(**limits)
-        )
+        url = f"{endpoint.url.rstrip('/')}/chat/completions"
+        parts, proxy = urllib3.util.parse_url(url), _proxy(endpoint.url)
+        manager = urllib3.ProxyManager(proxy, **limits) if proxy else urllib3.PoolManager(**limits)
+        # The pool of the one host, since a manager looks for it at each request.
+        self._pool = manager.connection_from_url(url)
+        # A proxy for HTTP is told the whole URL.
+        self._target = url if proxy and parts.scheme == "http" else parts.request_uri
         self.limiter = Limiter(endpoint.calls)
         self._answered = False
         self._refused = 0
@@ -162,7 +163,15 @@ class Client:
             threading.Event().wait(pause_s)
 
     def _send(self, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        response = self._pool.request("POST", self._url, body=body, preload_content=False)
+        response = self._pool.urlopen(
+            "POST",
+            self._target,
+            body,
+            self._headers,
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+        )
         try:
             content = response.read(_LARGEST_REPLY + 1)
             if len(content) > _LARGEST_REPLY:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import binascii
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -31,36 +31,56 @@ def json_object(text: str) -> dict[str, Any]:
     return data
 
 
-def estimate(messages: list[dict[str, Any]]) -> int:
-    """Returns an upper estimate of the tokens of messages that have their pictures."""
+def estimate(messages: Sequence[Mapping[str, Any]]) -> int:
+    """Returns an upper estimate of the tokens of messages."""
     tokens = 0
     for message in messages:
         content = message["content"]
         parts = [{"text": content}] if isinstance(content, str) else content
         for part in parts:
-            pictures = part.get("type") == "image_url"
+            pictures = part.get("type") == "image"
             text = len(part.get("text", ""))
             tokens += _TOKENS_PER_PICTURE if pictures else text // _CHARACTERS_PER_TOKEN + 8
     return tokens
 
 
-def wired(
-    messages: Sequence[Mapping[str, Any]], images: Mapping[str, bytes], kind: str
-) -> list[dict[str, Any]]:
-    """Returns messages with their pictures."""
+def body_of(
+    fields: Mapping[str, Any],
+    messages: Sequence[Mapping[str, Any]],
+    images: Mapping[str, bytes],
+    kind: str,
+) -> bytes:
+    """Returns the body of a request, with the files of the pictures that messages name.
 
-    def part(each: dict[str, Any]) -> dict[str, Any]:
-        if each["type"] != "image":
-            return each
-        data = base64.b64encode(images[each["digest"]]).decode()
-        return {"type": "image_url", "image_url": {"url": f"data:{kind};base64,{data}"}}
+    Base64 needs no escapes in JSON, so pictures are put between parts that are JSON already:
+    they are most of a body, and are copied once.
+    """
+    pieces: list[bytes] = []
 
-    return [
-        {**message, "content": list(map(part, message["content"]))}
-        if isinstance(message["content"], list)
-        else dict(message)
-        for message in messages
-    ]
+    def opened(mapping: Mapping[str, Any], key: str) -> None:
+        """An object of JSON up to the list ``key``, its last entry."""
+        others = {name: value for name, value in mapping.items() if name != key}
+        pieces.append(json.dumps({**others, key: []}).encode()[:-2])
+
+    opened(fields, "messages")
+    for number, message in enumerate(messages):
+        pieces.append(b", " if number else b"")
+        content = message["content"]
+        if isinstance(content, str):
+            pieces.append(json.dumps(message).encode())
+            continue
+        opened(message, "content")
+        for place, part in enumerate(content):
+            pieces.append(b", " if place else b"")
+            if part["type"] != "image":
+                pieces.append(json.dumps(part).encode())
+                continue
+            url = f'{{"type": "image_url", "image_url": {{"url": "data:{kind};base64,'
+            data = binascii.b2a_base64(images[part["digest"]], newline=False)
+            pieces += (url.encode(), data, b'"}}')
+        pieces.append(b"]}")
+    pieces.append(b"]}")
+    return b"".join(pieces)
 
 
 def read_response(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -81,6 +81,8 @@ class ChatServer:
     Attributes:
         url: its base URL.
         requests: all requests that came, in order.
+        keys: their headers ``Authorization``.
+        targets: their targets: paths, or whole URLs from a client that takes this for a proxy.
         paid: how often each request was answered with status 200, by its digest.
         most: most requests that were in work at once.
     """
@@ -89,6 +91,7 @@ class ChatServer:
         self._script = script
         self.requests: list[Request] = []
         self.keys: list[str] = []
+        self.targets: list[str] = []
         self.paid: Counter[str] = Counter()
         self.most = self._running = 0
         self._lock, self._closing = threading.Lock(), threading.Event()
@@ -124,6 +127,7 @@ class ChatServer:
             self._running += 1
             self.most = max(self.most, self._running)
             self.requests.append(request)
+            self.targets.append(handler.path)
             self.keys.append(handler.headers.get("Authorization", ""))
         try:
             done = self._script(request)

@@ -1,5 +1,6 @@
 """The policy ``vlm`` against a server of chats, over HTTP."""
 
+import base64
 import json
 import math
 import os
@@ -14,6 +15,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from policies.vlm import VlmPolicy
@@ -27,6 +30,7 @@ from rollout.models.client import Client, Limiter
 from rollout.models.replies import Replies
 from rollout.models.sections import Endpoint, Sampling
 from rollout.models.spending import Budget, Price, billed
+from rollout.models.wire import body_of
 from rollout.observe.look import look_at
 from rollout.observe.view import screen
 from rollout.testing import check_policy
@@ -153,6 +157,39 @@ def test_slots_without_an_episode_cost_nothing():
         assert len(server.requests) == 1
 
 
+_TEXTS = st.text(max_size=20)
+_PARTS = st.one_of(
+    st.builds(lambda text: {"type": "text", "text": text}, _TEXTS),
+    st.builds(lambda name: {"type": "image", "digest": name}, st.sampled_from("ab")),
+)
+_MESSAGES = st.lists(
+    st.builds(
+        lambda role, content: {"role": role, "content": content},
+        _TEXTS,
+        _TEXTS | st.lists(_PARTS, max_size=3),
+    ),
+    max_size=4,
+)
+
+
+@given(st.dictionaries(_TEXTS, _TEXTS | st.integers(), max_size=3), _MESSAGES)
+def test_a_body_is_the_json_of_its_request(fields, messages):
+    images = {"a": b"\x00\xff1", "b": b""}
+
+    def wired(part):
+        if part["type"] == "text":
+            return part
+        data = base64.b64encode(images[part["digest"]]).decode()
+        return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+
+    whole = [
+        m if isinstance(m["content"], str) else {**m, "content": [*map(wired, m["content"])]}
+        for m in messages
+    ]
+    expected = json.dumps({**fields, "messages": whole}).encode()
+    assert body_of(fields, messages, images, "image/png") == expected
+
+
 # What servers do ---------------------------------------------------------------------------------
 
 FAULTS = {
@@ -233,6 +270,14 @@ def test_many_threads_share_the_places_that_a_server_gives():
             thread.join()
     assert len(server.requests) == 20
     assert 1 < server.most <= 4
+
+
+def test_a_proxy_is_told_the_whole_url(monkeypatch):
+    with ChatServer(lambda _: GOOD) as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+        client = Client(Endpoint(url="http://models.example/v1"))
+        assert client.post(b"{}").data["choices"]
+        assert proxy.targets == ["http://models.example/v1/chat/completions"]
 
 
 def test_places_grow_without_refusals_and_shrink_with_a_burst_of_them():
