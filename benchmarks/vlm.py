@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -130,16 +130,18 @@ class Cost:
         return [name, *(f"{figure:.2f}" for figure in figures)]
 
 
-def timed(calls: int, function: Callable[[], object]) -> Cost:
-    """The cost of some calls, after 20 that are not counted."""
-    for _ in range(20):
-        function()
-    found, used = [], time.process_time()
-    for _ in range(calls):
-        began = time.perf_counter()
-        function()
-        found.append(1e3 * (time.perf_counter() - began))
-    return Cost(found, 1e3 * (time.process_time() - used) / calls)
+def timed(calls: int, functions: Mapping[str, Callable[[], object]]) -> dict[str, Cost]:
+    """The cost of some calls of each function, in turns, so that all have the same neighbours."""
+    ms: dict[str, list[float]] = {name: [] for name in functions}
+    used = dict.fromkeys(functions, 0.0)
+    for number in range(20 + calls):  # 20 that are not counted
+        for name, function in functions.items():
+            began, before = time.perf_counter(), time.process_time()
+            function()
+            if number >= 20:
+                used[name] += time.process_time() - before
+                ms[name].append(1e3 * (time.perf_counter() - began))
+    return {name: Cost(ms[name], 1e3 * used[name] / calls) for name in functions}
 
 
 def own_cost(url: str, calls: int, sdk: str) -> tuple[dict[str, Cost], int]:
@@ -152,7 +154,14 @@ def own_cost(url: str, calls: int, sdk: str) -> tuple[dict[str, Cost], int]:
     data = f"data:image/png;base64,{base64.b64encode(encoded).decode()}"
     part = {"type": "image_url", "image_url": {"url": data}}
     messages: Any = [{"role": "user", "content": [part, {"type": "text", "text": "Look."}]}]
-    found = {}
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    client, place = Client(Endpoint(url=url)), urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port)
+
+    def bare() -> None:
+        connection.request("POST", f"{place.path}/chat/completions", body)
+        json.loads(connection.getresponse().read())
+
     with tempfile.TemporaryDirectory() as folder:
         policy = recipe.in_run(Path(folder)).build(spec, task, seed=0)
         memory = policy.initial_memory([Start(Splits(spec.state_space).take("train", 1)[0], 1)])
@@ -161,18 +170,12 @@ def own_cost(url: str, calls: int, sdk: str) -> tuple[dict[str, Cost], int]:
             nonlocal memory
             memory = policy.act({"image": image}, memory, details=None, explore=True).memory
 
-        found["ours, prompt, PNG and record included"] = timed(calls, ours)
-    body = json.dumps({"model": "m", "messages": messages})
-    client, data_sent = Client(Endpoint(url=url)), body.encode()
-    found["our client alone, a body made before"] = timed(calls, lambda: client.post(data_sent))
-    place = urlsplit(url)
-    connection = http.client.HTTPConnection(place.hostname or "", place.port)
-
-    def bare() -> None:
-        connection.request("POST", f"{place.path}/chat/completions", body)
-        json.loads(connection.getresponse().read())
-
-    found["http.client, a body made before"] = timed(calls, bare)
+        functions: dict[str, Callable[[], object]] = {
+            "ours, prompt, PNG and record included": ours,
+            "our client alone, a body made before": lambda: client.post(body),
+            "http.client, a body made before": bare,
+        }
+        found = timed(calls, functions)
     if sdk:
         given = json.dumps({"url": url, "messages": messages, "calls": calls})
         done = subprocess.run([sdk, SDK], input=given, capture_output=True, text=True, check=True)
@@ -234,6 +237,11 @@ def main() -> None:
     text += f"\nOne call with a picture of {size / 1024:.0f} KiB, answered at once, in ms:\n\n"
     rows = [cost.row(name) for name, cost in costs.items()]
     text += table(["client", "median", "99 %", "its processor time"], rows)
+    ours, alone, bare = (statistics.median(cost.ms) for cost in list(costs.values())[:3])
+    text += (
+        f"\nOf the median of http.client: ours {ours / bare:.2f}, our client {alone / bare:.2f}."
+    )
+    text += f" The picture is noise, of {size:,} bytes as a PNG file.\n"
     text += "" if args.sdk else "\nThe SDK of OpenAI was not measured: --sdk was not given.\n"
     text += (
         f"\n10,000 calls of episodes of 50 steps: {before:.0f} MiB after 1,000, {after:.0f} MiB "
