@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +15,9 @@ from policies.vlm.options import Options
 from policies.vlm.pictures import MISSION, Pictures, values_of
 from policies.vlm.prompt import Prompt
 from rollout.api import BridgeSpec, Columns, Details, Task
+from rollout.models.examples import Library, Recorded
+
+_STATES = 256  # states whose examples are kept ready
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Composer:
         reader: reads and writes answers.
         pictures: encodes the observation that is sent as a picture.
         prompt: the prompt.
+        library: recorded episodes that are shown as examples; None for none.
 
     Raises:
         ConfigError: the actions or the pictures do not fit the options.
@@ -54,6 +59,9 @@ class Composer:
         docs = {name: each.doc for name, each in prompt.fields.items()}
         self.reader = Reader(options.form, self.grammar, docs)
         self.pictures = Pictures(spec, options.history, options.picture)
+        chosen = options.examples
+        self.library = Library(chosen, spec, task) if chosen.dataset else None
+        self._examples = functools.lru_cache(_STATES)(self._examples_for)
 
     def compose(
         self, dialogue: Dialogue, observations: Columns, row: int, details: Details
@@ -114,6 +122,7 @@ class Composer:
             "actions": self.grammar.description,
             "form": self.reader.instruction,
             "step": dialogue.step,
+            "example": 0,
             "details": details,
             "kept": dialogue.kept,
             "problem": dialogue.problem,
@@ -138,12 +147,57 @@ class Composer:
         turns = dialogue.turns[-history.texts :] if history.texts else ()
         shown = max(0, history.images - 1)
         messages = [{"role": "system", "content": self.prompt.render("system", **values)}]
-        for number, turn in enumerate(turns):
-            recent = len(turns) - number <= shown
-            messages.append(said(turn.asked, turn.picture if recent else b""))
+        examples = self._examples_of(dialogue)
+        begins = [f"{self.prompt.render('example', **values)}\n\n"] if examples else []
+        for number, turn in enumerate((*examples, *turns)):
+            at = number - len(examples)
+            recent = at < 0 or len(turns) - at <= shown
+            opening = begins.pop() if at >= 0 and begins else ""
+            messages.append(said(opening + turn.asked, turn.picture if recent else b""))
             messages.append({"role": "assistant", "content": turn.answered})
-        messages.append(said(text, picture))
+        messages.append(said("".join(begins) + text, picture))
         return messages, images
+
+    def _examples_of(self, dialogue: Dialogue) -> tuple[Turn, ...]:
+        """The turns of the examples that an episode is shown, the same at each of its steps."""
+        if self.library is None or dialogue.state is None:
+            return ()
+        return self._examples(dialogue.state)
+
+    def _examples_for(self, state: int) -> tuple[Turn, ...]:
+        assert self.library is not None
+        found: list[Turn] = []
+        for number, ref in enumerate(self.library.nearest(state), 1):
+            found += self._turns(number, self.library.read(ref))
+        return tuple(found)
+
+    def _turns(self, example: int, recorded: Recorded) -> list[Turn]:
+        """The turns of an example."""
+        found: list[Turn] = []
+        for composed, row, action in self.replayed(recorded):
+            opening = ""
+            if not found:
+                opening = self.prompt.render("example", **{**composed.values, "example": example})
+                opening += "\n\n"
+            shown = {
+                name: text[: self.prompt.fields[name].chars]
+                for name, text in recorded.fields[row].items()
+                if name in self.prompt.fields
+            }
+            answer = self.reader.write(shown, action)
+            found.append(Turn(opening + composed.text, composed.picture, answer))
+        return found
+
+    def replayed(self, recorded: Recorded) -> Iterator[tuple[Composed, int, str]]:
+        """Yields what a model would have been told at each step, its number, and the action."""
+        dialogue = Dialogue()
+        for row in range(len(next(iter(recorded.actions.values())))):
+            told = recorded.details[row] or {} if recorded.details is not None else {}
+            composed = self.compose(dialogue, recorded.observations, row, told)
+            action = self.grammar.write({key: rows[row] for key, rows in recorded.actions.items()})
+            yield composed, row, action
+            answer = Answer(self.grammar.parse(action), action, {})
+            dialogue = self.answered(replace(dialogue, step=row + 1), composed, answer)
 
     def _last(self, dialogue: Dialogue, turn: Turn) -> tuple[Turn, ...]:
         history = self._history

@@ -28,6 +28,7 @@ class Dialogue:
 
     Attributes:
         seed: of the episode.
+        state: index of the state it began in; None for an episode that is an example itself.
         step: number of the next step.
         turns: the last turns, oldest first.
         kept: fields of answers that are kept, by name.
@@ -40,6 +41,7 @@ class Dialogue:
     """
 
     seed: int = 0
+    state: int | None = None
     step: int = 0
     turns: tuple[Turn, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict)
@@ -53,7 +55,7 @@ class Dialogue:
 
 def begin(starts: Sequence[Start]) -> Columns:
     """Returns the memory of new episodes, a column of objects."""
-    return column([Dialogue(seed=start.seed) for start in starts])
+    return column([Dialogue(seed=start.seed, state=start.state.index) for start in starts])
 
 
 def column(dialogues: Sequence[Any]) -> Columns:

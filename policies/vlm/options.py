@@ -9,7 +9,7 @@ from policies.vlm.answers import Form
 from policies.vlm.sections import History, Limits, Picture
 from rollout.api import option
 from rollout.errors import ConfigError
-from rollout.models.sections import Endpoint, Local, Sampling
+from rollout.models.sections import Endpoint, Examples, Local, Sampling
 from rollout.models.spending import price_of
 
 
@@ -28,6 +28,7 @@ class Options:
     form: Form = option("tags", "form of an answer", choices=("tags", "json", "tool"))
     history: History = option(History, "what the model sees of earlier steps")
     picture: Picture = option(Picture, "the observation that is sent as a picture")
+    examples: Examples = option(Examples, "recorded episodes that it is shown")
     sampling: Sampling = option(Sampling, "how answers are drawn")
     fallback: str = option(
         "nothing", "after an unusable answer: nothing, repeat, random, stop, or an action"

@@ -5,15 +5,18 @@ from __future__ import annotations
 import functools
 import hashlib
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 import yaml
-from jinja2 import Template, TemplateError, meta
+from jinja2 import Template as Compiled
+from jinja2 import TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from rollout.errors import ConfigError, UnknownNameError, nearest
 
+Template: TypeAlias = Literal["system", "observation", "unusable", "example"]
+TEMPLATES: tuple[Template, ...] = get_args(Template)
 PACKAGED = Path(__file__).with_name("prompts")
 VARIABLES = {
     "task": "name of the task",
@@ -25,12 +28,20 @@ VARIABLES = {
     "text": "the observation as text: `text` of the details, and columns of text",
     "details": "what the game tells without a fixed shape",
     "observation": "small columns of numbers, by name",
+    "example": "number of the recorded episode that begins here; 0 for the one that is played",
     "kept": "fields of earlier answers that are kept, by name",
     "problem": "why the last answer could not be used; empty if it could",
 }
 """What templates may use."""
 
 _ENVIRONMENT = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+EXAMPLE = """\
+{% if example %}
+Example {{ example }}, from an earlier episode. Its goal: {{ goal }}
+{% else %}
+Now your own episode. Your goal: {{ goal }}
+{% endif %}
+"""
 _Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]*$")]
 
 
@@ -58,6 +69,7 @@ class Prompt(BaseModel):
         system: template of the first message.
         observation: template of the message of a step.
         unusable: template of the message after an answer that could not be used.
+        example: template of what begins each recorded example, and then the episode itself.
         fields: fields of the answer beside the action, in their order.
     """
 
@@ -66,6 +78,7 @@ class Prompt(BaseModel):
     system: str
     observation: str
     unusable: str
+    example: str = EXAMPLE
     fields: dict[_Name, AnswerField] = Field(default_factory=dict)
 
     @functools.cached_property
@@ -73,7 +86,7 @@ class Prompt(BaseModel):
         """Identifies the prompt by its content."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
-    def render(self, template: Literal["system", "observation", "unusable"], **values: Any) -> str:
+    def render(self, template: Template, **values: Any) -> str:
         """Returns the text of a template.
 
         Raises:
@@ -87,7 +100,7 @@ class Prompt(BaseModel):
 
 
 @functools.lru_cache(maxsize=64)
-def _compiled(text: str) -> Template:
+def _compiled(text: str) -> Compiled:
     return _ENVIRONMENT.from_string(text)
 
 
@@ -123,7 +136,7 @@ def load_prompt(name: str, tasks: Path | None) -> Prompt:
         raise
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"the prompt {path}: {_first(error)}") from error
-    for template in ("system", "observation", "unusable"):
+    for template in TEMPLATES:
         _check(path, template, getattr(prompt, template))
     return prompt
 

@@ -11,6 +11,7 @@ from policies.vlm.policy import Vlm
 from policies.vlm.prompt import load_prompt
 from policies.vlm.teaching import EpisodeTeacher
 from rollout.api import BridgeSpec, Task
+from rollout.errors import ConfigError
 from rollout.models.asking import Asker
 from rollout.models.local import LocalModel
 
@@ -47,8 +48,13 @@ class VlmPolicy(Options):
         """Returns what turns recorded steps into lessons; see ``LanguageRecipe``.
 
         Raises:
-            ConfigError: the prompt, the actions or the pictures do not fit.
+            ConfigError: the prompt, the actions or the pictures do not fit, or it has examples.
         """
+        if self.examples.dataset:
+            raise ConfigError(
+                f"examples.dataset={self.examples.dataset}: examples are for play; leave them out "
+                f"where a model learns"
+            )
         return EpisodeTeacher(Composer(self, spec, task, load_prompt(self.prompt, spec.tasks)))
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Vlm:

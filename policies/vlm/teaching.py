@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from policies.vlm.answers import Answer
 from policies.vlm.composing import Composer, digest_of_picture
-from policies.vlm.dialogue import Dialogue
 from rollout.api import Columns, Details
+from rollout.models.examples import Recorded
 from rollout.models.lessons import Lesson
 
 
@@ -22,15 +20,10 @@ class EpisodeTeacher:
         self, observations: Columns, details: Sequence[Details] | None, actions: Columns
     ) -> Iterator[Lesson]:
         """Yields a lesson for each step; its answer is the action alone."""
-        composer, dialogue = self._composer, Dialogue()
-        for row in range(len(next(iter(actions.values())))):
-            told = {} if details is None else details[row] or {}
-            composed = composer.compose(dialogue, observations, row, told)
-            action = composer.grammar.write({key: rows[row] for key, rows in actions.items()})
-            answer = Answer(composer.grammar.parse(action), action, {})
-            yield Lesson(composed.messages, composed.images, composer.reader.write({}, action))
-            after = replace(dialogue, step=dialogue.step + 1)
-            dialogue = composer.answered(after, composed, answer)
+        recorded = Recorded(observations, details, actions, ())
+        for composed, _, action in self._composer.replayed(recorded):
+            answer = self._composer.reader.write({}, action)
+            yield Lesson(composed.messages, composed.images, answer)
 
     def pictures(self, observations: Columns) -> dict[str, bytes]:
         """Returns the files of the pictures of an episode, by digest."""

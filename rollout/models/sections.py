@@ -62,6 +62,15 @@ class Sampling(Options):
     seed: bool = Field(False, description="whether to send a seed, derived from episode and step")
 
 
+class Examples(Options):
+    """Recorded episodes of the same task that are shown before the one to play."""
+
+    dataset: str = Field("", description="a dataset, or a run that recorded one; empty for none")
+    count: int = Field(2, ge=1, description="episodes: those whose states share most factors")
+    steps: int = Field(4, ge=1, description="first steps of each")
+    only: Literal["success", "all"] = Field("success", description="which episodes may be chosen")
+
+
 class RunLimits(Options):
     """When a run pauses; null for no limit."""
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import ACTION, OBSERVATION, Columns
+from rollout.api import ACTION, OBSERVATION
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.calls import COLUMN
-from rollout.data.schema import column_name
+from rollout.models.examples import named, part_of
 from rollout.models.lessons import Lesson, Teacher
 from rollout.train.language.advantages import Reals
 
@@ -36,9 +36,9 @@ class Answered:
 def demonstrated(dataset: Dataset, ref: EpisodeRef, teacher: Teacher) -> list[Lesson]:
     """Returns the lessons of an episode: the usable answers of a model, or an expert's actions."""
     columns = _columns(dataset, ref)
-    observations = _part(dataset, columns, OBSERVATION)
+    observations = part_of(dataset, columns, OBSERVATION)
     if COLUMN not in columns:
-        actions = _part(dataset, columns, ACTION)
+        actions = part_of(dataset, columns, ACTION)
         return list(teacher.demonstrated(observations, columns.get(_DETAILS), actions))
     files = teacher.pictures(observations)
     return [
@@ -55,7 +55,7 @@ def answered(dataset: Dataset, ref: EpisodeRef, teacher: Teacher, version: int) 
     All calls are lessons, those whose answer could not be used as well: they were sampled, too.
     """
     columns = _columns(dataset, ref)
-    files = teacher.pictures(_part(dataset, columns, OBSERVATION))
+    files = teacher.pictures(part_of(dataset, columns, OBSERVATION))
     states, lessons = [], []
     for recorded in columns[COLUMN]:
         calls = recorded or []
@@ -80,20 +80,9 @@ def answered(dataset: Dataset, ref: EpisodeRef, teacher: Teacher, version: int) 
 
 def _columns(dataset: Dataset, ref: EpisodeRef) -> dict[str, Any]:
     known = set(dataset.columns)
-    wanted = [*_named(dataset, OBSERVATION), *_named(dataset, ACTION)]
+    wanted = [*named(dataset, OBSERVATION), *named(dataset, ACTION)]
     wanted += [name for name in (COLUMN, _DETAILS, _REWARD) if name in known]
     return dict(dataset.read(ref, wanted).columns)
-
-
-def _named(dataset: Dataset, role: str) -> dict[str, str]:
-    """The columns of observations or actions, with their keys."""
-    manifest = dataset.manifest
-    space = manifest.observation_space if role == OBSERVATION else manifest.action_space
-    return {column_name(role, key): key for key in space.spaces}
-
-
-def _part(dataset: Dataset, columns: Columns, role: str) -> Columns:
-    return {key: columns[name] for name, key in _named(dataset, role).items()}
 
 
 def _of(call: dict[str, Any], files: dict[str, bytes]) -> dict[str, bytes]:

@@ -1,0 +1,147 @@
+"""Recorded episodes as examples: those of the same task that began most like the one to play."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rollout.api import ACTION, OBSERVATION, BridgeSpec, Columns, Details, Outcome, Task
+from rollout.data import Dataset, EpisodeRef
+from rollout.data.calls import COLUMN
+from rollout.data.refs import part_of_set
+from rollout.data.schema import column_name
+from rollout.errors import ConfigError, DatasetError
+from rollout.models.sections import Examples
+
+_DETAILS = "details"
+_TRAIN = "train"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The first steps of an episode.
+
+    Attributes:
+        observations: ``{key: (T, ...)}``.
+        details: one mapping per step, or None.
+        actions: ``{key: (T, ...)}``.
+        fields: for each step, what a model answered beside its action.
+    """
+
+    observations: Columns
+    details: Sequence[Details] | None
+    actions: Columns
+    fields: Sequence[Mapping[str, str]]
+
+
+class Library:
+    """Episodes of a dataset from which examples are chosen; thread-safe.
+
+    Only episodes from training states are in it, so that no example comes from a held-out state,
+    and of each state the one with the lowest number.
+
+    Args:
+        options: which dataset, and what is taken from it.
+        spec: the game that is played.
+        task: the task that is played.
+
+    Raises:
+        ConfigError: there is no such dataset, it is of another game or task, or has no episode
+            that could be an example.
+    """
+
+    def __init__(self, options: Examples, spec: BridgeSpec, task: Task) -> None:
+        self._options, self._space = options, task.state_space
+        try:
+            self._dataset = Dataset(options.dataset)
+        except DatasetError as error:
+            raise ConfigError(f"examples.dataset={options.dataset}: {error}") from error
+        self._check(spec, task)
+        self._lock = threading.Lock()
+        first: dict[int, EpisodeRef] = {}
+        for ref in sorted(self._dataset.episodes(), key=lambda ref: ref.episode):
+            good = options.only == "all" or ref.outcome == Outcome.SUCCESS
+            if ref.length and good and part_of_set(ref.state_set) == _TRAIN:
+                first.setdefault(ref.state, ref)
+        if not first:
+            raise ConfigError(
+                f"examples.dataset={options.dataset}: none of its "
+                f"{len(self._dataset.episodes())} episodes began in a training state and fits "
+                f"examples.only={options.only}; record some with state_set.split=train"
+            )
+        self._refs = list(first.values())
+        digits = [task.state_space.digits(ref.state) for ref in self._refs]
+        self._digits = np.array(digits, object)  # of any size
+
+    def _check(self, spec: BridgeSpec, task: Task) -> None:
+        about = self._dataset.manifest
+        labels = {key: tuple(names) for key, names in about.action_labels.items()}
+        own = {key: tuple(names) for key, names in spec.action_labels.items()}
+        pairs = {
+            "the task": (about.task["name"], task.name),
+            "the factors of its states": (about.state_space.digest, task.state_space.digest),
+            "the actions": ((about.action_space, labels), (spec.action_space, own)),
+            "the observations": (about.observation_space, spec.observation_space),
+        }
+        for what, (theirs, ours) in pairs.items():
+            if theirs != ours:
+                raise ConfigError(
+                    f"examples.dataset={self._options.dataset} is of another game or task: {what} "
+                    f"differ: expected {_brief(ours)}, got {_brief(theirs)}"
+                )
+
+    def nearest(self, state: int) -> list[EpisodeRef]:
+        """Returns the episodes whose states share most values with a state, never of that state.
+
+        Among equally near ones, those with the lowest numbers.
+
+        Args:
+            state: index of the state in the space of the task.
+        """
+        own = np.array(self._space.digits(state), object)
+        order = np.argsort((self._digits != own).sum(1), kind="stable").tolist()
+        others = (self._refs[at] for at in order if self._refs[at].state != state)
+        return list(itertools.islice(others, self._options.count))
+
+    def read(self, ref: EpisodeRef) -> Recorded:
+        """Returns the first steps of an episode, as many as the options say."""
+        steps = min(ref.length, self._options.steps)
+        known = set(self._dataset.columns)
+        wanted = [*named(self._dataset, OBSERVATION), *named(self._dataset, ACTION)]
+        wanted += [name for name in (COLUMN, _DETAILS) if name in known]
+        with self._lock:
+            columns = next(self._dataset.stream(ref, wanted, length=steps)).columns
+        calls, details = columns.get(COLUMN), columns.get(_DETAILS)
+        return Recorded(
+            part_of(self._dataset, columns, OBSERVATION),
+            None if details is None else details.tolist(),
+            part_of(self._dataset, columns, ACTION),
+            [_fields(() if calls is None else calls[row] or ()) for row in range(steps)],
+        )
+
+
+def named(dataset: Dataset, role: str) -> dict[str, str]:
+    """Returns the columns of observations or actions, with their keys."""
+    manifest = dataset.manifest
+    space = manifest.observation_space if role == OBSERVATION else manifest.action_space
+    return {column_name(role, key): key for key in space.spaces}
+
+
+def part_of(dataset: Dataset, columns: Columns, role: str) -> Columns:
+    """Returns the observations or actions among columns, by their keys."""
+    return {key: columns[name] for name, key in named(dataset, role).items()}
+
+
+def _fields(calls: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+    usable = [call for call in calls if call.get("usable")]
+    return dict(usable[-1].get("fields") or {}) if usable else {}
+
+
+def _brief(value: object, most: int = 200) -> str:
+    text = str(value)
+    return text if len(text) <= most else f"{text[:most]}..."
