@@ -2,7 +2,7 @@
 /**
  * Messages over a stream: a length, a little-endian uint32, and that many bytes of msgpack, a map.
  */
-const { encode, decode } = require('@msgpack/msgpack');
+const { Encoder, decode } = require('@msgpack/msgpack');
 
 const HEAD = 4;
 const MOST = 1 << 30; // bytes of a message; a larger length is invalid
@@ -39,9 +39,19 @@ class Reader {
   }
 }
 
+/**
+ * Writes every text as valid UTF-8. A program can make half of a surrogate pair, and so does a host
+ * that shortens a text; the reader would have to refuse the whole message.
+ */
+class WellFormed extends Encoder {
+  encodeString(text) {
+    super.encodeString(text.toWellFormed());
+  }
+}
+
 /** Returns the bytes of a message. */
 function pack(message) {
-  const body = encode(message, { ignoreUndefined: true });
+  const body = new WellFormed({ ignoreUndefined: true }).encodeSharedRef(message);
   const bytes = Buffer.allocUnsafe(HEAD + body.length);
   bytes.writeUInt32LE(body.length, 0);
   bytes.set(body, HEAD);
