@@ -89,4 +89,3 @@ def test_all_texts_are_well_formed(two, says, odd, before):
     details = [*play(two, 2, program), *play(two, 2)]
     for text in texts(list(details)):
         text.encode()  # raises for a lone surrogate
-

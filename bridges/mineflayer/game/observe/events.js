@@ -18,7 +18,10 @@
 const NEAR_SPAWN = 10; // blocks within which a creature's arrival is noticed, as in MineLand
 /** Categories of minecraft-data that hold living creatures other than players. */
 const CREATURES = /mobs$/;
-const MOST = 200; // events kept between two frames; later ones are counted and dropped
+/** Events kept between two frames; later ones are counted and dropped. */
+const MOST = 200;
+/** The same for lines of chat, which must not push out anything else. */
+const MOST_CHAT = 200;
 
 const round = (v) => Math.round(v * 100) / 100;
 const place = (position) => [position.x, position.y, position.z].map(round);
@@ -54,7 +57,9 @@ class Events {
   }
 
   add(type, fields) {
-    if (this.list.length >= MOST) this.dropped++;
+    const isChat = type === 'chat';
+    const kept = isChat ? this.chat.length : this.list.length - this.chat.length;
+    if (kept >= (isChat ? MOST_CHAT : MOST)) this.dropped++;
     else this.list.push({ type, tick: this.agent.tick(), ...fields });
   }
 
@@ -102,8 +107,8 @@ class Events {
       if (limit > 0 && away > limit) return;
     }
     const message = `<${username}> ${text}`;
-    this.chat.push(message);
     this.add('chat', { username, only_message: text, message });
+    if (this.chat.length < MOST_CHAT) this.chat.push(message);
   }
 
   broken(block) {

@@ -46,7 +46,9 @@ const EVENTS = {
   sleep: () => [],
   wake: () => []
 };
+/** Events of a tick; chat is counted on its own, since others decide how much of it there is. */
 const MAX_EVENTS = 64;
+const MAX_CHAT = 32;
 
 function entityEvent(agent, entity) {
   if (!entity?.position || (entity !== agent.bot.entity && !hears(agent, entity.position))) return null;
@@ -61,8 +63,11 @@ function listen(agent, [name], sandbox) {
   listeners.set(sandbox, own);
   if (own.has(name)) return;
   const handler = (...args) => {
+    const isChat = name === 'chat';
+    const fellows = sandbox.events.filter(([other]) => (other === 'chat') === isChat).length;
+    if (fellows >= (isChat ? MAX_CHAT : MAX_EVENTS)) return;
     const plain = EVENTS[name](agent, ...args);
-    if (plain && sandbox.events.length < MAX_EVENTS) sandbox.events.push([name, plain]);
+    if (plain) sandbox.events.push([name, plain]);
   };
   own.set(name, handler);
   agent.bot.on(name, handler);

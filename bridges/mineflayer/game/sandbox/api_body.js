@@ -13,13 +13,44 @@ const ANGLE = { type: 'number', min: -1000, max: 1000 };
 const OFF_HAND = { name: 'offHand', type: 'boolean', default: false };
 const MINUTE = 1200; // ticks
 
+/**
+ * Lines that an agent may say at once, and ticks until it may say another one. Each line costs time
+ * at everyone who hears it.
+ */
+const LINES = 5;
+const LINE_TICKS = 5;
+/** Refused lines after which a program is ended: it does not listen. */
+const MAX_REFUSED = 100;
+
+/** Per agent {left, at}: the lines that it may say at that tick, whatever program says them. */
+const voices = new WeakMap();
+
+/** Takes a line from what the agent may say; returns whether there was one. */
+function mayTalk(agent) {
+  const now = agent.now?.() ?? 0;
+  const voice = voices.get(agent) ?? { left: LINES, at: now };
+  voice.left = Math.min(LINES, voice.left + (now - voice.at) / LINE_TICKS);
+  voice.at = now;
+  voices.set(agent, voice);
+  if (voice.left < 1) return false;
+  voice.left -= 1;
+  return true;
+}
+
 /** Sends a chat message. Commands are for the console only. */
-function chat({ bot }, [text]) {
+function chat(agent, [text], sandbox) {
   const line = text.replace(/[\r\n§]+/g, ' ').trim();
   if (line.startsWith('/')) {
     throw new ArgumentError(`bot.chat: commands are not allowed to agents: ${line.split(' ')[0]}`);
   }
-  if (line) bot.chat(line);
+  if (!line) return;
+  if (!mayTalk(agent)) {
+    sandbox.refusedLines += 1;
+    const rule = `an agent may say ${LINES} lines at once, then one in ${LINE_TICKS} ticks`;
+    if (sandbox.refusedLines > MAX_REFUSED) sandbox.exceed(`${MAX_REFUSED} lines too many: ${rule}`);
+    throw new ActionError(`bot.chat: ${rule}`);
+  }
+  agent.bot.chat(line);
 }
 
 async function dig(agent, [cell, forceLook], signal) {
@@ -95,7 +126,7 @@ const long = (name, doc, args, run, ticks = MINUTE) =>
 
 module.exports = [
   sync(
-    'chat', 'says something; at most 256 characters, no commands',
+    'chat', 'says something; at most 256 characters, no commands, 5 lines at once, then one in 5 ticks',
     [{ name: 'text', type: 'text', max: 256 }], chat
   ),
   sync(

@@ -74,6 +74,7 @@ class Sandbox {
     this.stopped = null;
     this.ticks = 0;
     this.calls = 0;
+    this.refusedLines = 0;
     this.logs = [];
     this.logsLeftOut = 0;
   }
@@ -296,13 +297,16 @@ class Sandbox {
     this.spent += entry.cost;
     if (this.engine?.endReason) throw this.engine.endReason;
     if (this.spent > this.limits.calls) {
-      this.engine.endReason = new EndReason('CallBudgetError',
-        `more than ${this.limits.calls} calls within one tick; wait in between (await bot.waitForTicks(1))`,
-        this.engine.site());
-      throw this.engine.endReason;
+      this.exceed(`more than ${this.limits.calls} calls within one tick; wait in between (await bot.waitForTicks(1))`);
     }
     this.calls += 1;
     return entry;
+  }
+
+  /** Ends the program, which is in the middle of a call. @throws {EndReason} */
+  exceed(message) {
+    this.engine.endReason = new EndReason('CallBudgetError', message, this.engine.site());
+    throw this.engine.endReason;
   }
 
   ask(entry, values) {
