@@ -53,7 +53,7 @@ mineflayer: $(MINEFLAYER) ## what the Minecraft bridge needs: Node, and half a g
 	@$(BIN)/python -m bridges.mineflayer.setup
 
 # Lists of extras are variables: a comma within $(call ...) would end its argument.
-EXTRAS := mineflayer,pettingzoo,vlm
+EXTRAS := mineflayer,pettingzoo,starbench,vlm
 VLM_EXTRAS := dev,vlm
 VLM := $(VENV)/.vlm
 

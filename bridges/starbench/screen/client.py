@@ -63,6 +63,10 @@ class EmulatorClient:
         self.controls = Controls(battle, self.renderer.ui)
         self.battle = battle
 
+    def begin(self, battle: Played) -> None:
+        """Shows another battle from now on."""
+        self.battle, self.controls = battle, Controls(battle, self.renderer.ui)
+
     @property
     def ui(self) -> UiMap:
         """The map of the screen."""

@@ -47,6 +47,7 @@ class _Entry:
     count: int
     text: int  # size in pixels; 0: no text
     align: str
+    bold: bool
 
 
 class UiMap:
@@ -119,10 +120,10 @@ class UiMap:
         """Returns how many boxes have this name, within one parent."""
         return self._entry(name).count
 
-    def text(self, name: str) -> tuple[int, str]:
-        """Returns the size of the text in a box, in pixels of this size, and its alignment."""
+    def text(self, name: str) -> tuple[int, str, bool]:
+        """Returns the size of the text in a box, in its pixels, its alignment, whether bold."""
         entry = self._entry(name)
-        return max(5, round(entry.text * self.scale)), entry.align
+        return max(5, round(entry.text * self.scale)), entry.align, entry.bold
 
     def has_text(self, name: str) -> bool:
         """Returns whether a box holds text."""
@@ -189,7 +190,7 @@ def _entry(path: Path, name: str, fields: Any) -> _Entry:
     try:
         x, y, w, h = (float(each) for each in fields["at"])
         dx, dy = (float(each) for each in fields.get("step", (0, 0)))
-        size, align = fields.get("text", (0, "left"))
+        size, align, *weight = fields.get("text", (0, "left"))
         entry = _Entry(
             (x, y, w, h),
             str(fields.get("in", "")),
@@ -197,11 +198,14 @@ def _entry(path: Path, name: str, fields: Any) -> _Entry:
             int(fields.get("count", 1)),
             int(size),
             align,
+            weight == ["bold"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(
             f"{path}: box {name!r}: expected {{at: [x, y, width, height]}}, got {fields}; {error}"
         ) from error
+    if weight not in ([], ["bold"]):
+        raise UnknownNameError(f"weight of box {name!r}", str(weight[0]), ["bold"])
     if align not in _ALIGNMENTS:
         raise UnknownNameError(f"alignment of box {name!r}", str(align), _ALIGNMENTS)
     return entry

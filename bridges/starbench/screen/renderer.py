@@ -71,9 +71,14 @@ class Renderer:
         for ally in view.allies:
             self._ally(out, view, ally, chosen=ally.slot == marks.ally)
         self._moves(out, view, marks)
-        self._foot(out, view, marks)
+        self._foot(out, view)
         if view.outcome is not None:
             self._outcome(out, view)
+        if "pulse" in self.ui:
+            for bit in range(self.ui.count("pulse")):
+                x, y, w, h = self.ui.box("pulse", bit)
+                lit = marks.events >> bit & 1
+                out.picture[y : y + h, x : x + w] = CYAN if lit else (30, 34, 52)
         return out
 
     # What never moves is drawn once.
@@ -84,13 +89,13 @@ class Renderer:
         for i in range(self.ui.count("ally")):
             self._panel(picture, self.ui.box("ally", i), EDGE)
         still = Drawn(picture)
-        self._text(still, "order.title", "TURN ORDER", DIM, bold=True)
+        self._text(still, "order.title", "TURN ORDER", DIM)
         for i, (high, low) in enumerate((("CYCLE", "WAVE"), ("ACTION VALUE", "SCORE"))):
             self._text(still, "info.label", high, DIM, 0, i)
             self._text(still, "info.label_low", low, DIM, 0, i)
-        self._text(still, "damage.label", "TOTAL DAMAGE", DIM, bold=True)
+        self._text(still, "damage.label", "TOTAL DAMAGE", DIM)
         for name in ("basic", "skill"):
-            self._text(still, f"{name}.label", name.upper(), WHITE, bold=True)
+            self._text(still, f"{name}.label", name.upper(), WHITE)
         self._text(still, "task", task.replace("_", " "), DIM)
         return picture
 
@@ -118,17 +123,21 @@ class Renderer:
         i: int = 0,
         j: int = 0,
         *,
-        bold: bool = False,
         origin: tuple[float, float] | None = None,
     ) -> None:
         box = self.ui.box(name, i, j, origin=origin)
-        size, align = self.ui.text(name)
+        size, align, bold = self.ui.text(name)
         text = fitted(text, box.w, size, bold=bold)
         what = text_sprite(text, size, colour, bold=bold)
         w, h = what.size
         shift = {"left": 0, "center": (box.w - w) // 2, "right": box.w - w}[align]
         blit(out.picture, what, box.x + shift, box.y + (box.h - h) // 2)
         out.written.append(Written(name, i, j, box, text))
+
+    def _dim(self, out: Drawn, name: str, i: int, j: int, at: tuple[float, float] | None) -> None:
+        """Darkens the scenery behind a text."""
+        box = self.ui.box(name, i, j, origin=at)
+        blit(out.picture, widgets.veil(box.w, box.h), box.x, box.y)
 
     def _bar(self, picture: Picture, box: Box, share: float, high: Colour, low: Colour) -> None:
         """Draws a bar; its filled part is as wide as its share, rounded up to a pixel."""
@@ -164,6 +173,8 @@ class Renderer:
             self._bar(out.picture, box, share, WHITE, (190, 198, 224))
         box = ui.box("enemy.hp", origin=at)
         self._bar(out.picture, box, enemy.hp / enemy.max_hp, RED, (196, 48, 72))
+        for name in ("enemy.name", "enemy.percent"):
+            self._dim(out, name, enemy.target, 0, at)
         self._text(out, "enemy.name", enemy.name, WHITE, enemy.target, origin=at)
         share_text = percent(enemy.hp, enemy.max_hp)
         self._text(out, "enemy.percent", share_text, WHITE, enemy.target, origin=at)
@@ -182,6 +193,7 @@ class Renderer:
         for j, status in enumerate(shown):
             tone = RED if status.harmful else GREEN
             text = f"{status.name} {status.turns}" if status.turns > 0 else status.name
+            self._dim(out, name, i, j, origin)
             self._text(out, name, text, tone, i, j, origin=origin)
 
     def _boss(self, out: Drawn, view: BattleView) -> None:
@@ -189,11 +201,11 @@ class Renderer:
         if boss is None:
             return
         ui = self.ui
-        self._text(out, "boss.name", boss.name, WHITE, bold=True)
+        self._text(out, "boss.name", boss.name, WHITE)
         for i, weakness in enumerate(boss.weaknesses[: ui.count("boss.weakness")]):
             box = ui.box("boss.weakness", i)
             blit(out.picture, art.element(weakness, box.w), box.x, box.y)
-        self._text(out, "boss.percent", percent(boss.hp, boss.max_hp), WHITE, bold=True)
+        self._text(out, "boss.percent", percent(boss.hp, boss.max_hp), WHITE)
         share = boss.toughness / max(boss.max_toughness, 1e-9)
         self._bar(out.picture, ui.box("boss.toughness"), share, WHITE, (190, 198, 224))
         share = boss.hp / boss.max_hp
@@ -228,14 +240,14 @@ class Renderer:
         return stacked(box.w, box.h, (plate, 0, 0), (who, mark.x - box.x, mark.y - box.y))
 
     def _info(self, out: Drawn, view: BattleView) -> None:
-        self._text(out, "info.cycle", str(view.cycle), WHITE, bold=True)
-        self._text(out, "info.clock", number(view.clock), WHITE, bold=True)
-        self._text(out, "info.wave", str(view.wave), WHITE, bold=True)
-        self._text(out, "info.score", number(view.score), GOLD, bold=True)
+        self._text(out, "info.cycle", str(view.cycle), WHITE)
+        self._text(out, "info.clock", number(view.clock), WHITE)
+        self._text(out, "info.wave", str(view.wave), WHITE)
+        self._text(out, "info.score", number(view.score), GOLD)
         edge = GOLD if view.auto else EDGE
         self._panel(out.picture, self.ui.box("auto"), edge)
-        self._text(out, "auto", "AUTO", GOLD if view.auto else DIM, bold=True)
-        self._text(out, "damage", number(view.damage), GOLD, bold=True)
+        self._text(out, "auto", "AUTO", GOLD if view.auto else DIM)
+        self._text(out, "damage", number(view.damage), GOLD)
 
     def _ally(self, out: Drawn, view: BattleView, ally: AllyView, *, chosen: bool) -> None:
         ui, i = self.ui, ally.slot
@@ -250,7 +262,7 @@ class Renderer:
         blit(out.picture, art.face(ally.name, tone, at.w, dark=not ally.alive), at.x, at.y)
         self._ring(out, ally, tone)
         light = WHITE if ally.alive else DIM
-        self._text(out, "ally.name", ally.name, light, i, bold=True)
+        self._text(out, "ally.name", ally.name, light, i)
         share = ally.hp / ally.max_hp
         high, low = (GREEN, (52, 168, 124)) if share > 0.3 else (RED, (196, 48, 72))
         bar = ui.box("ally.hp", i)
@@ -266,7 +278,7 @@ class Renderer:
         key = ui.box("ally.key", i)
         rim = GOLD if offered else EDGE
         self._panel(out.picture, key, rim, art.blend(PANEL, rim, 0.4 if offered else 0.1))
-        self._text(out, "ally.key", str(i + 1), rim if offered else DIM, i, bold=True)
+        self._text(out, "ally.key", str(i + 1), rim if offered else DIM, i)
         if ally.alive:
             self._statuses(out, "ally.status", i, ally.statuses)
 
@@ -291,7 +303,7 @@ class Renderer:
         for i in range(min(view.max_skill_points, ui.count("points.pip"))):
             box = ui.box("points.pip", i)
             blit(out.picture, widgets.pip(box.w, i < view.skill_points), box.x, box.y)
-        self._text(out, "points", f"{view.skill_points}/{view.max_skill_points}", WHITE, bold=True)
+        self._text(out, "points", f"{view.skill_points}/{view.max_skill_points}", WHITE)
         actor = next((a for a in view.allies if a.slot == view.actor), None)
         turn = view.window == "turn" and actor is not None
         tone = art.colour_of(actor.element) if actor is not None else CYAN
@@ -303,25 +315,20 @@ class Renderer:
             blit(out.picture, drawn, box.x, box.y)
             out.labels.append(Label(f"btn_{name}", *box))
             self._panel(out.picture, ui.box(f"{name}.key"), EDGE)
-            self._text(out, f"{name}.key", "QE"[move], WHITE if enabled else DIM, bold=True)
+            self._text(out, f"{name}.key", "QE"[move], WHITE if enabled else DIM)
         if view.window == "off_turn":
             self._panel(out.picture, ui.box("offer"), GOLD, art.blend(PANEL, GOLD, 0.16), 0.94)
             names = ", ".join(str(slot + 1) for slot in view.offered)
-            self._text(out, "offer.title", f"ULTIMATE READY: {names}", GOLD, bold=True)
+            self._text(out, "offer.title", f"ULTIMATE READY: {names}", GOLD)
             self._text(out, "offer.help", "1 to 4: release    SPACE: hold", WHITE)
         if view.message:
             self._panel(out.picture, ui.box("message"), EDGE, PANEL, 0.8)
             self._text(out, "message", view.message, WHITE)
 
-    def _foot(self, out: Drawn, view: BattleView, marks: Marks) -> None:
+    def _foot(self, out: Drawn, view: BattleView) -> None:
         self._text(out, "step", f"Step {view.steps}", DIM)
         tone = RED if view.invalid else DIM
         self._text(out, "invalid", f"Invalid {view.invalid}/{_LIMIT}", tone)
-        if "pulse" in self.ui:
-            for bit in range(self.ui.count("pulse")):
-                x, y, w, h = self.ui.box("pulse", bit)
-                on = marks.events >> bit & 1
-                out.picture[y : y + h, x : x + w] = CYAN if on else (30, 34, 52)
 
     def _outcome(self, out: Drawn, view: BattleView) -> None:
         np.right_shift(out.picture, 2, out=out.picture)
@@ -331,7 +338,7 @@ class Renderer:
         blit(out.picture, widgets.banner(self.ui.size[0], box.h * 2, tone), 0, box.y - box.h // 3)
         out.written.clear()  # too dark to be read
         out.labels.clear()
-        self._text(out, "outcome", "VICTORY" if won else "DEFEAT", tone, bold=True)
+        self._text(out, "outcome", "VICTORY" if won else "DEFEAT", tone)
         text = f"Score {number(view.score)}    Steps {view.steps}    AV {number(view.clock)}"
         self._text(out, "outcome.result", text, WHITE)
 

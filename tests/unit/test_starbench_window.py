@@ -1,0 +1,202 @@
+"""StarBench's real window: the same battle by pixels and events, and what is left when it dies."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import cv2
+import numpy as np
+import psutil
+import pytest
+import yaml
+
+from bridges.starbench.battle import Battle
+from bridges.starbench.screen import Click, Direct, EmulatorClient, Key, UiMap, events_of, send
+from bridges.starbench.screen.layout import UI_MAP
+from bridges.starbench.screen.renderer import places
+from bridges.starbench.window import FrameClient, HostedWindow, WindowClient, open_real
+from bridges.starbench.window.calibrate import main as calibrate
+from rollout.errors import ConfigError, GameCrashed, GameError, InputError, UnknownNameError
+
+pytestmark = pytest.mark.process
+pytest.importorskip("Xlib")
+pytest.importorskip("mss")
+needs_x = pytest.mark.skipif(shutil.which("Xvfb") is None, reason="needs Xvfb: say `make xvfb`")
+
+ROOT = Path(__file__).parents[2]
+SIZE = (640, 360)
+HOST = """
+import sys, pathlib
+from bridges.starbench.window import HostedWindow
+window = HostedWindow(pathlib.Path(sys.argv[1]), size=(640, 360))
+window.begin("cocolia", 1, {}, {})
+print(window.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory):
+    opened = HostedWindow(tmp_path_factory.mktemp("window"), size=SIZE)
+    yield opened
+    opened.close()
+    gone(opened.pid)
+
+
+def running(group):
+    """The names of the processes of a process group that run."""
+    found = []
+    for process in psutil.process_iter(["name", "status"]):
+        try:
+            if os.getpgid(process.pid) == group and process.info["status"] != "zombie":
+                found.append(process.info["name"])
+        except ProcessLookupError:
+            continue
+    return found
+
+
+def gone(group, within_s=60):
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        if not running(group):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"left: {running(group)}")
+
+
+def decide(client, number, view):
+    """A decision of direct control, or the events of a tool-assisted one."""
+    row = [(x / 3, y / 3) for x, y in places(UiMap(), view)]
+    if number % 2:
+        x, y = row[number % len(row)]
+        send(client, Direct(round(x), round(y), "qe1 4"[number % 5].replace(" ", "x")).events())
+    elif view.window == "off_turn":
+        parts = (view.offered[0], 3, 9)
+        send(client, events_of(parts, client.ui, enemies=row, actor=None))
+    else:
+        send(client, events_of((view.actor, 0, 4), client.ui, enemies=row, actor=view.actor))
+
+
+@needs_x
+def test_the_window_is_the_emulator_pixel_for_pixel(window):
+    for task, seed in (("cocolia", 3), ("xianzhou", 4)):
+        battle = Battle(task, seed, {})
+        emulator = EmulatorClient(battle, SIZE)
+        client = window.begin(task, seed, {}, {})
+        for number in range(12):
+            assert (client.grab() == emulator.grab()).all()
+            view = battle.view()
+            if view.window == "over":
+                break
+            decide(emulator, number, view)
+            decide(client, number, view)
+            assert window.truth()["steps"] == battle.view().steps == number + 1
+        assert (client.grab() == emulator.grab()).all()
+
+
+@needs_x
+def test_a_click_outside_and_a_key_of_no_keyboard_do_no_harm(window):
+    client = window.begin("cocolia", 1, {}, {})
+    before = client.pulse()
+    client.press("no such key")
+    client.click(-5, 99999)
+    client.wait_idle()
+    assert client.pulse() == before + 1
+    assert client.grab().shape == (360, 640, 3)
+
+
+@needs_x
+def test_any_window_is_played_by_its_title_once_confirmed(window, tmp_path):
+    window.begin("cocolia", 1, {}, {})
+    text = yaml.safe_load(UI_MAP.read_text())
+    del text["boxes"]["pulse"]  # other programs count no events
+    (tmp_path / "map.yaml").write_text(yaml.safe_dump(text))
+    options = {"display": window.display, "ui_map": tmp_path / "map.yaml", "timeout_s": 0.2}
+    with pytest.raises(ConfigError, match="terms of service"):
+        open_real(window.title, confirmed=False, **options)
+    with pytest.raises(UnknownNameError, match=r"gamut starbench"):
+        open_real("gamut starbenhc", confirmed=True, **options)
+    with pytest.raises(InputError, match="640 x 360 pixels"):
+        open_real(window.title, confirmed=True, **options)
+    ui = UiMap(SIZE, tmp_path / "map.yaml")
+    client = WindowClient("gamut starb", display=window.display, ui=ui, still_s=0.1)
+    before = client.grab()
+    send(client, [Click(*client.ui.box("skill").centre), Key("space")])
+    assert (client.grab() != before).any()
+    client.close()
+
+
+def test_without_a_display_or_a_server_it_says_so(monkeypatch, tmp_path):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    with pytest.raises(ConfigError, match="DISPLAY is not set"):
+        WindowClient("any")
+    with pytest.raises(ConfigError, match=":77 cannot be opened"):
+        WindowClient("any", display=":77")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ConfigError, match="install Xvfb"):
+        HostedWindow(tmp_path)
+
+
+@needs_x
+def test_a_killed_window_is_reported_and_leaves_nothing(tmp_path):
+    window = HostedWindow(tmp_path, size=SIZE, timeout_s=20)
+    client = window.begin("cocolia", 2, {}, {})
+    assert "Xvfb" in running(window.pid)
+    os.kill(window.pid, signal.SIGKILL)
+    with pytest.raises(GameCrashed, match="is gone"):  # noqa: PT012 - it may die a moment later
+        for _ in range(100):
+            send(client, [Click(297, 117), Key("q")])
+            client.grab()
+    with pytest.raises(GameError):
+        window.begin("cocolia", 3, {}, {})
+    window.close()
+    gone(window.pid)
+
+
+@needs_x
+@pytest.mark.parametrize("both", [False, True])
+def test_a_killed_host_leaves_nothing(tmp_path, both):
+    program = subprocess.Popen(
+        [sys.executable, "-c", HOST, str(tmp_path)],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    pid = int(program.stdout.readline())
+    assert "Xvfb" in running(pid)
+    program.kill()
+    if both:
+        os.kill(pid, signal.SIGKILL)
+    program.communicate(timeout=60)
+    gone(pid)
+
+
+def test_recorded_pictures_stand_in_for_a_real_client():
+    pictures = [np.full((360, 640, 3), each, np.uint8) for each in (1, 2)]
+    client = FrameClient(pictures)
+    send(client, Direct(10, 20, "q").events())
+    assert client.log == [(10, 20), "q"]
+    assert client.grab()[0, 0, 0] == 2
+    send(client, [Key("e")])
+    assert client.grab()[0, 0, 0] == 2  # the last one stays
+    with pytest.raises(InputError):
+        FrameClient([])
+
+
+def test_calibration_draws_every_box(tmp_path, capsys):
+    shot, out = tmp_path / "shot.png", tmp_path / "out.png"
+    cv2.imwrite(str(shot), np.zeros((720, 1280, 3), np.uint8))
+    assert calibrate([str(shot), "--out", str(out)]) == 0
+    drawn = cv2.imread(str(out))
+    assert drawn.shape == (720, 1280, 3)
+    for _, _, _, box in UiMap((1280, 720)).boxes():
+        assert drawn[box.y, box.x : box.x + box.w].any()
+    assert calibrate([str(tmp_path / "no.png"), "--out", str(out)]) == 2
+    cv2.imwrite(str(shot), np.zeros((700, 1280, 3), np.uint8))
+    assert calibrate([str(shot), "--out", str(out)]) == 2
+    assert "640 x 360" in capsys.readouterr().err
