@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rollout.api import (
+    MASK,
     BridgeSpec,
     Columns,
     ColumnSpec,
@@ -22,6 +23,7 @@ from rollout.api import (
     option,
     sample,
 )
+from rollout.api.types import Array
 from rollout.errors import ConfigError, SpaceError
 
 BLOCK_BYTES = 2**18  # rows per draw: enough to make the cost of a draw negligible
@@ -32,6 +34,8 @@ TEXT_ROWS = 64  # strings are drawn one by one, so drawing ahead gains little
 @dataclass(frozen=True)
 class RandomPolicy:
     """Chooses uniformly among all actions of any flat action space.
+
+    If the game gives a mask (``rollout.api.MASK``), it chooses among the legal values.
 
     Unbounded parts of a ``Box`` follow ``rollout.api.sample``. The actions are one stream per
     policy: each call takes its next rows, so the same seed and the same order of calls give the
@@ -46,7 +50,8 @@ class RandomPolicy:
         Raises:
             ConfigError: a part of the action space cannot be sampled.
         """
-        return Random(spec.action_space, np.random.default_rng([seed, self.seed]))
+        masks = [key for key in spec.observation_space.spaces if key.startswith(MASK)]
+        return Random(spec.action_space, np.random.default_rng([seed, self.seed]), masks)
 
 
 class Random:
@@ -55,8 +60,10 @@ class Random:
     version = 0
     extras: Mapping[str, ColumnSpec] = {}
 
-    def __init__(self, space: spaces.Dict, rng: np.random.Generator) -> None:
-        self._space, self._rng = space, rng
+    def __init__(
+        self, space: spaces.Dict, rng: np.random.Generator, masks: Sequence[str] = ()
+    ) -> None:
+        self._space, self._rng, self._masks = space, rng, masks
         self._rows = _block_rows(space)
         self._block: Columns = {}
         self._at, self._size = 0, 0
@@ -89,9 +96,20 @@ class Random:
             begin, end = 0, batch
         self._at = end
         key = self._key
-        if key is not None:
+        if key is not None and not self._masks:
             return Decision({key: self._block[key][begin:end]})
-        return Decision({name: column[begin:end] for name, column in self._block.items()})
+        actions = {name: column[begin:end] for name, column in self._block.items()}
+        for mask in self._masks:
+            name = mask.removeprefix(MASK)
+            actions[name] = self._legal(observations[mask].astype(bool), actions[name])
+        return Decision(actions)
+
+    def _legal(self, legal: Array, drawn: Array) -> Array:
+        """Returns a legal value for each row, and the drawn one where nothing is legal."""
+        count = legal.sum(1)
+        number = np.floor(self._rng.random(len(legal)) * count)
+        chosen = (legal.cumsum(1) > number[:, None]).argmax(1)
+        return np.where(count > 0, chosen, drawn).astype(drawn.dtype)
 
     def _draw(self, batch: int) -> None:
         """Draws a new block of at least ``batch`` rows, beginning with the rest of the old one.

@@ -179,8 +179,9 @@ def _triggers(data: Any, statuses: Any, where: str) -> dict[str, tuple[Trigger, 
 
 _ALLY_KEYS = (
     *("name", "element", "aggro", "max_energy", "stats", "basic", "skill", "ultimate", "triggers"),
-    *("aura", "skill_points", "counters"),
+    *("aura", "skill_points", "counters", "auto"),
 )
+_AUTO_KEYS = ("points", "ally", "boss_without", "keep", "priority")
 
 
 def _ally(key: str, data: Mapping[str, Any], statuses: Any) -> UnitKind:
@@ -192,6 +193,10 @@ def _ally(key: str, data: Mapping[str, Any], statuses: Any) -> UnitKind:
         _known("target", moves[name].target, _TARGETS, f"{where}: {name}")
     if data.get("aura"):
         _known("status", data["aura"], statuses, where)
+    auto = data.get("auto", {})
+    _keys(auto, _AUTO_KEYS, f"{where}: auto")
+    for name in [auto[each] for each in ("boss_without", "keep") if each in auto]:
+        _known("status", name, statuses, f"{where}: auto")
     return UnitKind(
         *(key, data["name"], True, _element(data["element"], where), data["stats"], moves),
         _triggers(data.get("triggers", ()), statuses, where),
@@ -199,6 +204,7 @@ def _ally(key: str, data: Mapping[str, Any], statuses: Any) -> UnitKind:
         max_energy=float(data["max_energy"]),
         skill_points=int(data.get("skill_points", 0)),
         aura=data.get("aura", ""),
+        auto=auto,
         counters=data.get("counters", {}),
     )
 

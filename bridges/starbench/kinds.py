@@ -75,6 +75,7 @@ class UnitKind:
     max_energy: float = 0.0
     skill_points: int = 0
     aura: str = ""
+    auto: Mapping[str, Any] = field(default_factory=dict)
     counters: Mapping[str, float] = field(default_factory=dict)
     bars: int = 1
     hp: tuple[float, ...] = ()

@@ -68,6 +68,16 @@ class Choices:
             self._groups.append((size, torch.from_numpy(at.ravel()), torch.tensor(where)))
         self._whole = len(self._groups) == 1
 
+    def place(self, key: str) -> slice:
+        """Returns where the logits of an action column are."""
+        at = 0
+        for head in self._heads:
+            size = sum(head.sizes)
+            if head.key == key:
+                return slice(at, at + size)
+            at += size
+        raise KeyError(key)
+
     def stacked(self, logits: Tensor) -> list[Tensor]:
         """Returns the log-probabilities of each group of choices, ``(..., choices, options)``."""
         groups = []

@@ -11,6 +11,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
+from rollout.api import MASK
 from rollout.errors import ConfigError, UnknownNameError
 
 PRIVILEGED = "privileged"
@@ -75,7 +76,7 @@ def entries(
 
     Args:
         space: flat ``Dict`` of leaf spaces.
-        columns: the columns to use; if empty, all that are not privileged.
+        columns: the columns to use, beside masks; if empty, all that are not privileged.
         symbols: integer columns that are symbols, whatever their number of values.
 
     Integers are symbols if they have fewer than 64 values, or lie on a grid that is too small for a
@@ -91,6 +92,8 @@ def entries(
         if name not in space.spaces:
             raise UnknownNameError("observation column", name, list(space.spaces))
     wanted = list(columns) or [k for k in space.spaces if not k.startswith(PRIVILEGED)]
+    if wanted:
+        wanted += [k for k in space.spaces if k.startswith(MASK) and k not in wanted]
     if not wanted:
         raise ConfigError(
             f"every observation ({', '.join(space.spaces)}) is privileged; name those to learn "

@@ -47,6 +47,11 @@ class ActionLayout:
         self.dims = self._boxes.dims if self._boxes else 0
         self.outputs = self.logits + 2 * self.dims
 
+    def place(self, key: str) -> slice:
+        """Returns where the logits of a discrete action column are in a row."""
+        assert self._choices is not None
+        return self._choices.place(key)
+
     def pick(self, outputs: Tensor, noise: Tensor | None) -> Tensor:
         """Returns encoded actions.
 

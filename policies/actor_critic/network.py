@@ -12,6 +12,9 @@ from policies.actor_critic.columns import ColumnEntry
 from policies.actor_critic.distributions import ActionLayout, Distribution
 from policies.actor_critic.encoders import ACTIVATIONS, Encoder, orthogonal
 from policies.actor_critic.options import NetworkOptions
+from rollout.api import MASK
+
+_NEVER = -1e9  # a logit that is never chosen, and finite, so that no gradient is NaN
 
 
 class ActorCritic(nn.Module):
@@ -31,6 +34,8 @@ class ActorCritic(nn.Module):
     ) -> None:
         super().__init__()
         self.layout = ActionLayout(actions, squashed=options.continuous == "squashed")
+        masks = [entry.key for entry in columns if entry.key.startswith(MASK)]
+        self._masks = [(key, self.layout.place(key.removeprefix(MASK))) for key in masks]
         self.actor = _Body(columns, options)
         self.critic = None if options.shared else _Body(columns, options)
         size = self.actor.size
@@ -125,10 +130,21 @@ class ActorCritic(nn.Module):
             if self.recurrent:
                 judged = torch.cat([judged, features], -1)
         outputs = self.policy_head(features)
+        for key, place in self._masks:
+            outputs = _masked(outputs, observations[key], place)
         if self.layout.dims:
             log_std = self.log_std.expand(*outputs.shape[:-1], -1)
             outputs = torch.cat([outputs, log_std], -1)
         return outputs, self.value_head(judged).squeeze(-1)
+
+
+def _masked(outputs: Tensor, legal: Tensor, place: slice) -> Tensor:
+    """Returns outputs with negligible logits for what is not legal, where anything is."""
+    legal = legal.flatten(1).bool()
+    hidden = ~legal & legal.any(-1, keepdim=True)
+    columns = torch.zeros(outputs.shape, dtype=torch.bool, device=outputs.device)
+    columns[:, place] = hidden
+    return outputs.masked_fill(columns, _NEVER)
 
 
 class _Body(nn.Module):

@@ -44,6 +44,7 @@ from rollout.api.policy import (
 from rollout.api.sets import Splits, StateSet
 from rollout.api.spaces import (
     ACTION,
+    MASK,
     OBSERVATION,
     FlatSpace,
     allocate,
@@ -62,6 +63,7 @@ __all__ = [
     "ACTION",
     "CALLS",
     "CALLS_SPEC",
+    "MASK",
     "NOTICE",
     "NO_USAGE",
     "OBSERVATION",

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rollout.api.labels import Labels, check_labels
+from rollout.api.spaces import check_masks
 from rollout.api.state import State, StateSpace
 from rollout.api.types import Array, Bools, Columns, Details, Ints
 from rollout.errors import ConfigError, InputError
@@ -135,6 +136,7 @@ class BridgeSpec:
 
     def __post_init__(self) -> None:
         check_labels(self.action_space, self.action_labels)
+        check_masks(self.observation_space, self.action_space)
 
     def choose_width(
         self, width: int | None, *, episodes: int | None = None, calls: int = 1

@@ -1,0 +1,190 @@
+"""The instance: many battles in this process, played one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from bridges.starbench import observe, scoring, text
+from bridges.starbench.battle import Battle
+from bridges.starbench.options import (
+    FRAME,
+    NO_OP,
+    SIGNALS,
+    SNAPSHOT,
+    SNAPSHOT_BYTES,
+    Options,
+    observation_space,
+)
+from bridges.starbench.view import ACTIONS
+from rollout.api import (
+    ACTION,
+    MASK,
+    OBSERVATION,
+    Array,
+    Columns,
+    Details,
+    Frame,
+    Start,
+    allocate,
+    check_slots,
+)
+from rollout.errors import GameCrashed, OutOfTurnError, StateError
+
+NAME = "starbench"
+
+
+class StarbenchInstance:
+    """``width`` battles that step one after another; a step is one decision in each."""
+
+    def __init__(self, options: Options, width: int) -> None:
+        self._options, self._width = options, width
+        self._battles: list[Battle | None] = [None] * width
+        self._screens: list[Any] = [None] * width
+        self._over = np.ones(width, np.bool_)
+        columns = allocate(observation_space(options), width)
+        signals = {key: np.zeros(width, np.float64) for key in SIGNALS}
+        never = np.zeros(width, np.bool_)
+        told: list[Details] | None = [{} for _ in range(width)] if options.tells else None
+        tick = np.zeros(width, np.int64)
+        self._frame = Frame(columns, signals, np.zeros(width, np.bool_), never, tick, told)
+        self._rows: list[memoryview[float]] = []
+        if OBSERVATION in columns:
+            self._rows = [memoryview(row) for row in columns[OBSERVATION]]
+        self._begun = self._closed = False
+
+    def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
+        """Begins battles; see ``rollout.api.Instance``."""
+        if self._closed:
+            raise self._out_of_turn()
+        rows = check_slots(NAME, self._width, slots, len(starts))
+        battles = [self._begin(start) for start in starts]
+        for row, battle in zip(rows, battles, strict=True):
+            self._put(row, battle)
+        self._begun = True
+        return self._frame.take(rows)
+
+    def _begin(self, start: Start) -> Battle:
+        values = dict(start.state.values)
+        options = self._options
+        try:
+            name = str(values.pop("battle"))
+        except KeyError:
+            raise StateError(
+                f"expected a state with a value of the factor 'battle', got {values}; take states "
+                f"from the bridge's state space"
+            ) from None
+        return Battle(name, start.seed, values, windows=options.windows, raw=options.raw)
+
+    def _put(self, row: int, battle: Battle) -> None:
+        self._battles[row], self._screens[row] = battle, None
+        if self._options.pixels:
+            self._screens[row] = self._options.screen(battle)
+        self._frame.signals["reward"][row] = 0.0
+        self._show(row, battle)
+        self._frame.signals["reward"][row] = 0.0
+
+    def step(self, actions: Columns, *, timeout_s: float) -> Frame:
+        """Plays one decision in every battle that goes on; see ``rollout.api.Instance``."""
+        if not self._begun or self._closed:
+            raise self._out_of_turn()
+        row = 0
+        try:
+            for row in np.flatnonzero(~self._over).tolist():
+                battle = self._battles[row]
+                assert battle is not None
+                self._play(row, battle, actions)
+                self._show(row, battle)
+        except Exception as error:
+            raise GameCrashed(
+                f"{NAME}: step of slot {row} failed: {type(error).__name__}: {error}"
+            ) from error
+        return self._frame
+
+    def _play(self, row: int, battle: Battle, actions: Columns) -> None:
+        if self._options.view == "dc":
+            self._options.direct(battle, self._screens[row], actions, row)
+            return
+        number = int(actions[ACTION][row])
+        if number == NO_OP:
+            battle.act_invalid("no action")
+        else:
+            battle.act(number)
+
+    def _show(self, row: int, battle: Battle) -> None:
+        """Writes the row of a battle."""
+        frame, columns = self._frame, self._frame.observations
+        over = battle.outcome is not None
+        frame.game_over[row] = self._over[row] = over
+        frame.tick[row] = battle.decisions
+        if self._rows:
+            columns[OBSERVATION][row] = 0.0
+            observe.write(battle, self._rows[row])
+        if MASK + ACTION in columns:
+            mask = columns[MASK + ACTION][row]
+            mask[:] = 0
+            mask[battle.legal()] = 1
+        if FRAME in columns:
+            columns[FRAME][row] = self._screens[row].grab()
+        if SNAPSHOT in columns:
+            _write_snapshot(columns[SNAPSHOT][row], battle)
+        signals = frame.signals
+        depleted = scoring.depleted(battle)
+        signals["reward"][row] = depleted - signals["depleted"][row]
+        values = (
+            *(depleted, battle.step_damage / battle.total_hp, scoring.points(battle)),
+            *(scoring.used(battle), battle.invalid, battle.outcome == "won"),
+        )
+        for key, value in zip(_PLAIN, values, strict=True):
+            signals[key][row] = value
+        for ally in battle.allies:
+            signals[f"hp/{ally.slot}"][row] = ally.hp / ally.max_hp
+        if frame.details is not None:
+            frame.details[row] = self._told(battle)  # type: ignore[index] # a list
+
+    def _told(self, battle: Battle) -> dict[str, Any]:
+        view = battle.view()
+        told: dict[str, Any] = {"mission": f"Win the battle: {battle.data['title']}."}
+        if self._options.ocr:
+            told["text"] = text.tokens(view)
+        if self._options.view != "dc":
+            told["legal"] = text.choices(view, battle.legal())
+        return told
+
+    def snapshot(self, slot: int) -> bytes:
+        """Returns the complete battle of a slot; see ``rollout.api.Snapshots``."""
+        battle = self._battles[slot]
+        if battle is None:
+            raise self._out_of_turn()
+        return battle.snapshot()
+
+    def restore(self, slot: int, snapshot: bytes) -> Frame:
+        """Restores the battle of a slot, and returns its frame."""
+        self._put(slot, Battle.from_snapshot(snapshot))
+        self._begun = True
+        return self._frame.take([slot])
+
+    def close(self) -> None:
+        """Forgets the battles. Idempotent; never raises."""
+        self._closed = True
+        self._battles = [None] * self._width
+
+    def _out_of_turn(self) -> OutOfTurnError:
+        if self._closed:
+            return OutOfTurnError(f"{NAME}: the instance is closed; launch another")
+        return OutOfTurnError(f"{NAME}: no slot was ever reset; reset one before the first step")
+
+
+_PLAIN = ("depleted", "damage", "score", "action_value", "invalid", "won")
+
+
+def _write_snapshot(row: Array, battle: Battle) -> None:
+    data = np.frombuffer(battle.snapshot(), np.uint8)
+    if len(data) > SNAPSHOT_BYTES:
+        raise GameCrashed(f"{NAME}: a snapshot has {len(data)} bytes, more than {SNAPSHOT_BYTES}")
+    row[: len(data)], row[len(data) :] = data, 0
+
+
+assert ACTIONS == NO_OP

@@ -1,0 +1,96 @@
+"""The structured observation: a battle as one row of numbers, mostly between 0 and 1."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from bridges.starbench import scoring
+from bridges.starbench.battle import Battle
+from bridges.starbench.content import load
+from bridges.starbench.states import BATTLES
+from bridges.starbench.units import KIND, STACKS, TURNS, Unit
+from bridges.starbench.view import ALLIES, ENEMIES
+
+_GLOBAL, _ALLY, _ENEMY = 12, 8, 15
+
+
+@cache
+def _layout() -> tuple[dict[str, int], dict[str, int], int, int, int]:
+    """Numbers of characters and enemies, statuses, and the sizes of the two kinds of blocks."""
+    content = load()
+    team = {key: at for at, key in enumerate(content.team)}
+    foes = {key: at for at, key in enumerate(k for k, u in content.units.items() if not u.ally)}
+    statuses = 2 * len(content.numbered)
+    return team, foes, statuses, _ALLY + len(team) + statuses, _ENEMY + len(foes) + statuses
+
+
+def size() -> int:
+    """Returns the length of a row; it depends on how many units and statuses the files have."""
+    _, _, _, ally, enemy = _layout()
+    return _GLOBAL + len(BATTLES) + ALLIES * ally + ENEMIES * enemy
+
+
+def write(battle: Battle, row: memoryview[float]) -> None:
+    """Writes a battle into a row of zeros.
+
+    Globals first (skill points, window, clock, progress, score, battle), then a block for each
+    ally by slot, then for each enemy by target: shares of HP, energy or toughness, action value,
+    flags, which unit it is, and for each status its turns and stacks.
+    """
+    team, foes, _, ally_size, enemy_size = _layout()
+    head = (
+        *(battle.points / 7.0, battle.max_points() / 7.0, float(battle.window == "off_turn")),
+        *(float(battle.extra), scoring.used(battle) / 1000.0, battle.decisions / 300.0),
+        *(battle.invalid / 10.0, scoring.depleted(battle), scoring.points(battle) / 10000.0),
+        *(battle.wave / 4.0, battle.kills / 20.0, len(battle.enemies) / 5.0),
+    )
+    for at, value in enumerate(head):
+        row[at] = value
+    row[_GLOBAL + BATTLES.index(battle.task)] = 1.0
+    at = _GLOBAL + len(BATTLES)
+    acting = battle.actor if battle.window == "turn" else None
+    for unit in battle.allies:
+        if unit.alive:
+            _write_ally(battle, unit, acting, row, at)
+            row[at + _ALLY + team[unit.kind.key]] = 1.0
+            _write_statuses(unit, row, at + _ALLY + len(team))
+        at += ally_size
+    for unit in battle.enemies:
+        _write_enemy(battle, unit, row, at)
+        row[at + _ENEMY + foes[unit.kind.key]] = 1.0
+        _write_statuses(unit, row, at + _ENEMY + len(foes))
+        at += enemy_size
+
+
+def _write_ally(
+    battle: Battle, unit: Unit, acting: int | None, row: memoryview[float], at: int
+) -> None:
+    row[at] = 1.0
+    row[at + 1] = unit.hp / unit.max_hp
+    row[at + 2] = unit.energy / unit.kind.max_energy
+    row[at + 3] = min(2.0, unit.av / 100.0)
+    row[at + 4] = float(unit.slot == acting)
+    row[at + 5] = float(unit.slot in battle.offered)
+    row[at + 6] = unit.spd / 200.0
+    row[at + 7] = sum(unit.counters.values()) / 2.0
+
+
+def _write_enemy(battle: Battle, unit: Unit, row: memoryview[float], at: int) -> None:
+    kind = unit.kind
+    row[at] = 1.0
+    row[at + 1] = unit.hp / unit.max_hp
+    row[at + 2] = (kind.bars - unit.bar) / 3.0
+    row[at + 3] = 0.0 if unit.broken else unit.toughness / unit.max_toughness
+    row[at + 4] = float(unit.broken)
+    row[at + 5] = float(bool(unit.charge))
+    row[at + 6] = min(2.0, unit.av / 100.0)
+    row[at + 7] = float(battle.locked(unit))
+    for element in unit.weak:
+        row[at + 8 + element] = 1.0
+
+
+def _write_statuses(unit: Unit, row: memoryview[float], at: int) -> None:
+    for status in unit.statuses:
+        place = at + 2 * status[KIND]
+        row[place] = status[TURNS] / 4.0
+        row[place + 1] = status[STACKS] / 3.0

@@ -1,0 +1,145 @@
+"""The options of the bridge, and the spaces that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from bridges.starbench import observe, text
+from bridges.starbench.battle import Battle
+from bridges.starbench.field import WINDOWS
+from bridges.starbench.view import ACTIONS
+from rollout.api import ACTION, MASK, OBSERVATION, Columns, ColumnSpec, option
+from rollout.errors import ConfigError, UnknownNameError
+
+VIEWS = ("structured", "ta", "dc")
+FRAME, SNAPSHOT = "frame", "privileged_snapshot"
+SNAPSHOT_BYTES = 2**13
+NO_OP = ACTIONS
+"""The action of an answer that is no action: an invalid decision."""
+
+SIGNALS = {
+    "reward": ColumnSpec("float64", doc="share of the enemies' HP that the decision took"),
+    "depleted": ColumnSpec("float64", doc="share of the enemies' HP that is gone, 0 to 1"),
+    "damage": ColumnSpec("float64", doc="HP of bosses that the decision took, of those of all"),
+    "score": ColumnSpec("float64", doc="points so far; 0 in Echo of War"),
+    "action_value": ColumnSpec("float64", doc="action value used so far"),
+    "invalid": ColumnSpec("float64", doc="invalid decisions in a row"),
+    "won": ColumnSpec("float64", doc="whether the battle is won"),
+    **{
+        f"hp/{n}": ColumnSpec("float64", doc=f"share of HP of the ally in slot {n}")
+        for n in range(4)
+    },
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """How battles are shown and played."""
+
+    view: str = option(
+        "structured",
+        "what the player sees and does: numbers and a mask; ta: a picture, and character, move and "
+        "target; dc: a picture, and a click and a key",
+        choices=VIEWS,
+    )
+    tell: bool = option(False, "whether details have text tokens and legal actions; always with ta")
+    ocr: bool = option(True, "whether details have the text tokens; false is TA without OCR")
+    width_px: int = option(640, "width of the picture", unit="pixels", ge=160, le=1920)
+    windows: str = option(
+        "enemy_next",
+        "when ultimates are offered between turns",
+        choices=WINDOWS,
+    )
+    raw: bool = option(False, "whether enemies keep the game's HP and ATK, without calibration")
+    snapshots: bool = option(
+        False, "whether the whole battle is an observation, for auto-battle and search"
+    )
+
+    def __post_init__(self) -> None:
+        for name, valid in (("view", VIEWS), ("windows", WINDOWS)):
+            if getattr(self, name) not in valid:
+                raise UnknownNameError(name, str(getattr(self, name)), valid)
+        if self.width_px * 9 % 16:
+            raise ConfigError(
+                f"width_px: the picture is 16:9, so its width is a multiple of 16, got "
+                f"{self.width_px}; the nearest is {round(self.width_px / 16) * 16}"
+            )
+
+    @property
+    def pixels(self) -> bool:
+        """Whether the player sees pictures."""
+        return self.view != "structured"
+
+    @property
+    def tells(self) -> bool:
+        """Whether details have text."""
+        return self.tell or self.view == "ta"
+
+    @property
+    def picture(self) -> tuple[int, int]:
+        """Width and height of the picture."""
+        return self.width_px, self.width_px * 9 // 16
+
+    def screen(self, battle: Battle) -> Any:
+        """Returns the screen of a battle."""
+        from bridges.starbench.screen import EmulatorClient  # noqa: PLC0415 - loads OpenCV
+
+        return EmulatorClient(battle, self.picture)
+
+    def direct(self, battle: Battle, screen: Any, actions: Columns, row: int) -> None:
+        """Clicks and presses a key; without either, the decision is invalid."""
+        x, y = (int(actions[each][row]) for each in ("x", "y"))
+        key = _keys()[int(actions["key"][row])]
+        width, height = self.picture
+        before = battle.decisions
+        screen.click(x * width // 1920, y * height // 1080)
+        if key:
+            screen.press(key)
+        if battle.decisions == before:
+            battle.act_invalid("the click and the key did nothing")
+
+
+def _keys() -> tuple[str, ...]:
+    from bridges.starbench.screen import KEYS  # noqa: PLC0415 - loads OpenCV
+
+    return ("", *KEYS)
+
+
+def observation_space(options: Options) -> spaces.Dict:
+    """Returns the columns that a player sees."""
+    found: dict[str, spaces.Space[Any]] = {}
+    if options.view == "structured":
+        shape = (observe.size(),)
+        found[OBSERVATION] = spaces.Box(-np.inf, np.inf, shape, np.float32)
+    if options.view != "dc":
+        found[MASK + ACTION] = spaces.MultiBinary(ACTIONS + 1)
+    if options.pixels:
+        width, height = options.picture
+        found[FRAME] = spaces.Box(0, 255, (height, width, 3), np.uint8)
+    if options.snapshots:
+        found[SNAPSHOT] = spaces.Box(0, 255, (SNAPSHOT_BYTES,), np.uint8)
+    return spaces.Dict(found)
+
+
+def action_space(options: Options) -> spaces.Dict:
+    """Returns the columns that a player fills."""
+    if options.view != "dc":
+        return spaces.Dict({ACTION: spaces.Discrete(ACTIONS + 1)})
+    return spaces.Dict(
+        {
+            "x": spaces.Discrete(1920),
+            "y": spaces.Discrete(1080),
+            "key": spaces.Discrete(len(_keys())),
+        }
+    )
+
+
+def action_names(options: Options) -> dict[str, tuple[str, ...]]:
+    """Returns what actions are called, for people and language models."""
+    if options.view == "dc":
+        return {"key": tuple(key or "none" for key in _keys())}
+    return {ACTION: (*text.labels(ACTIONS), text.NO_OP)}
