@@ -27,7 +27,9 @@ OBS = np.zeros((64, 3), np.float32)
 
 
 def build(recipe, space=BUTTON, seed=0):
-    return recipe.build(SimpleNamespace(action_space=space, observation_space=spaces.Dict()), None, seed=seed)
+    return recipe.build(
+        SimpleNamespace(action_space=space, observation_space=spaces.Dict()), None, seed=seed
+    )
 
 
 def act(policy, rows, memory=None, details=None):
