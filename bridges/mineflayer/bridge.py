@@ -19,8 +19,10 @@ from bridges.mineflayer.loadouts import given
 from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.node import GAME, find_node, require_packages
 from bridges.mineflayer.pictures import Pictures, RayCaster, Renderer
+from bridges.mineflayer.scene import NO_SCENE, Scene, make_scene
 from bridges.mineflayer.spaces import LAYOUTS, RGB, action_labels, action_space, observation_space
 from bridges.mineflayer.task_documents import MinelandTasks
+from bridges.mineflayer.versions import check_version
 from bridges.mineflayer.viewer_process import (
     VIEWER_CLOSE_S,
     VIEWER_MB,
@@ -51,10 +53,6 @@ TASKS = Path(__file__).parent / "tasks"
 MOST_AGENTS = 128
 CLOSE_S = 5.0
 _PLAYER = re.compile(r"[A-Za-z0-9_]{1,16}")
-_REMOTE = re.compile(r"1\.([1-9]\d*)(?:\.([1-9]\d*))?", re.ASCII)
-_LAST_PATCH = dict(enumerate((9, 4, 2, 2, 2, 2, 4, 2, 5, 1, 2, 4, 6, 11), start=8))
-"""The last release of each minor version that Mineflayer supports, 1.8.9 to 1.21.11."""
-_OLDEST, _NEWEST = min(_LAST_PATCH), max(_LAST_PATCH)
 _STACK_KB = 3900  # half of the default stack size of a thread
 _PROGRAMS_S = (
     20.0  # time that programs may block the process in a step, see game/sandbox/patience.js
@@ -117,6 +115,12 @@ class MineflayerBridge:
     give: Mapping[str, int] = option(
         dict, "items that agents get at the start, {item: n} or {agent.item: n}"
     )
+    blocks: Mapping[str, str] = option(
+        dict, "blocks of the start by their places from the first agent, {x y z: block}"
+    )
+    commands: tuple[str, ...] = option(
+        (), "commands of the start in their order, run by the first agent, e.g. /give @s bow"
+    )
     # Limits of generated programs. Time is counted in branches, so that it is reproducible.
     code_time_ms: int = option(100, "approximate computing time of a program per tick", unit="ms")
     code_memory_mb: int = option(32, "memory limit of a program", unit="MB")
@@ -142,8 +146,15 @@ class MineflayerBridge:
             object.__setattr__(self, name, tuple(value))
         self._check_names()
         action_space(self.actions, self.compact_actions)
-        self._check_version()
+        check_version(self.mode, self.version)
         given(self.give, self.agent_names())
+        if self.scene != NO_SCENE and self.mode == "remote":
+            raise ConfigError("commands and blocks need mode=embedded: agents are no operators")
+
+    @cached_property
+    def scene(self) -> Scene:
+        """Returns the blocks and commands that each world begins with, parsed."""
+        return make_scene(self.blocks, self.commands, self.agent_names())
 
     def agent_names(self) -> tuple[str, ...]:
         """Returns the names of the agents of a world."""
@@ -182,23 +193,6 @@ class MineflayerBridge:
         for name in self.observe:
             if name not in valid:
                 raise UnknownNameError("observation", name, valid)
-
-    def _check_version(self) -> None:
-        if self.mode == "embedded":
-            if self.version != VERSION:
-                raise ConfigError(
-                    f"version: embedded worlds are of {VERSION}, got {self.version!r}; leave the "
-                    f"key out, or join a server with mode=remote"
-                )
-            return
-        match = _REMOTE.fullmatch(self.version)
-        minor, patch = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-        if patch > _LAST_PATCH.get(minor, -1):
-            near = f"1.{minor} to 1.{minor}.{_LAST_PATCH[minor]}" if minor in _LAST_PATCH else ""
-            raise ConfigError(
-                f"version: expected {near or f'one of 1.{_OLDEST} to 1.{_NEWEST}'}, e.g. "
-                f"{VERSION}, got {self.version!r}"
-            )
 
     def _observations(self) -> tuple[str, ...]:
         columns = load_layout()
@@ -334,6 +328,7 @@ class MineflayerBridge:
             self.spec.action_space,
             self.spec.state_space,
             given(self.give, self.agent_names()),
+            self.scene,
             width,
         )
         pictures = None

@@ -7,6 +7,7 @@ from typing import Any
 
 from bridges.mineflayer.blueprints import BLUEPRINTS, materials
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, Item, parse_loadout
+from bridges.mineflayer.scene import NO_SCENE, Scene
 from rollout.api import Factor, Start, StateSpace
 
 WORLDS = 2**31
@@ -52,7 +53,9 @@ def state_space() -> StateSpace:
     )
 
 
-def start_message(space: StateSpace, start: Start, extra: Iterable[Item] = ()) -> dict[str, Any]:
+def start_message(
+    space: StateSpace, start: Start, extra: Iterable[Item] = (), scene: Scene = NO_SCENE
+) -> dict[str, Any]:
     """Returns a start in the form that the game gets.
 
     The seed is reduced to 53 bits, which JavaScript represents exactly.
@@ -61,6 +64,7 @@ def start_message(space: StateSpace, start: Start, extra: Iterable[Item] = ()) -
         space: the state space of the bridge.
         start: the state and the seed.
         extra: items that are given in addition to those of the state.
+        scene: blocks and commands that the world begins with.
 
     Raises:
         StateError: the bridge has no such state.
@@ -78,6 +82,5 @@ def start_message(space: StateSpace, start: Start, extra: Iterable[Item] = ()) -
         "state": dict(state),
         "items": [item.as_data() for item in items],
         "targets": targets,
-        "blocks": [],
-        "commands": [],
+        **scene.message(),
     }

@@ -17,6 +17,7 @@ from bridges.mineflayer.driver import Driver, Message
 from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.loadouts import Item
 from bridges.mineflayer.pictures import SCENE, Pictures
+from bridges.mineflayer.scene import Scene
 from bridges.mineflayer.spaces import RGB, encode
 from rollout.api import NOTICE, Columns, Details, Frame, Start, StateSpace, check_slots
 from rollout.api.types import Bools
@@ -36,6 +37,7 @@ class Shape:
         actions: the action space.
         states: the state space.
         extra: items that each agent of a world is given at the start.
+        scene: blocks and commands that each world begins with.
         width: number of slots.
     """
 
@@ -44,6 +46,7 @@ class Shape:
     actions: spaces.Dict
     states: StateSpace
     extra: tuple[tuple[Item, ...], ...]
+    scene: Scene
     width: int
 
 
@@ -83,8 +86,8 @@ class MineflayerInstance:
         # A world of several agents is made from one of their starts: that of the lowest slot, in
         # any order of the starts.
         order = sorted(range(len(rows)), key=rows.__getitem__)
-        states, extra = self._shape.states, self._shape.extra
-        told = [start_message(states, starts[k], extra[rows[k] % len(extra)]) for k in order]
+        states, extra, scene = self._shape.states, self._shape.extra, self._shape.scene
+        told = [start_message(states, starts[k], extra[rows[k] % len(extra)], scene) for k in order]
         sorted_rows = [rows[k] for k in order]
         answer = self._ask("reset", {"slots": sorted_rows, "starts": told}, timeout_s)
         frame = self._take(sorted_rows, answer, "reset")

@@ -7,11 +7,15 @@
     const mobs = d.entitiesArray.filter(lives).map(name).filter((n) => n !== 'evoker_fangs');
     const items = d.itemsArray.map(name).filter((n) => n !== 'air');
     console.log({ items, blocks: d.blocksArray.map(name), mobs: mobs.sort() });
+
+and in the same way the entities, the effects (in the words of commands), the enchantments with
+their highest levels, and for each kind of properties (``axis=x|y|z``) the blocks that have it.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -33,15 +37,36 @@ class Names:
         items: what a slot can contain; item ``k`` of this list has the number ``k + 1`` there.
         blocks: all kinds of blocks.
         mobs: the living entities.
+        entities: all entities.
+        effects: the status effects.
+        enchantments: the highest level of each enchantment.
+        states: properties of blocks with their values, by block; only blocks that have any.
     """
 
     items: tuple[str, ...]
     blocks: tuple[str, ...]
     mobs: tuple[str, ...]
+    entities: tuple[str, ...]
+    effects: tuple[str, ...]
+    enchantments: Mapping[str, int]
+    states: Mapping[str, Mapping[str, tuple[str, ...]]]
+
+    def properties(self, block: str) -> Mapping[str, tuple[str, ...]]:
+        """Returns the properties of a block with their values."""
+        return self.states.get(block, {})
 
 
 @lru_cache
 def names() -> Names:
     """Returns the names of ``VERSION``."""
     data = json.loads(_FILE.read_text())
-    return Names(tuple(data["items"]), tuple(data["blocks"]), tuple(data["mobs"]))
+    lists = {key: tuple(data[key]) for key in ("items", "blocks", "mobs", "entities", "effects")}
+    states = {
+        block: {
+            key: tuple(values.split("|"))
+            for key, _, values in (each.partition("=") for each in kind.split(" "))
+        }
+        for kind, blocks in data["states"].items()
+        for block in blocks
+    }
+    return Names(**lists, enchantments=data["enchantments"], states=states)

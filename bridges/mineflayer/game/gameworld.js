@@ -9,7 +9,7 @@ const { Agent } = require('./agent');
 const { Counters } = require('./observe/signals');
 const { Built } = require('./observe/built');
 const { drain, check, tick } = require('./stepper');
-const { prepareWorld, spawnTargets, equip, StateError } = require('./start');
+const { prepareWorld, runCommands, spawnTargets, equip, StateError } = require('./start');
 const { Journal } = require('./snapshot');
 const { makeGenerator } = require('./generator');
 const { sceneOf } = require('./scenes');
@@ -36,7 +36,6 @@ class GameWorld extends World {
     this.names = config.names;
     this.agents = new Array(config.agents).fill(null);
     this.targets = [];
-    this.afterCommands = [];
     this.days = 0;
     this.lastTime = 0;
     this.journal = new Journal();
@@ -72,6 +71,7 @@ class GameWorld extends World {
     await this.enter(begins);
     await this.run(async () => {
       spawnTargets(this, start);
+      runCommands(this, start);
       this.serv.tracker.flush();
       await this.settle();
     });
@@ -81,7 +81,6 @@ class GameWorld extends World {
   async settle() {
     await drain(this);
     check(this);
-    for (const verify of this.afterCommands.splice(0)) verify();
   }
 
   /** Adds agents with their items. */

@@ -12,6 +12,7 @@ const { Link } = require('./transport');
 const { makeServer } = require('./server');
 const { joinBot } = require('./agents');
 const { tick, drain, check } = require('./stepper');
+const { fromWords } = require('./survival/commands/words');
 
 const VERSION = '1.16.5';
 
@@ -44,10 +45,10 @@ class World {
     return this.context.run(fn);
   }
 
-  /** Runs a console command (with or without its slash) and delivers its packets. */
+  /** Runs a console command of plain words, without or with its slash, and delivers its packets. */
   async console(line) {
     await this.run(async () => {
-      this.serv.handleCommand(line.replace(/^\//, ''));
+      this.serv.survival.command(fromWords(line));
       await drain(this);
       check(this);
     });

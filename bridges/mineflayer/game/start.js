@@ -3,6 +3,9 @@
  * Sets a new world to the state of a start, before its first tick.
  */
 const { Vec3 } = require('vec3');
+const { UserError } = require('flying-squid');
+const { sourceOf } = require('./survival/commands');
+const { put } = require('./survival/commands/blocks');
 
 /** Ticks of the day for each value of the factor `time`. */
 const TIMES = { day: 1000, noon: 6000, dusk: 12000, night: 14000, midnight: 18000 };
@@ -30,17 +33,11 @@ function prepareWorld(world, start) {
   if (time !== undefined) setTime(serv, pick(TIMES, time, 'time'));
   if (weather !== undefined) {
     pick(WEATHERS, weather, 'weather');
-    if (serv.survival?.setWeather) serv.survival.setWeather(weather);
-    else if (weather !== 'clear') command(world, `weather ${weather}`);
+    serv.survival?.setWeather(weather);
   }
   const spawn = serv.spawnOf(0).floored();
-  for (const { x, y, z, name } of start.blocks ?? []) {
-    const block = serv.registry.blocksByName[name];
-    if (block === undefined) throw new StateError(`no block of this version is called ${name}`);
-    serv.setBlock(serv.overworld, spawn.offset(x, y, z), block.defaultState);
-  }
+  for (const { x, y, z, block } of start.blocks ?? []) put(serv, spawn.offset(x, y, z), block);
   inhabit(world);
-  for (const line of start.commands ?? []) command(world, line);
 }
 
 function setTime(serv, time) {
@@ -48,15 +45,19 @@ function setTime(serv, time) {
   else serv.time = time;
 }
 
-/** Runs a console command; its complaint is an error of the start. */
-function command(world, line) {
-  const before = world.lines.length;
-  world.serv.handleCommand(line.replace(/^\//, ''));
-  world.afterCommands.push(() => {
-    if (world.lines.length > before) {
-      throw new StateError(`the command ${line} failed: ${world.lines[before]}`);
+/**
+ * Runs the commands of a start, as its first agent; what the game refuses is an error of the start.
+ */
+function runCommands(world, start) {
+  const agent = world.agents.find((each) => each !== null);
+  for (const { text, ...command } of start.commands ?? []) {
+    try {
+      world.serv.survival.command(command, sourceOf(agent.player));
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error;
+      throw new StateError(`the command /${text} failed: ${error.message}`);
     }
-  });
+  }
 }
 
 /** Adds the generator's animals and the contents of its chests to each column when it is loaded. */
@@ -142,4 +143,4 @@ function equip(agent, start) {
   }
 }
 
-module.exports = { prepareWorld, spawnTargets, equip, StateError, TIMES };
+module.exports = { prepareWorld, runCommands, spawnTargets, equip, StateError, TIMES };

@@ -123,7 +123,8 @@ class Observer {
         health: each.health, position: positionOf(each.entity)
       })),
       entities: seen.map(({ entity, distance, health }) => ({
-        name: entity.username ?? entity.name, kind: entity.name, distance: round(distance),
+        name: entity.username ?? customName(entity) ?? entity.name, kind: entity.name,
+        distance: round(distance),
         position: rounded(entity.position), health: round(health)
       })),
       ...agent.events.take(),

@@ -195,12 +195,14 @@ module.exports.player = (player) => {
   player._client.on('flying', ({ onGround }) => {
     if (player.unconfirmed === 0) player.sendPosition(player.position, onGround);
   });
-  player.sendSelfPosition = (position) => {
+  player.sendSelfPosition = (position, look) => {
     if (position) player.position = position;
+    if (look) [player.yawDegrees, player.pitchDegrees] = look;
+    const [yaw, pitch] = look ?? [0, 0];
     player.unconfirmed = ++player.teleports;
     const { x, y, z } = player.position;
     player._client.write('position', {
-      x, y, z, yaw: 0, pitch: 0, flags: LOOK_IS_RELATIVE, teleportId: player.unconfirmed
+      x, y, z, yaw, pitch, flags: look ? 0 : LOOK_IS_RELATIVE, teleportId: player.unconfirmed
     });
   };
   player.teleport = async (position) => {

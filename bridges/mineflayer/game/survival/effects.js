@@ -16,7 +16,7 @@ function show(serv, entity, id) {
   serv.survival.broadcast(entity, 'entity_effect', {
     entityId: entity.id,
     effectId: id,
-    amplifier,
+    amplifier: (amplifier << 24) >> 24, // a signed byte
     duration: Math.min(duration, 0x7fffffff),
     hideParticles: false,
   });
@@ -47,7 +47,7 @@ function heal(entity, points) {
     entity.updateHealth(Math.min(most, entity.health + points));
 }
 
-/** Periodic effects act every `period >> amplifier` ticks. */
+/** Periodic effects act every `period / 2 ** amplifier` ticks. */
 const ACTS = {
   Regeneration: [50, (serv, entity) => heal(entity, 1)],
   Poison: [
@@ -68,7 +68,7 @@ function tickEntity(serv, entity) {
     any = true;
     const def = serv.registry.effects[id];
     const act = ACTS[def.name];
-    if (act && effect.duration % Math.max(1, act[0] >> effect.amplifier) === 0)
+    if (act && effect.duration % Math.max(1, Math.floor(act[0] / 2 ** effect.amplifier)) === 0)
       act[1](serv, entity);
     if (def.name === 'Hunger' && entity.exhaust) entity.exhaust(0.005 * (effect.amplifier + 1));
     effect.duration--;
@@ -79,10 +79,10 @@ function tickEntity(serv, entity) {
 
 /** Instant effects act at once and do not last. */
 function instant(serv, entity, def, amplifier) {
-  const points = 4 << amplifier;
+  const points = 4 * 2 ** amplifier;
   if (def.name === 'InstantHealth') heal(entity, points);
   else if (def.name === 'InstantDamage')
-    serv.survival.hurt(entity, { amount: 6 << amplifier, cause: 'magic' });
+    serv.survival.hurt(entity, { amount: 6 * 2 ** amplifier, cause: 'magic' });
   else if (def.name === 'Saturation' && entity.feed)
     entity.feed(amplifier + 1, 2 * (amplifier + 1));
   else return false;

@@ -4,7 +4,7 @@
  * Experience: points go directly to the player who earned them (there are no orbs), levels as in
  * the game (Minecraft Wiki, "Experience").
  *
- * On players: `addXp(points)`, `setXpPoints(points)`, `stats.xp` = {points, level, progress}.
+ * On players: `addXp(points)`, `setXpPoints(points)`, `setXpLevel(level)`, `stats.xp` = {points, level, progress}.
  */
 
 const name = 'xp';
@@ -14,6 +14,13 @@ function need(level) {
   if (level >= 30) return 112 + (level - 30) * 9;
   if (level >= 15) return 37 + (level - 15) * 5;
   return 7 + level * 2;
+}
+
+/** Returns the points of a level without progress. */
+function pointsOf(level) {
+  let points = 0;
+  for (let below = 0; below < level; below++) points += need(below);
+  return points;
 }
 
 /** Returns `{points, level, progress}` for a total of points, progress in [0, 1). */
@@ -38,6 +45,11 @@ function player(player) {
   };
   player.addXp = (points) => {
     if (points > 0) player.setXpPoints(player.experience.points + points);
+  };
+  /** Sets the level; the progress to the next stays. */
+  player.setXpLevel = (level) => {
+    const at = Math.max(0, level);
+    player.setXpPoints(pointsOf(at) + player.experience.progress * need(at));
   };
   player.setXp = (points) => player.setXpPoints(points || 0);
 }

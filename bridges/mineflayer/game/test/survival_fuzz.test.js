@@ -155,7 +155,7 @@ test('two bots that send invalid packets break nothing and gain nothing', () =>
     ]) {
       await w.console(`/setblock ${whole(w, 5, 12)} 4 ${whole(w, 5, 12)} ${kind}`);
     }
-    await w.console('/summon sheep 10 4 10 2');
+    await w.console('/summon sheep 10 4 10');
     for (let i = 0; i < 3000; i++) {
       const [name, fields] = nonsense(w, i);
       w.run(() => pick(w, w.bots)._client.write(name, fields));
