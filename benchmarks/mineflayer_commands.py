@@ -98,6 +98,7 @@ def main() -> None:
     """Prints the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--configs", type=Path, required=True, help="folder with simple, hard ...")
+    parser.add_argument("--source", default="a user's copy", help="whose copy it is")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     args = parser.parse_args()
     bridge = MineflayerBridge(view_distance=2)
@@ -117,7 +118,8 @@ def main() -> None:
         finally:
             game.close()
     head = ["configurations", "commands executed", "share", "configurations whole"]
-    text = header(TITLE, f"{COMMAND} --configs task_configs --save") + "\n" + table(head, rows)
+    text = header(TITLE, f"{COMMAND} --configs task_configs --source '{args.source}' --save")
+    text += f"\nThe configurations are those of {args.source}.\n\n" + table(head, rows)
     text += "\nWhat is refused, before launch unless it says otherwise:\n\n"
     text += table(["set", "command", "reason"], failures)
     if args.save:

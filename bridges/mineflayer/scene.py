@@ -30,8 +30,7 @@ class Scene:
         """Returns the scene in the form that the game gets."""
         return {
             "blocks": [
-                {"x": x, "y": y, "z": z, "block": dict(block)}
-                for (x, y, z), block in self.blocks.items()
+                {"x": x, "y": y, "z": z, **block} for (x, y, z), block in self.blocks.items()
             ],
             "commands": [{**each.data(), "text": each.text()} for each in self.commands],
         }

@@ -276,9 +276,7 @@ def test_players_are_those_of_the_world():
 def test_blocks_of_a_scene_are_relative_and_checked():
     scene = make_scene({"2 0 -1": "chest[facing=west]"}, ["/say hi"], ["a0"])
     assert scene.message() == {
-        "blocks": [
-            {"x": 2, "y": 0, "z": -1, "block": {"name": "chest", "properties": {"facing": "west"}}}
-        ],
+        "blocks": [{"x": 2, "y": 0, "z": -1, "name": "chest", "properties": {"facing": "west"}}],
         "commands": [{"name": "say", "args": {"message": "hi"}, "text": "say hi"}],
     }
     for place in ("2 0", "a b c", "2 0 9999", "1.5 0 0"):
@@ -308,7 +306,7 @@ def test_a_task_brings_its_scene(tmp_path):
     _, bridge, task = bridge_and_task(BridgeConfig(name="mineflayer"), str(path))
     told = start_message(task.state_space, Start(task.state_space.state(0), 1), (), bridge.scene)
     assert [each["name"] for each in told["commands"]] == ["summon", "give"]
-    assert told["blocks"][0]["block"] == {"name": "crafting_table"}
+    assert told["blocks"] == [{"x": 2, "y": 0, "z": 0, "name": "crafting_table"}]
     path.write_text(TASK.replace("iron_sword", "iron_swrod"))
     with pytest.raises(
         ConfigError, match=r"hunt.yaml: options: .*commands\[1\]: Unknown item.*iron_sword"

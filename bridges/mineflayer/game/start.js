@@ -36,7 +36,7 @@ function prepareWorld(world, start) {
     serv.survival?.setWeather(weather);
   }
   const spawn = serv.spawnOf(0).floored();
-  for (const { x, y, z, block } of start.blocks ?? []) put(serv, spawn.offset(x, y, z), block);
+  for (const { x, y, z, ...block } of start.blocks ?? []) put(serv, spawn.offset(x, y, z), block);
   inhabit(world);
 }
 

@@ -350,8 +350,7 @@ test('a world restored in mid-flow shows the frames it would have shown', async 
   };
   const start = {
     seed: 1, episode: 0, items: [], commands: [], targets: [],
-    blocks: [{ x: 3, y: 6, z: 1, block: { name: 'water' } },
-      { x: -3, y: 5, z: 2, block: { name: 'lava' } }],
+    blocks: [{ x: 3, y: 6, z: 1, name: 'water' }, { x: -3, y: 5, z: 2, name: 'lava' }],
     state: { world: 2, biome: 'forest', site: 'wild', time: 'day', weather: 'clear' }
   };
   const play = async (game, steps) => {
