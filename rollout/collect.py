@@ -18,10 +18,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from rollout.api import Bridge, ColumnSpec, Fragment, PolicyRecipe, StateSet, Task, calls_of
+from rollout.api import (
+    Bridge,
+    ColumnSpec,
+    Fragment,
+    PolicyRecipe,
+    StateSet,
+    Task,
+    calls_of,
+    trials_of,
+)
 from rollout.cli import Session
 from rollout.config import CollectConfig
 from rollout.data import Dataset, DatasetWriter, describe_dataset
+from rollout.errors import ConfigError
 from rollout.host import PlayOptions
 from rollout.host.advice import Advice
 from rollout.host.hosting import HostPlan
@@ -62,6 +72,12 @@ class CollectPlan:
         """
         bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
         policy: PolicyRecipe = config.policy.build()
+        if trials_of(policy):
+            raise ConfigError(
+                f"policy {config.policy.name} is to be told of its earlier episodes from the same "
+                f"state, which evaluations only do: use scripts/evaluate.py with "
+                f"episodes_per_state, or leave its key reflect out"
+            )
         episodes, calls = config.episodes, calls_of(policy)
         width = bridge.spec.choose_width(config.width, episodes=episodes, calls=calls)
         config = config.model_copy(update={"bridge": bridge_config, "width": width})

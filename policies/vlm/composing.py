@@ -67,7 +67,7 @@ class Composer:
         self, dialogue: Dialogue, observations: Columns, row: int, details: Details
     ) -> Composed:
         """Returns what the model is told about a row of observations."""
-        values = self._values(dialogue, observations, row, details)
+        values = self.values(dialogue, observations, row, details)
         text = self.prompt.render("observation", **values)
         picture = b""
         if self.pictures:
@@ -112,9 +112,10 @@ class Composer:
             unusable=dialogue.unusable + 1,
         )
 
-    def _values(
+    def values(
         self, dialogue: Dialogue, observations: Columns, row: int, details: Details
     ) -> dict[str, Any]:
+        """Returns the variables of the templates."""
         return {
             "task": self._task.name,
             "goal": details.get(MISSION) or self._task.goal,
@@ -125,6 +126,7 @@ class Composer:
             "example": 0,
             "details": details,
             "kept": dialogue.kept,
+            "lessons": dialogue.lessons,
             "problem": dialogue.problem,
             **values_of(self._spec, observations, row, details),
         }

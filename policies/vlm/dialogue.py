@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from rollout.api import Array, Columns, Start
+from rollout.api import Array, Columns, Start, StateSpace, Trial
 
 MEMORY = "dialogue"
 
@@ -28,7 +29,7 @@ class Dialogue:
 
     Attributes:
         seed: of the episode.
-        state: index of the state it began in; None for an episode that is an example itself.
+        state: index of the state it began in; None where no examples are chosen by it.
         step: number of the next step.
         turns: the last turns, oldest first.
         kept: fields of answers that are kept, by name.
@@ -38,6 +39,10 @@ class Dialogue:
         same: steps in a row after which nothing had changed.
         seen: digest of the last observation.
         calls: number of calls so far.
+        episode: its number.
+        log: marks the lines of this attempt in the log of the episode.
+        earlier: how earlier episodes from the same state ended, oldest first.
+        lessons: what the model wrote about them.
     """
 
     seed: int = 0
@@ -51,11 +56,30 @@ class Dialogue:
     same: int = 0
     seen: bytes = b""
     calls: int = 0
+    episode: int = 0
+    log: str = ""
+    earlier: tuple[Trial, ...] = ()
+    lessons: tuple[str, ...] = ()
 
 
-def begin(starts: Sequence[Start]) -> Columns:
-    """Returns the memory of new episodes, a column of objects."""
-    return column([Dialogue(seed=start.seed, state=start.state.index) for start in starts])
+def begin(starts: Sequence[Start], space: StateSpace | None, *, trials: bool) -> Columns:
+    """Returns the memory of new episodes, a column of objects.
+
+    Args:
+        starts: how they begin.
+        space: numbers their states; None for states without a number.
+        trials: whether they know of earlier episodes and have logs.
+    """
+    found = []
+    for start in starts:
+        state = None if space is None else space.index(start.state.values)
+        dialogue = Dialogue(seed=start.seed, state=state)
+        if trials:
+            dialogue = replace(
+                dialogue, episode=start.episode, log=uuid.uuid4().hex, earlier=start.earlier
+            )
+        found.append(dialogue)
+    return column(found)
 
 
 def column(dialogues: Sequence[Any]) -> Columns:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from policies.vlm.answers import Form
-from policies.vlm.sections import History, Limits, Picture
+from policies.vlm.sections import History, Limits, Picture, Reflect
 from rollout.api import option
 from rollout.errors import ConfigError
 from rollout.models.sections import Endpoint, Examples, Local, Sampling
@@ -28,6 +28,7 @@ class Options:
     form: Form = option("tags", "form of an answer", choices=("tags", "json", "tool"))
     history: History = option(History, "what the model sees of earlier steps")
     picture: Picture = option(Picture, "the observation that is sent as a picture")
+    reflect: Reflect = option(Reflect, "what it writes about its earlier episodes")
     examples: Examples = option(Examples, "recorded episodes that it is shown")
     sampling: Sampling = option(Sampling, "how answers are drawn")
     fallback: str = option(

@@ -18,6 +18,7 @@ from policies.vlm.grammar import Row, Unusable, columns_of
 from policies.vlm.options import Options
 from policies.vlm.pictures import digest_of
 from policies.vlm.prompt import Prompt
+from policies.vlm.reflecting import Logs, critique_of, question
 from rollout.api import (
     CALLS,
     CALLS_SPEC,
@@ -28,6 +29,7 @@ from rollout.api import (
     Details,
     Start,
     Task,
+    Trial,
 )
 from rollout.errors import ConfigError
 from rollout.models.asking import Asker, Request
@@ -95,9 +97,18 @@ class Vlm:
     extras: Mapping[str, ColumnSpec] = {CALLS: CALLS_SPEC}
 
     def __init__(
-        self, recipe: Options, spec: BridgeSpec, task: Task, prompt: Prompt, *, asker: Models
+        self,
+        recipe: Options,
+        spec: BridgeSpec,
+        task: Task,
+        prompt: Prompt,
+        *,
+        asker: Models,
+        logs: Logs | None = None,
     ) -> None:
-        self._recipe, self._spec, self._asker = recipe, spec, asker
+        self._recipe, self._spec, self._task = recipe, spec, task
+        self._asker, self._logs = asker, logs
+        self._critiques: dict[int, str] = {}  # by episode
         self._composer = Composer(recipe, spec, task, prompt)
         self.calls = asker.calls
         self._threads: ThreadPoolExecutor | None = None
@@ -140,7 +151,8 @@ class Vlm:
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
         """Returns an empty dialogue for each episode."""
-        return begin(starts)
+        space = None if self._composer.library is None else self._task.state_space
+        return begin(starts, space, trials=self._logs is not None)
 
     def figures(self) -> Mapping[str, float]:
         """Returns calls in flight, what was spent and the limits; see ``rollout.api.Reporting``."""
@@ -209,9 +221,13 @@ class Vlm:
 
     def _ask(self, asked: _Asked) -> _Talk:
         """Asks until there is a usable answer, or the tries are used up."""
-        dialogue: Dialogue = asked.dialogue
-        composed = self._composer.compose(dialogue, asked.observations, asked.row, asked.details)
         calls: list[dict[str, Any]] = []
+        dialogue: Dialogue = asked.dialogue
+        if self._logs is not None and dialogue.step == 0:
+            lessons = yield from self._reflect(asked, calls)
+            asked = replace(asked, dialogue=replace(dialogue, lessons=lessons))
+            dialogue = asked.dialogue
+        composed = self._composer.compose(dialogue, asked.observations, asked.row, asked.details)
         answer: Answer | None = None
         problem = ""
         for number in range(self._recipe.limits.reparse + 1):
@@ -232,6 +248,7 @@ class Vlm:
                 call |= {"problem": problem}
             composed = self._composer.again(composed, call["answer"], problem)
         after = replace(dialogue, calls=dialogue.calls + len(calls), step=dialogue.step + 1)
+        self._log(dialogue, composed, calls[-1])
         if answer is not None:
             return _Decided(answer.row, self._composer.answered(after, composed, answer), calls)
         after = self._composer.unanswered(after, composed, calls[-1]["answer"], problem)
@@ -242,19 +259,64 @@ class Vlm:
             stop = f"{most} steps in a row without a usable answer (limits.unusable): {problem}"
         return _Decided(self._substitute(after), after, calls, stop)
 
+    def _reflect(
+        self, asked: _Asked, calls: list[dict[str, Any]]
+    ) -> Generator[Request, dict[str, Any], tuple[str, ...]]:
+        """Returns the critiques of the earlier episodes; a call that is made here is added.
+
+        A critique is written before the next episode begins. Later episodes find it again, and
+        those calls are not theirs.
+        """
+        assert self._logs is not None
+        dialogue: Dialogue = asked.dialogue
+        found: list[str] = []
+        for left, trial in zip(range(len(dialogue.earlier), 0, -1), dialogue.earlier, strict=True):
+            latest = left == 1
+            critique = None if latest else self._critiques.get(trial.episode)
+            if critique is None:
+                call = yield self._about(asked, trial)
+                critique = critique_of(call["answer"], self._recipe.reflect.words)
+                self._critiques[trial.episode] = critique
+                if latest:
+                    calls.append(_as_critique(call, critique, self._composer.prompt.digest))
+            found.append(critique)
+        return tuple(text for text in found if text)
+
+    def _about(self, asked: _Asked, trial: Trial) -> Request:
+        """The request for a critique."""
+        assert self._logs is not None
+        values = self._composer.values(asked.dialogue, asked.observations, asked.row, asked.details)
+        log, words = self._logs.read(trial.episode), self._recipe.reflect.words
+        text = question(self._composer.prompt, values, trial, log, words)
+        fields = self._sampled(asked, [trial.episode])
+        messages = [{"role": "user", "content": text}]
+        return Request(fields, messages, {}, "", ["reflect", trial.episode])
+
+    def _log(self, dialogue: Dialogue, composed: Composed, call: Mapping[str, Any]) -> None:
+        """Notes a step for a critique."""
+        if self._logs is not None:
+            said = call["answer"] or ", ".join(arguments for _, arguments in call["tools"])
+            if call["problem"]:
+                said += f" (could not be used: {call['problem']})"
+            texts = {"told": composed.text, "answered": said}
+            self._logs.add(dialogue.episode, dialogue.log, step=dialogue.step, **texts)
+
     def _request(self, asked: _Asked, composed: Composed, number: int) -> Request:
-        dialogue, sampling = asked.dialogue, self._recipe.sampling
-        fields: dict[str, Any] = {
-            "temperature": sampling.temperature if asked.explore else 0.0,
-            "max_tokens": sampling.max_tokens,
-            **self._composer.reader.request,
-        }
-        if sampling.seed:
-            fields["seed"] = _digest([dialogue.seed, dialogue.step, number], 4)
+        dialogue = asked.dialogue
         # Not the seed of the policy, which is another one in each session of an evaluation.
         identity = [dialogue.seed, dialogue.step, number]
+        fields = {**self._sampled(asked, identity), **self._composer.reader.request}
         kind = self._composer.pictures.kind
         return Request(fields, composed.messages, composed.images, kind, identity)
+
+    def _sampled(self, asked: _Asked, identity: Sequence[int]) -> dict[str, Any]:
+        """Fields of a request that say how its answer is drawn."""
+        sampling = self._recipe.sampling
+        temperature = sampling.temperature if asked.explore else 0.0
+        fields: dict[str, Any] = {"temperature": temperature, "max_tokens": sampling.max_tokens}
+        if sampling.seed:
+            fields["seed"] = _digest(identity, 4)
+        return fields
 
     def _substitute(self, dialogue: Dialogue) -> Row:
         """The action where there is no answer of the model."""
@@ -264,6 +326,13 @@ class Vlm:
             rng = np.random.default_rng([dialogue.seed, dialogue.step])
             return self._composer.grammar.random(rng)
         return self._fallback
+
+
+def _as_critique(call: dict[str, Any], critique: str, prompt: str) -> dict[str, Any]:
+    """The record of a call that asked for a critique."""
+    about = {"role": "reflect", "step": 0, "try": 0, "prompt": prompt, "seen": ""}
+    found = {"code": "ok" if critique else "empty", "usable": bool(critique), "action": None}
+    return {**call, **about, **found, "fields": {"critique": critique}, "problem": ""}
 
 
 def _digest(values: Sequence[int], size: int) -> int:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from rollout.errors import ConfigError, UnknownNameError, nearest
 
-Template: TypeAlias = Literal["system", "observation", "unusable", "example"]
+Template: TypeAlias = Literal["system", "observation", "unusable", "example", "reflect"]
 TEMPLATES: tuple[Template, ...] = get_args(Template)
 PACKAGED = Path(__file__).with_name("prompts")
 VARIABLES = {
@@ -30,9 +30,16 @@ VARIABLES = {
     "observation": "small columns of numbers, by name",
     "example": "number of the recorded episode that begins here; 0 for the one that is played",
     "kept": "fields of earlier answers that are kept, by name",
+    "lessons": "what it wrote about earlier episodes from the same state, oldest first",
     "problem": "why the last answer could not be used; empty if it could",
 }
 """What templates may use."""
+OF_REFLECT = {
+    "trial": "how an earlier episode ended; see rollout.api.Trial",
+    "log": "its steps",
+    "words": "most words of a critique",
+}
+"""What the template ``reflect`` may use besides."""
 
 _ENVIRONMENT = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
 EXAMPLE = """\
@@ -41,6 +48,23 @@ Example {{ example }}, from an earlier episode. Its goal: {{ goal }}
 {% else %}
 Now your own episode. Your goal: {{ goal }}
 {% endif %}
+"""
+REFLECT = """\
+You have played an episode of a game. Your goal was: {{ goal }}
+{% if trial.success is none %}
+It is over
+{% elif trial.success %}
+You succeeded
+{% else %}
+You failed
+{% endif %}
+after {{ trial.length }} steps, with a return of {{ '%.6g' % trial.total_reward }}. Its log, in
+which each observation is followed by your answer:
+
+{{ log }}
+
+You will play it again. Write for yourself, in at most {{ words }} words, what you did wrong or
+well, and what you will do differently. Answer with that text alone.
 """
 _Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z_]*$")]
 
@@ -70,6 +94,7 @@ class Prompt(BaseModel):
         observation: template of the message of a step.
         unusable: template of the message after an answer that could not be used.
         example: template of what begins each recorded example, and then the episode itself.
+        reflect: template of the message that asks for a critique of an earlier episode.
         fields: fields of the answer beside the action, in their order.
     """
 
@@ -79,12 +104,19 @@ class Prompt(BaseModel):
     observation: str
     unusable: str
     example: str = EXAMPLE
+    reflect: str = REFLECT
     fields: dict[_Name, AnswerField] = Field(default_factory=dict)
 
     @functools.cached_property
     def digest(self) -> str:
         """Identifies the prompt by its content."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+
+    @property
+    def shows_lessons(self) -> bool:
+        """Whether the model sees what it wrote about earlier episodes."""
+        texts = (self.system, self.observation)
+        return any("lessons" in _variables(text) for text in texts)
 
     def render(self, template: Template, **values: Any) -> str:
         """Returns the text of a template.
@@ -97,6 +129,10 @@ class Prompt(BaseModel):
         except Exception as error:  # a template may raise anything
             raise ConfigError(f"the template {template} of the prompt: {error}") from error
         return text.strip()
+
+
+def _variables(text: str) -> set[str]:
+    return set(meta.find_undeclared_variables(_ENVIRONMENT.parse(text)))
 
 
 @functools.lru_cache(maxsize=64)
@@ -151,13 +187,14 @@ def _first(error: Exception) -> str:
 def _check(path: Path, name: str, text: str) -> None:
     """Checks that a template can be parsed and uses known variables only."""
     try:
-        used = meta.find_undeclared_variables(_ENVIRONMENT.parse(text))
+        used = _variables(text)
     except TemplateError as error:
         raise ConfigError(f"the prompt {path}, {name}: {error}") from error
-    for variable in sorted(used - VARIABLES.keys()):
-        close = nearest(variable, VARIABLES)
+    known = VARIABLES | (OF_REFLECT if name == "reflect" else {})
+    for variable in sorted(used - known.keys()):
+        close = nearest(variable, known)
         near = f" Nearest: {', '.join(close)}." if close else ""
         raise ConfigError(
             f"the prompt {path}, {name}: unknown variable {variable!r}.{near} "
-            f"Valid: {', '.join(VARIABLES)}."
+            f"Valid: {', '.join(known)}."
         )

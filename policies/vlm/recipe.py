@@ -9,13 +9,14 @@ from policies.vlm.composing import Composer
 from policies.vlm.options import Options
 from policies.vlm.policy import Vlm
 from policies.vlm.prompt import load_prompt
+from policies.vlm.reflecting import Logs
 from policies.vlm.teaching import EpisodeTeacher
 from rollout.api import BridgeSpec, Task
 from rollout.errors import ConfigError
 from rollout.models.asking import Asker
 from rollout.models.local import LocalModel
 
-_FOLDER = "replies"
+_FOLDER, _LOGS = "replies", "trials"
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,13 @@ class VlmPolicy(Options):
 
     @property
     def keeps_files(self) -> bool:
-        """Whether it has limits and replies of a run; a local model has none."""
-        return not self.local.model
+        """Whether it has limits, replies or logs of a run; a local model has logs at most."""
+        return not self.local.model or self.trials > 0
+
+    @property
+    def trials(self) -> int:
+        """Of how many earlier episodes it is told; see ``rollout.api.Remembering``."""
+        return self.reflect.episodes
 
     @property
     def calls(self) -> int:
@@ -48,13 +54,12 @@ class VlmPolicy(Options):
         """Returns what turns recorded steps into lessons; see ``LanguageRecipe``.
 
         Raises:
-            ConfigError: the prompt, the actions or the pictures do not fit, or it has examples.
+            ConfigError: the prompt, the actions, the pictures or other options do not fit.
         """
-        if self.examples.dataset:
-            raise ConfigError(
-                f"examples.dataset={self.examples.dataset}: examples are for play; leave them out "
-                f"where a model learns"
-            )
+        given = {"examples.dataset": self.examples.dataset, "reflect.episodes": self.trials}
+        for name, value in given.items():
+            if value:
+                raise ConfigError(f"{name}={value} is for play; leave it out where a model learns")
         return EpisodeTeacher(Composer(self, spec, task, load_prompt(self.prompt, spec.tasks)))
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Vlm:
@@ -64,9 +69,15 @@ class VlmPolicy(Options):
             ConfigError: the prompt, the key, the actions or the pictures do not fit.
         """
         prompt = load_prompt(self.prompt, spec.tasks)
+        if self.trials and not prompt.shows_lessons:
+            raise ConfigError(
+                f"reflect.episodes={self.trials}: the prompt {self.prompt} does not show the "
+                f"variable lessons; take act, think, react or plan, or use it in yours"
+            )
+        logs = Logs(self._folder.parent / _LOGS if self._folder else None) if self.trials else None
         if self.local.model:
             model = LocalModel(self.local, images=bool(self.history.images))
-            return Vlm(self, spec, task, prompt, asker=model)
+            return Vlm(self, spec, task, prompt, asker=model, logs=logs)
         folder = Path(self.replies).expanduser() if self.replies else self._folder
         asker = Asker(
             self.endpoint,
@@ -76,4 +87,4 @@ class VlmPolicy(Options):
             replies=folder,
             replay=self.replay,
         )
-        return Vlm(self, spec, task, prompt, asker=asker)
+        return Vlm(self, spec, task, prompt, asker=asker, logs=logs)

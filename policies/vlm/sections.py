@@ -24,6 +24,13 @@ class Picture(Options):
     codec: Literal["png", "jpeg"] = Field("png", description="png is lossless")
 
 
+class Reflect(Options):
+    """Critiques that the model writes of its earlier episodes from the same state."""
+
+    episodes: int = Field(0, ge=0, description="earlier episodes whose critiques it sees; 0 none")
+    words: int = Field(150, ge=1, description="longest critique")
+
+
 class Limits(RunLimits):
     """When an episode is truncated, and when a run pauses; null for no limit."""
 

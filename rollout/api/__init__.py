@@ -22,6 +22,7 @@ from rollout.api.bridge import (
     Resources,
     Snapshots,
     Start,
+    Trial,
     check_slots,
 )
 from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage
@@ -35,11 +36,13 @@ from rollout.api.policy import (
     KeepsFiles,
     Policy,
     PolicyRecipe,
+    Remembering,
     Reporting,
     Trainable,
     calls_of,
     figures_of,
     keeps_files,
+    trials_of,
 )
 from rollout.api.sets import Splits, StateSet
 from rollout.api.spaces import (
@@ -98,6 +101,7 @@ __all__ = [
     "PolicyRecipe",
     "Progress",
     "Recorder",
+    "Remembering",
     "Reporting",
     "Resources",
     "Snapshots",
@@ -108,6 +112,7 @@ __all__ = [
     "StateSpace",
     "Task",
     "Trainable",
+    "Trial",
     "Usage",
     "Verdict",
     "allocate",
@@ -123,4 +128,5 @@ __all__ = [
     "leaf_shape",
     "option",
     "sample",
+    "trials_of",
 ]

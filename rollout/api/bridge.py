@@ -182,6 +182,25 @@ class BridgeSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """How an earlier episode of the same player from the same state ended.
+
+    Attributes:
+        episode: its number.
+        success: whether the task was accomplished; None if nothing was decided.
+        total_reward: undiscounted sum of rewards.
+        progress: last progress, 0 to 1, NaN if undefined.
+        length: number of completed steps.
+    """
+
+    episode: int
+    success: bool | None
+    total_reward: float
+    progress: float
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
 class Start:
     """Where and how one episode begins.
 
@@ -191,6 +210,8 @@ class Start:
         episode: number of the episode in its run, unique.
         attempt: 0 at first, increased by one with every retry of a lost episode.
         state_set: name of the set the state was drawn from.
+        earlier: earlier episodes from the same state, oldest first, if the player is one that is
+            told of them; see ``rollout.api.Remembering``.
     """
 
     state: State
@@ -198,6 +219,7 @@ class Start:
     episode: int = 0
     attempt: int = 0
     state_set: str = ""
+    earlier: tuple[Trial, ...] = ()
 
 
 @dataclass(slots=True)

@@ -151,6 +151,25 @@ class KeepsFiles(PolicyRecipe, Protocol):
         ...
 
 
+@runtime_checkable
+class Remembering(Protocol):
+    """A recipe of a policy that is told how its earlier episodes from a state ended.
+
+    An evaluation plays its episodes of one state one after another, and tells them in
+    ``Start.earlier``: those of the same player, set and way of choosing actions only.
+
+    Attributes:
+        trials: of how many earlier episodes it is told at most; 0 for none.
+    """
+
+    trials: int
+
+
+def trials_of(recipe: object) -> int:
+    """Returns of how many earlier episodes a policy is told: 0 unless it is ``Remembering``."""
+    return recipe.trials if isinstance(recipe, Remembering) else 0
+
+
 def keeps_files(recipe: object) -> TypeGuard[KeepsFiles]:
     """Returns whether a policy of this recipe needs to be the only one of its run."""
     return isinstance(recipe, KeepsFiles) and recipe.keeps_files

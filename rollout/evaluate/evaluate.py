@@ -198,6 +198,7 @@ class _Evaluation:
                 metric=c.metric,
                 video=c.video,
                 host=c.host,
+                start=self._board.start,
             )
         )
         missing = len(chosen) - len(self._videos)

@@ -8,13 +8,14 @@ the same states with the same random numbers, and scores can be compared pair by
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -35,12 +36,14 @@ from rollout.api import (
     StateSet,
     StateSpace,
     Task,
+    Trial,
     calls_of,
     figures_of,
     keeps_files,
+    trials_of,
 )
 from rollout.errors import ConfigError, ContractError, named
-from rollout.host.schedule import Schedule, derived_seed
+from rollout.host.schedule import derived_seed
 from rollout.observe.hosts import added
 
 Actions: TypeAlias = Literal["sampled", "deterministic"]
@@ -50,6 +53,7 @@ TRAIN, TEST = "train", "test"
 """Sets of these names are compared: the generalization gap is train minus test."""
 
 _GROUP = "group"  # column of the joint memory: the row's group, from 1; 0 for none
+NO_TRIALS: Mapping[int, Trial] = MappingProxyType({})
 _EPISODES_AND_PLAYERS = 1  # ends the spawn key of an episode; those of players end with 0
 
 
@@ -154,13 +158,27 @@ class Legs:
         leg, position, repeat = place
         return self.offsets[leg] + position * self.legs[leg].repeats + repeat
 
-    def start(self, episode: int) -> Start:
-        """Returns the state and seed with which an episode begins."""
+    def earlier(self, episode: int) -> range:
+        """Returns the episodes that must end before one begins: none for most players."""
+        leg, _, repeat = self.place(episode)
+        told = repeat if trials_of(self.legs[leg].recipe) else 0
+        return range(episode - told, episode)
+
+    def start(self, episode: int, trials: Mapping[int, Trial] = NO_TRIALS) -> Start:
+        """Returns the state and seed with which an episode begins.
+
+        Args:
+            episode: its number.
+            trials: results, of which the player may be told.
+        """
         leg, position, repeat = self.place(episode)
         states = self.legs[leg].states
         state = states[position]
         seed = paired_seed(self.seed, self.space.index(state.values), repeat)
-        return Start(state=state, seed=seed, episode=episode, state_set=states.name)
+        most = trials_of(self.legs[leg].recipe)
+        told = [trials[number] for number in self.earlier(episode) if number in trials]
+        earlier = tuple(told[-most:]) if most else ()
+        return Start(state, seed, episode, state_set=states.name, earlier=earlier)
 
 
 def paired_seed(seed: int, state: int, repeat: int) -> int:
@@ -172,24 +190,6 @@ def paired_seed(seed: int, state: int, repeat: int) -> int:
         repeat: number of the episode among those of the state.
     """
     return derived_seed(seed, state, repeat, _EPISODES_AND_PLAYERS)
-
-
-class LegSchedule(Schedule):
-    """Hands out the episodes of all legs, leg by leg.
-
-    Args:
-        legs: the legs to play.
-        finished: numbers of the episodes that are already finished.
-    """
-
-    def __init__(self, legs: Legs, finished: Collection[int] = ()) -> None:
-        first = legs.legs[0].states
-        super().__init__(first, seed=legs.seed, episodes=legs.episodes, finished=finished)
-        self._legs = legs
-
-    def start(self, episode: int) -> Start:
-        """Returns the start of an episode by its number."""
-        return self._legs.start(episode)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from rollout.api import Bridge, PolicyRecipe, StateSet, Task, calls_of
+from rollout.api import Bridge, PolicyRecipe, StateSet, Task, calls_of, trials_of
 from rollout.api.sets import ALL
 from rollout.api.subsets import CHOSEN
 from rollout.config import resolved
@@ -61,6 +61,11 @@ class EvaluationPlan:
         recipes, numbers = _players(config, bridge, task)
         for recipe in recipes.values():
             check_inference(recipe, config.inference)
+            if trials_of(recipe) and config.episodes_per_state == 1:
+                raise ConfigError(
+                    "episodes_per_state=1: a player is to be told of its earlier episodes from "
+                    "the same state, and there are none; set 2 or more, or leave reflect out"
+                )
         calls = max(map(calls_of, recipes.values()))
         width = bridge.spec.choose_width(config.width, calls=calls)
         config = config.model_copy(update={"bridge": bridge_config, "width": width})

@@ -49,7 +49,7 @@ def play_board(
         lost, given_up = len(news.losses), len(news.abandoned)
 
     try:
-        for fragment in fleet.play(board.schedule()):
+        for fragment in fleet.play(board.schedule(take_news)):
             board.add(fragment)
             take_news()
             watch(fragment)

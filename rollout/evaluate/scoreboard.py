@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
@@ -12,11 +12,22 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import EpisodeResult, Fragment, Loss, Outcome, Start, Task, Usage
+from rollout.api import (
+    EpisodeResult,
+    Fragment,
+    Loss,
+    Outcome,
+    Start,
+    Task,
+    Trial,
+    Usage,
+    trials_of,
+)
 from rollout.data.tables import Table
 from rollout.errors import ConfigError, DatasetError
 from rollout.evaluate.journal import Entry, Journal, LossEntry
-from rollout.evaluate.legs import Leg, Legs, LegSchedule, Place
+from rollout.evaluate.leg_schedule import LegSchedule
+from rollout.evaluate.legs import Leg, Legs, Place
 from rollout.evaluate.statistics import UNBOUNDED
 from rollout.evaluators import GameReward
 
@@ -115,6 +126,8 @@ class Scoreboard:
         self._entries: dict[int, Entry] = {}
         self._losses: list[LossEntry] = []
         self._lost_before: Counter[int] = Counter()
+        self._trials: dict[int, Trial] = {}
+        self._schedule: LegSchedule | None = None
         self._numbers = {leg.name: number for number, leg in enumerate(legs.legs)}
         if journal is not None:
             self._read(journal)
@@ -134,6 +147,7 @@ class Scoreboard:
                 )
             if entry.end != "lost":
                 self._entries[episode] = entry
+                self._remember(episode, entry)
         for loss in journal.losses:
             episode = self._episode(loss)
             if episode is not None:
@@ -153,9 +167,26 @@ class Scoreboard:
     def _index(self, start: Start) -> str:
         return str(self.legs.space.index(start.state.values))
 
-    def schedule(self) -> LegSchedule:
-        """Returns the episodes that have no result yet, including abandoned ones."""
-        return LegSchedule(self.legs, self.finished)
+    def schedule(self, look: Callable[[], None] = lambda: None) -> LegSchedule:
+        """Returns the episodes that have no result yet, including abandoned ones.
+
+        Args:
+            look: reports the episodes that were given up since.
+        """
+        found = LegSchedule(self.legs, self.finished, trials=self._trials, look=look)
+        self._schedule = found
+        return found
+
+    def start(self, episode: int) -> Start:
+        """Returns how an episode begins, with the results of which its player is told."""
+        return self.legs.start(episode, self._trials)
+
+    def _remember(self, episode: int, entry: Entry) -> None:
+        about = self.legs.legs[self.legs.leg_of(episode)]
+        if about.repeats > 1 and trials_of(about.recipe):
+            success = None if math.isnan(entry.success) else bool(entry.success)
+            scores = entry.total_reward, entry.progress
+            self._trials[episode] = Trial(episode, success, *scores, entry.length)
 
     @property
     def finished(self) -> frozenset[int]:
@@ -201,6 +232,11 @@ class Scoreboard:
             self._journal.append(new.values(), told)
         self._entries.update(new)
         self._losses += told
+        for episode, entry in new.items():
+            if entry.end != "lost":
+                self._remember(episode, entry)
+        if self._schedule is not None:
+            self._schedule.settle(new)
 
     def _about(self, start: Start) -> dict[str, Any]:
         number, position, repeat = self.legs.place(start.episode)

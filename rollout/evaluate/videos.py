@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from rollout.api import Bridge, BridgeSpec, Columns, Decision, Policy, PolicyRecipe, Task
+from rollout.api import Bridge, BridgeSpec, Columns, Decision, Policy, PolicyRecipe, Start, Task
 from rollout.config import BridgeConfig, HostConfig
 from rollout.data import Dataset, DatasetWriter, describe_dataset, play_video
 from rollout.data.schema import OBSERVATION, column_name
@@ -197,6 +197,7 @@ def record(
     metric: Metric,
     video: VideoConfig,
     host: HostConfig,
+    start: Callable[[int], Start] | None = None,
 ) -> Iterator[Recorded]:
     """Plays episodes again in this process, one at a time, and records videos.
 
@@ -212,6 +213,7 @@ def record(
         metric: metric of the score.
         video: which image observation is recorded, and the frame rate.
         host: how the game is supervised.
+        start: how episodes began; ``legs.start`` where no player is told of earlier ones.
 
     Yields:
         each video after its file is complete; none for an episode that was lost in all attempts.
@@ -233,7 +235,7 @@ def record(
             file = folder / f"{name}-{each.rank}-state{position}-{repeat}.mp4"
             with tempfile.TemporaryDirectory(prefix="gamut-video-") as temporary:
                 path = Path(temporary) / "dataset"
-                board = _play(fleet, legs, each.episode, path)
+                board = _play(fleet, legs, (start or legs.start)(each.episode), path)
                 with Dataset(path) as dataset:
                     for ref in dataset.episodes(episode=each.episode):
                         frames = play_video(dataset, ref, file, column=source, fps=video.fps)
@@ -242,13 +244,13 @@ def record(
         fleet.close()
 
 
-def _play(fleet: LocalFleet, legs: Legs, episode: int, path: Path) -> Scoreboard:
+def _play(fleet: LocalFleet, legs: Legs, start: Start, path: Path) -> Scoreboard:
     """Plays one episode into its own dataset."""
     plan = fleet.plan
     board = Scoreboard(legs, plan.task)
     # Without further episodes, it hands out only the one that is given to it.
     schedule = Schedule(legs.legs[0].states, seed=legs.seed, episodes=0)
-    schedule.give_back([legs.start(episode)])
+    schedule.give_back([start])
     extras = dict(fleet.extras)
     manifest = describe_dataset(plan.bridge.spec, plan.task, policy="video", extras=extras)
     with DatasetWriter(path, manifest, fsync="never") as recorder:

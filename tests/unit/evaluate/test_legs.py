@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from rollout.api import Decision, Factor, Limits, Splits, StateSpace, Task
 from rollout.errors import ConfigError, ContractError
+from rollout.evaluate.leg_schedule import LegSchedule
 from rollout.evaluate.legs import (
     Leg,
     Legs,
-    LegSchedule,
     LegsPolicy,
     Place,
     paired_seed,

@@ -185,5 +185,5 @@ def test_a_training_refuses_examples(runs):
     recipe = VlmPolicy(
         endpoint=Endpoint(url="http://h/v1"), model="m", examples=Examples(dataset="x")
     )
-    with pytest.raises(ConfigError, match="leave them out where a model learns"):
+    with pytest.raises(ConfigError, match="leave it out where a model learns"):
         recipe.teacher(SPEC, runs.task)
