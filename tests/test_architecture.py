@@ -110,6 +110,7 @@ SHARED_FIELDS = {
     "an update sums up its samples": {"Iteration", "Sample"},
     "a line of a journal is flat": {"Entry", "Usage"},
     "who asks a model names it, how, and its limits": {"JudgeConfig", "Options"},
+    "what is read from a screen is named as what it shows": {"BattleView", "Reading"},
     "a valley has what its content describes": {"Content", "World"},
 }
 # A game's library is loaded with the game, never when its bridge is imported.

@@ -18,7 +18,6 @@ STATUSES = (
     *("Cipher", "DEF Down", "Freeze", "Entanglement", "Matrix", "Speed Up", "Imprisonment"),
     *("Bleed", "Resurgence", "Weak to Quantum", "Bug: ATK", "Shock", "Burn"),
 )
-_KINDS = ("enemy", "enemy", "boss", "summon")
 
 
 def scene(number: int) -> tuple[BattleView, Marks, list[tuple[float, float]]]:
@@ -28,7 +27,9 @@ def scene(number: int) -> tuple[BattleView, Marks, list[tuple[float, float]]]:
     """
     dice = random.Random(number)  # noqa: S311 - pictures, no secrets
     allies = tuple(_ally(dice, i, *who) for i, who in enumerate((*TEAM, TANK)))
-    enemies = tuple(_enemy(dice, i) for i in range(dice.randint(1, 5)))
+    count = dice.randint(1, 5)
+    boss = dice.choice((None, *range(count)))  # battles have one at most
+    enemies = tuple(_enemy(dice, i, boss=i == boss) for i in range(count))
     turns = [(ally.name, True) for ally in allies] + [(enemy.name, False) for enemy in enemies]
     dice.shuffle(turns)
     order = tuple(TurnView(name, ally, dice.uniform(0, 150)) for name, ally in turns)
@@ -61,11 +62,8 @@ def scene(number: int) -> tuple[BattleView, Marks, list[tuple[float, float]]]:
         move=dice.randint(0, 1),
         events=dice.randint(0, 255),
     )
-    step, left = 236, 890 - 236 * (len(enemies) - 1) / 2
-    places = [
-        (left + step * i + dice.uniform(-24, 24), 350 + dice.uniform(-24, 24))
-        for i in range(len(enemies))
-    ]
+    step, left = 236, 890 - 236 * (len(enemies) - 1) / 2 + dice.uniform(-30, 30)
+    places = [(left + step * i, 350 + dice.uniform(-24, 24)) for i in range(len(enemies))]
     return view, marks, places
 
 
@@ -95,14 +93,13 @@ def _ally(dice: random.Random, slot: int, name: str, hp: float, energy: float) -
     )
 
 
-def _enemy(dice: random.Random, place: int) -> EnemyView:
+def _enemy(dice: random.Random, place: int, *, boss: bool) -> EnemyView:
     hp, tough = 10 ** dice.uniform(4, 7), dice.choice((20, 60, 180))
-    kind = _KINDS[dice.randrange(len(_KINDS))]
     return EnemyView(
         target=4 + place,
         unit=f"unit {dice.randrange(400)}",
         name=dice.choice(NAMES),
-        kind=kind,  # type: ignore[arg-type]
+        kind="boss" if boss else "enemy" if dice.random() < 0.6 else "summon",
         hp=hp * dice.choice((1.0, dice.uniform(0.01, 1))),
         max_hp=hp,
         toughness=tough * dice.choice((0.0, 1.0, dice.uniform(0, 1))),

@@ -288,7 +288,7 @@ class Renderer:
         ready = ally.ready and ally.alive
         thick = max(1, round(box.w * 0.09))
         blit(out.picture, widgets.dial(box.w, tone, ready), box.x, box.y)
-        if share > 0 and ally.alive:
+        if share > 0.005 and ally.alive:  # OpenCV draws a shorter arc as a dot in the middle
             axes = (box.w // 2 - thick, box.w // 2 - thick)
             sweep = 360 * share
             colour = GOLD if ready else tone
@@ -339,7 +339,7 @@ class Renderer:
         out.written.clear()  # too dark to be read
         out.labels.clear()
         self._text(out, "outcome", "VICTORY" if won else "DEFEAT", tone)
-        text = f"Score {number(view.score)}    Steps {view.steps}    AV {number(view.clock)}"
+        text = f"Score {number(view.score)}, Steps {view.steps}, AV {number(view.clock)}"
         self._text(out, "outcome.result", text, WHITE)
 
 

@@ -22,7 +22,7 @@ def shade(high: Colour, low: Colour, h: int) -> Picture:
 def veil(w: int, h: int) -> Sprite:
     """Returns a shadow that fades at both ends."""
     x = np.abs(np.linspace(-1, 1, w, dtype=np.float32))
-    alpha = 0.62 * np.clip((1 - x) * 6, 0, 1)
+    alpha = 0.5 * np.clip((1 - x) * 2.5, 0, 1)
     clear = np.rint(255 * (1 - alpha)).astype(np.uint8)
     return Sprite(np.zeros((h, w, 3), np.uint8), np.tile(clear[None, :, None], (h, 1, 3)))
 

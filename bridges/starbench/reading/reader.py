@@ -1,0 +1,276 @@
+"""Reads a battle from a picture: numbers and bars by glyphs, names by glyphs or OCR.
+
+It knows the map of the screen and nothing of the engine. What it cannot read is None or empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bridges.starbench.reading.glyphs import LETTERS, NUMBERS, crop, read_bar, read_text, snap
+from bridges.starbench.reading.ocr import Ocr
+from bridges.starbench.screen import UiMap
+from bridges.starbench.screen.sprites import Picture
+
+CHARACTERS = {
+    "boss.percent": NUMBERS + ".%",
+    "info.cycle": NUMBERS,
+    "info.clock": NUMBERS,
+    "info.wave": NUMBERS,
+    "info.score": NUMBERS,
+    "damage": NUMBERS,
+    "enemy.percent": NUMBERS + ".%",
+    "ally.energy": NUMBERS,
+    "ally.life": NUMBERS + "/",
+    "ally.percent": NUMBERS + "%",
+    "points": NUMBERS + "/",
+    "order.av": NUMBERS,
+    "step": NUMBERS + "Step ",
+    "invalid": NUMBERS + "Invalid/ ",
+    "outcome": "VICTORYDEFEAT",
+}
+"""Characters that occur in a text; all for texts that are not named."""
+
+_GOLD_RED, _GOLD_BLUE = 200, 170  # of a pixel that is gold: more red, less blue
+_EDGE = 2  # pixels of the outline of bars, in pixels of the map
+
+
+class Detects(Protocol):
+    """Finds enemies; ``Detector`` does."""
+
+    def detect(self, picture: Picture, least: float = 0.3) -> Sequence[Seen]:
+        """Returns the objects on a picture."""
+        ...
+
+
+class Seen(Protocol):
+    """An object on a picture."""
+
+    @property
+    def label(self) -> str:
+        """Its class."""
+        ...
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Its middle, in pixels of the picture."""
+        ...
+
+
+@dataclass(frozen=True)
+class AllyRead:
+    """What a card says; shares are 0 to 1."""
+
+    name: str
+    hp: int | None
+    max_hp: int | None
+    share: float
+    energy: int | None
+    ready: bool
+    acting: bool
+    statuses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class EnemyRead:
+    """What is read around a detected enemy; its centre in pixels, shares from 0 to 1."""
+
+    centre: tuple[float, float]
+    kind: str
+    name: str
+    share: float
+    toughness: float
+    statuses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A battle as read; numbers are None where none was legible."""
+
+    outcome: str | None = None
+    off_turn: bool = False
+    skill_points: int | None = None
+    max_skill_points: int | None = None
+    damage: int | None = None
+    cycle: int | None = None
+    clock: int | None = None
+    wave: int | None = None
+    score: int | None = None
+    steps: int | None = None
+    invalid: int | None = None
+    allies: tuple[AllyRead, ...] = ()
+    enemies: tuple[EnemyRead, ...] = field(default=())
+
+    @property
+    def actor(self) -> int | None:
+        """The slot whose card is lit; None between turns."""
+        lit = [slot for slot, ally in enumerate(self.allies) if ally.acting]
+        return lit[0] if len(lit) == 1 and not self.off_turn else None
+
+    def text(self) -> str:
+        """Returns the tokens that a tool-assisted prompt gets (StarBench, section 3.3)."""
+        lines = [
+            f"enemy {4 + i}: {each.name or each.kind}, HP {100 * each.share:.0f}%, toughness "
+            f"{100 * each.toughness:.0f}%" + _listed(each.statuses)
+            for i, each in enumerate(self.enemies)
+        ]
+        lines += [
+            f"ally {slot}: {each.name}, HP {_shown(each.hp)} ({100 * each.share:.0f}%), energy "
+            f"{_shown(each.energy)}{', ultimate ready' if each.ready else ''}"
+            f"{', acts now' if slot == self.actor else ''}" + _listed(each.statuses)
+            for slot, each in enumerate(self.allies)
+        ]
+        lines.append(f"damage this turn: {_shown(self.damage)}")
+        points = f"{_shown(self.skill_points)}/{_shown(self.max_skill_points)}"
+        return "\n".join([*lines, f"skill points: {points}"])
+
+
+def _listed(statuses: tuple[str, ...]) -> str:
+    return f" [{'; '.join(statuses)}]" if statuses else ""
+
+
+def _shown(value: int | None) -> str:
+    return "?" if value is None else str(value)
+
+
+def _number(text: str) -> int | None:
+    digits = "".join(each for each in text if each.isdigit())
+    return int(digits) if digits else None
+
+
+class Reader:
+    """Reads pictures of one size.
+
+    Args:
+        ui: the map of the screen.
+        detector: finds enemies; without one none are read.
+        ocr: reads names and statuses; None for our own glyphs, which are faster.
+        names: whether names and statuses are read at all.
+    """
+
+    def __init__(
+        self,
+        ui: UiMap,
+        detector: Detects | None = None,
+        *,
+        ocr: Ocr | None = None,
+        names: bool = True,
+    ) -> None:
+        self.ui, self.detector, self.ocr, self.names = ui, detector, ocr, names
+
+    def read(self, picture: Picture) -> Reading:
+        """Returns what a picture says."""
+        said = self._glyphs(picture, "outcome")
+        if said in ("VICTORY", "DEFEAT"):
+            return self._result(picture, "won" if said == "VICTORY" else "lost")
+        points = self._glyphs(picture, "points").partition("/")
+        box = self.ui.box("offer")
+        invalid = self._glyphs(picture, "invalid").partition("/")[0]
+        return Reading(
+            off_turn=_gold(picture, box.x, box.y + box.h // 2),
+            damage=self._count(picture, "damage"),
+            cycle=self._count(picture, "info.cycle"),
+            clock=self._count(picture, "info.clock"),
+            wave=self._count(picture, "info.wave"),
+            score=self._count(picture, "info.score"),
+            steps=self._count(picture, "step"),
+            skill_points=_number(points[0]),
+            max_skill_points=_number(points[2]),
+            invalid=_number(invalid),
+            allies=tuple(self._ally(picture, i) for i in range(self.ui.count("ally"))),
+            enemies=self._enemies(picture),
+        )
+
+    def _result(self, picture: Picture, outcome: str) -> Reading:
+        text = self._glyphs(picture, "outcome.result")
+        found = [_number(part) for part in text.replace("AV", "Steps").split("Steps")]
+        score, steps, clock = found if len(found) == 3 else (None, None, None)
+        return Reading(outcome=outcome, score=score, steps=steps, clock=clock)
+
+    def _glyphs(
+        self,
+        picture: Picture,
+        name: str,
+        i: int = 0,
+        j: int = 0,
+        origin: tuple[float, float] | None = None,
+    ) -> str:
+        size, _, bold = self.ui.text(name)
+        part = crop(picture, self.ui.box(name, i, j, origin=origin))
+        slack = 1 if origin is not None and self.ui.scale != 1 else 0
+        characters = CHARACTERS.get(name, LETTERS)
+        return read_text(part, size, bold=bold, characters=characters, slack=slack)
+
+    def _count(self, picture: Picture, name: str) -> int | None:
+        return _number(self._glyphs(picture, name))
+
+    def _words(
+        self,
+        picture: Picture,
+        name: str,
+        i: int = 0,
+        j: int = 0,
+        origin: tuple[float, float] | None = None,
+    ) -> str:
+        if not self.names:
+            return ""
+        if self.ocr is None:
+            return self._glyphs(picture, name, i, j, origin)
+        return self.ocr.read(crop(picture, self.ui.box(name, i, j, origin=origin)))
+
+    def _statuses(
+        self, picture: Picture, name: str, i: int = 0, origin: tuple[float, float] | None = None
+    ) -> tuple[str, ...]:
+        if not self.names:
+            return ()
+        read = (self._words(picture, name, i, j, origin) for j in range(self.ui.count(name)))
+        return tuple(each for each in read if each)
+
+    def _ally(self, picture: Picture, i: int) -> AllyRead:
+        card, ring = self.ui.box("ally", i), self.ui.box("ally.ring", i)
+        hp, _, most = self._glyphs(picture, "ally.life", i).partition("/")
+        return AllyRead(
+            name=self._words(picture, "ally.name", i),
+            hp=_number(hp),
+            max_hp=_number(most),
+            share=read_bar(picture, self.ui.box("ally.hp", i)),
+            energy=_number(self._glyphs(picture, "ally.energy", i)),
+            ready=_gold(picture, ring.x + ring.w // 2, ring.y + max(1, round(ring.h * 0.04))),
+            acting=_gold(picture, card.x, card.y + card.h // 2),
+            statuses=self._statuses(picture, "ally.status", i),
+        )
+
+    def _enemies(self, picture: Picture) -> tuple[EnemyRead, ...]:
+        """Reads around each enemy; its bar shows to the pixel where its texts are."""
+        if self.detector is None:
+            return ()
+        s = self.ui.scale
+        seen = [
+            (*each.centre, each.label)
+            for each in self.detector.detect(picture)
+            if each.label in ("enemy", "boss", "summon")
+        ]
+        found = []
+        for x, y, kind in sorted(seen)[:5]:
+            at = (x / s, y / s)
+            edge, reach = max(1, round(_EDGE * s)), max(3, round(12 * s))
+            dx, dy = snap(picture, self.ui.box("enemy.hp", origin=at), edge, reach)
+            at = (at[0] + dx / s, at[1] + dy / s)
+            found.append(
+                EnemyRead(
+                    centre=(x, y),
+                    kind=kind,
+                    name=self._words(picture, "enemy.name", origin=at),
+                    share=read_bar(picture, self.ui.box("enemy.hp", origin=at)),
+                    toughness=read_bar(picture, self.ui.box("enemy.toughness", origin=at)),
+                    statuses=self._statuses(picture, "enemy.status", origin=at),
+                )
+            )
+        return tuple(found)
+
+
+def _gold(picture: Picture, x: int, y: int) -> bool:
+    red, _, blue = picture[y, x].tolist()
+    return bool(red > _GOLD_RED and blue < _GOLD_BLUE)
