@@ -102,7 +102,6 @@ ENTER: Hooks[Callable[[World, Place], None]] = Hooks("the farmer came into a pla
 GAIN: Hooks[Callable[[World, str, int], None]] = Hooks("items came into the bag")
 DID: Hooks[Callable[[World, str, str, int], None]] = Hooks("something that quests ask about")
 """Deed, what, number: ``("harvest", "Parsnip", 1)``, craft, build, kill, mine, visit, meet."""
-BLOCKED: Hooks[Callable[[World, str, Tile], bool]] = Hooks("whether somebody stands on a tile")
 
 
 @dataclass(frozen=True)
