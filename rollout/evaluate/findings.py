@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rollout.config import resolved
 from rollout.data.tables import Table
 from rollout.evaluate.legs import TEST, TRAIN, Leg, Legs
 from rollout.evaluate.published import Published, beside
 from rollout.evaluate.published import lines as published_lines
+from rollout.evaluate.published_tables import own_cell
 from rollout.evaluate.scoreboard import BOUNDS, USAGE, Metric, rows_of_leg
 from rollout.evaluate.statistics import (
     Estimate,
@@ -158,11 +160,21 @@ class Findings:
         """The published results, if there are any, and the scores of players over all sets."""
         if self._published is None:
             return None
+        if self._published.tables:
+            return {**resolved(self._published), "own": self._cells()}
         pooled: dict[tuple[str, str], list[_Scores]] = {}
         for leg in self._legs.legs:
             pooled.setdefault((leg.player, leg.actions), []).append(self._scores[leg.name])
         own = {who: np.concatenate(scores) for who, scores in pooled.items()}
         return beside(self._published, own, self._intervals)
+
+    def _cells(self) -> list[dict[str, Any]]:
+        """The figures of every player, by set."""
+        found: dict[tuple[str, str], dict[str, Any]] = {}
+        for leg in self._legs.legs:
+            cell = own_cell(self._rows[leg.name], self._intervals.confidence)
+            found.setdefault((leg.player, leg.actions), {})[leg.set_name] = cell
+        return [{"player": p, "actions": a, "cells": cells} for (p, a), cells in found.items()]
 
     def _of(self, players: Sequence[str], set_name: str, actions: str) -> _Scores:
         """The scores of the training seeds of a model, (players, states, repeats)."""

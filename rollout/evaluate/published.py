@@ -27,6 +27,7 @@ from rollout.config import Section, key, resolved
 from rollout.configuration import document
 from rollout.configuration.load import from_document
 from rollout.errors import UnknownNameError
+from rollout.evaluate.published_tables import Cell, table_lines
 from rollout.evaluate.statistics import Intervals, one_player
 
 FOLDER = "published"
@@ -42,12 +43,17 @@ class Published(Section):
     title: str = key(..., "What was published.")
     source: str = key(..., "Where it can be read.")
     read: str = key(..., "The day on which it was read.")
-    metric: Literal["progress", "success"] = key(
+    metric: Literal["progress", "return", "success"] = key(
         ..., "The metric of an evaluation that measures the same."
     )
     about: str = key("", "What the figures are, and how they were got.")
     results: dict[str, dict[str, _Figure]] = key(
         ..., "Mean and standard error in percent, by model and by column."
+    )
+    tables: dict[str, dict[str, Cell]] = key(
+        dict,
+        "Several figures, by model and by set of the evaluation; instead of results, where the "
+        "columns of a benchmark are tasks.",
     )
 
 
@@ -121,6 +127,8 @@ def lines(found: Mapping[str, Any]) -> list[str]:
     Args:
         found: what ``beside`` returns, as in the ``summary.json`` of a run.
     """
+    if found["tables"]:
+        return table_lines(found)
     results: Mapping[str, Mapping[str, Sequence[float]]] = found["results"]
     columns = list(dict.fromkeys(name for row in results.values() for name in row))
     own = [

@@ -1,6 +1,7 @@
 """Published results beside our own: BALROG's arithmetic, its tables, and its two evaluations."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,13 @@ import pytest
 import yaml
 
 from rollout.cli import main
+from rollout.config import resolved
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate
 from rollout.evaluate.findings import plain
 from rollout.evaluate.published import Published, as_published, beside, lines, load_published
+from rollout.evaluate.published_tables import own_cell
 from rollout.evaluate.statistics import Intervals, one_player
 from rollout.testing.chat_server import ChatServer
 
@@ -118,7 +121,7 @@ def test_wrong_tables_are_refused(tmp_path):
     path.write_text("title: t\nsource: s\nread: r\nmetric: progress\nresults: {a: {text: [1]}}\n")
     with pytest.raises(ConfigError, match=r"table\.yaml:5: results\.a\.text"):
         load_published(str(path), None)
-    path.write_text("title: t\nsource: s\nread: r\nmetric: return\nresults: {}\n")
+    path.write_text("title: t\nsource: s\nread: r\nmetric: speed\nresults: {}\n")
     with pytest.raises(ConfigError, match="metric"):
         load_published(str(path), None)
 
@@ -211,3 +214,22 @@ def test_a_model_plays_balrog_and_stands_beside_what_was_published(
     report = (tmp_path / "run" / "report.md").read_text()
     assert "| model | sampled | 2 of 2 with a result | 0.0 ± 0.0 |" in report
     assert row in report
+
+
+def test_tables_by_task_have_success_steps_and_return():
+    columns = {
+        "success": np.array([1.0, 0.0, 1.0, np.nan]),
+        "length": np.array([30, 99, 34, 1]),
+        "total_reward": np.array([70.0, 10.0, 74.0, np.nan]),
+    }
+    cell = own_cell(columns, 0.95)
+    assert cell["episodes"] == 3
+    assert cell["length"] == (32.0, 2.0)
+    assert cell["total"] == pytest.approx((154 / 3, np.std([70, 10, 74])))
+    published = load_published("starbench", ROOT / "bridges" / "starbench" / "tasks")
+    own = [{"player": "me", "actions": "sampled", "cells": {"cocolia": cell}}]
+    found = plain({**resolved(published), "own": own}, lambda e: {"point": e.point, **asdict(e)})
+    told = "\n".join(lines(found))
+    assert "**me** (sampled, this run) | 66.7 [21, 94] / 32.0 ± 2.0 / 51.3 ± 29.3 | - |" in told
+    assert "| GPT TA | 100.0 / 31.4 ± 2.6 / 71.1 ± 1.8 |" in told
+    assert "| Auto-battle | - | - | - | - | - | - / - / 18.0 ± 0.0 | - / - / 7120 ± 0 |" in told
