@@ -8,17 +8,19 @@ from typing import Any
 import numpy as np
 
 from bridges.starbench import observe, scoring, text
+from bridges.starbench.ask_window import AskWindow
+from bridges.starbench.asking import Notes
 from bridges.starbench.battle import Battle
 from bridges.starbench.options import (
     FRAME,
     NO_OP,
+    QUESTION,
     SIGNALS,
     SNAPSHOT,
     SNAPSHOT_BYTES,
     Options,
     observation_space,
 )
-from bridges.starbench.view import ACTIONS
 from rollout.api import (
     ACTION,
     MASK,
@@ -43,6 +45,8 @@ class StarbenchInstance:
         self._options, self._width = options, width
         self._battles: list[Battle | None] = [None] * width
         self._screens: list[Any] = [None] * width
+        notes = Notes() if options.ask else None
+        self._asks = [AskWindow(notes, options.ask_log) for _ in range(width)] if notes else []
         self._over = np.ones(width, np.bool_)
         columns = allocate(observation_space(options), width)
         signals = {key: np.zeros(width, np.float64) for key in SIGNALS}
@@ -80,6 +84,8 @@ class StarbenchInstance:
 
     def _put(self, row: int, battle: Battle) -> None:
         self._battles[row], self._screens[row] = battle, None
+        if self._asks and not battle.decisions:
+            self._asks[row].begin()
         if self._options.pixels:
             self._screens[row] = self._options.screen(battle)
         self._frame.signals["reward"][row] = 0.0
@@ -107,6 +113,9 @@ class StarbenchInstance:
         if self._options.view == "dc":
             self._options.direct(battle, self._screens[row], actions, row)
             return
+        if self._asks and self._asks[row].choosing:
+            self._asks[row].choose(str(actions[QUESTION][row]))
+            return
         number = int(actions[ACTION][row])
         if number == NO_OP:
             battle.act_invalid("no action")
@@ -117,6 +126,8 @@ class StarbenchInstance:
         """Writes the row of a battle."""
         frame, columns = self._frame, self._frame.observations
         over = battle.outcome is not None
+        if over and self._asks:
+            self._asks[row].end(battle)
         frame.game_over[row] = self._over[row] = over
         frame.tick[row] = battle.decisions
         if self._rows:
@@ -142,13 +153,15 @@ class StarbenchInstance:
         for ally in battle.allies:
             signals[f"hp/{ally.slot}"][row] = ally.hp / ally.max_hp
         if frame.details is not None:
-            frame.details[row] = self._told(battle)  # type: ignore[index] # a list
+            frame.details[row] = self._told(row, battle)  # type: ignore[index] # a list
 
-    def _told(self, battle: Battle) -> dict[str, Any]:
+    def _told(self, row: int, battle: Battle) -> dict[str, Any]:
         view = battle.view()
         told: dict[str, Any] = {"mission": f"Win the battle: {battle.data['title']}."}
         if self._options.ocr:
             told["text"] = text.tokens(view)
+        if self._asks:
+            told["text"] = told.get("text", "") + self._asks[row].told(battle.task)
         if self._options.view != "dc":
             told["legal"] = text.choices(view, battle.legal())
         return told
@@ -185,6 +198,3 @@ def _write_snapshot(row: Array, battle: Battle) -> None:
     if len(data) > SNAPSHOT_BYTES:
         raise GameCrashed(f"{NAME}: a snapshot has {len(data)} bytes, more than {SNAPSHOT_BYTES}")
     row[: len(data)], row[len(data) :] = data, 0
-
-
-assert ACTIONS == NO_OP

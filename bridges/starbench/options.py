@@ -18,6 +18,8 @@ from rollout.errors import ConfigError, UnknownNameError
 VIEWS = ("structured", "ta", "dc")
 FRAME, SNAPSHOT = "frame", "privileged_snapshot"
 SNAPSHOT_BYTES = 2**13
+QUESTION = "question"
+PRINTABLE = "".join(map(chr, range(32, 127)))
 NO_OP = ACTIONS
 """The action of an answer that is no action: an invalid decision."""
 
@@ -59,7 +61,14 @@ class Options:
         False, "whether the whole battle is an observation, for auto-battle and search"
     )
 
+    ask: bool = option(
+        False, "whether one question may be asked before a battle (action column question)"
+    )
+    ask_log: str = option("", "file to which every battle adds a line on its question; '' for none")
+
     def __post_init__(self) -> None:
+        if self.ask and self.view == "dc":
+            raise ConfigError("ask: questions belong to the views structured and ta, not to dc")
         for name, valid in (("view", VIEWS), ("windows", WINDOWS)):
             if getattr(self, name) not in valid:
                 raise UnknownNameError(name, str(getattr(self, name)), valid)
@@ -77,7 +86,7 @@ class Options:
     @property
     def tells(self) -> bool:
         """Whether details have text."""
-        return self.tell or self.view == "ta"
+        return self.tell or self.ask or self.view == "ta"
 
     @property
     def picture(self) -> tuple[int, int]:
@@ -128,7 +137,10 @@ def observation_space(options: Options) -> spaces.Dict:
 def action_space(options: Options) -> spaces.Dict:
     """Returns the columns that a player fills."""
     if options.view != "dc":
-        return spaces.Dict({ACTION: spaces.Discrete(ACTIONS + 1)})
+        found: dict[str, spaces.Space[Any]] = {ACTION: spaces.Discrete(ACTIONS + 1)}
+        if options.ask:
+            found[QUESTION] = spaces.Text(300, min_length=0, charset=PRINTABLE)
+        return spaces.Dict(found)
     return spaces.Dict(
         {
             "x": spaces.Discrete(1920),
