@@ -9,13 +9,27 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from bridges.starbench import auto, scoring, search
+import numpy as np
+
+from benchmarks.report import header, save, spread, table
+from bridges.starbench import StarbenchBridge, auto, scoring, search
 from bridges.starbench.battle import Battle
 from bridges.starbench.content import load
 from bridges.starbench.kinds import Content
+from bridges.starbench.states import BATTLES
+from rollout.api import ACTION, MASK, Splits, Start
+from rollout.config import build_plugin
+from rollout.evaluate.legs import Leg
+from rollout.evaluate.playing import play_legs
+from rollout.tasks import load_task
+
+PLAYERS = ("random", "auto", "search")
+SEARCHED = 8
 
 
 @dataclass(frozen=True)
@@ -51,7 +65,6 @@ ANCHORS = {
     "cliched": Anchor("score", 7120.0, 6700.0, 7550.0, (0.95, 1.0), (0.0, 1.0)),
     "stardevourer": Anchor("score", 3202.0, 3050.0, 3350.0, (0.95, 1.0), (0.0, 1.0)),
 }
-PLAYERS = ("random", "auto", "search")
 
 
 def chooser(player: str, seed: int) -> Callable[[Battle], int]:
@@ -110,18 +123,16 @@ def calibrate(battles: int) -> None:
         def measured(hp: float, atk: float, task: str = task) -> dict[str, float]:
             return play(task, "auto", seeds, with_factors(task, hp, atk))
 
-        def easier(hp: float, anchor: Anchor = anchor, measured=measured, atk=1.0) -> bool:  # type: ignore[no-untyped-def]
-            found = measured(hp, atk)[anchor.measure]
-            if anchor.measure == "steps":
-                return bool(found < anchor.target)
-            return bool(found > anchor.target)
+        def easier(hp: float, atk: float, task: Anchor = anchor) -> bool:
+            found = measured(hp, atk)[task.measure]
+            return found < task.target if task.measure == "steps" else found > task.target
 
-        for _ in range(2):
-            atk = k_atk if not anchor.wins else (1.0 if _ == 0 else k_atk)
-            k_hp = bisect(lambda hp, atk=atk, easier=easier: easier(hp, atk=atk), 0.1, 3.0)  # type: ignore[misc]
+        for weak in (True, False):  # at first enemies hardly hurt, so that auto-battle wins
+            atk = 1.0 if weak and anchor.wins else k_atk
+            k_hp = bisect(lambda hp: easier(hp, atk), 0.1, 3.0)  # noqa: B023
             if anchor.wins:
                 k_atk = bisect(
-                    lambda atk, k_hp=k_hp, m=measured, a=anchor: m(k_hp, atk)["wins"] > a.wins,  # type: ignore[misc]
+                    lambda atk: measured(k_hp, atk)["wins"] > anchor.wins,  # noqa: B023
                     *(0.5, 12.0),
                 )
         found = measured(k_hp, k_atk)
@@ -132,9 +143,112 @@ def calibrate(battles: int) -> None:
         )
 
 
+def speed(seconds: float) -> list[list[str]]:
+    """Returns decisions per second of processor time: the engine alone, and through the bridge."""
+    rows = []
+    for name, measure in (("engine, random actions", _engine), ("bridge, 64 battles", _bridge)):
+        rates = [measure(seconds / 5) for _ in range(5)]
+        rows.append([name, spread(rates)])
+    return rows
+
+
+def _engine(seconds: float) -> float:
+    chance, begin, made, seed = random.Random(0), time.process_time(), 0, 0
+    while time.process_time() - begin < seconds:
+        battle = Battle(BATTLES[seed % 8], seed)
+        while battle.outcome is None:
+            battle.act(chance.choice(battle.legal()))
+        seed, made = seed + 1, made + battle.decisions
+    return made / (time.process_time() - begin)
+
+
+def _bridge(seconds: float) -> float:
+    bridge = StarbenchBridge()
+    task = load_task(bridge.spec, "starbench", "starbench")
+    instance = bridge.launch(Path(), (), width=64, timeout_s=9)
+    chance, made, episode = np.random.default_rng(0), 0, 64
+    starts = [Start(task.state_space.state(n * 1250), n) for n in range(64)]
+    frame = instance.reset(range(64), starts, timeout_s=9)
+    begin = time.process_time()
+    while time.process_time() - begin < seconds:
+        legal = frame.observations[MASK + ACTION]
+        chosen = (legal * chance.random(legal.shape)).argmax(1)
+        frame = instance.step({ACTION: chosen}, timeout_s=9)
+        made += 64
+        over = np.flatnonzero(frame.game_over).tolist()
+        if over:
+            again = [Start(task.state_space.state(n * 1250 + episode % 999), episode) for n in over]
+            instance.reset(over, again, timeout_s=9)
+            episode += 1
+    return made / (time.process_time() - begin)
+
+
+def trained(paths: list[str], states: int) -> list[list[str]]:
+    """Returns rows of trained networks and auto-battle on the same held-out states and seeds."""
+    bridge = StarbenchBridge(snapshots=True)
+    task = load_task(bridge.spec, "starbench", "starbench")
+    target = {"target": "bridges.starbench.agents:auto_battle"}
+    machine = build_plugin("policies", "callable", target)
+    rows = []
+    for entry in paths:
+        name, _, path = entry.partition("=")
+        network = build_plugin("policies", "checkpoint", {"path": path})
+        test = Splits(task.state_space, only={"battle": [name]}).take("test", states)
+        legs = [Leg("ppo", network, "test", test), Leg("auto", machine, "test", test)]
+        results = play_legs(bridge, task, legs, seed=7, metric="success", width=32)
+        cells = [name]
+        for player in ("ppo", "auto"):
+            mine = results["player"] == player
+            won = mine & (results["success"] == 1)
+            steps = results["length"][won].mean() if won.any() else float("nan")
+            total = results["total_reward"][mine].mean()
+            cells.append(f"{won.sum() / mine.sum():.1%} / {steps:.1f} / {total:.1f}")
+        rows.append(cells)
+    return rows
+
+
+def report(battles: int, paths: list[str]) -> None:
+    """Measures everything and writes the report."""
+    text = header("StarBench", "python -m benchmarks.starbench")
+    text += "## Decisions per second of processor time\n\n"
+    text += table(["what", "median (range) of 5"], speed(10.0))
+    text += (
+        f"\n## Calibration\n\nSuccess / steps of won battles / score; {battles} battles, of search "
+        f"{SEARCHED}, each with its own script and seed. The band is that of auto-battle: its "
+        f"steps in Echo of War (people of the paper), else its score, and its victories.\n\n"
+    )
+    rows = []
+    for task, anchor in ANCHORS.items():
+        cells, found = [task], {}
+        for player in PLAYERS:
+            many = SEARCHED if player == "search" else battles
+            found[player] = play(task, player, range(10_000, 10_000 + many), load())
+            one = found[player]
+            cells.append(f"{one['wins']:.0%} / {one['steps']:.1f} / {one['score']:.0f}")
+        value, wins = found["auto"][anchor.measure], found["auto"]["wins"]
+        inside = anchor.least <= value <= anchor.most
+        inside = inside and anchor.auto[0] <= wins <= anchor.auto[1]
+        inside = inside and anchor.random[0] <= found["random"]["wins"] <= anchor.random[1]
+        cells.append(f"{anchor.least:g} to {anchor.most:g}, {anchor.auto[0]:.0%} to")
+        cells[-1] += f" {anchor.auto[1]:.0%}, random {anchor.random[1]:.0%} at most"
+        rows.append([*cells, "yes" if inside else "no"])
+    text += table(["battle", *PLAYERS, "band", "within"], rows)
+    if paths:
+        text += (
+            "\n## PPO and auto-battle\n\nSuccess / steps of won battles / return, on 128 held-out "
+            "states with the same seeds.\n\n"
+        )
+        text += table(["battle", "ppo", "auto-battle"], trained(paths, 128))
+    save("starbench", text)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="?", default="report", choices=("calibrate", "report"))
     parser.add_argument("--battles", type=int, default=120)
+    parser.add_argument("--ppo", nargs="*", default=[], metavar="BATTLE=RUN")
     options = parser.parse_args()
-    calibrate(options.battles)
+    if options.what == "calibrate":
+        calibrate(options.battles)
+    else:
+        report(options.battles, options.ppo)
