@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bridges.starbench.instance import NAME, StarbenchInstance
 from bridges.starbench.options import (
@@ -15,9 +16,14 @@ from bridges.starbench.options import (
     observation_space,
 )
 from bridges.starbench.states import SPACE
-from rollout.api import BridgeSpec, Instance, Resources
+from rollout.api import BridgeSpec, Instance, Resources, Start, option
+from rollout.errors import ConfigError, UnknownNameError
+
+if TYPE_CHECKING:
+    from bridges.starbench.window import WindowClient
 
 MAX_WIDTH = 1024
+CLIENTS = ("emulator", "window", "real")
 
 
 @dataclass(frozen=True)
@@ -28,9 +34,34 @@ class StarbenchBridge(Options):
     and a number that orders the moves of bosses. The seed decides everything that is random.
     """
 
+    client: str = option(
+        "emulator",
+        "what is played: the battle in this process; a window of ours, by pixels alone; or any "
+        "window, in which a battle has begun",
+        choices=CLIENTS,
+    )
+    title: str = option("", "client=real: part of the title of the window")
+    ui_map: str = option("", "client=real: file of the map of its screen; empty for ours")
+    real_confirmed: bool = option(
+        False, "client=real: you have read that a game's terms of service may forbid this"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.client not in CLIENTS:
+            raise UnknownNameError("client", self.client, CLIENTS)
+        if self.client != "emulator" and (not self.pixels or self.snapshots):
+            raise ConfigError(
+                f"client={self.client} shows pixels alone: set view to ta or dc, and snapshots to "
+                f"false"
+            )
+        if self.client == "real" and not self.title:
+            raise ConfigError("client=real: expected the title of a window, got none; set title")
+
     @property
     def spec(self) -> BridgeSpec:
         """What is known before launch."""
+        emulator = self.client == "emulator"
         return BridgeSpec(
             name=NAME,
             version="1",
@@ -38,9 +69,10 @@ class StarbenchBridge(Options):
             action_space=action_space(self),
             state_space=SPACE,
             signals=SIGNALS,
-            max_width=MAX_WIDTH,
-            default_width=4 if self.pixels else 32,
-            process="in_process",
+            max_width=MAX_WIDTH if emulator else 1,
+            default_width=(4 if self.pixels else 32) if emulator else 1,
+            reproducible=self.client != "real",
+            process="in_process" if emulator else "subprocess",
             resources=Resources(memory_mb=300),
             tasks=Path(__file__).parent / "tasks",
             action_labels=action_names(self),
@@ -49,6 +81,29 @@ class StarbenchBridge(Options):
     def launch(
         self, workdir: Path, ports: Sequence[int], *, width: int, timeout_s: float
     ) -> Instance:
-        """Makes ``width`` battles in this process; see ``rollout.api.Bridge``."""
+        """Makes ``width`` battles in this process, or opens a window; see ``rollout.api.Bridge``.
+
+        Raises:
+            ConfigError: a window needs an extra, a display or a confirmation.
+        """
         self.spec.require_width(width)
-        return StarbenchInstance(self, width)
+        if self.client == "emulator":
+            return StarbenchInstance(self, width)
+        return self._window(workdir, timeout_s)
+
+    def _window(self, workdir: Path, timeout_s: float) -> Instance:
+        from bridges.starbench.window import HostedWindow, open_real  # noqa: PLC0415 - an extra
+        from bridges.starbench.window.instance import WindowInstance  # noqa: PLC0415
+
+        if self.client == "real":
+            ui_map = Path(self.ui_map) if self.ui_map else None
+            real = open_real(self.title, confirmed=self.real_confirmed, ui_map=ui_map)
+            return WindowInstance(self, lambda _: real, real.close)
+        hosted = HostedWindow(workdir, timeout_s=timeout_s)
+        rules = {"windows": self.windows, "raw": self.raw}
+
+        def begin(start: Start) -> WindowClient:
+            values = dict(start.state.values)
+            return hosted.begin(str(values.pop("battle")), start.seed, values, rules)
+
+        return WindowInstance(self, begin, hosted.close)

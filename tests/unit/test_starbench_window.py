@@ -14,12 +14,15 @@ import psutil
 import pytest
 import yaml
 
+from bridges.starbench import StarbenchBridge
 from bridges.starbench.battle import Battle
+from bridges.starbench.reading.detector import Found
 from bridges.starbench.screen import Click, Direct, EmulatorClient, Key, UiMap, events_of, send
 from bridges.starbench.screen.layout import UI_MAP
 from bridges.starbench.screen.renderer import places
 from bridges.starbench.window import FrameClient, HostedWindow, WindowClient, open_real
 from bridges.starbench.window.calibrate import main as calibrate
+from rollout.api import ACTION, MASK, Start
 from rollout.errors import ConfigError, GameCrashed, GameError, InputError, UnknownNameError
 
 pytestmark = pytest.mark.process
@@ -128,6 +131,63 @@ def test_any_window_is_played_by_its_title_once_confirmed(window, tmp_path):
     send(client, [Click(*client.ui.box("skill").centre), Key("space")])
     assert (client.grab() != before).any()
     client.close()
+
+
+class OneBoss:
+    """Finds the boss that stands alone in the middle."""
+
+    def detect(self, picture, least=0.3):
+        return [Found("boss", 1.0, *(890 - 124, 350 - 124), 248, 248)]
+
+
+@needs_x
+@pytest.mark.parametrize("view", ["ta", "dc"])
+def test_the_bridge_plays_the_window_as_it_plays_the_emulator(tmp_path, monkeypatch, view):
+    monkeypatch.setattr("bridges.starbench.reading.detector.Detector", OneBoss)
+    bridge = StarbenchBridge(client="window", view=view, width_px=320)
+    assert (bridge.spec.max_width, bridge.spec.process) == (1, "subprocess")
+    state = bridge.spec.state_space.state(0)
+    start = Start(state, 5)
+    ours = StarbenchBridge(view=view, width_px=1920).launch(tmp_path, (), width=1, timeout_s=60)
+    window = bridge.launch(tmp_path, (), width=1, timeout_s=60)
+    try:
+        one, other = (each.reset([0], [start], timeout_s=60) for each in (ours, window))
+        for step in range(8):
+            shrunk = cv2.resize(
+                one.observations["frame"][0], (320, 180), interpolation=cv2.INTER_AREA
+            )
+            # But for the marks of what is selected, and for the count of events.
+            assert (shrunk == other.observations["frame"][0]).mean() > 0.9
+            # The clock on the screen is without what no-ops are charged.
+            clock = ("action_value",) if step < 2 else ()
+            for name in ("won", "score", "invalid", *clock, *(f"hp/{i}" for i in range(4))):
+                near = 1.0 if name in ("score", "action_value") else 0.005
+                assert other.signals[name][0] == pytest.approx(one.signals[name][0], abs=near)
+            assert (one.game_over == other.game_over).all()
+            if view == "dc":
+                key = (1, 0, 2, 1, 3, 7, 0, 1)[step]  # q, none, e, q, 1, space, none, q
+                action = {"x": np.array([890]), "y": np.array([350]), "key": np.array([key])}
+            else:
+                moves = np.flatnonzero(one.observations[MASK + ACTION][0])
+                action = {ACTION: np.array([160 if step == 2 else moves[0]])}
+            one, other = (each.step(action, timeout_s=60) for each in (ours, window))
+        assert other.tick[0] == one.tick[0] == 8
+    finally:
+        window.close()
+
+
+def test_options_that_do_not_fit_are_refused():
+    for options in ({"client": "window"}, {"client": "window", "view": "dc", "snapshots": True}):
+        with pytest.raises(ConfigError, match="pixels alone"):
+            StarbenchBridge(**options)
+    with pytest.raises(ConfigError, match="title"):
+        StarbenchBridge(client="real", view="dc")
+    with pytest.raises(UnknownNameError, match="window"):
+        StarbenchBridge(client="windows", view="dc")
+    with pytest.raises(ConfigError, match="terms of service"):
+        StarbenchBridge(client="real", view="dc", title="x").launch(
+            Path(), (), width=1, timeout_s=1
+        )
 
 
 def test_without_a_display_or_a_server_it_says_so(monkeypatch, tmp_path):

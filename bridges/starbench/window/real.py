@@ -21,7 +21,7 @@ def open_real(
     title: str,
     *,
     confirmed: bool,
-    ui_map: Path = UI_MAP,
+    ui_map: Path | None = None,
     display: str | None = None,
     timeout_s: float = 20.0,
     event_delay_s: float = 0.5,
@@ -31,8 +31,8 @@ def open_real(
     Args:
         title: of the window; a part of it is enough.
         confirmed: that the user has read ``WARNING`` and wants it.
-        ui_map: the map of its screen; `python -m bridges.starbench.window.calibrate` shows whether
-            it fits.
+        ui_map: the map of its screen, ours by default; `python -m
+            bridges.starbench.window.calibrate` shows whether it fits.
         display: of X; None for ``DISPLAY``.
         timeout_s: seconds for every wait.
         event_delay_s: seconds between events, as in StarBench.
@@ -44,6 +44,7 @@ def open_real(
     """
     if not confirmed:
         raise ConfigError(WARNING)
+    ui_map = ui_map or UI_MAP
     ui = UiMap(path=ui_map)
     client = WindowClient(
         title, display=display, ui=ui, timeout_s=timeout_s, event_delay_s=event_delay_s
