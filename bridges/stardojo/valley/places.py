@@ -10,7 +10,6 @@ from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.maps import Plan
 from bridges.stardojo.valley.rules import DID, ENTER, PLACE, say
 from bridges.stardojo.valley.world import (
-    WAYS,
     Building,
     Furniture,
     Item,
@@ -200,22 +199,30 @@ def standing(world: World, key: str) -> set[Tile]:
 
 def fixed_free(world: World, place: Place, tile: Tile) -> bool:
     """Whether nothing that stays put is in the way on a tile."""
-    if not plan(place).walkable(tile):
-        return False
-    thing = place.things.get(tile)
-    if thing is not None and not thing.passable:
-        return False
-    ground = place.ground.get(tile)
-    if ground is not None and (
-        ground.kind in ("tree", "fruit_tree") or (ground.crop and trellis(ground.crop.seed))
-    ):
+    if not plan(place).walkable(tile) or overgrown(place, tile):
         return False
     if place.key == "Farm" and building_at(world, tile):
         return False
     if place.furniture:
         piece = furniture_at(place, tile)
-        return piece is None or piece.name in FLAT or "Bed" in piece.name
+        return piece is None or _flat(piece)
     return True
+
+
+def _flat(piece: Furniture) -> bool:
+    return piece.name in FLAT or "Bed" in piece.name
+
+
+def overgrown(place: Place, tile: Tile) -> bool:
+    """Whether a thing, a tree or a trellis stands on a tile."""
+    thing = place.things.get(tile)
+    if thing is not None and not thing.passable:
+        return True
+    ground = place.ground.get(tile)
+    if ground is None:
+        return False
+    crop = ground.crop
+    return ground.kind in ("tree", "fruit_tree") or (crop is not None and trellis(crop.seed))
 
 
 def trellis(seed: str) -> bool:
@@ -290,31 +297,60 @@ def enter_door(world: World, to: maps.Warp) -> bool:
 def route(
     world: World, place: Place, start: Tile, goal: Tile, limit: int = 8000
 ) -> list[Tile] | None:
-    """Returns the tiles of a shortest way without the start, None if there is none (A*)."""
-    taken = standing(world, place.key)
-    exits = plan(place).exits
-    came: dict[Tile, Tile | None] = {start: None}
-    costs = {start: 0}
-    heap = [(abs(start[0] - goal[0]) + abs(start[1] - goal[1]), 0, start)]
+    """Returns the tiles of a shortest way without the start, None if there is none.
+
+    A* from the goal backwards: a goal that is shut in is then found out at once.
+    """
+    layout = plan(place)
+    taken, exits = standing(world, place.key), layout.exits
+    if start == goal:
+        return []
+    if goal in taken or not (goal in exits or fixed_free(world, place, goal)):
+        return None
+    blocked = Blocked(world, place)
+    came: dict[Tile, Tile] = {}
+    costs = {goal: 0}
+    heap = [(abs(start[0] - goal[0]) + abs(start[1] - goal[1]), 0, goal)]
     while heap and limit:
         _, cost, tile = heappop(heap)
-        if tile == goal:
+        if tile == start:
             way = []
-            at: Tile | None = tile
-            while at is not None and at != start:
-                way.append(at)
-                at = came[at]
-            return way[::-1]
+            while tile != goal:
+                tile = came[tile]
+                way.append(tile)
+            return way
         if cost > costs[tile]:
             continue
         limit -= 1
-        for dx, dy in WAYS:
-            to = (tile[0] + dx, tile[1] + dy)
-            if costs.get(to, 1 << 30) <= cost + 1 or (to in exits and to != goal):
+        x, y = tile
+        for to in ((x, y - 1), (x + 1, y), (x, y + 1), (x - 1, y)):
+            if costs.get(to, 1 << 30) <= cost + 1:
                 continue
-            if to in taken or not fixed_free(world, place, to):
+            if to != start and (to in taken or to in exits or blocked(to)):
                 continue
             costs[to] = cost + 1
             came[to] = tile
-            heappush(heap, (cost + 1 + abs(to[0] - goal[0]) + abs(to[1] - goal[1]), cost + 1, to))
+            heappush(heap, (cost + 1 + abs(to[0] - start[0]) + abs(to[1] - start[1]), cost + 1, to))
     return None
+
+
+class Blocked:
+    """Whether something that stays put is in the way, for many tiles of one place."""
+
+    def __init__(self, world: World, place: Place) -> None:
+        self.place, self.open = place, plan(place).open
+        self.width, self.height = len(self.open), len(self.open[0])
+        self.covered: set[Tile] = set()
+        if place.key == "Farm":
+            for each in world.buildings:
+                self.covered.update(covered(each.tile, each.size))
+        for piece in place.furniture:
+            if not _flat(piece):
+                self.covered.update(covered(piece.tile, piece.size))
+
+    def __call__(self, tile: Tile) -> bool:
+        """Whether one cannot stand on a tile of the map."""
+        x, y = tile
+        if not (0 <= x < self.width and 0 <= y < self.height and self.open[x][y]):
+            return True
+        return tile in self.covered or overgrown(self.place, tile)

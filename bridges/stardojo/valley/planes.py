@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.stardojo.valley import maps, places, soil
+from bridges.stardojo.valley import places, soil
 from bridges.stardojo.valley.world import Ground, Place, Tile, World
 
 PLANES = ("made", "thing", "terrain", "crop", "being", "way")
@@ -36,15 +36,27 @@ def window(world: World, size: int, out: NDArray[np.uint8] | None = None) -> NDA
     x1, y1 = min(layout.width, left + side), min(layout.height, top + side)
     planes[0, y0 - top : y1 - top, x0 - left : x1 - left] = layout.made[x0:x1, y0:y1].T
     _stationary(place, planes, left, top, side)
-    for tile, number in _ways(world, place, layout):
-        dx, dy = tile[0] - left, tile[1] - top
-        if 0 <= dx < side and 0 <= dy < side:
-            planes[5, dy, dx] = number
+    if place.key == "Farm":
+        for made in world.buildings:
+            _fill(planes[5], (made.tile[0] - left, made.tile[1] - top), made.size, 4)
+            for at, number in ((places.door(made), 2), (places.gate(made), 5)):
+                if at is not None:
+                    _fill(planes[5], (at[0] - left, at[1] - top), (1, 1), number)
+    for tiles, number in ((layout.spots, 3), (layout.doors, 2), (layout.exits, 1)):
+        for x, y in tiles:
+            if 0 <= x - left < side and 0 <= y - top < side:
+                planes[5, y - top, x - left] = number
     for (x, y), number in _beings(world, place):
-        dx, dy = x - left, y - top
-        if 0 <= dx < side and 0 <= dy < side:
-            planes[4, dy, dx] = number
+        if 0 <= x - left < side and 0 <= y - top < side:
+            planes[4, y - top, x - left] = number
     return planes
+
+
+def _fill(plane: NDArray[np.uint8], at: Tile, size: Tile, number: int) -> None:
+    """Sets a rectangle, as far as it is in the window."""
+    x, y = at
+    if -size[0] < x < len(plane) and -size[1] < y < len(plane):
+        plane[max(0, y) : y + size[1], max(0, x) : x + size[0]] = number
 
 
 def _stationary(place: Place, planes: NDArray[np.uint8], left: int, top: int, side: int) -> None:
@@ -61,9 +73,9 @@ def _stationary(place: Place, planes: NDArray[np.uint8], left: int, top: int, si
                 if grown.crop is not None:
                     planes[3, dy, dx] = _stage(grown)
     for piece in place.furniture:
-        for x, y in places.covered(piece.tile, piece.size):
-            if 0 <= x - left < side and 0 <= y - top < side:
-                planes[1, y - top, x - left] = _THING["furniture"]
+        _fill(
+            planes[1], (piece.tile[0] - left, piece.tile[1] - top), piece.size, _THING["furniture"]
+        )
 
 
 def _terrain(ground: Ground) -> int:
@@ -79,18 +91,6 @@ def _stage(ground: Ground) -> int:
     if crop is None:
         return 0
     return DEAD if crop.dead else RIPE if soil.ripe(ground) else min(crop.phase + 1, RIPE - 1)
-
-
-def _ways(world: World, place: Place, layout: maps.Plan) -> list[tuple[Tile, int]]:
-    found = [(tile, 3) for tile in layout.spots]
-    found += [(tile, 2) for tile in layout.doors]
-    found += [(tile, 1) for tile in layout.exits]
-    if place.key == "Farm":
-        for each in world.buildings:
-            found += [(tile, 4) for tile in places.covered(each.tile, each.size)]
-            found += [(tile, 2) for tile in (places.door(each),) if tile]
-            found += [(tile, 5) for tile in (places.gate(each),) if tile]
-    return found
 
 
 def _beings(world: World, place: Place) -> list[tuple[Tile, int]]:

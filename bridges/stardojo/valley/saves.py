@@ -15,7 +15,7 @@ import yaml
 
 from bridges.stardojo.valley import farmer, maps, places, soil, tools
 from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.rules import NEW, random
+from bridges.stardojo.valley.rules import NEW
 from bridges.stardojo.valley.world import (
     SEASONS,
     TEN_MINUTES,
@@ -73,13 +73,13 @@ def build(save: str, seed: int, state: Mapping[str, Any]) -> World:
     for each in told["quests"]:
         world.quests.append(_quest(each))
     world.mail = list(told["mail"]) if "mail" in told else []
-    drawn, world.random_state = world.random_state, 977 * (1 if number == SAVE else int(number) + 2)
+    rng = np.random.default_rng([0 if number == SAVE else int(number) + 1, 0x7EE5])
     for key in ("BusStop", "Backwoods", "Town", "Mountain", "Railroad", "Forest"):
-        tools.sow_trees(world, key, maps.plan(key).trees, [random(world) for _ in range(400)])
+        trees = maps.plan(key).trees
+        tools.sow_trees(world, key, trees, rng.random(3 * trees).tolist())
+    drawn, world.random_state = world.random_state, int(rng.integers(1 << 62))
     soil.spread_forage(world, soil.MOST_FORAGE)
     world.random_state = drawn
-    for _ in range(8):
-        random(world)
     NEW.call(world)
     return world
 
@@ -158,7 +158,7 @@ def _debris(world: World, counts: Mapping[str, int], layout: int) -> None:
     for x, y in (*farm.ground, *farm.things, *plan.exits):
         if plan.inside((x, y)):
             left[max(0, x - 1) : x + 2, max(0, y - 1) : y + 2] = False
-    tiles: list[Tile] = [(int(x), int(y)) for x, y in rng.permutation(np.argwhere(left))]
+    tiles: list[Tile] = [(x, y) for x, y in rng.permutation(np.argwhere(left)).tolist()]
     kinds = ("Oak", "Maple", "Pine")
     for number in range(plan.trees):
         farm.ground[tiles.pop()] = soil.tree(kinds[number % 3])
