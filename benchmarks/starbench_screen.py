@@ -224,15 +224,18 @@ def whole_readings(scenes):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    few = 10 if parser.parse_args().quick else 1
+    parser.add_argument("--without-detector", action="store_true", help="if it has no weights")
+    options = parser.parse_args()
+    few = 10 if options.quick else 1
     parts = [
         header("StarBench's screen", "python -m benchmarks.starbench_screen"),
         "## Drawing, a new state for each picture\n" + drawing(300 // few),
         "## Window\n" + window_loop(120 // few),
         "## Texts, per crop\n" + texts(60 // few, 20 // few),
-        "## Detector\n" + detection(200 // few),
-        "## A whole reading\n" + whole_readings(60 // few),
     ]
+    if not options.without_detector:
+        parts.append("## Detector\n" + detection(200 // few))
+        parts.append("## A whole reading\n" + whole_readings(60 // few))
     save("starbench_screen", "\n".join(parts))
 
 

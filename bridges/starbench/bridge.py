@@ -50,10 +50,10 @@ class StarbenchBridge(Options):
         super().__post_init__()
         if self.client not in CLIENTS:
             raise UnknownNameError("client", self.client, CLIENTS)
-        if self.client != "emulator" and (not self.pixels or self.snapshots):
+        if self.client != "emulator" and (not self.pixels or self.snapshots or self.ask):
             raise ConfigError(
-                f"client={self.client} shows pixels alone: set view to ta or dc, and snapshots to "
-                f"false"
+                f"client={self.client} shows pixels alone: set view to ta or dc, and snapshots and "
+                f"ask to false"
             )
         if self.client == "real" and not self.title:
             raise ConfigError("client=real: expected the title of a window, got none; set title")
@@ -73,7 +73,7 @@ class StarbenchBridge(Options):
             default_width=(4 if self.pixels else 32) if emulator else 1,
             reproducible=self.client != "real",
             process="in_process" if emulator else "subprocess",
-            resources=Resources(memory_mb=300),
+            resources=Resources(memory_mb=300 if emulator else 900),
             tasks=Path(__file__).parent / "tasks",
             action_labels=action_names(self),
         )
