@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bridges.stardojo.valley import farmer, items, maps, places, soil
+from bridges.stardojo.valley import farmer, items, maps, places, residents, soil
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.rules import COMMAND
 from bridges.stardojo.valley.world import (
@@ -323,9 +323,7 @@ def set_time(world: World, time: int) -> None:
         raise InputError(f"set_time: expected HHMM from 600 to 2600, got {time}")
     minutes = time // 100 * 60 + time % 100 - 360
     world.ticks = min(minutes // 10, 119) * TEN_MINUTES
-    follow = COMMAND.get("settle")
-    if follow is not None:
-        follow(world)
+    residents.move(world)
 
 
 @COMMAND("character_tile", "print_luck")

@@ -141,7 +141,8 @@ def _houses(content: Content) -> Iterator[tuple[str, str, Collection[str]]]:
     yield from (("buildings: upgrades", name, content.buildings) for name in names)
     for area in content.areas:
         yield from ((f"areas: {area.name}", name, content.monsters) for name in area.monsters)
-    yield from (("from_floor", name, content.monsters) for name in content.from_floor)
+    for monsters in (content.from_floor, content.floor.sure):
+        yield from (("floors", name, content.monsters) for name in monsters)
     yield from (("help: slay", name, content.monsters) for name in content.help.slay)
 
 

@@ -24,6 +24,7 @@ from bridges.stardojo.valley.tables import (
     Content,
     Crop,
     Fertilizer,
+    FloorRule,
     FruitTree,
     HelpWanted,
     Item,
@@ -68,6 +69,7 @@ _ROWS: Mapping[str, type] = {
     "bundles": Bundle,
     "projects": Project,
 }
+_SINGLE: Mapping[str, type] = {"floor": FloorRule, "help": HelpWanted}
 _STRICT = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
 
@@ -140,8 +142,8 @@ def _table(where: str, name: str, value: Any) -> Any:
         return {key: _rows(f"{where}: {key}", Product, rows) for key, rows in value.items()}
     if name == "areas":
         return tuple(_row(f"{where}: {number}", Area, row) for number, row in enumerate(value))
-    if name == "help":
-        return _row(where, HelpWanted, value)
+    if name in _SINGLE:
+        return _row(where, _SINGLE[name], value)
     if name == "shops":
         for key, shop in value.items():
             shop["stock"] = _rows(f"{where}: {key}: stock", Offer, shop.get("stock", {}))
@@ -209,7 +211,7 @@ def _whole(tables: dict[str, Any]) -> Content:
         raise ConfigError(f"there is no table {unknown[0]}; nearest: {nearest(unknown[0], named)}")
     if missing := sorted(named - tables.keys()):
         raise ConfigError(f"the tables {', '.join(missing)} are missing")
-    for name in named - {"items", "machines", "areas", "help", *_ROWS}:
+    for name in named - {"items", "machines", "areas", *_SINGLE, *_ROWS}:
         try:
             tables[name] = TypeAdapter(hints[name], config=None).validate_python(tables[name])
         except ValidationError as error:

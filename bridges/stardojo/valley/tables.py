@@ -229,6 +229,19 @@ class Area:
 
 
 @dataclass(frozen=True)
+class FloorRule:
+    """How full a floor is: the share of tiles with a stone; monsters and forage, least and most.
+
+    ``sure`` names monsters that are on all floors from one to another.
+    """
+
+    stones: float
+    monsters: tuple[int, int]
+    forage: tuple[int, int]
+    sure: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
 class Node:
     """A stone that gives something: pieces, blows of a basic pickaxe, experience."""
 
@@ -342,6 +355,7 @@ class Content:
     backpack: Mapping[str, Pack]
     upgrades: Mapping[str, Upgrade]
     ladder: Chances
+    floor: FloorRule
     areas: tuple[Area, ...]
     from_floor: Amounts
     nodes: Mapping[str, Node]

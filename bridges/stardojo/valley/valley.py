@@ -10,18 +10,42 @@ from typing import Any, ClassVar
 
 from bridges.stardojo.valley import (
     acting,
+    barns,
+    carpenter,
     clock,
     codec,
-    commands,  # noqa: F401 - modules that fill the tables of rules
+    commands,
+    community,
+    creatures,
     farmer,
+    mail,
     menus,
+    mines,
+    monsters,
     observe,
+    quests,
+    residents,
     saves,
+    services,
 )
 from bridges.stardojo.valley.rules import COMMAND
 from bridges.stardojo.valley.world import World
 from rollout.errors import InputError, UnknownNameError
 
+RULES = (
+    barns,
+    carpenter,
+    commands,
+    community,
+    creatures,
+    mail,
+    mines,
+    monsters,
+    quests,
+    residents,
+    services,
+)
+"""Modules that fill the tables of rules when they are imported."""
 MOST_TICKS = 60 * 60 * 30
 """An action that takes more game time than this has lost its way."""
 

@@ -1,0 +1,1 @@
+"""The expert: scripts that solve the Lite tasks through the public actions of a valley."""

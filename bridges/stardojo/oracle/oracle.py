@@ -1,0 +1,76 @@
+"""The oracle: the script of each kind of task, and how it is played step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from bridges.stardojo.oracle import explore, farm, made, people
+from bridges.stardojo.oracle.hands import NOTHING, Hands, Plan, Skill
+from bridges.stardojo.task_row import TaskRow
+from bridges.stardojo.valley.valley import Valley
+from rollout.errors import UnknownNameError
+
+PAUSE = "pause"  # ends a step early, so that it is observed
+SKILLS_A_STEP = 2
+
+SCRIPTS: Mapping[tuple[str, str], Callable[[Hands, TaskRow], Plan]] = {
+    ("farming", "clear"): farm.clear,
+    ("farming", "till"): farm.till,
+    ("farming", "fertilize"): farm.fertilize,
+    ("farming", "sow"): farm.sow,
+    ("farming", "water"): farm.water,
+    ("farming", "harvest"): farm.harvest,
+    ("farming", "pet"): farm.pet,
+    ("farming", "open"): farm.open_gate,
+    ("farming", "close"): farm.open_gate,
+    ("farming", "fill"): farm.fill,
+    ("farming", "incubate"): farm.incubate,
+    ("farming", "friendship"): farm.befriend_pet,
+    ("crafting", "craft"): made.craft,
+    ("exploration", "sleep"): explore.bed,
+    ("exploration", "location"): explore.location,
+    ("exploration", "harvest"): explore.harvest,
+    ("exploration", "silo"): explore.hay,
+    ("exploration", "quit"): explore.quit_quest,
+    ("exploration", "reward"): explore.reward,
+    ("exploration", "complete_help"): explore.help_wanted,
+    ("exploration", "complete_story"): explore.story,
+    ("combat", "kill"): explore.kill,
+    ("social", "sell"): people.sell,
+    ("social", "purchase"): people.purchase,
+    ("social", "upgrade_tool"): people.upgrade_tool,
+    ("social", "break"): people.crack,
+    ("social", "jojamart"): people.joja,
+    ("social", "backpack"): people.backpack,
+    ("social", "purchase_animal"): people.buy_animal,
+    ("social", "sell_animal"): people.sell_animal,
+    ("social", "build"): people.build,
+    ("social", "move"): people.move,
+    ("social", "demolish"): people.demolish,
+    ("social", "upgrade_farmhouse"): people.upgrade_house,
+    ("social", "talk"): people.talk,
+    ("social", "gift"): people.gift,
+    ("social", "friendship"): people.befriend,
+}
+
+
+class Oracle:
+    """Solves one task in one valley, skill by skill.
+
+    Raises:
+        UnknownNameError: there is no script for such a task.
+    """
+
+    def __init__(self, valley: Valley, row: TaskRow) -> None:
+        script = SCRIPTS.get((row.category, row.evaluator))
+        if script is None:
+            known = [f"{category} {name}" for category, name in SCRIPTS]
+            raise UnknownNameError("script", f"{row.category} {row.evaluator}", known)
+        self._plan = script(Hands(valley), row)
+
+    def skill(self) -> Skill:
+        """Returns the next skill; waits when the script is over.
+
+        The one before must have been carried out.
+        """
+        return next(self._plan, NOTHING)
