@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -168,14 +169,25 @@ class StarbenchInstance:
 
     def snapshot(self, slot: int) -> bytes:
         """Returns the complete battle of a slot; see ``rollout.api.Snapshots``."""
+        battle = self._battle(slot)
+        screen = self._screens[slot]
+        selected = b"" if screen is None else json.dumps(screen.controls.save()).encode()
+        return battle.snapshot() + b"\n" + selected
+
+    def _battle(self, slot: int) -> Battle:
         battle = self._battles[slot]
         if battle is None:
             raise self._out_of_turn()
-        return battle.snapshot()
+        return battle
 
     def restore(self, slot: int, snapshot: bytes) -> Frame:
         """Restores the battle of a slot, and returns its frame."""
-        self._put(slot, Battle.from_snapshot(snapshot))
+        saved, _, selected = snapshot.partition(b"\n")
+        self._put(slot, Battle.from_snapshot(saved))
+        if selected and self._screens[slot] is not None:
+            self._screens[slot].controls.load(json.loads(selected))
+            self._show(slot, self._battle(slot))
+            self._frame.signals["reward"][slot] = 0.0
         self._begun = True
         return self._frame.take([slot])
 

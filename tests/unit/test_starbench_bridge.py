@@ -22,6 +22,21 @@ def test_the_bridge_keeps_the_contract():
     check_bridge(StarbenchBridge(tell=True, snapshots=True), steps=40).raise_if_failed()
 
 
+@pytest.mark.parametrize("view", ["ta", "dc"])
+def test_pictures_keep_the_contract(view):
+    pytest.importorskip("cv2")
+    bridge = StarbenchBridge(view=view, width_px=160)
+    checks = (
+        "launch",
+        "reset frame",
+        "step frame",
+        "same start, same frames",
+        "snapshots are exact",
+    )
+    report = check_bridge(bridge, steps=6, width=1, only=checks)
+    assert not report.names("failed"), report.table()
+
+
 def test_the_evaluator_keeps_the_contract():
     check_evaluator(StarbenchScore(), BRIDGE.spec).raise_if_failed()
     check_evaluator(StarbenchScore(reward="dense"), BRIDGE.spec).raise_if_failed()

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -164,6 +164,15 @@ class Controls:
         self._hit, self._clicked, self.last = None, False, decision
         self._refresh()
         return decision
+
+    def save(self) -> list[object]:
+        """Returns what is selected, as JSON-able data."""
+        return [*dataclasses.astuple(self.marks), self._hit, self._clicked]
+
+    def load(self, saved: list[Any]) -> None:
+        """Restores what ``save`` returned."""
+        *marks, self._hit, self._clicked = saved
+        self.marks = Marks(*marks)
 
     def _under(self, view: BattleView, x: float, y: float) -> tuple[str | None, Marks]:
         for enemy, at in zip(view.enemies, places(self.ui, view), strict=True):
