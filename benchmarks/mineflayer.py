@@ -49,6 +49,10 @@ STATE = {
     "difficulty": "peaceful",
     "site": "flat",
     "blueprint": 0,
+    "health": 20,
+    "food": 20,
+    "experience": 0,
+    "effect": "none",
 }
 
 

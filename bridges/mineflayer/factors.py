@@ -26,6 +26,17 @@ NUMBERS = (0, 1, 4, 8)
 DISTANCES = (2, 3, 5, 8, 12)
 DIFFICULTIES = ("peaceful", "easy", "normal", "hard")
 SITES = ("wild", "flat")
+HEALTHS = (20, 15, 10, 5, 1)
+FOODS = (20, 15, 10, 5, 0)
+LEVELS = (0, 1, 5, 10, 30)
+EFFECTS = (
+    NONE,
+    *("speed", "slowness", "strength", "weakness", "jump_boost", "resistance", "regeneration"),
+    *("poison", "hunger", "haste", "mining_fatigue", "fire_resistance", "water_breathing"),
+    *("night_vision", "blindness", "levitation", "slow_falling"),
+)
+CONDITION = {"health": 20, "food": 20, "experience": 0, "effect": NONE}
+"""The condition of a rested agent, by factor: that of every task that names no other."""
 
 _SAFE = 2**53 - 1  # integers that JavaScript represents exactly
 
@@ -49,6 +60,10 @@ def state_space() -> StateSpace:
                 range(len(BLUEPRINTS) + 1),
                 doc="number of what is to be built, whose blocks are given; 0 for nothing",
             ),
+            Factor("health", HEALTHS, unit="half hearts", doc="health of the agents"),
+            Factor("food", FOODS, doc="how well fed they are; 0 is starving"),
+            Factor("experience", LEVELS, unit="levels", doc="their experience"),
+            Factor("effect", EFFECTS, doc="a status effect of level 1 that stays on them"),
         )
     )
 

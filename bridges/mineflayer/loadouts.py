@@ -69,6 +69,7 @@ LOADOUTS = (
     *(sword(material) for material in SWORDS),
     *(suit(material, armour) for material in SWORDS for armour in SUITS),
     *(f"{sword(material)}_and_equipments" for material in ("iron", "diamond")),
+    "2_bread",
 )
 """The load-outs of MineLand's tasks: the values of the factor ``loadout``."""
 

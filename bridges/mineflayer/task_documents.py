@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bridges.mineflayer.factors import CONDITION
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, parse_loadout
 from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.scripts import SCRIPTS
@@ -90,6 +91,7 @@ class MinelandTasks:
                 "difficulty": "peaceful",
                 "site": "wild",
                 "blueprint": 0,
+                **CONDITION,
                 **states,
             },
             "evaluator": evaluator,

@@ -257,6 +257,31 @@ def test_what_fails_is_the_error_of_the_start(game):
     assert carried(begin(game)) == {}  # and the next start has its own scene
 
 
+def test_a_start_sets_the_condition_of_the_agent(game):
+    frame = begin(
+        game,
+        health=1,
+        food=0,
+        experience=5,
+        effect="night_vision",
+        loadout="2_bread",
+        difficulty="normal",
+    )
+    health, _, food, saturation, _, points, level, progress = frame.observations["life"][0]
+    assert [health, food, saturation, level, progress] == [1, 0, 0, 5, 0]
+    assert points == 7 + 9 + 11 + 13 + 15
+    assert np.flatnonzero(frame.observations["effects"][0]).tolist() == [16 - 1]
+    assert carried(frame) == {"bread": 2}
+    for steps in range(200):  # the hungry lose health every 4 s
+        frame = game.step(neutral("low_level", 1), timeout_s=PATIENT_S)
+        assert frame.signals["health"][0] == 1, steps  # but on normal nobody starves to death
+    assert frame.observations["effects"][0, 15] == 1
+    frame = begin(game, health=10, effect="regeneration", steps=60)
+    assert frame.signals["health"][0] > 10
+    frame = begin(game, "/effect give @s speed 9 250", "/effect clear @s hunger", effect="hunger")
+    assert frame.observations["effects"][0].tolist() == [251] + [0] * 31
+
+
 def test_two_starts_of_one_scene_are_the_same(game):
     def played():
         frame = begin(game, "/summon sheep ~4 ~ ~", "/spreadplayers ~ ~ 3 20 false @e", steps=40)

@@ -6,6 +6,7 @@ const { Vec3 } = require('vec3');
 const { UserError } = require('flying-squid');
 const { sourceOf } = require('./survival/commands');
 const { put } = require('./survival/commands/blocks');
+const { effectsOf } = require('./survival/effects');
 
 /** Ticks of the day for each value of the factor `time`. */
 const TIMES = { day: 1000, noon: 6000, dusk: 12000, night: 14000, midnight: 18000 };
@@ -14,6 +15,7 @@ const WEATHERS = { clear: 0, rain: 1, thunder: 2 };
 const SLOTS = { head: 5, torso: 6, legs: 7, feet: 8, 'off-hand': 45 };
 const FIRST_FREE = [36, 37, 38, 39, 40, 41, 42, 43, 44,
   ...Array.from({ length: 27 }, (_, i) => 9 + i)];
+const ALWAYS = 0x7fffffff; // ticks of an effect that stays
 const SEARCH = 6; // blocks up and down in which the ground for a target is searched
 
 /** An invalid start: the caller's mistake, not the game's. */
@@ -119,7 +121,10 @@ function ground(serv, x, y, z) {
   return y;
 }
 
-/** Gives an agent the items of its start; what cannot be worn goes into the inventory. */
+/**
+ * Gives an agent the items and the condition of its start; what cannot be worn goes into the
+ * inventory.
+ */
 function equip(agent, start) {
   const { player } = agent;
   const { registry } = agent.bot;
@@ -141,6 +146,20 @@ function equip(agent, start) {
       player.inventory.updateSlot(at, new Item(item.id, Math.min(left, item.stackSize)));
     }
   }
+  condition(agent.player, agent.world.serv, start.state);
+}
+
+/** Brings a player into the condition of a start. */
+function condition(player, serv, { health = 20, food = 20, experience = 0, effect = 'none' }) {
+  player.food = food;
+  player.foodSaturation = Math.min(player.foodSaturation, food);
+  if (experience > 0) player.setXpLevel(experience);
+  if (effect !== 'none') {
+    const found = effectsOf(serv.registry)[effect];
+    if (found === undefined) throw new StateError(`no effect of this version is called ${effect}`);
+    player.addEffect(found.id, { duration: ALWAYS });
+  }
+  player.updateHealth(health);
 }
 
 module.exports = { prepareWorld, runCommands, spawnTargets, equip, StateError, TIMES };

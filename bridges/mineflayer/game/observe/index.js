@@ -13,6 +13,7 @@ const KEYS = ['forward', 'back', 'left', 'right', 'jump', 'sprint', 'sneak'];
 const LISTED = 16; // entities listed with numbers
 const DIFFICULTIES = ['peaceful', 'easy', 'normal', 'hard'];
 const FULL_OXYGEN = 20;
+const EFFECTS = 32; // kinds of status effects
 
 const round = (v) => Math.round(v * 100) / 100;
 const rounded = (v) => [round(v.x), round(v.y), round(v.z)];
@@ -59,6 +60,7 @@ class Observer {
       life: [bot.health ?? 0, oxygen(bot), bot.food ?? 0, bot.foodSaturation ?? 0, armour,
         experience.points ?? 0, experience.level ?? 0, experience.progress ?? 0],
       is_sleeping: Boolean(bot.isSleeping),
+      effects: levels(entity.effects ?? {}),
       position: [entity.position.x, entity.position.y, entity.position.z],
       velocity: [entity.velocity.x, entity.velocity.y, entity.velocity.z],
       look: [yaw, pitch],
@@ -145,6 +147,14 @@ const oxygen = (bot) => bot.oxygenLevel ?? FULL_OXYGEN;
 
 const positionOf = ({ position }) =>
   ({ x: round(position.x), y: round(position.y), z: round(position.z) });
+
+/** Returns the level of each effect by its number, 1 first; amplifiers are signed bytes. */
+function levels(effects) {
+  return Array.from({ length: EFFECTS }, (_, i) => {
+    const found = effects[i + 1];
+    return found ? (found.amplifier & 255) + 1 : 0;
+  });
+}
 
 function lifeStats({ life, is_sleeping }) {
   return { life: life[0], oxygen: life[1], food: life[2], saturation: life[3], armor: life[4],

@@ -11,6 +11,18 @@
 
 const name = 'effects';
 
+/** Returns the effects by their names in commands. */
+function effectsOf(registry) {
+  return Object.fromEntries(
+    registry.effectsArray.map((effect) => [
+      effect.name === 'BadLuck'
+        ? 'unluck'
+        : effect.name.replace(/(?<!^)([A-Z])/g, '_$1').toLowerCase(),
+      effect,
+    ]),
+  );
+}
+
 function show(serv, entity, id) {
   const { amplifier, duration } = entity.effects[id];
   serv.survival.broadcast(entity, 'entity_effect', {
@@ -126,4 +138,4 @@ function loadPlayer(player, serv, data) {
   for (const id in data || {}) if (data[id]) add(serv, player, Number(id), data[id]);
 }
 
-module.exports = { name, server, entity, player, savePlayer, loadPlayer };
+module.exports = { name, server, entity, player, savePlayer, loadPlayer, effectsOf };

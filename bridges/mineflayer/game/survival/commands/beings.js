@@ -6,6 +6,7 @@ const { Vec3 } = require('vec3');
 const { UserError } = require('flying-squid');
 const { surface } = require('../../world');
 const { COLOURS, SHORN } = require('../colours');
+const { effectsOf } = require('../effects');
 const {
   positionOf, blockOf, turnOf, towards, origin, entitiesOf, someOf, playersOf, called, MODES,
 } = require('./source');
@@ -112,18 +113,6 @@ function tp(serv, source, { targets, at, to, turn, facing }) {
     move(serv, entity, position, turn ? turnOf(source, turn) : look);
   }
   return `Teleported ${called(found)}`;
-}
-
-/** Returns the effects by their names in commands. */
-function effectsOf(registry) {
-  return Object.fromEntries(
-    registry.effectsArray.map((effect) => [
-      effect.name === 'BadLuck'
-        ? 'unluck'
-        : effect.name.replace(/(?<!^)([A-Z])/g, '_$1').toLowerCase(),
-      effect,
-    ]),
-  );
 }
 
 function effect(serv, source, { action, targets, effect: name, seconds = 30, level = 0 }) {
