@@ -121,6 +121,9 @@ class MineflayerBridge:
     commands: tuple[str, ...] = option(
         (), "commands of the start in their order, run by the first agent, e.g. /give @s bow"
     )
+    players: Mapping[str, Any] = option(
+        dict, "scripted players, {name: {at, items, script, answers}}; see docs/mineflayer.md"
+    )
     # Limits of generated programs. Time is counted in branches, so that it is reproducible.
     code_time_ms: int = option(100, "approximate computing time of a program per tick", unit="ms")
     code_memory_mb: int = option(32, "memory limit of a program", unit="MB")
@@ -149,12 +152,12 @@ class MineflayerBridge:
         check_version(self.mode, self.version)
         given(self.give, self.agent_names())
         if self.scene != NO_SCENE and self.mode == "remote":
-            raise ConfigError("commands and blocks need mode=embedded: agents are no operators")
+            raise ConfigError("commands, blocks and players need mode=embedded")
 
     @cached_property
     def scene(self) -> Scene:
         """Returns the blocks and commands that each world begins with, parsed."""
-        return make_scene(self.blocks, self.commands, self.agent_names())
+        return make_scene(self.blocks, self.commands, self.players, self.agent_names())
 
     def agent_names(self) -> tuple[str, ...]:
         """Returns the names of the agents of a world."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridges.mineflayer.arguments import TYPES
+from bridges.mineflayer.cast import Player, make_cast
 from bridges.mineflayer.commands import Command, CommandError, explained, parse_commands
 from bridges.mineflayer.reading import ArgumentError
 
@@ -20,11 +21,13 @@ class Scene:
 
     Attributes:
         blocks: block by place, relative to where the first agent stands.
-        commands: run in their order by the first agent, once all agents have joined.
+        commands: run in their order by the first agent, once all players have joined.
+        cast: the scripted players.
     """
 
     blocks: Mapping[tuple[int, int, int], Mapping[str, Any]]
     commands: tuple[Command, ...] = ()
+    cast: tuple[Player, ...] = ()
 
     def message(self) -> dict[str, list[dict[str, Any]]]:
         """Returns the scene in the form that the game gets."""
@@ -32,6 +35,7 @@ class Scene:
             "blocks": [
                 {"x": x, "y": y, "z": z, **block} for (x, y, z), block in self.blocks.items()
             ],
+            "players": [player.data() for player in self.cast],
             "commands": [{**each.data(), "text": each.text()} for each in self.commands],
         }
 
@@ -40,21 +44,29 @@ NO_SCENE = Scene({})
 """A scene that adds nothing."""
 
 
-def make_scene(blocks: Mapping[str, str], commands: Sequence[str], players: Sequence[str]) -> Scene:
+def make_scene(
+    blocks: Mapping[str, str],
+    commands: Sequence[str],
+    players: Mapping[str, Any],
+    agents: Sequence[str],
+) -> Scene:
     """Returns a scene from a user's text.
 
     Args:
         blocks: block by place, ``{"2 0 0": "chest[facing=west]"}``.
         commands: with or without slash.
-        players: names of all players of the world.
+        players: scripted players by name, see ``cast``.
+        agents: names of the agents.
 
     Raises:
         CommandError: a block or a command is not one of the embedded world.
+        ConfigError: a scripted player is not valid.
     """
     if isinstance(commands, str):
         raise CommandError(f"commands: expected a list of commands, got the text {commands[:40]!r}")
     placed = {_place(place): _block(place, text) for place, text in blocks.items()}
-    return Scene(placed, parse_commands(commands, players))
+    cast = make_cast(players, agents)
+    return Scene(placed, parse_commands(commands, (*agents, *players)), cast)
 
 
 def _place(text: str) -> tuple[int, int, int]:

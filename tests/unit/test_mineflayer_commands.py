@@ -274,18 +274,19 @@ def test_players_are_those_of_the_world():
 
 
 def test_blocks_of_a_scene_are_relative_and_checked():
-    scene = make_scene({"2 0 -1": "chest[facing=west]"}, ["/say hi"], ["a0"])
+    scene = make_scene({"2 0 -1": "chest[facing=west]"}, ["/say hi"], {}, ["a0"])
     assert scene.message() == {
         "blocks": [{"x": 2, "y": 0, "z": -1, "name": "chest", "properties": {"facing": "west"}}],
+        "players": [],
         "commands": [{"name": "say", "args": {"message": "hi"}, "text": "say hi"}],
     }
     for place in ("2 0", "a b c", "2 0 9999", "1.5 0 0"):
         with pytest.raises(CommandError, match="expected a place relative to the first agent"):
-            make_scene({place: "stone"}, (), ())
+            make_scene({place: "stone"}, (), {}, ())
     with pytest.raises(CommandError, match=r"^blocks\[0 0 1\]: Unknown block type 'stome'.*stone"):
-        make_scene({"0 0 1": "stome"}, (), ())
+        make_scene({"0 0 1": "stome"}, (), {}, ())
     with pytest.raises(CommandError, match="expected a list of commands"):
-        make_scene({}, "/say hi", ())
+        make_scene({}, "/say hi", {}, ())
 
 
 TASK = """
@@ -316,6 +317,36 @@ def test_a_task_brings_its_scene(tmp_path):
     assert yaml.safe_load(TASK)["options"]["commands"]
 
 
+CAST = {
+    "a0": r"names of 1 to 16 letters.*got 'a0'",
+    "Ada": {
+        "{at: 1 2}": r"^players.Ada: expected a place relative to the first agent .* got '1 2'",
+        "{items: {bred: 1}}": r"^players.Ada: unknown item .*'bred'.*bread",
+        "{script: [{shout: hi}]}": r"^players.Ada: script\[0\]: unknown step 'shout'.*say",
+        "{script: [{wait: 0}]}": r"wait: expected 1 to 24000 ticks, got 0",
+        "{script: [{follow: Bob}]}": r"unknown player 'Bob'.*Ada",
+        "{script: [{give: {item: bread, to: Bob}}]}": r"unknown player 'Bob'",
+        "{script: [{say: /op me}]}": r"a text .* that is no command",
+        "{answers: {'(a': well}}": r"'\(a' is no pattern",
+        "{speak: []}": r"unknown key 'speak'",
+        "[]": r"expected a mapping with at, items",
+    },
+}
+
+
+@pytest.mark.parametrize(("text", "said"), CAST["Ada"].items(), ids=str)
+def test_a_scripted_player_is_checked_before_launch(text, said):
+    with pytest.raises(ConfigError, match=said):
+        MineflayerBridge(players={"Ada": yaml.safe_load(text)})
+
+
+def test_a_scripted_player_has_a_name_of_its_own():
+    with pytest.raises(ConfigError, match=CAST["a0"]):
+        MineflayerBridge(players={"a0": {}})
+    bridge = MineflayerBridge(players={"Ada": {}}, commands=("/give Ada stone",))
+    assert bridge.scene.message()["players"][0]["at"] == [2, 0, 0]
+
+
 def test_a_server_of_others_takes_no_commands():
-    with pytest.raises(ConfigError, match="commands and blocks need mode=embedded"):
+    with pytest.raises(ConfigError, match="need mode=embedded"):
         MineflayerBridge(mode="remote", commands=("/say hi",))

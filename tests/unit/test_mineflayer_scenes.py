@@ -37,9 +37,9 @@ def game(tmp_path_factory):
     instance.close()
 
 
-def begin(game, *commands, blocks=None, steps=1, **values):
+def begin(game, *commands, blocks=None, players=None, steps=1, **values):
     """The frame a few ticks after the start of an episode with a scene."""
-    scene = make_scene(blocks or {}, commands, ["a0"])
+    scene = make_scene(blocks or {}, commands, players or {}, ["a0"])
     game._shape = replace(game._shape, scene=scene)
     frame = game.reset([0], [start(**values)], timeout_s=PATIENT_S)
     for _ in range(steps):
@@ -280,6 +280,41 @@ def test_a_start_sets_the_condition_of_the_agent(game):
     assert frame.signals["health"][0] > 10
     frame = begin(game, "/effect give @s speed 9 250", "/effect clear @s hunger", effect="hunger")
     assert frame.observations["effects"][0].tolist() == [251] + [0] * 31
+
+
+ADA = {
+    "at": "4 0 0",
+    "items": {"bread": 3, "iron_helmet": 1},
+    "script": [
+        {"say": "I am Ada. How many?"},
+        {"wait": 10},
+        {"give": {"item": "bread", "count": 2}},
+        {"go": "9 0 0"},
+        {"say": "Here I am."},
+        {"follow": "a0"},
+    ],
+}
+
+
+BEN = {"at": "-3 0 -3", "answers": {"how many|how much": "Eight, please."}}
+
+
+def test_scripted_players_talk_give_walk_and_follow(game):
+    frame = begin(game, "/tag Ada add friend", players={"Ada": ADA, "Ben": BEN}, steps=0)
+    heard, far = [], []
+    for _ in range(120):
+        frame = game.step(neutral("low_level", 1), timeout_s=PATIENT_S)
+        heard += frame.details[0]["chat"]
+        seen = {each["name"]: each["distance"] for each in frame.details[0]["entities"]}
+        far.append(seen["Ada"])
+    assert [line.partition("> ")[2] for line in heard] == [
+        *("I am Ada. How many?", "Eight, please.", "Here I am.")
+    ]
+    assert carried(frame) == {"bread": 2}
+    assert far[0] == pytest.approx(4, abs=0.1)
+    assert max(far) > 8.5  # it went away
+    assert far[-1] < 3  # and came back
+    assert seen["Ben"] == pytest.approx(18**0.5, abs=0.1)
 
 
 def test_two_starts_of_one_scene_are_the_same(game):

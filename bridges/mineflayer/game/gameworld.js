@@ -9,10 +9,11 @@ const { Agent } = require('./agent');
 const { Counters } = require('./observe/signals');
 const { Built } = require('./observe/built');
 const { drain, check, tick } = require('./stepper');
-const { prepareWorld, runCommands, spawnTargets, equip, StateError } = require('./start');
+const { prepareWorld, runCommands, spawnTargets, equip, give, StateError } = require('./start');
 const { Journal } = require('./snapshot');
 const { makeGenerator } = require('./generator');
 const { sceneOf } = require('./scenes');
+const { ScriptedPlayer } = require('./cast');
 
 const ACTION_MS = 15000; // real time that an action may take before the tick
 const DAY_BACK = 12000; // a larger decrease of the time of day means midnight
@@ -36,6 +37,7 @@ class GameWorld extends World {
     this.names = config.names;
     this.agents = new Array(config.agents).fill(null);
     this.targets = [];
+    this.cast = [];
     this.days = 0;
     this.lastTime = 0;
     this.journal = new Journal();
@@ -69,6 +71,7 @@ class GameWorld extends World {
       await this.settle();
     });
     await this.enter(begins);
+    await this.enterCast(start);
     await this.run(async () => {
       spawnTargets(this, start);
       runCommands(this, start);
@@ -91,6 +94,23 @@ class GameWorld extends World {
         const { index, start } = begins[i];
         this.agents[index] = new Agent(this, bot, this.config);
         equip(this.agents[index], start);
+      });
+      await this.settle();
+    });
+  }
+
+  /** Adds the scripted players of a start. */
+  async enterCast({ players = [] }) {
+    if (players.length === 0) return;
+    const bots = await this.joinAll(players.map(({ name }) => name));
+    const spawn = this.serv.spawnOf(0).floored();
+    await this.run(async () => {
+      bots.forEach((bot, i) => {
+        const player = this.serv.uuidToPlayer[bot._client.uuid];
+        give(player, bot.registry, players[i].items);
+        const [x, y, z] = players[i].at;
+        player.teleport(spawn.offset(x + 0.5, y, z + 0.5));
+        this.cast.push(new ScriptedPlayer(this, bot, players[i], spawn));
       });
       await this.settle();
     });
@@ -125,6 +145,7 @@ class GameWorld extends World {
         this.ticks++;
         this.countDays();
         for (const agent of this.agents) if (agent !== null && !agent.stopped) agent.afterTick();
+        for (const player of this.cast) player.tick();
       }
     });
   }

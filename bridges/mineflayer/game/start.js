@@ -121,16 +121,17 @@ function ground(serv, x, y, z) {
   return y;
 }
 
-/**
- * Gives an agent the items and the condition of its start; what cannot be worn goes into the
- * inventory.
- */
+/** Gives an agent the items and the condition of its start. */
 function equip(agent, start) {
-  const { player } = agent;
-  const { registry } = agent.bot;
+  give(agent.player, agent.bot.registry, start.items ?? []);
+  condition(agent.player, agent.world.serv, start.state);
+}
+
+/** Gives a player items; what cannot be worn goes into the inventory. */
+function give(player, registry, items) {
   const Item = require('prismarine-item')(registry);
   const free = [...FIRST_FREE];
-  for (const { name, count, slot } of start.items ?? []) {
+  for (const { name, count, slot } of items) {
     const item = registry.itemsByName[name];
     if (item === undefined) throw new StateError(`no item of this version is called ${name}`);
     let left = count;
@@ -146,7 +147,6 @@ function equip(agent, start) {
       player.inventory.updateSlot(at, new Item(item.id, Math.min(left, item.stackSize)));
     }
   }
-  condition(agent.player, agent.world.serv, start.state);
 }
 
 /** Brings a player into the condition of a start. */
@@ -162,4 +162,4 @@ function condition(player, serv, { health = 20, food = 20, experience = 0, effec
   player.updateHealth(health);
 }
 
-module.exports = { prepareWorld, runCommands, spawnTargets, equip, StateError, TIMES };
+module.exports = { prepareWorld, runCommands, spawnTargets, equip, give, StateError, TIMES };
