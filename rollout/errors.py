@@ -16,6 +16,8 @@ from pathlib import Path
 _OURS = Path(__file__).parent
 _BUILT_IN = tuple(str(_OURS.parent / each) for each in ("bridges", "policies"))
 _LONGEST_TRACE = 20_000  # characters
+_ALL = 20  # valid names that a message lists in full
+_ROOM = 100  # characters for the first of more
 
 
 class GamutError(Exception):
@@ -38,6 +40,16 @@ def nearest(name: str, valid: Iterable[str], *, most: int = 3) -> list[str]:
     return difflib.get_close_matches(name, [str(v) for v in valid], n=most, cutoff=0.5)
 
 
+def _fitting(names: list[str]) -> list[str]:
+    """As many of the names, at least one, as fit into part of a message."""
+    used = 0
+    for number, name in enumerate(names):
+        used += len(name) + 2
+        if number and used > _ROOM:
+            return names[:number]
+    return names
+
+
 class UnknownNameError(InputError, LookupError):
     """A name that does not exist.
 
@@ -51,11 +63,13 @@ class UnknownNameError(InputError, LookupError):
     def __init__(self, kind: str, name: str, valid: Iterable[str], advice: str = "") -> None:
         self.kind, self.name, self.valid = kind, name, sorted(str(v) for v in valid)
         self.advice = advice
-        close = nearest(name, self.valid)
+        close = _fitting(nearest(name, self.valid))
         hint = f" Nearest: {', '.join(close)}." if close else ""
         hint += f" {advice}" if advice else ""
-        shown = ", ".join(self.valid[:20]) or "none"
-        more = f" and {len(self.valid) - 20} more" if len(self.valid) > 20 else ""
+        listed = self.valid if len(self.valid) <= _ALL else _fitting(self.valid)
+        shown = ", ".join(listed) or "none"
+        left = len(self.valid) - len(listed)
+        more = f" and {left} more" if left else ""
         super().__init__(f"unknown {kind} {name!r}.{hint} Valid: {shown}{more}.")
 
     def __reduce__(self) -> tuple[type[UnknownNameError], tuple[str, str, list[str], str]]:
