@@ -216,6 +216,7 @@ class _Evaluation:
             metric=c.metric,
             confidence=c.confidence,
             published=plan.published,
+            table_of_groups=plan.task.metadata.get("table"),
         ).data()
         summary = self._job.write_summary(
             status,

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from rollout.config import resolved
 from rollout.data.tables import Table
+from rollout.evaluate.grouped import grouped
+from rollout.evaluate.grouped import lines as grouped_lines
 from rollout.evaluate.legs import TEST, TRAIN, Leg, Legs
 from rollout.evaluate.published import Published, beside
 from rollout.evaluate.published import lines as published_lines
@@ -46,6 +48,7 @@ class Findings:
         metric: what ``score`` contains; intervals of shares stay within 0 and 1.
         confidence: confidence level of the intervals.
         published: published results to show beside these; None for none.
+        table_of_groups: how the states of the task are grouped, see ``grouped``; or None.
     """
 
     def __init__(
@@ -57,8 +60,9 @@ class Findings:
         metric: Metric,
         confidence: float,
         published: Published | None = None,
+        table_of_groups: Mapping[str, Any] | None = None,
     ) -> None:
-        self._published = published
+        self._published, self._groups_of_states = published, table_of_groups
         self._intervals = Intervals(confidence, bounds=BOUNDS[metric])
         self._legs = legs
         self._by_name = {leg.name: leg for leg in legs.legs}
@@ -83,6 +87,7 @@ class Findings:
             "groups": self._of_groups(),
             "gaps": self._gaps(),
             "differences": self._differences(),
+            "grouped": [self._grouped(leg) for leg in self._legs.legs if self._groups_of_states],
             "published": self._beside(),
         }
         return dict(plain(found, lambda each: {**asdict(each), "text": each.text()}))
@@ -156,6 +161,17 @@ class Findings:
             found.append({**about, "difference": estimate})
         return found
 
+    def _grouped(self, leg: Leg) -> dict[str, Any]:
+        assert self._groups_of_states is not None
+        rows = self._rows[leg.name]
+        success = np.full((leg.states.size, leg.repeats), np.nan)
+        undefined = np.zeros(success.shape, np.bool_)
+        success[rows["position"], rows["repeat"]] = rows["success"]
+        undefined[rows["position"], rows["repeat"]] = np.isnan(rows["progress"]) & (
+            rows["end"] != "lost"
+        )
+        return {"leg": leg.name, **grouped(self._groups_of_states, leg.states, success, undefined)}
+
     def _beside(self) -> dict[str, Any] | None:
         """The published results, if there are any, and the scores of players over all sets."""
         if self._published is None:
@@ -221,6 +237,8 @@ def write_report(summary: Mapping[str, Any]) -> str:
     ):
         if rows:
             lines += ["", f"## {title}", "", *_table(columns, rows)]
+    if found.get("grouped"):
+        lines += grouped_lines(found["grouped"])
     if found["published"]:
         lines += published_lines(found["published"])
     lines += ["", "## Protocol", ""]

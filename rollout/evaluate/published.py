@@ -47,8 +47,11 @@ class Published(Section):
         ..., "The metric of an evaluation that measures the same."
     )
     about: str = key("", "What the figures are, and how they were got.")
+    spread: Literal["standard error", "deviation of runs"] = key(
+        "standard error", "What follows the means. Of runs: see the groups of the report."
+    )
     results: dict[str, dict[str, _Figure]] = key(
-        ..., "Mean and standard error in percent, by model and by column."
+        ..., "Mean and spread in percent, by model and by column."
     )
     tables: dict[str, dict[str, Cell]] = key(
         dict,
@@ -139,6 +142,10 @@ def lines(found: Mapping[str, Any]) -> list[str]:
         for each in found["own"]
     ]
     others = [[model, *(_figure(row.get(c)) for c in columns)] for model, row in results.items()]
+    about = f"{found['about']} Source: {found['source']}, read on {found['read']}.".strip()
+    published = [about, "", *_table(["model", *columns], others)]
+    if found["spread"] == "deviation of runs":
+        return ["", f"## Published results: {found['title']}", "", *published]
     return [
         *("", f"## Published results: {found['title']}", ""),
         "This run over the episodes of all sets: mean score in percent, plus or minus the standard "
@@ -146,8 +153,8 @@ def lines(found: Mapping[str, Any]) -> list[str]:
         "episodes), and the interval of this report, which leaves out episodes without a result.",
         "",
         *_table(["player", "actions", "episodes", "mean", "interval"], own),
-        *("", f"{found['about']} Source: {found['source']}, read on {found['read']}.".strip(), ""),
-        *_table(["model", *columns], others),
+        "",
+        *published,
     ]
 
 
