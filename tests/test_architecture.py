@@ -107,6 +107,9 @@ SHARED_FIELDS = {
     "bridges know neither one another nor how data is stored": {
         *("ChaosBridge", "FakeBridge", "Column", "_Head"),
     },
+    "what plays and starts a game knows only those options of its bridge that it needs": {
+        *("ModOptions", "Playing", "StardojoBridge"),
+    },
     "an update sums up its samples": {"Iteration", "Sample"},
     "a line of a journal is flat": {"Entry", "Usage"},
     "who asks a model names it, how, and its limits": {"JudgeConfig", "Options"},

@@ -19,6 +19,13 @@ LONGEST = 256
 
 REQUIRED = "?"
 
+SAVES = {
+    "save_new": ("StarDojo_406041616", "Agent New"),
+    "save_farming": ("StarDojo_396780002", "Agent Farming"),
+    "save_quests": ("StarDojo_398533889", "Agent Quests"),
+}
+"""The saves of StarDojo: the folder of each, and the player, by whom a load is recognized."""
+
 
 @cache
 def table(name: str) -> Any:
@@ -35,11 +42,6 @@ def arities() -> Mapping[str, int]:
     }
 
 
-def wire_text(value: Any) -> str:
-    """Returns an argument as the mod reads it."""
-    return str(value)
-
-
 def message(name: str, arguments: Sequence[str | int]) -> bytes:
     """Returns the bytes of one request.
 
@@ -51,7 +53,7 @@ def message(name: str, arguments: Sequence[str | int]) -> bytes:
     known = arities()
     if name not in known:
         raise UnknownNameError("command of the mod", name, known)
-    words = [wire_text(each) for each in arguments]
+    words = [str(each) for each in arguments]
     if len(words) != known[name]:
         raise InputError(f"{name}: expected {known[name]} arguments, got {words}")
     if name in table("commands")["integers"]:
@@ -101,7 +103,7 @@ def parse_call(text: str) -> tuple[str, tuple[str, ...]]:
     missing = [each for each, value in given.items() if value == REQUIRED and each not in values]
     if missing:
         raise InputError(f"init command {text!r}: the argument {missing[0]} is missing")
-    words = tuple(wire_text(values.get(each, default)) for each, default in given.items())
+    words = tuple(str(values.get(each, default)) for each, default in given.items())
     message(name, words)
     return name, words
 
@@ -117,3 +119,18 @@ def _literal(node: ast.expr, text: str) -> Any:
     if value is not None and not isinstance(value, str | int | float | bool):
         raise InputError(f"init command {text!r}: expected text, a number or None, got {value!r}")
     return value
+
+
+def value_of(word: str) -> Any:
+    """Returns an argument as the game understands it: None, a truth, a whole number, or text."""
+    named = {"None": None, "True": True, "False": False}
+    if word in named:
+        return named[word]
+    return int(word) if word.removeprefix("-").isdecimal() else word
+
+
+def setup_values(name: str, words: Sequence[str]) -> tuple[Any, ...]:
+    """Returns the arguments of a command of the setup as a valley takes them; names stay text."""
+    named = ("id", "item", "name", "mail", "seedid")
+    pairs = zip(table("commands")["setup"][name], words, strict=True)
+    return tuple(w if argument in named and w != "None" else value_of(w) for argument, w in pairs)

@@ -11,13 +11,12 @@ from typing import Any
 
 import yaml
 
-from bridges.stardojo.commands import table
+from bridges.stardojo.commands import SAVES, table
 from bridges.stardojo.rules import RULES
 from bridges.stardojo.task_row import STEPS, TaskRow
 from rollout.errors import ConfigError, InputError, UnknownNameError
 
 CATEGORIES = ("farming", "crafting", "exploration", "combat", "social", "open")
-SAVES = ("save_new", "save_farming", "save_quests")
 FIELDS = {"id": int, "object": str, "quantity": int, "tool": (str, type(None)), "save": str,
           "init_commands": (list, type(None)), "evaluator": str, "difficulty": str}  # fmt: skip
 

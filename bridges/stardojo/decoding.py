@@ -1,0 +1,220 @@
+"""Observations of the mod as columns for networks, and as text for language agents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from bridges.stardojo import facts, skills
+from bridges.stardojo.facts import Observation, point
+from bridges.stardojo.valley.data import content
+from rollout.api import ACTION, Columns
+from rollout.api.spaces import MASK
+
+PLANES = ("object", "terrain", "crop", "building", "furniture", "exit", "person", "drop", "free")
+"""Planes of the window of tiles, each a number of bytes; 0 is nothing, and outside of the map."""
+OBJECTS = ("", "Weeds", "Twig", "Stone", "Chest", "Copper Node", "Ladder", "Furnace", "Torch")
+TERRAINS = ("", "HoeDirt", "Tree", "Grass", "FruitTree", "Flooring")
+OTHER = 255
+SEASONS = ("spring", "summer", "fall", "winter")
+SKILLS = ("Farming", "Mining", "Combat", "Fishing", "Foraging")
+MENUS = ("No Menu", "ShopMenu", "DialogueBox", "Chest", "Letter")
+FIGURES = (
+    *("x", "y", "facing", "health", "energy", "money", "time", "day", "raining", "slot"),
+    *(f"season/{each}" for each in SEASONS),
+    *(f"skill/{each}" for each in SKILLS),
+    *(f"menu/{each}" for each in (*MENUS, "other")),
+    "share",
+)
+"""What the column ``figures`` holds, mostly scaled to 0 to 1; ``share`` of the task is done."""
+MASKED = MASK + ACTION
+SLOTS = 36
+WATERED, RIPE = 20, 4
+"""Added to the phase of a crop that is watered; a phase from which crops may be ripe."""
+
+
+def space(size: int, width: int, height: int, masked: bool) -> dict[str, spaces.Space[Any]]:
+    """Returns the spaces of the columns.
+
+    Args:
+        size: half of the width of the window of tiles.
+        width: of the picture; 0 for none.
+        height: of the picture.
+        masked: whether actions are the flat layout, which has a mask.
+    """
+    side = 2 * size + 1
+    found: dict[str, spaces.Space[Any]] = {
+        "tiles": spaces.Box(0, 255, (len(PLANES), side, side), np.uint8),
+        "figures": spaces.Box(-1, 2, (len(FIGURES),), np.float32),
+        "bag": spaces.Box(0, 2**16 - 1, (SLOTS, 2), np.uint16),
+    }
+    if masked:
+        found[MASKED] = spaces.MultiBinary(len(skills.flat()))
+    if width:
+        found["rgb"] = spaces.Box(0, 255, (height, width, 3), np.uint8)
+    return found
+
+
+def write(columns: Columns, row: int, seen: Observation, size: int, share: float) -> None:
+    """Writes one observation into a row of the columns.
+
+    Args:
+        columns: with the keys of ``space``; a picture is not written.
+        row: which.
+        seen: what is seen; fields that are missing are nothing.
+        size: half of the width of the window.
+        share: of the task that is done.
+    """
+    _tiles(columns["tiles"][row], seen, size)
+    columns["figures"][row] = _figures(seen, share)
+    bag = columns["bag"][row]
+    bag[:] = 0
+    for slot, each in enumerate((seen["Player"].get("Inventory") or ())[:SLOTS]):
+        if each and each.get("Name"):
+            bag[slot] = item_number(each["Name"]), min(each.get("Quantity") or 0, 2**16 - 1)
+    if MASKED in columns:
+        columns[MASKED][row] = skills.mask(seen)
+
+
+@cache
+def _items() -> Mapping[str, int]:
+    names = sorted({each.name or each.key for each in content().items.values()})
+    return {name: number for number, name in enumerate(names, 2)}
+
+
+def item_number(name: str) -> int:
+    """Returns the number of an item in the column ``bag``: 0 for none, 1 for an unknown one."""
+    return _items().get(name, 1)
+
+
+def _tiles(planes: Any, seen: Observation, size: int) -> None:
+    planes[:] = 0
+    here = point(seen["Player"].get("Position")) or (0, 0)
+    wet = {point(c.get("position")): c for c in facts.listed(seen.get("Crops"))}
+    for tile in facts.listed(seen.get("SurroundingsData")):
+        place = point(tile.get("position"))
+        if place is None:
+            continue
+        x, y = place[0] - here[0] + size, place[1] - here[1] + size
+        if not (0 <= x <= 2 * size and 0 <= y <= 2 * size):
+            continue
+        crop = wet.get(place)
+        planes[:, y, x] = (
+            _number(OBJECTS, str(tile.get("object_at_tile") or "")),
+            _number(TERRAINS, str(tile.get("terrain_at_tile") or "").rpartition(".")[2]),
+            _crop(tile, crop),
+            bool(tile.get("building_info")),
+            bool(tile.get("furniture_at_tile")),
+            bool(tile.get("exit_info")),
+            bool(tile.get("npc_info")),
+            bool(tile.get("debris_at_tile")),
+            bool(tile.get("placeable")),
+        )
+
+
+def _number(names: tuple[str, ...], name: str) -> int:
+    return names.index(name) if name in names else OTHER
+
+
+def _crop(tile: Mapping[str, Any], crop: Mapping[str, Any] | None) -> int:
+    if not tile.get("crop_at_tile"):
+        return 0
+    if crop is None:
+        return 1
+    return 1 + int(crop.get("current_phase") or 0) + WATERED * bool(crop.get("isWatered"))
+
+
+def _figures(seen: Observation, share: float) -> list[float]:
+    player, state = seen["Player"], seen.get("GameState") or {}
+    x, y = point(player.get("Position")) or (0, 0)
+    time = int(state.get("Time") or 600)
+    kind = str((seen.get("CurrentMenuData") or {}).get("type") or MENUS[0])
+    levels = player.get("Skills") or {}
+    return [
+        min(x / 128, 2.0),
+        min(y / 128, 2.0),
+        (player.get("FacingDirection") or 0) / 3,
+        min((player.get("Health") or 0) / 100, 2.0),
+        min((player.get("Stamina") or 0) / 270, 2.0),
+        min(math.log10(max(player.get("Money") or 0, 0) + 1) / 7, 2.0),
+        (time // 100 + time % 100 / 60 - 6) / 20,
+        (state.get("DayOfMonth") or 0) / 28,
+        float(state.get("Weather") == "Raining"),
+        ((player.get("CurrentInventory") or {}).get("Index") or 0) / SLOTS,
+        *(float(state.get("Season") == each) for each in SEASONS),
+        *((levels.get(each) or 0) / 10 for each in SKILLS),
+        *(float(kind == each) for each in MENUS),
+        float(kind not in MENUS),
+        share,
+    ]
+
+
+def details(seen: Observation, mission: str) -> dict[str, Any]:
+    """Returns what a language agent reads: the mission, and the state in words.
+
+    The fields are those of the paper's prompt (appendix D); tiles are given relative to the player,
+    x to the right and y down.
+    """
+    player, state = seen["Player"], seen.get("GameState") or {}
+    clock = int(state.get("Time") or 0)
+    facing = skills.DIRECTIONS[int(player.get("FacingDirection") or 0) % 4]
+    hand = player.get("CurrentInventory") or {}
+    lines = [
+        f"Place: {player.get('Location')}, tile {list(point(player.get('Position')) or ())}, "
+        f"facing {facing}",
+        f"Time: {clock // 100 % 24}:{clock % 100:02d}, {state.get('Season')} "
+        f"{state.get('DayOfMonth')}, year {state.get('Year')}, {state.get('Weather')}",
+        f"Health: {player.get('Health')}, energy: {player.get('Stamina')}, "
+        f"money: {player.get('Money')}",
+        f"In hand: slot {hand.get('Index')}, {hand.get('CurrentItem')}",
+        f"Toolbar: {_toolbar(player)}",
+        f"Menu: {_menu(seen)}",
+        "Tiles [dx, dy]: " + "; ".join(_surroundings(seen)),
+    ]
+    return {"mission": mission, "text": "\n".join(lines)}
+
+
+def _toolbar(player: Mapping[str, Any]) -> str:
+    slots = enumerate(player.get("Inventory") or ())
+    held = [f"{n}: {e['Name']} x{e.get('Quantity')}" for n, e in slots if e and e.get("Name")]
+    return ", ".join(held) or "empty"
+
+
+def _menu(seen: Observation) -> str:
+    menu = seen.get("CurrentMenuData") or {}
+    parts = [str(menu.get("type") or "No Menu")]
+    parts += [str(each) for each in menu.get("dialogues") or ()]
+    parts += [str(menu["message"])] if menu.get("message") else []
+    goods = facts.listed(menu.get("shopMenuData")) + facts.listed(menu.get("animalsMenuData"))
+    parts += [f"{n}: {e.get('name')}" for n, e in enumerate(goods, 1)]
+    parts += [
+        f"{n}: {e.get('responseText')}"
+        for n, e in enumerate(facts.listed(menu.get("responses")), 1)
+    ]
+    inside = facts.listed(menu.get("ItemsInChest"))
+    parts += [f"{n}: {e.get('Name')} x{e.get('Quantity')}" for n, e in enumerate(inside, 1)]
+    return "; ".join(parts)
+
+
+def _surroundings(seen: Observation) -> list[str]:
+    here = point(seen["Player"].get("Position")) or (0, 0)
+    found = []
+    for tile in facts.listed(seen.get("SurroundingsData")):
+        place = point(tile.get("position"))
+        if place is None:
+            continue
+        terrain = str(tile.get("terrain_at_tile") or "").rpartition(".")[2]
+        names = ("building_info", "furniture_at_tile", "debris_at_tile", "npc_info")
+        parts = [str(tile.get("object_at_tile") or ""), terrain]
+        parts += [str(tile.get(each) or "") for each in names]
+        parts += ["crop"] if tile.get("crop_at_tile") else []
+        parts += [f"exit to {tile['exit_info']}"] if tile.get("exit_info") else []
+        parts += [] if any(parts) or tile.get("placeable") else ["blocked"]
+        if told := ", ".join(each for each in parts if each):
+            found.append(f"[{place[0] - here[0]}, {place[1] - here[1]}] {told}")
+    return found

@@ -1,0 +1,71 @@
+"""Makes tasks from the rows of StarDojo: one of each, and those that are all of a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bridges.stardojo.task_row import TaskRow
+from bridges.stardojo.task_table import lite
+
+NO_TASK = "none"
+SUITE = "lite"
+GOAL = "Do the task that you are given in Stardew Valley."
+SAME = "save"
+"""Value of a factor that leaves a save as it is."""
+
+
+@dataclass(frozen=True)
+class StardojoTasks:
+    """Makes tasks by the names of rows; ``lite`` is all 100, ``lite_farming`` and so on a category.
+
+    Attributes:
+        rows: by name.
+        limits: see ``task_row.TaskRow.steps``.
+        longer: how many steps stand for one of those.
+        factors: those that stay as the save has them, unless a task file says otherwise.
+    """
+
+    rows: Mapping[str, TaskRow]
+    limits: str = "paper"
+    longer: int = 1
+    factors: tuple[str, ...] = ()
+
+    def names(self) -> Iterable[str]:
+        """Returns the names of all tasks, suites first."""
+        return (*self._suites(), *self.rows)
+
+    def _suites(self) -> dict[str, list[str]]:
+        own = {name: row for name, row in self.rows.items() if name in lite()}
+        categories = dict.fromkeys(row.category for row in own.values())
+        named = {f"{SUITE}_{c}": [n for n, r in own.items() if r.category == c] for c in categories}
+        return {SUITE: list(own), **named}
+
+    def document(self, name: str) -> Mapping[str, Any] | None:
+        """Returns the contents of a task's file; see ``rollout.api.bridge.TaskMaker``."""
+        suites = self._suites()
+        if name not in suites and name not in self.rows:
+            return None
+        members = suites.get(name, [name])
+        steps = [self.rows[each].steps(self.limits) for each in members]
+        longest = None if None in steps else max(each or 1 for each in steps)
+        one = self.rows.get(name)
+        return {
+            "name": name,
+            "goal": one.goal if one else GOAL,
+            "state_space": {"task": members, **dict.fromkeys(self.factors, SAME)},
+            "evaluator": {"name": "signal_goal", "signal": "task/share", "target": 1},
+            # The game cuts each task at its own limit; these are the longest.
+            **({"limits": {"steps": longest * self.longer}} if longest else {}),
+            "difficulty": one.difficulty if one else "",
+            "metadata": {"source": "StarDojo", "table": self._table(members)},
+        }
+
+    def _table(self, members: list[str]) -> dict[str, Any]:
+        rows = [(name, self.rows[name]) for name in members]
+        return {
+            "factor": "task",
+            "rows": {name: row.difficulty.capitalize() for name, row in rows},
+            "columns": {name: row.category.capitalize() for name, row in rows},
+        }
