@@ -33,6 +33,9 @@ TIME = {
 }
 """Ticks of game time of a task; survival has the days in its name. MineLand has no limits."""
 
+SOURCES = dict.fromkeys(("construction", "stage"), "Gamut; only the id is MineLand's")
+"""Where tasks come from whose contents are not MineLand's, by family."""
+
 _HEADS = ("harvest_", "techtree_", "_techtree_", "combat_", "survival_", "creative_",
           "construction_task_", "stage_performance_")  # fmt: skip
 _BURNING = ("zombie", "skeleton", "stray", "phantom")
@@ -96,7 +99,7 @@ class MinelandTasks:
             },
             "evaluator": evaluator,
             "limits": {"steps": math.ceil(ticks / self.ticks_per_step) + 1},
-            "metadata": {"family": task.family, "source": "MineLand"},
+            "metadata": {"family": task.family, "source": SOURCES.get(task.family, "MineLand")},
         }
         if options:
             whole["options"] = options

@@ -323,3 +323,17 @@ def test_a_mirror_image_and_wrong_blocks_are_not_right():
 def test_an_unknown_blueprint_is_reported():
     with pytest.raises(ConfigError, match="expected 1 to 13, got 14"):
         blueprint(14)
+
+
+def test_our_own_buildings_and_plays_do_not_pass_for_mineland_s():
+    made = MinelandTasks()
+    for name in ("construction_task_3", "stage_performance_2_agent_argue"):
+        assert made.document(name)["metadata"]["source"].startswith("Gamut")
+    assert made.document("harvest_1_oak_log")["metadata"]["source"] == "MineLand"
+
+
+@pytest.mark.parametrize("name", ["foo", "survival_x", "harvest_1_dimond", "combat_1_zombi"])
+def test_an_unknown_id_is_answered_in_few_words(name):
+    with pytest.raises(UnknownNameError) as caught:
+        load_task(MineflayerBridge().spec, "mineflayer", name)
+    assert len(str(caught.value)) < 300
