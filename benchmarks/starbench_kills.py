@@ -43,7 +43,7 @@ def settings(task: Path, episodes: int) -> dict[str, Any]:
         "actors": 0,
         "instances": 2,
         "fragment": {"steps": 16},
-        "host": {"restarts": 10**6, "retries": 1000, "timeouts": {"step_s": 120.0}},
+        "host": {"restarts": 10**6, "retries": 1000},
     }
 
 

@@ -16,13 +16,14 @@ from bridges.starbench.options import (
     observation_space,
 )
 from bridges.starbench.states import SPACE
-from rollout.api import BridgeSpec, Instance, Resources, Start, option
+from rollout.api import BridgeSpec, Deadlines, Instance, Resources, Start, option
 from rollout.errors import ConfigError, UnknownNameError
 
 if TYPE_CHECKING:
     from bridges.starbench.window import WindowClient
 
 MAX_WIDTH = 1024
+_PATIENT = Deadlines(start_s=120.0, reset_s=60.0, step_s=60.0)  # on a busy machine
 CLIENTS = ("emulator", "window", "real")
 
 
@@ -73,6 +74,7 @@ class StarbenchBridge(Options):
             default_width=(4 if self.pixels else 32) if emulator else 1,
             reproducible=self.client != "real",
             process="in_process" if emulator else "subprocess",
+            deadlines=Deadlines() if emulator else _PATIENT,
             resources=Resources(memory_mb=300 if emulator else 900),
             tasks=Path(__file__).parent / "tasks",
             action_labels=action_names(self),
