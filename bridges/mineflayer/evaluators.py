@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -245,14 +246,14 @@ class _Construction(WorldJudge):
         super().__init__(width, options.agents, options.reward)
         self._options = options
         self._number = [options.blueprint] * width
-        self._stands: list[object] = [None] * width
+        self._stands: list[list[Any]] = [[] for _ in range(width)]
         self._score: NDArray[np.float64] = np.zeros(width)
 
     def begin(self, rows: list[int], starts: Sequence[Start], frame: Frame) -> None:
         for number, (row, start) in enumerate(zip(rows, starts, strict=True)):
             if not self._options.blueprint:
                 self._number[row] = int(start.state["blueprint"])
-            self._stands[row] = None
+            self._stands[row] = []
             self._score[row] = 0.0
             self._look(row, frame, number)
 
@@ -265,7 +266,10 @@ class _Construction(WorldJudge):
         built = detail(frame, number).get("built") or []
         if self._number[row] and built != self._stands[row]:
             self._stands[row] = built
-            placed: list[tuple[Place, str]] = [((x, y, z), name) for x, y, z, name in built]
+            # An agent knows its own blocks: all agents together know all of them.
+            first = row - row % self.agents
+            known = {tuple(x) for each in self._stands[first : first + self.agents] for x in each}
+            placed: list[tuple[Place, str]] = [((x, y, z), name) for x, y, z, name in known]
             self._score[row] = score(placed, self._number[row])
 
     def share(self) -> NDArray[np.float64]:

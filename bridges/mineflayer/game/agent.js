@@ -37,6 +37,7 @@ class Agent {
     this.listeners = [];
     const { opaque } = tablesOf(bot.registry);
     this.senses = new Senses(bot, config.senses, opaque);
+    bot.senses = this.senses; // for the search of paths (agents.js)
     this.events = new Events(this, this.embedded);
     this.observer = new Observer(this);
     this.actor = makeActor(config.actions, this);
@@ -118,9 +119,14 @@ class Agent {
       && this.world.serv.entities[target.id] === target).length;
   }
 
-  /** Returns the blocks that agents placed in this world and that still stand; none on a real server. */
+  /**
+   * Returns the placed blocks that still stand, as far as this agent knows of them: its own, and
+   * those of others in sight; none on a real server.
+   */
   built() {
-    return this.embedded ? this.world.built.list() : [];
+    if (!this.embedded) return [];
+    return this.world.built.list().filter(({ by, at }) => by === this.name || this.senses.canSeeBlock(at))
+      .map(({ at, name }) => [at.x, at.y, at.z, name]);
   }
 
   ends() {

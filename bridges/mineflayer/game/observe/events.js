@@ -7,7 +7,7 @@
  *   entitySpawn                         the same and position [x, y, z]; creatures only
  *   chat                                username, only_message; message is "<name> text"
  *   death                               username; the agent's own
- *   blockIsBeingBroken                  block_name, position [x, y, z]
+ *   blockIsBeingBroken                  block_name, position [x, y, z]; of blocks in sight
  *   playerJoined, playerLeft            player_name
  *   kicked                              agent, reason; the agent's connection has ended
  *   fellOutOfWorld                      agent, reason; the agent is below the world
@@ -112,7 +112,7 @@ class Events {
   }
 
   broken(block) {
-    if (!block || !this.agent.senses.canHear(block.position)) return;
+    if (!block || !this.agent.senses.canSeeBlock(block.position)) return;
     this.add('blockIsBeingBroken', { block_name: block.name, position: place(block.position),
       message: `${block.name} is being broken` });
   }

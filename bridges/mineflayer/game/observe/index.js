@@ -31,7 +31,7 @@ class Observer {
   look() {
     const { agent } = this;
     const { bot } = agent;
-    const around = voxels(bot, this.tables);
+    const around = voxels(agent, this.tables);
     const air = climate(agent, this.tables);
     const seen = this.neighbours.look();
     const carried = this.inventory.look();

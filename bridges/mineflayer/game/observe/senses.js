@@ -12,6 +12,17 @@ const FACES = [[0.5, 0.5, 0.5], [0.5, 1, 0.5], [0.5, 0, 0.5], [0, 0.5, 0.5], [1,
 const JUST_OUTSIDE = 0.01; // blocks, so that a face's own block does not hide it
 
 const beyond = (limit, distance) => limit > 0 && distance > limit;
+/** Returns a coordinate of a point of a block, moved out of it where it is on a face. */
+const outside = (part) => part + (part - 0.5) * 2 * JUST_OUTSIDE;
+/** Whether an eye is behind a face at 0 or 1 of an axis. */
+const behind = (part, eye, cell) => (part === 0 && eye > cell) || (part === 1 && eye < cell + 1);
+/** Returns the part of a ray up to the first border of a cell along an axis. */
+function first(ray, cell, from, whole) {
+  if (ray === 0) return Infinity;
+  return (ray > 0 ? cell + 1 - from : from - cell) * whole;
+}
+
+const within = { x: 0, y: 0, z: 0 };
 
 class Senses {
   /**
@@ -40,41 +51,59 @@ class Senses {
     return this.clearBetween(this.eye(), point);
   }
 
+  /** Returns whether nothing opaque is between two points; the cells of both do not count. */
   clearBetween(from, to) {
-    const { bot, opaque } = this;
-    const delta = [to.x - from.x, to.y - from.y, to.z - from.z];
-    const start = [from.x, from.y, from.z];
-    const cell = start.map(Math.floor);
-    const end = [to.x, to.y, to.z].map(Math.floor);
-    const step = delta.map(Math.sign);
-    const every = delta.map((d) => (d === 0 ? Infinity : Math.abs(1 / d)));
-    const next = delta.map((d, i) => {
-      if (d === 0) return Infinity;
-      return (d > 0 ? cell[i] + 1 - start[i] : start[i] - cell[i]) * every[i];
-    });
-    const columns = bot.world.async.columns;
-    const within = { x: 0, y: 0, z: 0 };
+    const ray = { x: to.x - from.x, y: to.y - from.y, z: to.z - from.z };
+    const end = { x: Math.floor(to.x), y: Math.floor(to.y), z: Math.floor(to.z) };
+    // Per axis: the cell, the way of the ray, the part of the ray per cell and up to the next cell.
+    let [x, y, z] = [Math.floor(from.x), Math.floor(from.y), Math.floor(from.z)];
+    const [sx, sy, sz] = [Math.sign(ray.x), Math.sign(ray.y), Math.sign(ray.z)];
+    const [ex, ey, ez] = [Math.abs(1 / ray.x), Math.abs(1 / ray.y), Math.abs(1 / ray.z)];
+    let nx = first(ray.x, x, from.x, ex);
+    let ny = first(ray.y, y, from.y, ey);
+    let nz = first(ray.z, z, from.z, ez);
+    const { opaque } = this;
     for (;;) {
-      const axis = next[0] < next[1] ? (next[0] < next[2] ? 0 : 2) : (next[1] < next[2] ? 1 : 2);
-      if (next[axis] > 1) return true;
-      cell[axis] += step[axis];
-      next[axis] += every[axis];
-      if (cell[0] === end[0] && cell[1] === end[1] && cell[2] === end[2]) return true;
-      const column = columns[`${cell[0] >> 4},${cell[2] >> 4}`];
-      if (column === undefined) continue;
-      within.x = cell[0] & 15;
-      within.y = cell[1];
-      within.z = cell[2] & 15;
-      if (opaque[column.getBlockStateId(within)] === 1) return false;
+      if (nx < ny && nx < nz) {
+        if (nx > 1) return true;
+        x += sx;
+        nx += ex;
+      } else if (ny < nz && !(nx < ny)) {
+        if (ny > 1) return true;
+        y += sy;
+        ny += ey;
+      } else {
+        if (nz > 1) return true;
+        z += sz;
+        nz += ez;
+      }
+      if (x === end.x && y === end.y && z === end.z) return true;
+      if (opaque[this.stateAt(x, y, z)] === 1) return false;
     }
   }
 
-  /** Returns whether the block in a cell is opaque and not the one at `position`. */
-  covers(cell, position) {
-    if (cell.equals(position)) return false;
-    const column = this.bot.world.async.columns[`${cell.x >> 4},${cell.z >> 4}`];
-    const within = { x: cell.x & 15, y: cell.y, z: cell.z & 15 };
-    return column !== undefined && this.opaque[column.getBlockStateId(within)] === 1;
+  /** Returns the state of the block in a cell; that of air where nothing is loaded. */
+  stateAt(x, y, z) {
+    const [cx, cz] = [x >> 4, z >> 4];
+    if (cx !== this.lastX || cz !== this.lastZ || this.bot.world.async.columns[this.lastKey] !== this.last) {
+      this.lastX = cx;
+      this.lastZ = cz;
+      this.lastKey = `${cx},${cz}`;
+      this.last = this.bot.world.async.columns[this.lastKey];
+    }
+    if (this.last === undefined) return 0;
+    within.x = x & 15;
+    within.y = y;
+    within.z = z & 15;
+    return this.last.getBlockStateId(within);
+  }
+
+  /** Returns whether all sides of a cell touch opaque blocks: it cannot be seen from anywhere. */
+  isBuried(x, y, z) {
+    const { opaque } = this;
+    return opaque[this.stateAt(x, y + 1, z)] === 1 && opaque[this.stateAt(x, y, z + 1)] === 1
+      && opaque[this.stateAt(x, y, z - 1)] === 1 && opaque[this.stateAt(x + 1, y, z)] === 1
+      && opaque[this.stateAt(x - 1, y, z)] === 1 && opaque[this.stateAt(x, y - 1, z)] === 1;
   }
 
   /** Returns whether an entity can be seen: its eyes, its middle or its feet. */
@@ -93,12 +122,17 @@ class Senses {
     const at = position.floored();
     if (beyond(this.limits.sight_distance, eye.distanceTo(at.offset(0.5, 0.5, 0.5)))) return false;
     if (!this.limits.line_of_sight) return true;
+    const isOpaque = this.opaque[this.stateAt(at.x, at.y, at.z)] === 1;
     return FACES.some(([x, y, z]) => {
-      const out = (v) => v + (v - 0.5) * 2 * JUST_OUTSIDE;
-      const target = at.offset(out(x), out(y), out(z));
+      // An opaque block hides its own back faces.
+      if (isOpaque && (behind(x, eye.x, at.x) || behind(y, eye.y, at.y) || behind(z, eye.z, at.z))) return false;
       // The cell in which the line ends counts: a face that another block covers is in that block's
       // cell.
-      return !this.covers(target.floored(), at) && this.clearBetween(eye, target);
+      const isCovered = (x !== 0.5 || y !== 0.5 || z !== 0.5)
+        && this.opaque[this.stateAt(at.x + (x - 0.5) * 2, at.y + (y - 0.5) * 2, at.z + (z - 0.5) * 2)] === 1;
+      if (isCovered) return false;
+      // From the block to the eye: what hides a block of a cave is near it.
+      return this.clearBetween({ x: at.x + outside(x), y: at.y + outside(y), z: at.z + outside(z) }, eye);
     });
   }
 

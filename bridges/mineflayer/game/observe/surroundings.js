@@ -27,9 +27,14 @@ function sunBrightness(time, rain, thunder) {
 const columnAt = (bot, x, z) =>
   bot.world.async.columns[`${Math.floor(x) >> 4},${Math.floor(z) >> 4}`];
 
+/** What is reported of a block that is out of sight. */
+const HIDDEN = { id: -1, name: 'hidden', flags: { collidable: false, toolNotRequired: false, liquid: false,
+  solid: false, blocksLight: false, burns: false } };
+
 /** Returns the 27 blocks around the feet: `ids`, `flags` (6 each) and `entries` of the tables. */
-function voxels(bot, tables) {
-  const { x, y, z } = bot.entity.position.floored();
+function voxels({ bot, senses }, tables) {
+  const feet = bot.entity.position.floored();
+  const { x, y, z } = feet;
   const entries = [];
   const ids = [];
   const flags = [];
@@ -39,7 +44,8 @@ function voxels(bot, tables) {
       for (let dz = -1; dz <= 1; dz++) {
         const column = columnAt(bot, x + dx, z + dz);
         const within = { x: (x + dx) & 15, y: y + dy, z: (z + dz) & 15 };
-        const entry = (column && tables.states[column.getBlockStateId(within)]) || air;
+        const isSeen = senses.canSeeBlock(feet.offset(dx, dy, dz));
+        const entry = isSeen ? (column && tables.states[column.getBlockStateId(within)]) || air : HIDDEN;
         const f = entry.flags;
         entries.push(entry);
         ids.push(entry.id);

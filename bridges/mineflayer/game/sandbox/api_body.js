@@ -2,7 +2,7 @@
 /** Actions of the body: look, walk by keys, dig, place, hit, use, sleep, talk. */
 const { Vec3 } = require('vec3');
 const { ActionError, ArgumentError } = require('./check');
-const { blockAt, knownEntity, middleOf, reachedBlock, reachedEntity, turnTo } = require('./api_shared');
+const { knownEntity, middleOf, reachedBlock, reachedEntity, seenBlock, turnTo } = require('./api_shared');
 
 const CELL = { name: 'position', type: 'cell' };
 const POINT = { name: 'point', type: 'point' };
@@ -73,7 +73,7 @@ async function placeBlock(agent, [cell, face], signal) {
   }
   const block = reachedBlock(agent, cell, 'place something at');
   if (!bot.heldItem) throw new ActionError('nothing is held that could be placed (bot.equip first)');
-  const target = blockAt(agent, cell.plus(face));
+  const target = seenBlock(agent, cell.plus(face), 'replace');
   if (target.boundingBox === 'block') {
     throw new ActionError(`there is ${target.name} already at ${target.position}`);
   }

@@ -1,7 +1,7 @@
 'use strict';
 /** Data of the version that every player can look up: blocks, items, entities, foods, recipes. */
 const { ArgumentError } = require('./check');
-const { knownBlock } = require('./api_shared');
+const { seenBlock } = require('./api_shared');
 
 const KINDS = {
   blocks: ['blocksByName', 'blocks'],
@@ -47,7 +47,7 @@ function recipeData(recipe, key) {
 /** Returns the crafting table at a cell (undefined where none is asked for). @throws {ArgumentError} */
 function tableAt(agent, cell) {
   if (cell === undefined) return undefined;
-  const block = knownBlock(agent, cell);
+  const block = seenBlock(agent, cell, 'craft at');
   if (block.name !== 'crafting_table') {
     throw new ArgumentError(`the block at ${cell} is ${block.name}, not a crafting_table`);
   }

@@ -2,7 +2,7 @@
 /** Actions on carried items: equip, toss, craft. */
 const { ActionError, ArgumentError } = require('./check');
 const {
-  itemData, itemIn, knownBlock, middleOf, reachedBlock, stillWanted, turnTo
+  itemData, itemIn, middleOf, reachedBlock, seenBlock, stillWanted, turnTo
 } = require('./api_shared');
 const { recipesOf, tableAt } = require('./api_data');
 
@@ -62,7 +62,7 @@ function missing(bot, recipe) {
 /** Returns the slot of the tool that digs a block fastest, null for the bare hand. */
 function bestTool(agent, [cell]) {
   const { bot } = agent;
-  const block = knownBlock(agent, cell);
+  const block = seenBlock(agent, cell);
   let best = null;
   let fastest = block.digTime(null, false, false, false, [], {});
   for (const item of bot.inventory.items()) {

@@ -1,7 +1,7 @@
 'use strict';
 /** What programs may observe: themselves, blocks and entities that their senses allow, the time. */
 const {
-  blockData, coordinates, entityData, knownBlock, seesBlock, seesEntity
+  blockData, coordinates, entityData, seenBlock, seesBlock, seesEntity
 } = require('./api_shared');
 const cursor = require('../actions/cursor');
 const { findCells } = require('./find');
@@ -11,8 +11,10 @@ const MAX_DISTANCE = 64;
 const MAX_BLOCKS = 256;
 const MAX_ENTITIES = 128;
 
-function self({ bot }) {
+function self(agent) {
+  const { bot } = agent;
   const { entity } = bot;
+  const digs = bot.targetDigBlock && seesBlock(agent, bot.targetDigBlock.position) ? bot.targetDigBlock : null;
   return {
     ...entityData(entity),
     eyeHeight: entity.eyeHeight ?? 1.62,
@@ -27,7 +29,7 @@ function self({ bot }) {
     experience: { level: 0, points: 0, progress: 0, ...bot.experience },
     isSleeping: Boolean(bot.isSleeping),
     quickBarSlot: bot.quickBarSlot ?? 0,
-    targetDigBlock: bot.targetDigBlock ? blockData(bot.targetDigBlock) : null,
+    targetDigBlock: digs ? blockData(digs) : null,
     usingHeldItem: Boolean(bot.usingHeldItem)
   };
 }
@@ -55,18 +57,14 @@ function lookAtBlock(agent, [cell]) {
 
 /** Returns cells of visible blocks of some kinds, nearest first. */
 function findBlocks(agent, [{ matching, maxDistance, count, point }]) {
-  const kinds = [...new Set(matching)];
-  // Hidden blocks are filtered out: more are searched than requested, but not all of a cave.
-  const wanted = Math.min(1024, Math.max(256, count * 16));
-  const from = point ?? agent.bot.entity.position;
-  const opaque = agent.senses?.limits?.line_of_sight ? agent.senses.opaque : undefined;
-  const out = [];
-  for (const cell of findCells(agent.bot, { kinds, maxDistance, count: wanted, point: from, opaque })) {
-    if (!seesBlock(agent, cell)) continue;
-    out.push(coordinates(cell));
-    if (out.length === count) break;
-  }
-  return out;
+  return findCells(agent.bot, {
+    kinds: [...new Set(matching)],
+    maxDistance,
+    count,
+    point: point ?? agent.bot.entity.position,
+    opaque: agent.senses?.limits?.line_of_sight ? agent.senses.opaque : undefined,
+    sees: (cell) => seesBlock(agent, cell)
+  }).map(coordinates);
 }
 
 function visibleEntities(agent, [{ maxDistance, count, name }]) {
@@ -103,8 +101,10 @@ function players(agent) {
 }
 
 function blockAtCursor(agent, [maxDistance]) {
-  const block = cursor.blockAtCursor(agent.bot, maxDistance)?.block;
-  return block && seesBlock(agent, block.position) ? blockData(block) : null;
+  // Nothing is before it, so it is seen, be it by a corner only.
+  const far = Math.min(maxDistance, agent.senses?.sight ?? Infinity);
+  const block = cursor.blockAtCursor(agent.bot, far)?.block;
+  return block ? blockData(block) : null;
 }
 
 function entityAtCursor(agent, [maxDistance]) {
@@ -172,16 +172,17 @@ module.exports = [
   {
     name: 'canSeeBlock', doc: 'whether a block is in line of sight', args: [CELL], returns: 'boolean',
     cost: 5,
-    run: (agent, [cell]) => seesBlock(agent, cell) && Boolean(agent.bot.canSeeBlock(knownBlock(agent, cell)))
+    run: (agent, [cell]) => seesBlock(agent, cell) && Boolean(agent.bot.canSeeBlock(seenBlock(agent, cell)))
   },
   {
     name: 'canDigBlock', doc: 'whether a block can be dug from here', args: [CELL], returns: 'boolean',
-    cost: 1, run: (agent, [cell]) => Boolean(agent.bot.canDigBlock(knownBlock(agent, cell)))
+    cost: 1,
+    run: (agent, [cell]) => seesBlock(agent, cell) && Boolean(agent.bot.canDigBlock(seenBlock(agent, cell)))
   },
   {
     name: 'digTime', doc: 'milliseconds to dig a block with what is held', args: [CELL],
     returns: 'number | null', cost: 1,
-    run: (agent, [cell]) => finiteOrNull(agent.bot.digTime(knownBlock(agent, cell)))
+    run: (agent, [cell]) => finiteOrNull(agent.bot.digTime(seenBlock(agent, cell)))
   }
 ];
 

@@ -88,21 +88,23 @@ function boxDistance(point, low, high) {
 
 const handDistance = (agent, cell) => boxDistance(eyeOf(agent.bot), cell, cell.offset(1, 1, 1));
 
-/** Returns the block at a cell that a hand reaches. @throws {ActionError}, which names no hidden block */
+/**
+ * Returns the block at a cell that is seen. @throws {ActionError}, the same for every block that is
+ * out of sight: a program must not learn of it by what is refused
+ */
+function seenBlock(agent, cell, doing = 'look at') {
+  if (!seesBlock(agent, cell)) throw new ActionError(`cannot ${doing} the block at ${cell}: it is out of sight`);
+  return blockAt(agent, cell);
+}
+
+/** Returns the block at a cell that is seen and that a hand reaches. @throws {ActionError} */
 function reachedBlock(agent, cell, doing) {
   const far = handDistance(agent, cell);
   if (far > BLOCK_REACH + SLACK) {
     throw new ActionError(`too far away to ${doing} the block at ${cell}: ` +
       `${far.toFixed(1)} blocks, a hand reaches ${BLOCK_REACH}; go nearer (bot.pathfinder.goto)`);
   }
-  return blockAt(agent, cell);
-}
-
-/** Returns the block at a cell that is seen or within reach of a hand. @throws {ActionError} */
-function knownBlock(agent, cell) {
-  const block = blockAt(agent, cell);
-  if (seesBlock(agent, cell) || handDistance(agent, cell) <= BLOCK_REACH) return block;
-  throw new ActionError(`the block at ${cell} is out of sight`);
+  return seenBlock(agent, cell, doing);
 }
 
 /** Returns a visible entity by its number. @throws {ActionError} */
@@ -156,7 +158,7 @@ async function turnTo({ bot }, point, signal) {
 const middleOf = (cell) => cell.offset(0.5, 0.5, 0.5);
 
 module.exports = {
-  blockAt, blockData, boxDistance, coordinates, entityData, eyeOf, hears, itemData, itemIn,
-  knownBlock, knownEntity, middleOf, reachedBlock, reachedEntity, seesBlock, seesEntity, stillWanted,
+  blockData, boxDistance, coordinates, entityData, eyeOf, hears, itemData, itemIn,
+  knownEntity, middleOf, reachedBlock, reachedEntity, seenBlock, seesBlock, seesEntity, stillWanted,
   turnTo
 };

@@ -55,8 +55,8 @@ function isCovered(bot, { sx, sy, sz }, index, opaque, walls) {
   });
 }
 
-/** Adds the matching cells of a section as {far, x, y, z}; with `opaque` only those not covered. */
-function scan(bot, place, states, { center, limit, opaque }, out) {
+/** Adds the matching cells of a section to `rings`; with `opaque` only those not covered. */
+function scan(bot, place, states, { center, limit, opaque }, rings) {
   const { sx, sy, sz, column } = place;
   const at = { x: 0, y: 0, z: 0 };
   const walls = new Uint8Array(4096);
@@ -73,24 +73,29 @@ function scan(bot, place, states, { center, limit, opaque }, out) {
     const [x, y, z] = [sx * 16 + (index & 15), sy * 16 + (index >> 8), sz * 16 + ((index >> 4) & 15)];
     const far = (x - center.x) ** 2 + (y - center.y) ** 2 + (z - center.z) ** 2;
     if (far > limit || (opaque && isCovered(bot, place, index, opaque, walls))) continue;
-    out.push({ far, x, y, z });
+    (rings[far] ??= []).push([x, y, z]);
   }
 }
 
-const nearerFirst = (a, b) => a.far - b.far || a.y - b.y || a.x - b.x || a.z - b.z;
+/** Cells of which the visible ones are chosen where states have no numbers. */
+const MOST_OLD = 1024;
+const byPlace = (a, b) => a[1] - b[1] || a[0] - b[0] || a[2] - b[2];
 
 /**
  * Returns up to `count` cells (Vec3), nearest first, of blocks of the kinds given.
  *
  * @param {object} bot mineflayer bot
- * @param {{kinds: object[], maxDistance: number, count: number, point: object, opaque?: Uint8Array}}
- *   query `kinds` are the registry's records, `point` a Vec3; with `opaque` (per block state, 1 where
- *   sight ends) blocks with nothing else on any side are left out, since no one can see them
+ * @param {{kinds: object[], maxDistance: number, count: number, point: object, opaque?: Uint8Array,
+ *   sees: (cell: object) => boolean}} query `kinds` are the registry's records, `point` a Vec3; with
+ *   `opaque` (per block state, 1 where sight ends) blocks with nothing else on any side are left
+ *   out, since no one can see them. How many cells are looked at depends on `count` only by those
+ *   that `sees` accepts: hidden blocks never take the place of others.
  */
-function findCells(bot, { kinds, maxDistance, count, point, opaque }) {
+function findCells(bot, { kinds, maxDistance, count, point, opaque, sees }) {
   const hasStates = kinds.every(({ minStateId }) => minStateId !== undefined);
-  if (!hasStates || !bot.world.getColumn) {
-    return bot.findBlocks({ matching: kinds.map(({ id }) => id), maxDistance, count, point });
+  if (!hasStates || !bot.world.getColumn) { // before 1.13
+    const matching = kinds.map(({ id }) => id);
+    return bot.findBlocks({ matching, maxDistance, count: MOST_OLD, point }).filter(sees).slice(0, count);
   }
   const states = new Set();
   for (const { minStateId, maxStateId } of kinds) {
@@ -98,14 +103,26 @@ function findCells(bot, { kinds, maxDistance, count, point, opaque }) {
   }
   const center = point.floored();
   const limit = maxDistance * maxDistance;
-  let found = [];
-  for (const place of sectionsNear(bot, center, maxDistance)) {
-    if (found.length >= count && place.far > found[count - 1].far) break;
-    if (!mayHold(place.section, states)) continue;
-    scan(bot, place, states, { center, limit, opaque }, found);
-    if (found.length >= count) found = found.sort(nearerFirst).slice(0, count);
+  /** Cells by their squared distance, which is a whole number. */
+  const rings = [];
+  const found = [];
+  const places = sectionsNear(bot, center, maxDistance).filter(({ section }) => mayHold(section, states));
+  let ring = 0;
+  for (let i = 0; i <= places.length; i++) {
+    // No section that is left contains a nearer cell.
+    const safe = i < places.length ? places[i].far : limit + 1;
+    for (; ring < safe; ring++) {
+      for (const [x, y, z] of rings[ring]?.sort(byPlace) ?? []) {
+        const cell = center.clone().set(x, y, z);
+        if (!sees(cell)) continue;
+        found.push(cell);
+        if (found.length === count) return found;
+      }
+      rings[ring] = undefined;
+    }
+    if (i < places.length) scan(bot, places[i], states, { center, limit, opaque }, rings);
   }
-  return found.sort(nearerFirst).map(({ x, y, z }) => center.clone().set(x, y, z));
+  return found;
 }
 
 module.exports = { findCells };

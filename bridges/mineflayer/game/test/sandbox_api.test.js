@@ -82,7 +82,7 @@ test('calls about a block reveal nothing that is out of sight', async () => {
       recipes: () => bot.recipesFor('stick', null, 1, { position: hidden })
     };
     for (const name of Object.keys(tries)) {
-      try { await tries[name](); console.log(name, 'answered'); } catch (e) { console.log(name, /grass/.test(e.message)); }
+      try { console.log(name, await tries[name]()); } catch (e) { console.log(name, /grass/.test(e.message)); }
     }`);
   assert.strictEqual(error, null);
   assert.deepStrictEqual(logs, ['dig', 'digTime', 'canDig', 'open', 'place', 'recipes'].map((name) => `${name} false`));
