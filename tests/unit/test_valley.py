@@ -96,7 +96,7 @@ actions = st.one_of(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.sampled_from(sorted(COUNTS)), st.lists(actions, max_size=12), st.lists(actions, max_size=12)
 )
