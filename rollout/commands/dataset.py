@@ -157,8 +157,7 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument(
                 "--rows",
                 choices=("trl", "verl"),
-                default="trl",
-                help="names of tokens in .jsonl",
+                help="names of the token ids in .jsonl, which each line must have then",
             )
     return parser
 

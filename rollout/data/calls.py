@@ -67,7 +67,7 @@ def _rows(dataset: Dataset, ref: EpisodeRef) -> Iterator[dict[str, Any]]:
         yield {**row, **about, "step": step}
 
 
-def export_calls(dataset: Dataset, out: Path, rows: Literal["trl", "verl"] = "trl") -> int:
+def export_calls(dataset: Dataset, out: Path, rows: Literal["trl", "verl"] | None = None) -> int:
     """Writes the calls of all episodes, lost attempts included.
 
     Args:
@@ -76,7 +76,8 @@ def export_calls(dataset: Dataset, out: Path, rows: Literal["trl", "verl"] = "tr
             line of chat for each usable answer in an episode with a result: ``messages`` with the
             answer as the last one, ``episode``, ``step``, ``reward`` (the return of the episode)
             and ``success``; and with token ids those of ``rows``.
-        rows: names of the token ids: ``trl`` for ``prompt_ids``, ``completion_ids`` and
+        rows: names of the token ids, which each line must have then; None for those of ``trl`` in
+            the lines that have them. ``trl`` for ``prompt_ids``, ``completion_ids`` and
             ``logprobs``; ``verl`` for ``prompt_ids``, ``response_ids``, ``response_mask``,
             ``response_logprobs``, ``reward_score`` and ``num_turns``.
 
@@ -84,7 +85,8 @@ def export_calls(dataset: Dataset, out: Path, rows: Literal["trl", "verl"] = "tr
         the number of rows written.
 
     Raises:
-        DatasetError: the file is called otherwise, or the dataset has no calls.
+        DatasetError: the file is called otherwise, or the dataset has no calls, or no token ids
+            for ``rows``.
         OSError: the file cannot be written.
     """
     if out.suffix not in (".parquet", ".jsonl"):
@@ -105,7 +107,7 @@ def export_calls(dataset: Dataset, out: Path, rows: Literal["trl", "verl"] = "tr
     return count
 
 
-def _chats(dataset: Dataset, rows: str) -> Iterator[dict[str, Any]]:
+def _chats(dataset: Dataset, rows: str | None) -> Iterator[dict[str, Any]]:
     for ref in dataset.episodes():
         for step, call in calls_of_episode(dataset, ref):
             if not call.get("usable") or "messages" not in call:
@@ -114,7 +116,13 @@ def _chats(dataset: Dataset, rows: str) -> Iterator[dict[str, Any]]:
             line = {"messages": [*call["messages"], said], "episode": ref.episode, "step": step}
             line |= {"reward": ref.total_reward, "success": ref.outcome == Outcome.SUCCESS}
             if call.get("prompt_ids") and call.get("output_ids"):
-                line |= _tokens(call, rows, ref.total_reward)
+                line |= _tokens(call, rows or "trl", ref.total_reward)
+            elif rows is not None:
+                raise DatasetError(
+                    f"{dataset.layout.root}: step {step} of episode {ref.episode} has no token "
+                    f"ids, which rows of {rows} need, and text is not encoded again; leave --rows "
+                    f"out for conversations, or record with token ids (docs/vlm.md)"
+                )
             yield line
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.api import Usage
-from rollout.errors import PolicyUnavailable
+from rollout.errors import ConfigError, PolicyUnavailable
 from rollout.models.client import Client
 from rollout.models.replies import Replies
 from rollout.models.sections import Endpoint, RunLimits
@@ -85,7 +85,8 @@ class Asker:
         """Returns the record of a call, see ``rollout.api.Call``.
 
         Raises:
-            ConfigError: the server refuses the first request of the run.
+            ConfigError: the server refuses the first request of the run, or another model answers
+                than in earlier sessions.
             PolicyUnavailable: it does not answer in time, or there is no reply to replay.
             BudgetExhausted: a limit of the run is reached.
         """
@@ -119,11 +120,23 @@ class Asker:
                 "seconds": round(response.seconds, 4),
                 "waited_s": round(response.waited_s, 4),
                 "errors": list(response.errors),
+                "asked": self.model,
                 **read_response(response.data),
                 **billed(response.data.get("usage") or {}, self._price),
             }
             if reply["usd"] is None or reply["input_tokens"] is None:
                 reply["at_most"] = {"tokens": tokens + most, "usd": usd}
             paid.append(charged(reply))
+            self._require_same(reply["reported"])
             self._replies.add(digest, reply)
         return reply
+
+    def _require_same(self, reported: str) -> None:
+        """Checks that the model is the one that answered in earlier sessions of the run."""
+        known = self._replies.reported.get(self.model)
+        if known and reported and reported not in known:
+            raise ConfigError(
+                f"model: {self.model} was answered by {', '.join(sorted(known))} before, and now "
+                f"by {reported}; a run must not mix models: choose another output, or another "
+                f"folder of replies"
+            )

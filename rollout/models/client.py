@@ -177,6 +177,8 @@ class Client:
             if len(content) > _LARGEST_REPLY:
                 response.close()
                 return 500, {}, b"a response of more than 32 MiB"
+            if self._key:  # which a server may repeat, even in an answer
+                content = content.replace(self._key.encode(), b"***")
             return response.status, response.headers, content
         finally:
             response.release_conn()
@@ -186,10 +188,10 @@ class Client:
         said = (data or {}).get("error", content.decode(errors="replace"))
         if isinstance(said, Mapping):
             said = said.get("message", said)
-        return self._clean(f"status {status}: {str(said)[:_SHOWN]}")
+        return f"status {status}: {str(said)[:_SHOWN]}"
 
     def _clean(self, text: str) -> str:
-        """Removes the key, which a server may repeat."""
+        """Removes the key."""
         return text.replace(self._key, "***") if self._key else text
 
     def _refusal(self, status: int, told: str) -> Exception:

@@ -29,6 +29,7 @@ class Replies:
 
     Attributes:
         usage: what the replies of the folder count for limits.
+        reported: by the name that was asked for, the models that earlier sessions say answered.
 
     Raises:
         ConfigError: the folder cannot be read.
@@ -36,6 +37,7 @@ class Replies:
 
     def __init__(self, folder: Path | None) -> None:
         self.usage = NO_USAGE
+        self.reported: dict[str, set[str]] = {}
         self._folder, self._file = folder, -1
         self._lock = threading.Lock()
         self._places: dict[str, tuple[int, int, int]] = {}  # file, offset and length, by digest
@@ -57,11 +59,16 @@ class Replies:
         handle, offset = os.open(path, os.O_RDONLY), 0
         self._handles.append(handle)
         for line in _lines(path):
-            with contextlib.suppress(ValueError, KeyError, TypeError):  # a damaged line is no reply
+            with contextlib.suppress(
+                ValueError, LookupError, TypeError, AttributeError
+            ):  # a damaged line is no reply
                 data = json.loads(line)
                 place = (len(self._handles) - 1, offset, len(line))
                 self._places[data["request"]] = place
-                self.usage += charged(data["reply"])
+                reply = data["reply"]
+                self.usage += charged(reply)
+                if reply.get("asked") and reply.get("reported"):
+                    self.reported.setdefault(reply["asked"], set()).add(reply["reported"])
             offset += len(line)
 
     def get(self, request: str) -> dict[str, Any] | None:

@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -13,9 +15,11 @@ import pytest
 import yaml
 from statsmodels.stats.inter_rater import cohens_kappa, to_table
 
+from rollout.data import Dataset
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.judge.agreement import cohen, compare_categories, f1, interval, kendall, krippendorff
 from rollout.judge.frames import choose_frames
+from rollout.judge.judge import _require_another_model
 from rollout.judge.report import read_ratings
 from rollout.judge.rubric import Criterion, Rubric, load_rubric
 from rollout.testing.chat_server import ChatServer, Scripted
@@ -29,6 +33,9 @@ RUBRIC = Rubric(
 
 
 # Frames ------------------------------------------------------------------------------------------
+
+
+SECRET = "sk-secret-of-the-judge"
 
 
 def frames(steps, budget, events=()):
@@ -169,7 +176,7 @@ def judged(tmp_path_factory):
 def run_script(name, *arguments, status=0):
     command = [sys.executable, str(ROOT / "scripts" / f"{name}.py"), *map(str, arguments)]
     done = subprocess.run(
-        command, capture_output=True, text=True, check=False, env={**os.environ, "KEY": "sk-x"}
+        command, capture_output=True, text=True, check=False, env={**os.environ, "KEY": SECRET}
     )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -273,6 +280,41 @@ def test_bad_input_is_refused_and_nothing_is_paid(judged, tmp_path, more, says):
     path = settings_of(judged, tmp_path / "out", "http://127.0.0.1:9/v1", **more)
     assert says in run_script("judge", "--config", path, status=2)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.process
+def test_the_key_of_a_judge_is_in_no_file_and_no_message(judged, tmp_path):
+    lines = []
+
+    def script(request):
+        if not lines:
+            lines.append(processes())
+        return Scripted(f"bad key {SECRET}", status=401 if len(server.requests) > 2 else 200)
+
+    with ChatServer(script) as server:
+        endpoint = {"url": server.url, "key_env": "KEY", "calls": 1}
+        path = settings_of(judged, tmp_path / "out", server.url, endpoint=endpoint, reparse=0)
+        said = run_script("judge", "--config", path, status=3)
+        assert set(server.keys) == {f"Bearer {SECRET}"}
+    assert "bad key ***" in said
+    assert SECRET not in said + lines[0]
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert not [path for path in files if SECRET.encode() in path.read_bytes()]
+
+
+def processes():
+    """The lines of ``ps``."""
+    return subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_model_does_not_judge_what_it_has_played_itself(judged, tmp_path):
+    with Dataset(judged / "run") as dataset:
+        played = replace(dataset.manifest, policy_options={"model": "eye"})
+    config = SimpleNamespace(model="eye", allow_same_model=False)
+    with pytest.raises(ConfigError, match="eye played these episodes itself"):
+        _require_another_model(config, SimpleNamespace(manifest=played))
+    config.allow_same_model = True
+    _require_another_model(config, SimpleNamespace(manifest=played))
 
 
 def test_ratings_are_averaged_over_raters(tmp_path):

@@ -197,17 +197,23 @@ FAULTS = {
     "429 with a date": Scripted(
         "slow down", status=429, headers={"Retry-After": formatdate(0, usegmt=True)}
     ),
+    "408": Scripted("late", status=408),
+    "409": Scripted("conflict", status=409),
+    "425": Scripted("too early", status=425),
     "500": Scripted("boom", status=500),
+    "a slow server": Scripted(GOOD, delay_s=0.6),
+    "an endless body": Scripted(body=b" " * 3000),
     "reset in the body": Scripted(GOOD, reset=True),
     "not JSON": Scripted(body=b'{"choices": [{"mess'),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_tried_again(fault):
+def test_a_fault_is_tried_again(fault, monkeypatch):
+    monkeypatch.setattr("rollout.models.client._LARGEST_REPLY", 2000)
     script = iter([FAULTS[fault], Scripted(GOOD)])
     with ChatServer(lambda _: next(script)) as server:
-        [decision] = play(built(server.url))
+        [decision] = play(built(server.url, endpoint={"timeout_s": 0.4}))
     [call] = decision.extras["calls"][0]
     assert call["usable"]
     assert len(call["errors"]) == 1
@@ -232,11 +238,39 @@ def test_a_response_without_an_answer_is_an_unusable_answer(body, code):
     assert Usage.of([call]).unpriced == 1
 
 
+def test_where_there_is_no_server_the_episode_is_lost():
+    with ChatServer(lambda _: GOOD) as server:
+        url = server.url
+    with pytest.raises(PolicyUnavailable, match=r"did not answer within 0\.3 s"):
+        play(built(url, endpoint={"deadline_s": 0.3}))
+
+
+def test_the_whole_time_that_a_server_asks_for_is_waited():
+    busy = Scripted("slow down", status=429, headers={"Retry-After": "0.3"})
+    script = iter([busy, Scripted(GOOD)])
+    with ChatServer(lambda _: next(script)) as server:
+        [decision] = play(built(server.url))
+    [call] = decision.extras["calls"][0]
+    assert call["waited_s"] >= 0.3
+    busy = Scripted("slow down", status=429, headers={"Retry-After": "100"})
+    with ChatServer(lambda _: busy) as server, pytest.raises(PolicyUnavailable):
+        play(built(server.url))  # no second try could come before the deadline
+    assert len(server.requests) == 1
+
+
 def test_a_server_that_never_answers_loses_the_episode_and_not_the_run():
     with ChatServer(lambda _: Scripted("busy", status=503)) as server:
         policy = built(server.url, endpoint={"deadline_s": 0.5})
         with pytest.raises(PolicyUnavailable, match="status 503: busy"):
             play(policy)
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 413, 422])
+def test_each_refusal_of_the_first_request_is_the_users_to_mend(status):
+    with ChatServer(lambda _: Scripted("not so", status=status)) as server:
+        with pytest.raises(ConfigError, match=f"status {status}: not so"):
+            play(built(server.url))
+        assert len(server.requests) == 1
 
 
 def test_a_refusal_of_the_first_request_is_the_users_to_mend_and_later_ones_are_not(monkeypatch):
@@ -335,6 +369,18 @@ def test_replay_names_what_is_missing(tmp_path):
         with pytest.raises(PolicyUnavailable, match="no reply to the request"):
             play(replayed, 1, seeds=(9,))
         assert len(server.requests) == 2
+
+
+def test_another_model_than_in_earlier_sessions_is_named(tmp_path):
+    with ChatServer(lambda _: Scripted(GOOD, model="tiny-0806")) as server:
+        play(built(server.url, folder=tmp_path), 2)
+    with ChatServer(lambda _: Scripted(GOOD, model="tiny-1120")) as server:
+        play(built(server.url, folder=tmp_path), 2)  # all replies are found
+        with pytest.raises(ConfigError, match=r"by tiny-0806 before, and now by tiny-1120"):
+            play(built(server.url, folder=tmp_path), seeds=(8,))
+        assert len(server.requests) == 1
+    with ChatServer(lambda _: Scripted(GOOD, model="tiny-0806")) as server:
+        play(built(server.url, folder=tmp_path), seeds=(8,))
 
 
 def test_no_call_is_made_that_could_exceed_a_limit(tmp_path):
@@ -654,6 +700,9 @@ def test_calls_are_exported_as_a_table_and_as_conversations(tmp_path):
     with Dataset(tmp_path / "run" / "dataset") as dataset:
         assert export_calls(dataset, table) == made
         assert export_calls(dataset, chat) == made
+        with pytest.raises(DatasetError, match="no token ids, which rows of verl need"):
+            export_calls(dataset, tmp_path / "verl.jsonl", "verl")
+        assert not (tmp_path / "verl.jsonl").exists()
         [first, *_] = play_text(dataset, dataset.episodes()[0])
         assert "thought=" in first
     rows = pq.read_table(table).to_pylist()
