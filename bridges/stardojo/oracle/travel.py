@@ -72,31 +72,40 @@ def path(world: World, goal: str) -> list[Step] | None:
 def go(hands: Hands, goal: str) -> Plan:
     """Goes to a place, waiting for doors to open."""
     for _ in range(PATIENCE):
-        world = hands.world
-        if goal in (world.farmer.place, world.farmer.place.partition(":")[0]):
+        if goal in (hands.world.farmer.place, hands.world.farmer.place.partition(":")[0]):
             return
-        yield from hands.close()
-        way = path(world, goal)
-        if not way:
+        acted = False
+        for skill in _leg(hands, goal):
+            acted = True
+            yield skill
+        if not acted:
             yield from hands.pass_time()
-            continue
-        to, tile, touch = way[0]
-        here = world.farmer.place
-        tiles = [each[1] for each in steps(world, here) if each[0] == to and each[2] == touch]
-        if touch:
-            tile = hands.reachable(tiles) or tile
-            if closed(world, tile):
-                yield from hands.pass_time()
-            elif hands.beside(tile) is not None:
-                yield from hands.interact(tile)
-            else:
-                yield from clear_way(hands, tile)
-            continue
-        found = next((each for each in hands.nearest(tiles) if hands.way(each)), None)
-        if found is not None:
-            yield from hands.walk(found)
+
+
+def _leg(hands: Hands, goal: str) -> Plan:
+    """The next part of the way: to the next map, or what is in the way of that."""
+    yield from hands.close()
+    world = hands.world
+    way = path(world, goal)
+    if not way:
+        return
+    to, tile, touch = way[0]
+    here = world.farmer.place
+    tiles = [each[1] for each in steps(world, here) if each[0] == to and each[2] == touch]
+    if touch:
+        tile = hands.reachable(tiles) or tile
+        if closed(world, tile):
+            return
+        if hands.beside(tile) is not None:
+            yield from hands.interact(tile)
         else:
             yield from clear_way(hands, tile)
+        return
+    found = next((each for each in hands.nearest(tiles) if hands.way(each)), None)
+    if found is not None:
+        yield from hands.walk(found)
+    else:
+        yield from clear_way(hands, tile)
 
 
 def closed(world: World, tile: Tile) -> bool:
