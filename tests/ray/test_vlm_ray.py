@@ -1,8 +1,10 @@
 """The policy ``vlm`` with actors: one inference actor asks for all games."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,15 +14,29 @@ from rollout.data import Dataset
 from rollout.testing.chat_server import ChatServer, Scripted
 
 ROOT = Path(__file__).resolve().parents[2]
+SECRET = "sk-secret-of-the-inference-actor"
 pytestmark = [pytest.mark.ray]
 
 
-def test_games_of_all_actors_are_asked_for_at_once_by_one_process(tmp_path):
+def written(folder, began):
+    """The files of a run, and the logs of Ray since it began."""
+    logs = Path(os.environ.get("RAY_TMPDIR", "/tmp/ray")).glob("session_2*/logs/*")
+    files = [*folder.rglob("*"), *logs]
+    return [path for path in files if path.is_file() and path.stat().st_mtime >= began]
+
+
+def test_games_of_all_actors_are_asked_for_at_once_by_one_process(tmp_path, monkeypatch):
     task = {"evaluator": {"name": "signal_goal", "signal": "reached"}, "limits": {"steps": 6}}
     (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
 
+    monkeypatch.setenv("MY_KEY", SECRET)
+    began, lines = time.time(), []
+
     def script(request):
         seed = request["seed"]
+        if not lines:
+            told = subprocess.run(["ps", "-eo", "args"], capture_output=True, check=True)
+            lines.append(told.stdout)
         return Scripted(f"<thought>x</thought><action>{seed % 5}</action>", delay_s=0.05)
 
     with ChatServer(script) as server:
@@ -30,7 +46,7 @@ def test_games_of_all_actors_are_asked_for_at_once_by_one_process(tmp_path):
             "task": str(tmp_path / "task.yaml"),
             "policy": {
                 "name": "vlm",
-                "endpoint": {"url": server.url},
+                "endpoint": {"url": server.url, "key_env": "MY_KEY"},
                 "model": "tiny",
                 "fallback": "random",
                 "sampling": {"seed": True},
@@ -48,6 +64,10 @@ def test_games_of_all_actors_are_asked_for_at_once_by_one_process(tmp_path):
         assert len(list((tmp_path / "run" / "replies").iterdir())) == 1
         assert max(server.paid.values()) == 1
         made = len(server.requests)
+        assert set(server.keys) == {f"Bearer {SECRET}"}
+    assert SECRET not in done.stdout + done.stderr
+    assert not [path for path in written(tmp_path, began) if SECRET.encode() in path.read_bytes()]
+    assert SECRET.encode() not in lines[0], "in no line of ps"
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["inference"]["actors"] == 1
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()

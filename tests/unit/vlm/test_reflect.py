@@ -299,14 +299,14 @@ def test_killed_and_resumed_trials_see_the_same_critiques_and_pay_once(tmp_path)
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         assert state["job"].wait(60) == -signal.SIGKILL
-        before = len(server.requests)
+        before = {digest_of(request) for request in server.requests}
         done = subprocess.run(
             [*command, "--resume"], env=os.environ, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
-        running = {digest_of(request) for request in server.requests[before - 5 : before]}
         twice = {digest for digest, count in server.paid.items() if count > 1}
-        assert twice <= running
+        assert len(twice) <= 5, "at most one in each of 5 games"
+        assert twice <= before
         assert {digest_of(r) for r in server.requests} == {digest_of(r) for r in whole}
     assert results(tmp_path / "a" / "run") == results(tmp_path / "b" / "run")
     summary = json.loads((tmp_path / "b" / "run" / "summary.json").read_text())

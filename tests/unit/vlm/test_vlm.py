@@ -603,13 +603,15 @@ def test_killed_and_resumed_nothing_is_paid_twice_and_the_run_is_the_same(tmp_pa
             command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         assert state["job"].wait(60) == -signal.SIGKILL
-        running = {digest_of(request) for request in server.requests[60 - 8 :]}
+        before = {digest_of(request) for request in server.requests}
         again = subprocess.run(
             [*command, "--resume"], env=env, capture_output=True, text=True, check=False
         )
         assert again.returncode == 0, again.stderr
         twice = {digest for digest, count in server.paid.items() if count > 1}
-        assert twice <= running  # their answers came after the death of the job
+        # Their answers came after the death of the job, at most one in each of 8 games.
+        assert len(twice) <= 8
+        assert twice <= before
     with ChatServer(by_digest) as server:
         command, env = job(tmp_path / "b", server.url, key="sk-secret-key")
         command = as_evaluation(command, tmp_path / "b") if evaluation else command
