@@ -218,6 +218,25 @@ def test_a_killed_window_is_reported_and_leaves_nothing(tmp_path):
 
 
 @needs_x
+def test_a_window_killed_as_it_begins_is_a_crash_of_the_game(tmp_path, monkeypatch):
+    window = HostedWindow(tmp_path, size=SIZE, timeout_s=20)
+    answered = window._ask
+
+    def killed_after(request):
+        answer = answered(request)
+        os.killpg(window.pid, signal.SIGKILL)
+        gone(window.pid)
+        return answer
+
+    monkeypatch.setattr(window, "_ask", killed_after)
+    try:
+        with pytest.raises(GameCrashed, match="as it began"):
+            window.begin("cocolia", 2, {}, {})
+    finally:
+        window.close()
+
+
+@needs_x
 @pytest.mark.parametrize("both", [False, True])
 def test_a_killed_host_leaves_nothing(tmp_path, both):
     program = subprocess.Popen(

@@ -13,7 +13,7 @@ from typing import Any
 from bridges.starbench.screen.layout import UiMap
 from bridges.starbench.window.client import WindowClient
 from rollout.api import LineProcess
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, GameCrashed, InputError
 
 ROOT = Path(__file__).parents[3]
 _NUMBERS = itertools.count(1)
@@ -77,16 +77,27 @@ class HostedWindow:
         """Begins a battle and returns the client that plays it."""
         self._ask({"op": "begin", "task": task, "seed": seed, "state": state, "options": options})
         if self.client is None:
-            self.client = WindowClient(
+            self.client = self._connected()
+        else:
+            self.client.restart()
+        return self.client
+
+    def _connected(self) -> WindowClient:
+        """Returns a client of the window, which has just said that it is there.
+
+        Raises:
+            GameCrashed: it has died since.
+        """
+        try:
+            return WindowClient(
                 self.title,
                 display=self.display,
                 ui=self._ui,
                 timeout_s=self._timeout_s,
                 event_delay_s=self._delay_s,
             )
-        else:
-            self.client.restart()
-        return self.client
+        except InputError as error:  # no such display or window: not what the user configured
+            raise GameCrashed(f"the window died as it began: {error}") from error
 
     def truth(self) -> dict[str, Any]:
         """Returns the view of the battle as plain data: to measure readers, never to play."""
