@@ -11,6 +11,7 @@ import contextlib
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bridges.stardojo.faults import Faults, read
@@ -51,7 +52,8 @@ async def _serve(port: int, faults: Faults) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    game = Game(faults, draw)
+    # By the port too, so that a game that is started again does not end at the same message.
+    game = Game(replace(faults, seed=faults.seed + port), draw)
     server = None
     if not faults.port_in_use:
         server = await asyncio.start_server(game.serve, HOST, port)
