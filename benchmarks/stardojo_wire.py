@@ -37,11 +37,11 @@ FAULTS = {
     "stale": 0.05,
     "crashes": 0.001,
 }
-STEPS = 4
+STEPS, STATES = 4, 2
 
 
 def play(folder: Path, episodes: int, instances: int) -> float:
-    """Collects the episodes; returns the seconds it took."""
+    """Plays the episodes; returns the seconds it took."""
     (folder / "faults.yaml").write_text(yaml.safe_dump(FAULTS))
     task = {
         "name": "wire",
@@ -54,15 +54,17 @@ def play(folder: Path, episodes: int, instances: int) -> float:
         "output": str(folder / "run"),
         "bridge": {"name": "stardojo", "mode": "mod", "faults": str(folder / "faults.yaml")},
         "task": str(folder / "wire.yaml"),
-        "policy": "random",
-        "episodes": episodes,
+        "players": {"random": "random"},
+        "sets": {"all": {"split": "all", "size": STATES}},
+        "episodes_per_state": episodes // STATES,
+        "metric": "progress",
         "actors": 0,
         "instances": instances,
         "host": {"failure_rate": 0.5},
     }
     (folder / "run.yaml").write_text(yaml.safe_dump(run))
     begun = time.monotonic()
-    command = [sys.executable, "scripts/collect.py", "--config", str(folder / "run.yaml")]
+    command = [sys.executable, "scripts/evaluate.py", "--config", str(folder / "run.yaml")]
     subprocess.run(command, check=True)
     return time.monotonic() - begun
 
@@ -78,8 +80,8 @@ def main() -> None:
         seconds = play(Path(place), asked.episodes, asked.instances)
         lines = (Path(place) / "run" / "episodes.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
-    results = Counter(row["episode"] for row in rows if row["end"] != "lost")
-    lost = sum(row["end"] == "lost" for row in rows)
+    results = Counter((row["state"], row["repeat"]) for row in rows if row["end"] != "lost")
+    lost = sum(row["attempts"] - 1 for row in rows)
     told = [
         ["episodes asked for", str(asked.episodes)],
         ["with a result", str(len(results))],

@@ -90,10 +90,12 @@ _WHOLE = ("x", "y", "slot_index", "option_index", "quantity")
 
 
 def called(name: str, args: Sequence[Any]) -> Skill:
-    """Returns an action whose last arguments may be missing; a menu that is closed has no name."""
+    """Returns an action of an expert, which may leave out arguments and name ways by number."""
     given = [*args, *[None] * (len(PARAMETERS.get(name, ())) - len(args))]
     if name == "menu" and given[0] == "close":
         given[1] = None
+    if name == "choose_option" and isinstance(given[2], int):
+        given[2] = "out" if given[2] else "in"
     return Skill(name, tuple(given))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridges.stardojo.skills import Skill, flat, labels, mask, parse, perform
+from bridges.stardojo.skills import Skill, called, flat, labels, mask, parse, perform
 from rollout.errors import InputError
 
 QUIET = {"CurrentMenuData": {"type": "No Menu"}}
@@ -93,6 +93,12 @@ def test_text_may_name_its_arguments():
     assert parse("move(x=3, y=-1)") == Skill("move", (3, -1))
     assert parse("choose_option(option_index=2)") == Skill("choose_option", (2, None, None))
     assert parse("menu('close')") == Skill("menu", ("close", None))
+
+
+def test_an_expert_may_send_numbers_and_leave_arguments_out():
+    assert called("choose_option", (7, 1, 1)) == Skill("choose_option", (7, 1, "out"))
+    assert called("choose_option", (2,)) == Skill("choose_option", (2, None, None))
+    assert called("menu", ("close", "")) == Skill("menu", ("close", None))
 
 
 def test_the_flat_layout_reads_back_and_has_no_action_twice():
