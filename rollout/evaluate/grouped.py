@@ -44,8 +44,8 @@ def grouped(
     counted = np.where(undefined, np.nan, success)
     cells: dict[str, dict[str, Any]] = {}
     rows, columns = ([table[each].get(v, "") for v in values] for each in ("rows", "columns"))
-    for row in (*dict.fromkeys(rows), TOTAL):
-        for column in (*dict.fromkeys(columns), TOTAL):
+    for row in (*_in_order(table["rows"], rows), TOTAL):
+        for column in (*_in_order(table["columns"], columns), TOTAL):
             mine = np.array(
                 [
                     row in (r, TOTAL) and column in (c, TOTAL)
@@ -55,6 +55,11 @@ def grouped(
             cells.setdefault(row, {})[column] = _cell(counted[mine])
     never = [str(v) for v, each in zip(values, undefined, strict=True) if each.any()]
     return {"runs": int(success.shape[1]), "cells": cells, "undefined": sorted(set(never))}
+
+
+def _in_order(labels: Mapping[Any, str], played: Sequence[str]) -> list[str]:
+    """The labels of what was played, in the order of the task."""
+    return [label for label in dict.fromkeys(labels.values()) if label in played]
 
 
 def _cell(scores: _Scores) -> dict[str, Any]:
