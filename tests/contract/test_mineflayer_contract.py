@@ -69,7 +69,8 @@ def launched(folder, **options):
 
 def begin(bridge, instance, task="harvest_1_dirt", seed=1):
     task = load_task(bridge.spec, "mineflayer", task)
-    starts = [Start(task.state_space.state(5), seed, slot) for slot in range(bridge.agents)]
+    state = task.state_space.state(task.state_space.size // 2)  # plains: no snow hides the ground
+    starts = [Start(state, seed, slot) for slot in range(bridge.agents)]
     referee = Referee(task, bridge.agents)
     frame = instance.reset(range(bridge.agents), starts, timeout_s=PATIENT_S)
     referee.reset(range(bridge.agents), starts, frame)

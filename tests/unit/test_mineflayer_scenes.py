@@ -204,14 +204,14 @@ def test_blocks_of_scenes_and_commands_change_the_world(game):
         "/setblock ~1 ~ ~ oak_log[axis=x]",
         "/setblock ~-1 ~ ~ dirt keep",
         "/fill ~-1 ~1 ~-1 ~1 ~1 ~1 gold_block replace glass",
-        "/clone ~1 ~ ~ ~1 ~ ~ ~1 ~-1 ~",
+        "/clone ~1 ~ ~ ~1 ~ ~ ~ ~-1 ~1",
         blocks={"0 0 0": "torch", "0 -1 0": "diamond_ore", "-1 -1 0": "oak_stairs[facing=west]"},
     )
     assert [block(frame, *place) for place in ((1, 0, 0), (-1, 0, 0), (0, 0, 1))] == [
         *("oak_log", "glass", "glass")
     ]
-    assert block(frame, 1, 1, 1) == "gold_block"
-    assert block(frame, 1, -1, 0) == "oak_log"
+    assert block(frame, 1, 1, 0) == "gold_block"
+    assert block(frame, 0, -1, 1) == "oak_log"
     assert [block(frame, 0, -1, 0), block(frame, -1, -1, 0)] == ["diamond_ore", "oak_stairs"]
     assert block(frame, 0, 0, 0) == "glass"  # a box of two layers has no inside
 
