@@ -209,7 +209,9 @@ def trained(paths: list[str], states: int) -> list[list[str]]:
 
 def report(battles: int, paths: list[str]) -> None:
     """Measures everything and writes the report."""
-    text = header("StarBench", "python -m benchmarks.starbench")
+    runs = "".join(f" {path.partition('=')[0]}=RUN" for path in paths)
+    ppo = f" --ppo{runs}" if paths else ""
+    text = header("StarBench", f"python -m benchmarks.starbench{ppo}")
     text += "## Decisions per second of processor time\n\n"
     text += table(["what", "median (range) of 5"], speed(10.0))
     text += (

@@ -97,17 +97,11 @@ class StarbenchInstance:
         """Plays one decision in every battle that goes on; see ``rollout.api.Instance``."""
         if not self._begun or self._closed:
             raise self._out_of_turn()
-        row = 0
-        try:
-            for row in np.flatnonzero(~self._over).tolist():
-                battle = self._battles[row]
-                assert battle is not None
-                self._play(row, battle, actions)
-                self._show(row, battle)
-        except Exception as error:
-            raise GameCrashed(
-                f"{NAME}: step of slot {row} failed: {type(error).__name__}: {error}"
-            ) from error
+        for row in np.flatnonzero(~self._over).tolist():
+            battle = self._battles[row]
+            assert battle is not None
+            self._play(row, battle, actions)
+            self._show(row, battle)
         return self._frame
 
     def _play(self, row: int, battle: Battle, actions: Columns) -> None:
