@@ -9,15 +9,16 @@ from typing import Any, TypeAlias
 from rollout.api.bridge import ColumnSpec
 
 CALLS = "calls"
-"""Key of ``Decision.extras`` for the calls of each row, ``(B,)`` objects: lists of ``Call``."""
+"""Key of ``Decision.extras`` for the calls of each row, ``(B,)`` objects that are lists of ``Call``."""
 
 CALLS_SPEC = ColumnSpec("object", doc="calls of models that led to the action, JSON")
+"""What ``CALLS`` holds in a dataset."""
 
 UNITS = ("calls", "tokens", "usd")
 """What calls of models are counted in, for limits."""
 
 Call: TypeAlias = Mapping[str, Any]
-"""One call of a model, JSON-able. Keys that Gamut reads; all others are the policy's own:
+"""One call of a model, JSON-able. Gamut reads these keys; all others are the policy's own.
 
 * ``usable``: whether the answer was an action;
 * ``input_tokens``, ``output_tokens``: as billed; None if unknown;
