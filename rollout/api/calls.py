@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from rollout.api.bridge import ColumnSpec
 
 CALLS = "calls"
-"""Key of ``Decision.extras`` for the calls of each row, ``(B,)`` objects, each a list of ``Call``."""
+"""Key of ``Decision.extras`` for the calls of each row, ``(B,)`` objects, lists of ``Call``."""
 
 CALLS_SPEC = ColumnSpec("object", doc="calls of models that led to the action, JSON")
 """What ``CALLS`` holds in a dataset."""
