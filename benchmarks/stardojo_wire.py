@@ -4,7 +4,7 @@ Every instance is a game process of its own behind a socket. Answers are cut, lo
 are never answered, loads are slow, games crash. An episode that a crash ends is played again. At
 the end every episode must have one result.
 
-    python -m benchmarks.stardojo_wire [--episodes 1000] [--instances 2] [--save]
+    python -m benchmarks.stardojo_wire [--episodes 1000] [--instances 8] [--save]
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def main() -> None:
     """Runs the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--episodes", type=int, default=1000)
-    parser.add_argument("--instances", type=int, default=2)
+    parser.add_argument("--instances", type=int, default=8)
     parser.add_argument("--save", action="store_true")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
@@ -93,7 +93,9 @@ def main() -> None:
         ["faults", ", ".join(f"{key} {value}" for key, value in FAULTS.items())],
     ]
     command = f"python -m benchmarks.stardojo_wire --episodes {asked.episodes}"
-    text = header("StarDojo's protocol with faults", command) + table(["", "value"], told)
+    text = header("StarDojo's protocol with faults", command)
+    text += f"\n{asked.instances} games at a time, each a process of its own behind a socket.\n\n"
+    text += table(["", "value"], told)
     if asked.save:
         save("stardojo_wire", text)
     else:

@@ -117,13 +117,13 @@ class Client:
 
     def pause(self, *, timeout_s: float) -> None:
         """Pauses the game."""
+        self._paused = True  # before the answer, which may be lost
         self.ask("pause", timeout_s=timeout_s)
-        self._paused = True
 
     def resume(self, *, timeout_s: float) -> None:
         """Lets the game run."""
-        self._paused = False
         self.ask("resume", timeout_s=timeout_s)
+        self._paused = False  # after the answer: a request that was not heard leaves it paused
 
     def observe(self, size: int, *, timeout_s: float) -> dict[str, Any]:
         """Returns the observation, as the mod names it.

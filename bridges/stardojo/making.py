@@ -14,11 +14,17 @@ SUITE = "lite"
 GOAL = "Do the task that you are given in Stardew Valley."
 SAME = "save"
 """Value of a factor that leaves a save as it is."""
+WIDE = "_wide"
+"""Ends the name of a task from all states, to measure generalization."""
+_OF_THE_TASK = "hour"
+"""A factor that tasks set themselves, so that it is the task's in its wide form too."""
 
 
 @dataclass(frozen=True)
 class StardojoTasks:
     """Makes tasks by the names of rows; ``lite`` is all 100, ``lite_farming`` and so on a category.
+
+    ``NAME_wide`` is the task NAME from every season, day, weather, layout and so on.
 
     Attributes:
         rows: by name.
@@ -34,7 +40,7 @@ class StardojoTasks:
 
     def names(self) -> Iterable[str]:
         """Returns the names of all tasks, suites first."""
-        return (*self._suites(), *self.rows)
+        return (*self._suites(), *self.rows, *(name + WIDE for name in self.rows))
 
     def _suites(self) -> dict[str, list[str]]:
         own = {name: row for name, row in self.rows.items() if name in lite()}
@@ -44,17 +50,19 @@ class StardojoTasks:
 
     def document(self, name: str) -> Mapping[str, Any] | None:
         """Returns the contents of a task's file; see ``rollout.api.bridge.TaskMaker``."""
-        suites = self._suites()
-        if name not in suites and name not in self.rows:
+        suites, wide = self._suites(), name.endswith(WIDE)
+        row = name.removesuffix(WIDE)
+        if name not in suites and row not in self.rows:
             return None
-        members = suites.get(name, [name])
+        members = suites.get(name, [row])
+        fixed = [each for each in self.factors if not wide or each == _OF_THE_TASK]
         steps = [self.rows[each].steps(self.limits) for each in members]
         longest = None if None in steps else max(each or 1 for each in steps)
-        one = self.rows.get(name)
+        one = self.rows.get(row)
         return {
             "name": name,
             "goal": one.goal if one else GOAL,
-            "state_space": {"task": members, **dict.fromkeys(self.factors, SAME)},
+            "state_space": {"task": members, **dict.fromkeys(fixed, SAME)},
             "evaluator": {"name": "signal_goal", "signal": "task/share", "target": 1},
             # The game cuts each task at its own limit; these are the longest.
             **({"limits": {"steps": longest * self.longer}} if longest else {}),

@@ -7,10 +7,10 @@ import binascii
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,9 @@ RETRY_S = 0.15
 _MOVES = ("move", "move_relative", "move_step", "navigate")
 _STARTS_S = 0.5
 _ADD = "add_item_by_name"
-LOADS, RESTARTS = 3, 20
+LOADS = 3
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,9 @@ class ModGame:
     def _start(self, deadline: float) -> None:
         here = str(Path(__file__).parents[2])
         command = self._options.command(self._port)
-        folder = self._folder / f"game{self.restarts}"
-        self._process = GameProcess(command, folder, self._port, {"PYTHONPATH": here})
+        self._process = GameProcess(
+            command, self._folder / "game", self._port, {"PYTHONPATH": here}
+        )
         self.client = Client(self._port, self._process.alive)
         self._doubtful = False
         try:
@@ -178,10 +181,18 @@ class ModGame:
     def _restart(self, deadline: float) -> None:
         """Starts the game again, as an action whose answer was lost may still be played."""
         self.restarts += 1
-        if self.restarts > RESTARTS:
-            raise GameCrashed(f"actions were left unanswered in {RESTARTS} games; launch another")
         self.close()
+        shutil.rmtree(self._folder / "game", ignore_errors=True)
         self._start(deadline)
+
+    def _surely(self, ask: Callable[[], Answer]) -> Answer:
+        """Asks what may be asked twice, a few times until it is answered."""
+        for _ in range(RETRIES):
+            try:
+                return ask()
+            except (NoAnswerError, NoValueError, ClosedEarlyError):
+                self.client.wait(RETRY_S)
+        return ask()
 
     def _patiently(self, name: str, words: Sequence[Any], deadline: float) -> str:
         """Sends what may be sent twice, until it is answered."""
@@ -238,13 +249,16 @@ class ModGame:
             self.act("exit_menu")
         limit = self._options.move_s if name in _MOVES else self._options.action_s
         reply = None
+        if self.client.paused:
+            self._surely(lambda: self.client.resume(timeout_s=self._options.action_s))
         try:
             reply = self.client.act(name, [str(each) for each in args], timeout_s=limit)
-            self.client.wait_idle(timeout_s=limit)
-        except (NoAnswerError, NoValueError, ClosedEarlyError):
+        except (NoAnswerError, ClosedEarlyError):
             self.unanswered += 1
             self._doubtful = True
             self.client.recover(timeout_s=self._options.move_s)
+        else:
+            self._surely(lambda: self.client.wait_idle(timeout_s=self._options.action_s))
         if self._options.settle_s:
             self.client.wait(self._options.settle_s)
         return reply
@@ -253,12 +267,8 @@ class ModGame:
         """Sends a command of the setup; returns the number of ``get_monster_kills``."""
         words = [str(each) for each in args]
         if name == "get_monster_kills":
-            for _ in range(RETRIES):
-                try:
-                    return self.client.number(name, words, timeout_s=self._options.action_s)
-                except (NoAnswerError, NoValueError, ClosedEarlyError):
-                    self.client.wait(RETRY_S)
-            return self.client.number(name, words, timeout_s=self._options.action_s)
+            limit = self._options.action_s
+            return self._surely(lambda: self.client.number(name, words, timeout_s=limit))
         self._set_up(name, words, self._observed(), time.monotonic() + self._options.move_s)
         return None
 
@@ -274,20 +284,15 @@ class ModGame:
             GameCrashed: the game shows none, even with its menus closed.
         """
         if not self._options.real_time:
-            self._patiently_pause()
+            self._pause()
         seen = self._observed(size)
         effect = {**seen, "GameState": None, "ScreenShot": None, "NPCs": None}
         self._vain = self._vain + 1 if effect == self._last else 0
         self._last = effect
         return seen
 
-    def _patiently_pause(self) -> None:
-        for _ in range(RETRIES):
-            try:
-                return self.client.pause(timeout_s=self._options.action_s)
-            except (NoAnswerError, ClosedEarlyError):
-                self.client.wait(RETRY_S)
-        return self.client.pause(timeout_s=self._options.action_s)
+    def _pause(self) -> None:
+        self._surely(lambda: self.client.pause(timeout_s=self._options.action_s))
 
     def _observed(self, size: int = 3) -> dict[str, Any]:
         error: Exception | None = None
@@ -308,7 +313,7 @@ class ModGame:
         except (NoAnswerError, ClosedEarlyError):
             self.client.wait(RETRY_S)
         if not self._options.real_time:
-            self._patiently_pause()
+            self._pause()
 
     def close(self) -> None:
         """Ends the game. Idempotent; never raises."""

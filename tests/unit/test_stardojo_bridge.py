@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -109,6 +110,10 @@ def test_tasks_are_made_by_name():
     assert combat.state_space.size == 12
     one = load_task(StardojoBridge(limits="released", skills=2).spec, "stardojo", "talk_to_alex")
     assert (one.limits.steps, one.difficulty) == (31, "easy")
+    wide = load_task(spec, "stardojo", "talk_to_alex_wide")
+    assert wide.goal == one.goal
+    size = {factor.name: len(factor.values) for factor in wide.state_space}
+    assert (size["task"], size["hour"], size["season"], size["layout"]) == (1, 1, 5, 1001)
     with pytest.raises(UnknownNameError, match="talk_to_alex"):
         load_task(spec, "stardojo", "talk_to_alexx")
 
@@ -201,6 +206,30 @@ def test_the_client_tells_errors_by_type(tmp_path):
         assert game.act("turn", (0,)) is None, "a gated command resumes the game first"
     finally:
         game.close()
+
+
+def test_a_resume_that_is_not_heard_is_sent_again():
+    """Otherwise the game stays paused, and whatever is asked later waits in vain."""
+    heard: list[str] = []
+
+    def serve(listener):
+        with contextlib.suppress(OSError):
+            while True:
+                link, _ = listener.accept()
+                with link:
+                    heard.append(link.recv(256).decode())
+                    if heard != ["pause", "resume"]:
+                        link.sendall(b"Message received<EOF>")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        client = Client(listener.getsockname()[1])
+        client.pause(timeout_s=5)
+        with pytest.raises(ClosedEarlyError):
+            client.ask("use", timeout_s=5)
+        client.ask("use", timeout_s=5)
+        listener.shutdown(socket.SHUT_RDWR)
+    assert heard == ["pause", "resume", "resume", "use"]
 
 
 ONE = {"MetaData": {"ViewportSize": [1, 1]}}
