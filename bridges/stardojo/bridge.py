@@ -192,7 +192,7 @@ class StardojoBridge:
                 actions=read,
                 load=load,
                 draw=_drawn,
-                expert=_expert if self.oracle else None,
+                expert=partial(_expert, judging == "faithful") if self.oracle else None,
             )
         game = ModGame(self._mod(), workdir, ports[0], timeout_s=timeout_s)
         return StardojoInstance(
@@ -213,10 +213,10 @@ def _flat(actions: Columns, row: int) -> list[Skill]:
     return [skills.flat()[each] for each in chosen]
 
 
-def _expert(game: StardewGame, row: TaskRow) -> Iterator[Skill]:
+def _expert(idle: bool, game: StardewGame, row: TaskRow) -> Iterator[Skill]:
     from bridges.stardojo.oracle.oracle import PAUSE, Oracle  # noqa: PLC0415 - the valley's rules
 
-    oracle = Oracle(cast("Any", game), row)
+    oracle = Oracle(cast("Any", game), row, idle=idle)
     while True:
         name, args = oracle.skill()
         if name != PAUSE:  # the end of a step; here every action is one

@@ -21,6 +21,16 @@ PLANES = ("object", "terrain", "crop", "building", "furniture", "exit", "person"
 OBJECTS = ("", "Weeds", "Twig", "Stone", "Chest", "Copper Node", "Ladder", "Furnace", "Torch")
 TERRAINS = ("", "HoeDirt", "Tree", "Grass", "FruitTree", "Flooring")
 OTHER = 255
+_OBJECTS = {name: number for number, name in enumerate(OBJECTS)}
+_TERRAINS = {name: number for number, name in enumerate(TERRAINS)}
+_FLAGS = tuple(
+    enumerate(
+        ("building_info", "furniture_at_tile", "exit_info", "npc_info", "debris_at_tile",
+         "placeable"),
+        start=3,
+    )
+)  # fmt: skip
+"""Planes that say of a field of a tile only whether it is there."""
 SEASONS = ("spring", "summer", "fall", "winter")
 SKILLS = ("Farming", "Mining", "Combat", "Fishing", "Foraging")
 MENUS = ("No Menu", "ShopMenu", "DialogueBox", "Chest", "Letter")
@@ -93,37 +103,33 @@ def item_number(name: str) -> int:
 
 
 def _tiles(planes: Any, seen: Observation, size: int) -> None:
-    planes[:] = 0
+    side = 2 * size + 1
+    area = side * side
+    cells = bytearray(len(PLANES) * area)
     here = point(seen["Player"].get("Position")) or (0, 0)
+    left, top = here[0] - size, here[1] - size
     wet = {point(c.get("position")): c for c in facts.listed(seen.get("Crops"))}
     for tile in facts.listed(seen.get("SurroundingsData")):
         place = point(tile.get("position"))
         if place is None:
             continue
-        x, y = place[0] - here[0] + size, place[1] - here[1] + size
-        if not (0 <= x <= 2 * size and 0 <= y <= 2 * size):
+        x, y = place[0] - left, place[1] - top
+        if not (0 <= x < side and 0 <= y < side):
             continue
-        crop = wet.get(place)
-        planes[:, y, x] = (
-            _number(OBJECTS, str(tile.get("object_at_tile") or "")),
-            _number(TERRAINS, str(tile.get("terrain_at_tile") or "").rpartition(".")[2]),
-            _crop(tile, crop),
-            bool(tile.get("building_info")),
-            bool(tile.get("furniture_at_tile")),
-            bool(tile.get("exit_info")),
-            bool(tile.get("npc_info")),
-            bool(tile.get("debris_at_tile")),
-            bool(tile.get("placeable")),
-        )
+        cell = y * side + x
+        if name := tile.get("object_at_tile"):
+            cells[cell] = _OBJECTS.get(name, OTHER)
+        if name := tile.get("terrain_at_tile"):
+            cells[area + cell] = _TERRAINS.get(name.rpartition(".")[2], OTHER)
+        if tile.get("crop_at_tile"):
+            cells[2 * area + cell] = _crop(wet.get(place))
+        for number, field in _FLAGS:
+            if tile.get(field):
+                cells[number * area + cell] = 1
+    planes[:] = np.frombuffer(cells, np.uint8).reshape(planes.shape)
 
 
-def _number(names: tuple[str, ...], name: str) -> int:
-    return names.index(name) if name in names else OTHER
-
-
-def _crop(tile: Mapping[str, Any], crop: Mapping[str, Any] | None) -> int:
-    if not tile.get("crop_at_tile"):
-        return 0
+def _crop(crop: Mapping[str, Any] | None) -> int:
     if crop is None:
         return 1
     return 1 + int(crop.get("current_phase") or 0) + WATERED * bool(crop.get("isWatered"))
@@ -205,16 +211,21 @@ def _surroundings(seen: Observation) -> list[str]:
     here = point(seen["Player"].get("Position")) or (0, 0)
     found = []
     for tile in facts.listed(seen.get("SurroundingsData")):
-        place = point(tile.get("position"))
-        if place is None:
-            continue
-        terrain = str(tile.get("terrain_at_tile") or "").rpartition(".")[2]
-        names = ("building_info", "furniture_at_tile", "debris_at_tile", "npc_info")
-        parts = [str(tile.get("object_at_tile") or ""), terrain]
-        parts += [str(tile.get(each) or "") for each in names]
-        parts += ["crop"] if tile.get("crop_at_tile") else []
-        parts += [f"exit to {tile['exit_info']}"] if tile.get("exit_info") else []
-        parts += [] if any(parts) or tile.get("placeable") else ["blocked"]
-        if told := ", ".join(each for each in parts if each):
+        parts = [str(tile[name]) for name in _NAMED if tile.get(name)]
+        if terrain := tile.get("terrain_at_tile"):
+            parts.insert(1 if tile.get("object_at_tile") else 0, terrain.rpartition(".")[2])
+        if tile.get("crop_at_tile"):
+            parts.append("crop")
+        if tile.get("exit_info"):
+            parts.append(f"exit to {tile['exit_info']}")
+        if not parts:
+            if tile.get("placeable"):
+                continue
+            parts.append("blocked")
+        if (place := point(tile.get("position"))) is not None:
+            told = ", ".join(parts)
             found.append(f"[{place[0] - here[0]}, {place[1] - here[1]}] {told}")
     return found
+
+
+_NAMED = ("object_at_tile", "building_info", "furniture_at_tile", "debris_at_tile", "npc_info")

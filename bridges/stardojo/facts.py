@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from bridges.stardojo.commands import table
@@ -24,8 +25,8 @@ class CannotBeJudgedError(InputError):
 def point(value: Any) -> Tile | None:
     """Returns a position, which the mod writes as text, as an object or as a list."""
     if isinstance(value, str):
-        value = value.split(",")
-    elif isinstance(value, Mapping):
+        return _read(value)
+    if isinstance(value, dict):
         value = [value.get("X", value.get("x")), value.get("Y", value.get("y"))]
     try:
         x, y = value
@@ -34,9 +35,14 @@ def point(value: Any) -> Tile | None:
         return None
 
 
+@lru_cache(4096)
+def _read(text: str) -> Tile | None:
+    return point(text.split(","))
+
+
 def listed(value: Any) -> list[Mapping[str, Any]]:
     """Returns the objects of a list that may be missing."""
-    return [each for each in value if isinstance(each, Mapping)] if value else []
+    return [each for each in value if isinstance(each, dict)] if value else []
 
 
 def held(seen: Observation, names: Collection[str]) -> int:

@@ -25,6 +25,11 @@ def test_the_oracle_solves(name):
     assert standing.completed, f"{standing.current} after {steps} steps"
 
 
+def test_the_oracle_does_not_act_before_the_released_baseline():
+    standing, steps = play(lite()["purchase_5_beer"], 11, "faithful")
+    assert standing.completed, f"{standing.current} after {steps} steps"
+
+
 @pytest.mark.long
 def test_the_oracle_solves_95_of_the_100():
     failed = [name for name, row in lite().items() if not play(row, seed=12)[0].completed]

@@ -126,6 +126,31 @@ def test_residents_stand_where_one_can_stand(season, day, tens, rain):
         assert places.plan(places.get(world, each.place)).walkable(each.tile), each
 
 
+@settings(max_examples=10, deadline=None)
+@given(st.integers(1, 100), st.integers(0, 119))
+def test_arrangements_put_residents_where_they_go_on_some_day(number, tens):
+    made = Valley("save_new", 1, state={"residents": number})
+    usual = Valley("save_new", 1)
+    for each in (made, usual):
+        each.world.ticks = tens * 420
+        residents.move(each.world)
+    world, moved = made.world, 0
+    keepers = {shop.keeper for shop in content().shops.values()}
+    for name, each in world.residents.items():
+        days = content().residents[name].days.values()
+        assert each.place in {entry.map for day in days for entry in day}
+        same = each.place == usual.world.residents[name].place
+        assert same or name not in keepers
+        moved += not same
+        assert places.plan(places.get(world, each.place)).walkable(each.tile), each
+    assert moved > 3
+    again = Valley("save_new", 1)
+    again.restore(made.snapshot())
+    again.world.ticks = made.world.ticks
+    residents.move(again.world)
+    assert again.world.residents == world.residents
+
+
 # Creatures ----------------------------------------------------------------------------------------
 
 

@@ -33,7 +33,8 @@ def play(
     valley = Valley(row.save, seed)
     for name, words in row.setup:
         valley.setup(name, tuple(map(_literal, words)))
-    choose = chooser(valley, row) if chooser else Oracle(valley, row).skill
+    oracle = Oracle(valley, row, idle=judging == "faithful")
+    choose = chooser(valley, row) if chooser else oracle.skill
     standing = begin(row, _observe(valley, row), judging)
     limit = row.steps("paper") or 0
     for step in range(1, limit + 1):

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from functools import lru_cache
+from zlib import crc32
+
+import numpy as np
 
 from bridges.stardojo.valley import farmer, maps, places
 from bridges.stardojo.valley.data import content
@@ -63,23 +66,38 @@ def greet(world: World, place: Place) -> None:
         move(world)
 
 
-def schedule(world: World, known: Known) -> tuple[Entry, ...]:
+def schedule(world: World, name: str) -> tuple[Entry, ...]:
     """Returns the entries of the day: the first key of ``days`` that fits."""
+    known = content().residents[name]
     keys = [f"{world.season} {world.day}", f"{world.season} {world.weekday}"]
     keys += ["rain"] if world.weather in ("rain", "storm") else []
-    return next(
-        known.days[key]
-        for key in (*keys, world.weekday, world.season, "default")
-        if key in known.days
+    keys += [world.weekday, world.season, "default"]
+    entries = next(known.days[key] for key in keys if key in known.days)
+    number = world.facts.get("residents", 0)
+    return _elsewhere(name, number, entries) if number else entries
+
+
+@lru_cache(4096)
+def _elsewhere(name: str, number: int, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    """Another arrangement: at each time a place that this resident goes to on some day.
+
+    Those who keep a shop stay there, or nothing could be bought.
+    """
+    if name in {shop.keeper for shop in content().shops.values()}:
+        return entries
+    known = content().residents[name]
+    goals = list(dict.fromkeys((e.map, e.x, e.y) for day in known.days.values() for e in day))
+    drawn = np.random.default_rng([number, crc32(name.encode())]).integers(len(goals), size=99)
+    return tuple(
+        Entry(each.time, *goals[choice]) for each, choice in zip(entries, drawn, strict=False)
     )
 
 
 def whereabouts(world: World, resident: Resident) -> tuple[str, Tile]:
     """Returns the place and the tile of a resident now."""
-    known = content().residents[resident.name]
     if resident.tie == "married":
         return "FarmHouse", _stand("FarmHouse", (6, 6))
-    entries = schedule(world, known)
+    entries = schedule(world, resident.name)
     number = max(n for n, each in enumerate(entries) if each.time <= world.time or n == 0)
     if (put := resident.facts.get("put")) and put["until"] == [world.days_played, number]:
         return put["place"], (put["x"], put["y"])
@@ -142,7 +160,7 @@ def _minutes(time: int) -> int:
 def put(world: World, name: str, place: str, tile: Tile) -> None:
     """Puts a resident somewhere until the next entry of the schedule."""
     resident = find(world, name)
-    entries = schedule(world, content().residents[resident.name])
+    entries = schedule(world, resident.name)
     number = max(n for n, each in enumerate(entries) if each.time <= world.time or n == 0)
     until = [world.days_played, number]
     resident.facts["put"] = {"place": place, "x": tile[0], "y": tile[1], "until": until}

@@ -6,7 +6,7 @@ generator; ``layout`` chooses another one. Every factor has the value ``save``: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -80,6 +80,8 @@ def build(save: str, seed: int, state: Mapping[str, Any]) -> World:
     drawn, world.random_state = world.random_state, int(rng.integers(1 << 62))
     soil.spread_forage(world, soil.MOST_FORAGE)
     world.random_state = drawn
+    if (arranged := state.get("residents", SAVE)) != SAVE:
+        world.facts["residents"] = int(arranged)
     NEW.call(world)
     return world
 
@@ -158,19 +160,18 @@ def _debris(world: World, counts: Mapping[str, int], layout: int) -> None:
     for x, y in (*farm.ground, *farm.things, *plan.exits):
         if plan.inside((x, y)):
             left[max(0, x - 1) : x + 2, max(0, y - 1) : y + 2] = False
-    tiles: list[Tile] = [(x, y) for x, y in rng.permutation(np.argwhere(left)).tolist()]
+    drawn, taken = rng.permutation(np.argwhere(left))[::-1], plan.trees + sum(counts.values())
+    left[tuple(drawn[:taken].T)] = False
+    tiles: Iterator[Tile] = ((x, y) for x, y in drawn[: taken + plan.patches].tolist())
     kinds = ("Oak", "Maple", "Pine")
     for number in range(plan.trees):
-        farm.ground[tiles.pop()] = soil.tree(kinds[number % 3])
+        farm.ground[next(tiles)] = soil.tree(kinds[number % 3])
     for name, count in counts.items():
         for _ in range(count):
-            farm.things[tiles.pop()] = Thing(name, KINDS[name])
-    free = set(tiles)
-    for _ in range(plan.patches):
-        x, y = tiles.pop()
-        for dx, dy in places.covered((-2, -2), (5, 5)):
-            tile = (x + dx, y + dy)
-            if tile in free:
+            farm.things[next(tiles)] = Thing(name, KINDS[name])
+    for x, y in tiles:
+        for tile in places.covered((x - 2, y - 2), (5, 5)):
+            if plan.inside(tile) and left[tile]:
                 farm.ground[tile] = Ground("grass", stage=4)
 
 
@@ -218,5 +219,6 @@ def factors() -> dict[str, tuple[str | int, ...]]:
         "layout": (SAVE, *range(1000)),
         "items": (SAVE, *SUPPLIES),
         "animals": (SAVE, "none", "more"),
+        "residents": (SAVE, *range(1, 101)),
         "hour": (SAVE, 600, 900, 1200, 1500, 1800, 2100),
     }
