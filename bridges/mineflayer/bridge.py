@@ -211,6 +211,12 @@ class MineflayerBridge:
         return self.renderer == PRISMARINE and RGB in self.observe
 
     @property
+    def _memory_mb(self) -> int:
+        """Memory that the game takes at most; programs may all hold what they are allowed."""
+        programs = self.code_memory_mb if self.actions == "code" else 0
+        return 350 + self.agents * (10 + programs)
+
+    @property
     def max_width(self) -> int:
         """Maximum number of slots of an instance: whole worlds, and only one on a remote server."""
         worlds = 1 if self.mode == "remote" else max(1, MOST_AGENTS // self.agents)
@@ -243,7 +249,7 @@ class MineflayerBridge:
                 20.0 + waits + 0.1 * self.agents,
                 CLOSE_S + viewed * VIEWER_CLOSE_S,
             ),
-            resources=Resources(cpus=1.0, memory_mb=350 + 10 * self.agents + viewed * VIEWER_MB),
+            resources=Resources(cpus=1.0, memory_mb=self._memory_mb + viewed * VIEWER_MB),
             tasks=TASKS,
             task_maker=MinelandTasks(
                 self.ticks_per_step, self.agents, self.competitive, self.version

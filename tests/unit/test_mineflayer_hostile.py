@@ -53,6 +53,13 @@ def texts(value):
             yield from texts(each)
 
 
+def test_declared_memory_holds_all_programs_at_their_limit():
+    few, many = (MineflayerBridge(actions="code", agents=n).spec.resources for n in (1, 64))
+    assert many.memory_mb - few.memory_mb >= 63 * 32
+    walkers = MineflayerBridge(agents=64).spec.resources
+    assert walkers.memory_mb < many.memory_mb
+
+
 @pytest.fixture(scope="module")
 def two(tmp_path_factory):
     game = begin(tmp_path_factory.mktemp("two"), 2)
