@@ -88,16 +88,22 @@ def test_actions_survive_the_layout_of_calls(skill):
     assert skills.from_row(row, 0) == [skill]
 
 
-def test_the_expert_is_observed_and_solves(tmp_path):
-    options = {"layout": "calls", "oracle": True}
-    with playing(tmp_path, "till_5_tile_with_hoe", **options) as (instance, frame):
-        for _ in range(60):
-            seen = frame.observations
-            row = {k.rpartition("/")[2]: v for k, v in seen.items() if "privileged_oracle" in k}
-            frame = instance.step({k: v.copy() for k, v in row.items()}, timeout_s=60)  # noqa: PLW2901
-            if frame.signals["task/completed"][0]:
-                break
+def test_the_expert_is_observed_and_solves_and_its_actions_can_be_replayed(tmp_path):
+    options, task = {"layout": "calls", "oracle": True}, "till_5_tile_with_hoe"
+    actions, seen = [], []
+    with playing(tmp_path / "expert", task, **options) as (instance, frame):
+        while not frame.signals["task/completed"][0] and len(actions) < 60:
+            found = frame.observations.items()
+            row = {k.rpartition("/")[2]: v.copy() for k, v in found if "privileged_oracle" in k}
+            frame = instance.step(row, timeout_s=60)  # noqa: PLW2901
+            actions.append(row)
+            seen.append((frame.observations["tiles"].copy(), frame.signals["task/share"][0]))
         assert frame.signals["task/share"][0] == 1
+    with playing(tmp_path / "again", task, layout="calls") as (instance, _):
+        for row, (tiles, share) in zip(actions, seen, strict=True):
+            frame = instance.step(row, timeout_s=60)
+            assert (frame.observations["tiles"] == tiles).all()
+            assert frame.signals["task/share"][0] == share
 
 
 def test_tasks_are_made_by_name():
