@@ -63,6 +63,10 @@ def build(folder: Path, sizes: Sizes, texts: Iterable[str], *, seed: int) -> Non
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = tf.LlavaForConditionalGeneration(config)
+        # Transformers would begin with .02, a fortieth of what patches have: places would be seen
+        # only after many thousand lessons.
+        positions = model.model.vision_tower.embeddings.position_embedding
+        torch.nn.init.normal_(positions.weight, std=0.5)
     model.generation_config = tf.GenerationConfig(
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
     )
@@ -131,6 +135,9 @@ def _config(tokenizer: Any, sizes: Sizes) -> Any:
         num_attention_heads=sizes.heads,
         num_key_value_heads=sizes.heads,
         max_position_embeddings=4096,
+        # For widths like GPT's, .02 keeps the size of what layers pass on; here it would be so
+        # small that attention began without a difference between its tokens.
+        initializer_range=sizes.hidden**-0.5,
         tie_word_embeddings=True,
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=tokenizer.eos_token_id,

@@ -38,6 +38,25 @@ def episode_advantages(returns: Reals, name: str, *, scale: bool) -> Reals:
     return centered / spread if spread > _LEAST else np.zeros(count)
 
 
+def answer_weights(answers: Sequence[int], name: str) -> Reals:
+    """Returns the weight of each answer of some episodes; the mean over all answers is 1.
+
+    ``grpo`` and ``gigpo`` give all episodes the same weight, however long they are, as the mean
+    over an output does in Shao et al. 2024, section 4.1: else the failures, which are the long
+    episodes, would outweigh the successes and push the entropy up. ``rloo`` gives all answers the
+    same weight: its gradient is that of the expected return, without bias and with more variance.
+
+    Args:
+        answers: number of answers in each episode.
+        name: of the algorithm.
+    """
+    counts = np.asarray(answers, np.float64)
+    if name == "rloo" or not counts.any():
+        return np.ones(len(counts))
+    weights: Reals = counts.sum() / np.count_nonzero(counts) / np.maximum(counts, 1.0)
+    return weights
+
+
 def step_advantages(
     rewards: Sequence[Reals], states: Sequence[Sequence[Hashable]], gamma: float
 ) -> list[Reals]:

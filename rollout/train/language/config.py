@@ -62,7 +62,10 @@ class SftConfig(OptimizerConfig):
 
     name: Literal["sft"] = key("sft", "The algorithm.")
     epochs: int = key(3, "Passes over the lessons.", unit="epochs", gt=0)
-    lr: float = key(1e-3, "Initial learning rate; it decays linearly to 0.", gt=0)
+    lr: float = key(1e-3, "Highest learning rate; it decays linearly to 0.", gt=0)
+    warmup: float = key(
+        0.05, "Share of the minibatches in which the learning rate rises from 0.", ge=0, lt=1
+    )
 
 
 class GroupsConfig(OptimizerConfig):

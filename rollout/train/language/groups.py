@@ -27,7 +27,7 @@ from rollout.models.lessons import Lesson
 from rollout.observe.logs import log_losses, log_notices
 from rollout.run_directory import versions
 from rollout.tasks import bridge_and_task
-from rollout.train.language.advantages import episode_advantages, step_advantages
+from rollout.train.language.advantages import answer_weights, episode_advantages, step_advantages
 from rollout.train.language.config import PlayGroupsConfig
 from rollout.train.language.learners import Learners, open_learners
 from rollout.train.language.reading import Answered, answered
@@ -225,6 +225,8 @@ class _Training:
                     stale += 1
                     continue
                 groups.setdefault((ref.episode - first) // c.size, []).append(found)
+        counts = {id(e): sum(map(len, e.lessons)) for group in groups.values() for e in group}
+        of_answer = dict(zip(counts, answer_weights([*counts.values()], c.name), strict=True))
         lessons: list[Lesson] = []
         equal = 0
         for group in groups.values():
@@ -237,7 +239,8 @@ class _Training:
                 by_step = step_advantages(rewards, states, c.gamma)
             for own, weight, more in zip(group, weights, by_step, strict=True):
                 for step, of_step in enumerate(own.lessons):
-                    advantage = float(weight + c.step_weight * more[step])
+                    advantage = weight + c.step_weight * more[step]
+                    advantage = float(advantage * of_answer[id(own)])
                     lessons += [replace(each, advantage=advantage) for each in of_step]
                     calls += len(of_step)
                     unusable += max(0, len(of_step) - 1)

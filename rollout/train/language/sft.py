@@ -17,7 +17,7 @@ from rollout.errors import ConfigError
 from rollout.job import Job, open_job
 from rollout.models.lessons import Lesson
 from rollout.tasks import bridge_and_task
-from rollout.train.language.config import FineTuneConfig
+from rollout.train.language.config import FineTuneConfig, SftConfig
 from rollout.train.language.learners import Learners, open_learners
 from rollout.train.language.reading import demonstrated
 from rollout.train.language.rollouts import Playing, open_games
@@ -133,6 +133,12 @@ def _texts(lesson: Lesson) -> list[str]:
     return [*parts, lesson.answer]
 
 
+def learning_rate(c: SftConfig, epoch: float) -> float:
+    """Returns the learning rate after some epochs: it rises linearly from 0, then decays to 0."""
+    done = epoch / c.epochs
+    return c.lr * min(1.0, done / c.warmup if c.warmup else 1.0) * (1.0 - done)
+
+
 class _FineTuning:
     """One session of a fine-tuning: its loop and its results."""
 
@@ -182,13 +188,12 @@ class _FineTuning:
         order = np.random.default_rng((self._config.seed, run.number)).permutation
         numbers = order(len(self._lessons)).tolist()
         piece, losses = _CALL * c.minibatch, []
-        rate = c.lr / c.epochs
         for at in range(0, len(numbers), piece):
             if job.stop.requested:
                 return None
             part = [self._lessons[number] for number in numbers[at : at + piece]]
             done = [run.number + min(1.0, x / len(numbers)) for x in (at, at + piece)]
-            lr = (rate * (c.epochs - done[0]), rate * (c.epochs - done[1]))
+            lr = (learning_rate(c, done[0]), learning_rate(c, done[1]))
             step = Step(lr, c.minibatch, None, c.max_grad_norm, c.memory)
             figures = self._learners.call("learn", part, step)
             losses.append((figures["loss"], len(part)))

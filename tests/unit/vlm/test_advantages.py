@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rollout.train.language.advantages import episode_advantages, step_advantages
+from rollout.train.language.advantages import answer_weights, episode_advantages, step_advantages
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,10 @@ def test_steps_are_compared_with_steps_from_the_same_state():
     found = step_advantages(rewards, states, 0.5)
     assert found[0] == pytest.approx([0.5, 0.0])
     assert found[1] == pytest.approx([-1.0, 0.0, 0.5])
+
+
+def test_long_episodes_weigh_as_much_as_short_ones():
+    # 1 + 3 + 0 answers in two episodes that have some: 2 for each of them.
+    assert answer_weights([1, 3, 0], "grpo")[:2] == pytest.approx([2.0, 2 / 3])
+    assert answer_weights([1, 3, 0], "rloo") == pytest.approx([1.0, 1.0, 1.0])
+    assert answer_weights([0, 0], "gigpo") == pytest.approx([1.0, 1.0])

@@ -4,9 +4,9 @@ import pytest
 import yaml
 
 from rollout.cli import main
-from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig
+from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig, SftConfig
 from rollout.train.language.groups import play_groups
-from rollout.train.language.sft import fine_tune
+from rollout.train.language.sft import fine_tune, learning_rate
 
 pytest.importorskip("minigrid", reason="the extra minigrid is not installed")
 
@@ -58,3 +58,10 @@ def test_playing(tmp_path, capsys, change, says):
 )
 def test_fine_tuning(tmp_path, capsys, change, says):
     assert says in refused(tmp_path, capsys, fine_tune, FineTuneConfig, {**TUNE, **change})
+
+
+def test_the_learning_rate_rises_and_then_falls():
+    c = SftConfig(lr=2.0, epochs=4, warmup=0.25)
+    epochs = (0.0, 0.5, 1.0, 2.0, 4.0)
+    assert [learning_rate(c, e) for e in epochs] == pytest.approx([0.0, 0.875, 1.5, 1.0, 0.0])
+    assert learning_rate(SftConfig(lr=2.0, epochs=4, warmup=0.0), 0.0) == 2.0
