@@ -264,3 +264,13 @@ test('the same programs give the same world', async () => {
   };
   assert.deepStrictEqual(await run(), await run());
 });
+
+test('mineBlock picks up what fell out of sight, behind the rim of the hole', async () => {
+  const rim = [[2, 0], [4, 0], [3, 1], [3, -1]].map(([x, z]) => ({ x, y: 0, z, name: 'stone' }));
+  const world = await program({ blocks: [...rim, { x: 3, y: 0, z: 0, name: 'oak_planks' }] });
+  await play(world, NEW('console.log(await mineBlock("oak_planks", 1));'));
+  await playUntil(world, RESUME, () => !state(world).running, 400);
+  assert.deepStrictEqual(look(world).details.code_info.logs, ['1']);
+  assert.strictEqual(countOf(world, 'oak_planks'), 1);
+  world.close();
+});

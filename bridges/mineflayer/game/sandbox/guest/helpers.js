@@ -37,7 +37,13 @@ const pickUp = async (place, radius = 4) => {
   for (let tries = 0; tries < 4; tries++) {
     const lies = (entity) => entity.name === 'item' && entity.position.distanceTo(place) <= radius;
     const item = bot.nearestEntity(lies);
-    if (!item) return;
+    if (!item) {
+      // What fell into a hole may be hidden by its rim.
+      const { x, y, z } = bot.entity.position.minus(place);
+      if (tries > 0 || Math.hypot(x, z) < 1.5 || Math.abs(y) > 2) return;
+      await goTo(goals.GoalNear(place.x, place.y, place.z, 1), 5 * SECOND).catch(() => {});
+      continue;
+    }
     // An item may lie slightly below the surface: the agent must stand in the cell above.
     const at = item.position.offset(0, 0.3, 0).floored();
     try {
