@@ -113,10 +113,14 @@ def bisect(rises: Callable[[float], bool], low: float, high: float, rounds: int 
     return round((low * high) ** 0.5, 3)
 
 
-def calibrate(battles: int) -> None:
-    """Prints factors that fit the anchors: HP first, then ATK, then HP again."""
-    seeds = range(battles)
-    for task, anchor in ANCHORS.items():
+def calibrate(battles: int, tasks: list[str]) -> None:
+    """Prints factors that fit the anchors: HP first, then ATK, then HP again.
+
+    Its scripts and seeds are not those of the report.
+    """
+    seeds = range(1_000, 1_000 + battles)
+    for task in tasks or ANCHORS:
+        anchor = ANCHORS[task]
         factors = load().battles[task]["calibration"]
         k_hp, k_atk = factors["k_hp"], factors["k_atk"]
 
@@ -247,10 +251,11 @@ def report(battles: int, paths: list[str]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="?", default="report", choices=("calibrate", "report"))
-    parser.add_argument("--battles", type=int, default=120)
+    parser.add_argument("--battles", type=int, help="120; 400 to calibrate")
+    parser.add_argument("--only", nargs="*", default=[], choices=ANCHORS, metavar="BATTLE")
     parser.add_argument("--ppo", nargs="*", default=[], metavar="BATTLE=RUN")
     options = parser.parse_args()
     if options.what == "calibrate":
-        calibrate(options.battles)
+        calibrate(options.battles or 400, options.only)
     else:
-        report(options.battles, options.ppo)
+        report(options.battles or 120, options.ppo)

@@ -1,6 +1,6 @@
 """StarBench through its real window while window processes are killed at random.
 
-    python -m benchmarks.starbench_kills [--episodes 1000] [--every 4] [--steps 25] [--save]
+    python -m benchmarks.starbench_kills [--episodes 1000] [--every 4] [--steps 5] [--save]
 
 ``scripts/collect.py`` records battles with random clicks and keys on screenshots, in two windows,
 each a process with its own X server. At random times one of the window processes gets a SIGKILL.
@@ -78,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--episodes", type=int, default=1000)
     parser.add_argument("--every", type=float, default=4.0, help="seconds between kills")
-    parser.add_argument("--steps", type=int, default=25, help="longest battle")
+    parser.add_argument("--steps", type=int, default=5, help="longest battle")
     parser.add_argument("--save", action="store_true")
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="gs"))
@@ -99,7 +99,8 @@ def main() -> None:
     if not killed:
         row.wrong.append("it was over before anything was killed")
     command = (
-        f"python -m benchmarks.starbench_kills --episodes {args.episodes} --steps {args.steps}"
+        f"python -m benchmarks.starbench_kills --episodes {args.episodes} --steps {args.steps} "
+        f"--every {args.every:g}"
     )
     head = ["killed", "how often", "what was counted", "how it ended", "what must hold"]
     told = (
