@@ -61,14 +61,21 @@ def read_text(
         characters: that may occur.
         slack: pixels by which the text may be higher or lower than the middle of the box.
     """
-    light = part.max(axis=2).astype(np.float32)
+    light = part.max(axis=2)
+    return _text(light.tobytes(), light.shape[1], size, bold, characters, slack)
+
+
+@functools.lru_cache(1024)  # most texts of a screen are those of the screen before
+def _text(light_of: bytes, width: int, size: int, bold: bool, characters: str, slack: int) -> str:
+    """Returns the text in the brightness of a crop, row by row."""
+    light = np.frombuffer(light_of, np.uint8).reshape(-1, width).astype(np.float32)
     few = max(2, size // 3)  # a lone digit has few bright pixels
     low, high = float(np.median(light)), float(np.partition(light, -few, axis=None)[-few])
     if high - low < _FAINT:
         return ""
     ink = np.clip((light - low) / (high - low), 0, 1)
     tall = _alphabet(characters, size, bold)[0][1].shape[0]
-    middle = (part.shape[0] - tall) // 2
+    middle = (light.shape[0] - tall) // 2
     best = (np.inf, "")
     for shift in range(-slack, slack + 1):
         best = min(best, _decode(_rows(ink, middle + shift, tall), characters, size, bold))

@@ -9,6 +9,7 @@ import threading
 import time
 from typing import Any
 
+import cv2
 import numpy as np
 
 from bridges.starbench.screen.layout import Box, UiMap
@@ -144,7 +145,7 @@ class WindowClient:
         except (self._mss.ScreenShotError, OSError) as error:
             raise GameCrashed(f"the window {self.title!r} is gone: {error}") from error
         pixels = np.frombuffer(shot.bgra, np.uint8).reshape(box.h, box.w, 4)
-        return np.ascontiguousarray(pixels[..., 2::-1])
+        return np.asarray(cv2.cvtColor(pixels, cv2.COLOR_BGRA2RGB), np.uint8)
 
     def click(self, x: int, y: int) -> None:
         """Clicks on a pixel; one outside is moved to the edge."""
