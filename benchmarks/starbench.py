@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import yaml
 
 from benchmarks.report import header, save, spread, table
 from bridges.starbench import StarbenchBridge, auto, scoring, search
@@ -200,14 +201,18 @@ def trained(paths: list[str], states: int) -> list[list[str]]:
         test = Splits(task.state_space, only={"battle": [name]}).take("test", states)
         legs = [Leg("ppo", network, "test", test), Leg("auto", machine, "test", test)]
         results = play_legs(bridge, task, legs, seed=7, metric="success", width=32)
-        cells = [name]
+        config = yaml.safe_load((Path(path) / "config.yaml").read_text())
+        cells = [name, ", ".join(config["state_set"]["only"].get("battle", ["all"]))]
+        found = []
         for player in ("ppo", "auto"):
             mine = results["player"] == player
             won = mine & (results["success"] == 1)
             steps = results["length"][won].mean() if won.any() else float("nan")
             total = results["total_reward"][mine].mean()
+            found.append((won.sum() / mine.sum(), -steps))
             cells.append(f"{won.sum() / mine.sum():.1%} / {steps:.1f} / {total:.1f}")
-        rows.append(cells)
+        better = [each for each, i in (("success", 0), ("steps", 1)) if found[0][i] > found[1][i]]
+        rows.append([*cells, " and ".join(better) or "nothing"])
     return rows
 
 
@@ -244,7 +249,8 @@ def report(battles: int, paths: list[str]) -> None:
             "\n## PPO and auto-battle\n\nSuccess / steps of won battles / return, on 128 held-out "
             "states with the same seeds.\n\n"
         )
-        text += table(["battle", "ppo", "auto-battle"], trained(paths, 128))
+        head = ["battle", "trained on", "ppo", "auto-battle", "better by"]
+        text += table(head, trained(paths, 128))
     save("starbench", text)
 
 

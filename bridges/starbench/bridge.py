@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from bridges.starbench.battle import Battle
 from bridges.starbench.instance import NAME, StarbenchInstance
 from bridges.starbench.options import (
     SIGNALS,
@@ -15,16 +17,17 @@ from bridges.starbench.options import (
     action_space,
     observation_space,
 )
-from bridges.starbench.states import SPACE
+from bridges.starbench.states import BENCHMARK, SPACE
 from rollout.api import BridgeSpec, Deadlines, Instance, Resources, Start, option
-from rollout.errors import ConfigError, UnknownNameError
+from rollout.errors import ConfigError, StateError, UnknownNameError
 
 if TYPE_CHECKING:
-    from bridges.starbench.window import WindowClient
+    from bridges.starbench.screen import Client
 
 MAX_WIDTH = 1024
 _PATIENT = Deadlines(start_s=120.0, reset_s=60.0, step_s=60.0)  # on a busy machine
-CLIENTS = ("emulator", "window", "real")
+_BY_HAND = Deadlines(start_s=120.0, reset_s=600.0, step_s=60.0)  # a person begins the battles
+CLIENTS = ("emulator", "pixels", "window", "real")
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,8 @@ class StarbenchBridge(Options):
 
     client: str = option(
         "emulator",
-        "what is played: the battle in this process; a window of ours, by pixels alone; or any "
-        "window, in which a battle has begun",
+        "what is played: the battle in this process; the same by its pixels alone; a window of "
+        "ours, by its pixels; or any window, in which a person begins the battles",
         choices=CLIENTS,
     )
     title: str = option("", "client=real: part of the title of the window")
@@ -62,7 +65,8 @@ class StarbenchBridge(Options):
     @property
     def spec(self) -> BridgeSpec:
         """What is known before launch."""
-        emulator = self.client == "emulator"
+        emulator, here = self.client == "emulator", self.client in ("emulator", "pixels")
+        deadlines = Deadlines() if here else _BY_HAND if self.client == "real" else _PATIENT
         return BridgeSpec(
             name=NAME,
             version="1",
@@ -73,9 +77,9 @@ class StarbenchBridge(Options):
             max_width=MAX_WIDTH if emulator else 1,
             default_width=(4 if self.pixels else 32) if emulator else 1,
             reproducible=self.client != "real",
-            process="in_process" if emulator else "subprocess",
-            deadlines=Deadlines() if emulator else _PATIENT,
-            resources=Resources(memory_mb=300 if emulator else 900),
+            process="in_process" if here else "subprocess",
+            deadlines=deadlines,
+            resources=Resources(memory_mb=300 if here else 900),
             tasks=Path(__file__).parent / "tasks",
             action_labels=action_names(self),
         )
@@ -100,12 +104,37 @@ class StarbenchBridge(Options):
         if self.client == "real":
             ui_map = Path(self.ui_map) if self.ui_map else None
             real = open_real(self.title, confirmed=self.real_confirmed, ui_map=ui_map)
-            return WindowInstance(self, lambda _: real, real.close)
+            return WindowInstance(self, partial(_by_hand, real), real.close, ours=False)
+        rules: dict[str, Any] = {"windows": self.windows, "raw": self.raw}
+        if self.client == "pixels":
+            return WindowInstance(self, partial(_drawn, rules, self.picture), lambda: None)
         hosted = HostedWindow(workdir, timeout_s=timeout_s)
-        rules = {"windows": self.windows, "raw": self.raw}
 
-        def begin(start: Start) -> WindowClient:
+        def begin(start: Start) -> Client:
             values = dict(start.state.values)
             return hosted.begin(str(values.pop("battle")), start.seed, values, rules)
 
         return WindowInstance(self, begin, hosted.close)
+
+
+def _drawn(rules: Mapping[str, Any], size: tuple[int, int], start: Start) -> Client:
+    """Returns the screen of a battle in this process."""
+    from bridges.starbench.screen import EmulatorClient  # noqa: PLC0415 - loads OpenCV
+
+    values = dict(start.state.values)
+    return EmulatorClient(Battle(str(values.pop("battle")), start.seed, values, **rules), size)
+
+
+def _by_hand(client: Client, start: Start) -> Client:
+    """Returns the client of a window in which a person begins the battle of a start.
+
+    Raises:
+        StateError: the start is not that of the benchmark, which nobody can set in a game.
+    """
+    for name, value in start.state.values.items():
+        if name not in ("battle", "script") and value != BENCHMARK[name]:
+            raise StateError(
+                f"client=real plays what its window shows and cannot set {name}={value}; "
+                f"take a task that fixes {name} to {BENCHMARK[name]}, e.g. task: cocolia"
+            )
+    return client

@@ -11,8 +11,8 @@ from typing import Any
 from bridges.starbench import auto, scoring
 from bridges.starbench.battle import Battle
 
-ROLLOUTS, HORIZON = 3, 24
-_FEWER = 6
+ROLLOUTS, HORIZON = 8, 24
+_HALVINGS, _FEWEST = (2, 4), 3  # after so many simulations the better half of the actions goes on
 
 
 def choose(battle: Battle, *, rollouts: int = ROLLOUTS, horizon: int = HORIZON) -> int:
@@ -20,20 +20,22 @@ def choose(battle: Battle, *, rollouts: int = ROLLOUTS, horizon: int = HORIZON) 
 
     Args:
         battle: left as it was.
-        rollouts: simulations of an action with the same random numbers for all of them; the better
-            half of many actions gets all of them.
+        rollouts: simulations of an action with the same random numbers for all of them; fewer of
+            those that are worse.
         horizon: decisions of auto-battle after the action.
     """
     legal = battle.legal()
     if len(legal) == 1:
         return legal[0]
-    saved = battle.save()
-    seeds = [battle.rng ^ (0x9E3779B97F4A7C15 * (n + 1)) % 2**64 for n in range(rollouts)]
+    saved, own = battle.save(), battle.rng
+    if "stream" in battle.data:
+        horizon = 300  # to its end, since decisions take different times
     totals = dict.fromkeys(legal, 0.0)
-    for number, seed in enumerate(seeds):
-        if number and len(totals) > _FEWER:
+    for number in range(rollouts):
+        if number in _HALVINGS:
             best = sorted(totals, key=totals.__getitem__, reverse=True)
-            totals = {action: totals[action] for action in best[: max(_FEWER, len(best) // 2)]}
+            totals = {action: totals[action] for action in best[: max(_FEWEST, len(best) // 2)]}
+        seed = own ^ (0x9E3779B97F4A7C15 * (number + 1)) % 2**64
         for action in totals:
             totals[action] += _simulate(battle, saved, action, seed, horizon)
     battle.load(saved)
@@ -61,7 +63,7 @@ def worth(battle: Battle) -> float:
         return battle.score / 1000.0 + 0.3 * alive + _hurt(battle)
     gone = scoring.depleted(battle)
     won = 2.0 if battle.outcome == "won" else 0.0
-    time = battle.decisions / 100.0
+    time = battle.decisions / 4.0  # about what as many take of the HP of a short battle
     if battle.data["mode"] != "echo_of_war":
         time = scoring.used(battle) / 200.0
     return 6.0 * gone + won - time + 0.2 * standing + 0.6 * alive

@@ -19,7 +19,7 @@ from bridges.starbench.reading.detector import (
     targets,
 )
 from bridges.starbench.reading.glyphs import LETTERS, crop, read_bar, read_text, snap
-from bridges.starbench.reading.ocr import Ocr, folded, nearest_name
+from bridges.starbench.reading.ocr import Ocr, folded
 from bridges.starbench.reading.reader import CHARACTERS, Reader
 from bridges.starbench.reading.scenes import scene
 from bridges.starbench.reading.train import train
@@ -127,13 +127,6 @@ def test_the_end_is_read(outcome):
         renderer = Renderer(size)
         reading = Reader(renderer.ui).read(renderer.draw(view, marks))
         assert (reading.outcome, reading.steps, reading.score) == (outcome, 31, 7120)
-
-
-def test_names_are_matched_to_the_roster():
-    names = ("Silver Wolf", "Seele", "Fu Xuan")
-    assert nearest_name("SilverWo1f", names) == "Silver Wolf"
-    assert nearest_name("FUXUAN", names) == "Fu Xuan"
-    assert nearest_name("Cocolia", names) == "Cocolia"
 
 
 def test_ocr_reads_crops(drawn):

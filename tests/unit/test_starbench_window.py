@@ -23,7 +23,16 @@ from bridges.starbench.screen.renderer import places
 from bridges.starbench.window import FrameClient, HostedWindow, WindowClient, open_real
 from bridges.starbench.window.calibrate import main as calibrate
 from rollout.api import ACTION, MASK, Start
-from rollout.errors import ConfigError, GameCrashed, GameError, InputError, UnknownNameError
+from rollout.errors import (
+    ConfigError,
+    GameCrashed,
+    GameError,
+    GameTimeout,
+    InputError,
+    StateError,
+    UnknownNameError,
+)
+from rollout.tasks import load_task
 
 pytestmark = pytest.mark.process
 pytest.importorskip("Xlib")
@@ -126,7 +135,7 @@ def test_any_window_is_played_by_its_title_once_confirmed(window, tmp_path):
     with pytest.raises(InputError, match="640 x 360 pixels"):
         open_real(window.title, confirmed=True, **options)
     ui = UiMap(SIZE, tmp_path / "map.yaml")
-    client = WindowClient("gamut starb", display=window.display, ui=ui, still_s=0.1)
+    client = WindowClient("gamut starb", display=window.display, ui=ui, still_s=1.0)
     before = client.grab()
     send(client, [Click(*client.ui.box("skill").centre), Key("space")])
     assert (client.grab() != before).any()
@@ -174,6 +183,71 @@ def test_the_bridge_plays_the_window_as_it_plays_the_emulator(tmp_path, monkeypa
         assert other.tick[0] == one.tick[0] == 8
     finally:
         window.close()
+
+
+def test_tool_assisted_play_from_detector_boxes_sees_nothing_of_the_engine(tmp_path, monkeypatch):
+    battle = Battle("cocolia", 5)
+
+    class Boxes:
+        def detect(self, picture, least=0.3):
+            view = battle.view()
+            middles = zip(view.enemies, places(UiMap(), view), strict=True)
+            return [Found(each.kind, 1.0, x - 60, y - 60, 120, 120) for each, (x, y) in middles]
+
+    monkeypatch.setattr("bridges.starbench.reading.detector.Detector", Boxes)
+    start = Start(load_task(StarbenchBridge().spec, "starbench", "cocolia").state_space.state(0), 5)
+    bridge = StarbenchBridge(client="pixels", view="ta", width_px=1920)
+    played = bridge.launch(tmp_path, (), width=1, timeout_s=60)
+    frame = played.reset([0], [start], timeout_s=60)
+    for _ in range(12):
+        shown = np.flatnonzero(frame.observations[MASK + ACTION][0]).tolist()
+        legal = battle.legal()
+        assert {*legal, 160} <= {*shown}  # what a move may target is not on the screen
+        assert "legal" not in frame.details[0]
+        assert "enemy 4: " in frame.details[0]["text"]
+        battle.act(legal[-1])
+        frame = played.step({ACTION: np.array([legal[-1]])}, timeout_s=60)
+        for slot, ally in enumerate(battle.allies):
+            assert frame.signals[f"hp/{slot}"][0] == pytest.approx(ally.hp / ally.max_hp, abs=0.01)
+    assert frame.tick[0] == battle.decisions == 12
+    played.step({ACTION: np.array([160])}, timeout_s=60)
+    assert frame.signals["invalid"][0] == 1
+
+
+def test_in_a_real_window_a_person_begins_the_battles(tmp_path, monkeypatch):
+    nothing = np.zeros((1080, 1920, 3), np.uint8)
+    drawn = EmulatorClient(Battle("cocolia", 5)).grab()
+
+    class Window(FrameClient):
+        def grab(self):
+            return self._pictures.pop(0) if len(self._pictures) > 1 else self._pictures[0]
+
+        def close(self):
+            self.log.append("closed")
+
+    asked = []
+    monkeypatch.setattr(
+        "bridges.starbench.window.instance.Ocr",
+        type("Ocr", (), {"read": lambda _, part: asked.append(part.shape) or ""}),
+    )
+    monkeypatch.setattr("bridges.starbench.window.instance._LOOK_S", 0.01)
+    window = Window([nothing, nothing, drawn])
+    monkeypatch.setattr("bridges.starbench.window.open_real", lambda *a, **k: window)
+    bridge = StarbenchBridge(client="real", view="dc", title="x", real_confirmed=True)
+    space, launch = bridge.spec.state_space, {"width": 1, "timeout_s": 9}
+    played = bridge.launch(tmp_path, (), **launch)
+    wide = next(space.state(n) for n in range(99, space.size, 99) if space.state(n)["level"] == 5)
+    with pytest.raises(StateError, match="cannot set"):
+        played.reset([0], [Start(wide, 1)], timeout_s=9)
+    usual = load_task(bridge.spec, "starbench", "cocolia").state_space.state(3)
+    frame = played.reset([0], [Start(usual, 1)], timeout_s=9)
+    assert not frame.game_over[0]
+    assert asked  # its texts are read by OCR
+    window._pictures = [nothing]
+    with pytest.raises(GameTimeout, match="begin each by hand"):
+        played.reset([0], [Start(usual, 1)], timeout_s=0.1)
+    played.close()
+    assert window.log == ["closed"]
 
 
 def test_options_that_do_not_fit_are_refused():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import cv2
@@ -68,10 +66,3 @@ def cleaned(part: Picture) -> Picture | None:
 def folded(text: str) -> str:
     """Returns a text without case and spaces, which OCR gets wrong."""
     return "".join(text.split()).casefold()
-
-
-def nearest_name(text: str, names: Iterable[str], least: float = 0.6) -> str:
-    """Returns the name that a text was read from: the most similar, or the text if none is."""
-    known: dict[str, str] = {folded(name): name for name in names}
-    found: Sequence[str] = difflib.get_close_matches(folded(text), known, 1, least)
-    return known[found[0]] if found else text

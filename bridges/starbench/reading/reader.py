@@ -1,4 +1,4 @@
-"""Reads a battle from a picture: numbers and bars by glyphs, names by glyphs or OCR.
+"""Reads a battle from a picture: texts by glyphs or OCR, bars by their pixels.
 
 It knows the map of the screen and nothing of the engine. What it cannot read is None or empty.
 """
@@ -109,6 +109,11 @@ class Reading:
         lit = [slot for slot, ally in enumerate(self.allies) if ally.acting]
         return lit[0] if len(lit) == 1 and not self.off_turn else None
 
+    @property
+    def playable(self) -> bool:
+        """Whether it shows a battle in which something is to be decided."""
+        return self.outcome is None and (self.off_turn or self.actor is not None)
+
     def text(self) -> str:
         """Returns the tokens that a tool-assisted prompt gets (StarBench, section 3.3)."""
         lines = [
@@ -146,7 +151,7 @@ class Reader:
     Args:
         ui: the map of the screen.
         detector: finds enemies; without one none are read.
-        ocr: reads names and statuses; None for our own glyphs, which are faster.
+        ocr: reads all texts, for screens that are not ours; None for our own glyphs.
         names: whether names and statuses are read at all.
     """
 
@@ -162,7 +167,7 @@ class Reader:
 
     def read(self, picture: Picture) -> Reading:
         """Returns what a picture says."""
-        said = self._glyphs(picture, "outcome")
+        said = self._glyphs(picture, "outcome").upper()
         if said in ("VICTORY", "DEFEAT"):
             return self._result(picture, "won" if said == "VICTORY" else "lost")
         points = self._glyphs(picture, "points").partition("/")
@@ -197,6 +202,8 @@ class Reader:
         j: int = 0,
         origin: tuple[float, float] | None = None,
     ) -> str:
+        if self.ocr is not None:
+            return self.ocr.read(crop(picture, self.ui.box(name, i, j, origin=origin)))
         size, _, bold = self.ui.text(name)
         part = crop(picture, self.ui.box(name, i, j, origin=origin))
         slack = 1 if origin is not None and self.ui.scale != 1 else 0
@@ -214,11 +221,7 @@ class Reader:
         j: int = 0,
         origin: tuple[float, float] | None = None,
     ) -> str:
-        if not self.names:
-            return ""
-        if self.ocr is None:
-            return self._glyphs(picture, name, i, j, origin)
-        return self.ocr.read(crop(picture, self.ui.box(name, i, j, origin=origin)))
+        return self._glyphs(picture, name, i, j, origin) if self.names else ""
 
     def _statuses(
         self, picture: Picture, name: str, i: int = 0, origin: tuple[float, float] | None = None

@@ -125,10 +125,6 @@ class UiMap:
         entry = self._entry(name)
         return max(5, round(entry.text * self.scale)), entry.align, entry.bold
 
-    def has_text(self, name: str) -> bool:
-        """Returns whether a box holds text."""
-        return self._entry(name).text > 0
-
     def row(self, n: int) -> list[tuple[float, float]]:
         """Returns the centres of a row of ``n`` enemies, in pixels of the map."""
         entry = self._entry("enemy")

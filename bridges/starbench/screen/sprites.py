@@ -250,14 +250,6 @@ def fitted(text: str, width: int, size: int, *, bold: bool) -> str:
 
 
 @functools.lru_cache(8192)
-def text_mask(text: str, size: int, *, bold: bool) -> Picture:
-    """Returns the opacity of a text."""
-    if not text:
-        return np.zeros((1, 1), np.uint8)
-    return np.concatenate([glyph(each, size, bold=bold) for each in text], axis=1)
-
-
-@functools.lru_cache(8192)
 def _coloured(character: str, size: int, bold: bool, colour: Colour) -> Sprite:
     mask = glyph(character, size, bold=bold)
     rgba = np.empty((*mask.shape, 4), np.uint8)

@@ -1,7 +1,9 @@
-"""A battle in a window as an instance: frames, signals and ends are read from its pixels."""
+"""A battle on a screen as an instance: frames, signals and ends are read from its pixels."""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,8 +12,9 @@ import numpy as np
 
 from bridges.starbench.options import FRAME, NO_OP, SIGNALS, Options, observation_space
 from bridges.starbench.reading.glyphs import read_bar
+from bridges.starbench.reading.ocr import Ocr
 from bridges.starbench.reading.reader import Reader, Reading
-from bridges.starbench.screen import KEYS, Click, Direct, Key, events_of, send
+from bridges.starbench.screen import KEYS, Click, Client, Direct, Key, events_of, send
 from bridges.starbench.view import (
     ALL,
     BASIC,
@@ -22,10 +25,10 @@ from bridges.starbench.view import (
     action_id,
     action_parts,
 )
-from bridges.starbench.window.client import WindowClient
 from rollout.api import ACTION, MASK, Columns, Details, Frame, Start, allocate, check_slots
-from rollout.errors import InputError, OutOfTurnError
+from rollout.errors import GameTimeout, InputError, OutOfTurnError
 
+_LOOK_S = 0.5  # between looks whether a battle has begun
 LIMIT = 10
 """Invalid decisions in a row that end a battle (StarBench, section 3.2)."""
 
@@ -41,18 +44,22 @@ class WindowInstance:
         options: of the bridge.
         begin: begins the battle of a start and returns the client that plays it.
         end: closes the window, if it is ours.
+        ours: whether the screen is; texts of another are read by OCR, and a reset waits until a
+            person has begun a battle in it.
     """
 
     def __init__(
         self,
         options: Options,
-        begin: Callable[[Start], WindowClient],
+        begin: Callable[[Start], Client],
         end: Callable[[], None],
+        *,
+        ours: bool = True,
     ) -> None:
-        self._options, self._begin, self._end = options, begin, end
-        self._client: WindowClient | None = None
+        self._options, self._begin, self._end, self._ours = options, begin, end, ours
+        self._client: Client | None = None
         self._reader: Reader | None = None
-        self._reading = Reading()
+        self._reading, self._pause = Reading(), threading.Event()
         self._over, self._closed = True, False
         self._steps = self._lost = self._shown = 0
         signals = {key: np.zeros(1) for key in SIGNALS}
@@ -68,12 +75,31 @@ class WindowInstance:
         check_slots("starbench", 1, slots, len(starts))
         self._client = self._begin(starts[0])
         if self._reader is None:
-            self._reader = Reader(self._client.ui, self._detector(), names=self._options.ocr)
+            ocr, names = None if self._ours else Ocr(), self._options.ocr and self._options.tells
+            self._reader = Reader(self._client.ui, self._detector(), ocr=ocr, names=names)
+        if not self._ours:
+            self._await_battle(self._client, self._reader, timeout_s)
         self._steps = self._lost = self._shown = 0
         for values in self._frame.signals.values():
             values[:] = 0.0
         self._show()
         return self._frame
+
+    def _await_battle(self, client: Client, reader: Reader, timeout_s: float) -> None:
+        """Waits for a battle in a window that is not ours.
+
+        Raises:
+            GameTimeout: nobody has begun one.
+        """
+        end = time.monotonic() + 0.9 * timeout_s
+        while not reader.read(client.grab()).playable:
+            if time.monotonic() > end:
+                raise GameTimeout(
+                    f"client=real cannot begin battles, and its window showed none within "
+                    f"{0.9 * timeout_s:.0f} s; begin each by hand, and look whether the map fits: "
+                    f"python -m bridges.starbench.window.calibrate"
+                )
+            self._pause.wait(_LOOK_S)
 
     def _detector(self) -> Any:
         """Returns what finds enemies, which tool-assisted play needs."""
@@ -188,6 +214,6 @@ def _playable(reading: Reading) -> list[int]:
     if reading.actor is None:
         return found
     moves = [(BASIC, enemies)]
-    if reading.skill_points:
+    if reading.skill_points != 0:  # None where it was not legible
         moves.append((SKILL, [*living, *enemies, ALL]))
     return found + [action_id(reading.actor, move, t) for move, of in moves for t in of]
