@@ -30,7 +30,6 @@ from rollout.evaluate.playing import play_legs
 from rollout.tasks import load_task
 
 PLAYERS = ("random", "auto", "search")
-SEARCHED = 8
 
 
 @dataclass(frozen=True)
@@ -216,23 +215,23 @@ def trained(paths: list[str], states: int) -> list[list[str]]:
     return rows
 
 
-def report(battles: int, paths: list[str]) -> None:
+def report(battles: int, searched: int, states: int, paths: list[str]) -> None:
     """Measures everything and writes the report."""
     runs = "".join(f" {path.partition('=')[0]}=RUN" for path in paths)
-    ppo = f" --ppo{runs}" if paths else ""
-    text = header("StarBench", f"python -m benchmarks.starbench{ppo}")
+    ppo = f" --states {states} --ppo{runs}" if paths else ""
+    text = header("StarBench", f"python -m benchmarks.starbench --searched {searched}{ppo}")
     text += "## Decisions per second of processor time\n\n"
-    text += table(["what", "median (range) of 5"], speed(10.0))
+    text += table(["what", "median (range) of 5"], speed(5.0))
     text += (
         f"\n## Calibration\n\nSuccess / steps of won battles / score; {battles} battles, of search "
-        f"{SEARCHED}, each with its own script and seed. The band is that of auto-battle: its "
+        f"{searched}, each with its own script and seed. The band is that of auto-battle: its "
         f"steps in Echo of War (people of the paper), else its score, and its victories.\n\n"
     )
     rows = []
     for task, anchor in ANCHORS.items():
         cells, found = [task], {}
         for player in PLAYERS:
-            many = SEARCHED if player == "search" else battles
+            many = searched if player == "search" else battles
             found[player] = play(task, player, range(10_000, 10_000 + many), load())
             one = found[player]
             cells.append(f"{one['wins']:.0%} / {one['steps']:.1f} / {one['score']:.0f}")
@@ -246,11 +245,11 @@ def report(battles: int, paths: list[str]) -> None:
     text += table(["battle", *PLAYERS, "band", "within"], rows)
     if paths:
         text += (
-            "\n## PPO and auto-battle\n\nSuccess / steps of won battles / return, on 128 held-out "
+            f"\n## PPO and auto-battle\n\nSuccess / steps of won battles / return, on {states} held-out "
             "states with the same seeds.\n\n"
         )
         head = ["battle", "trained on", "ppo", "auto-battle", "better by"]
-        text += table(head, trained(paths, 128))
+        text += table(head, trained(paths, states))
     save("starbench", text)
 
 
@@ -258,10 +257,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="?", default="report", choices=("calibrate", "report"))
     parser.add_argument("--battles", type=int, help="120; 400 to calibrate")
+    parser.add_argument("--searched", type=int, default=8, help="battles of the search player")
+    parser.add_argument("--states", type=int, default=128, help="held-out states for PPO")
     parser.add_argument("--only", nargs="*", default=[], choices=ANCHORS, metavar="BATTLE")
     parser.add_argument("--ppo", nargs="*", default=[], metavar="BATTLE=RUN")
     options = parser.parse_args()
     if options.what == "calibrate":
         calibrate(options.battles or 400, options.only)
     else:
-        report(options.battles or 120, options.ppo)
+        report(options.battles or 120, options.searched, options.states, options.ppo)
