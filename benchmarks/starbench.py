@@ -245,8 +245,8 @@ def report(battles: int, searched: int, states: int, paths: list[str]) -> None:
     text += table(["battle", *PLAYERS, "band", "within"], rows)
     if paths:
         text += (
-            f"\n## PPO and auto-battle\n\nSuccess / steps of won battles / return, on {states} held-out "
-            "states with the same seeds.\n\n"
+            f"\n## PPO and auto-battle\n\nSuccess / steps of won battles / return, on {states} "
+            f"held-out states with the same seeds.\n\n"
         )
         head = ["battle", "trained on", "ppo", "auto-battle", "better by"]
         text += table(head, trained(paths, states))
