@@ -50,7 +50,7 @@ def test_search_plays_well_and_leaves_the_battle_as_it_was():
     assert battle.snapshot() == before
     assert chosen == search.choose(battle, rollouts=2, horizon=6)
     assert chosen in battle.legal()
-    finished(battle, lambda b: search.choose(b, rollouts=1, horizon=8))
+    finished(battle, lambda b: search.choose(b, rollouts=3))
     assert battle.outcome == "won"
 
 
