@@ -2,27 +2,324 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.stardojo.valley import planes as views
+from bridges.stardojo.pictures import ground
+from bridges.stardojo.pictures.atlas import Atlas, tint
+from bridges.stardojo.pictures.hud import Hud
+from bridges.stardojo.pictures.paint import Color, Pixels, table
+from bridges.stardojo.pictures.sprites import BACK, LEFT, RIGHT, Sprites
+from bridges.stardojo.valley import mines, monsters, places
+from bridges.stardojo.valley.data import content
+from bridges.stardojo.valley.maps import Plan
 from bridges.stardojo.valley.valley import Valley
+from bridges.stardojo.valley.world import Building, Furniture, Ground, Place, Thing, Tile, World
 
 TILES_HIGH = 11.25
 """Tiles from top to bottom, as the game shows at its usual zoom."""
-GROUND = np.array(
-    [(40, 34, 44), (58, 118, 178), (150, 110, 72), (104, 158, 74), (222, 204, 150),
-     (146, 146, 150), (168, 132, 96), (142, 98, 62), (122, 122, 130), (96, 58, 36)], np.uint8
-)  # fmt: skip
-"""Colors of ``maps``: wall, water, dirt, grass, sand, stone, floor, wood, spot, door."""
+_BESIDE, _BELOW = 3, 4  # tiles out of sight whose sprites may reach into it
+_DROPS = 110
+_DUSK, _NIGHT = 720, 840  # minutes after six
+_DARK = (128, 138, 200)
+_WEATHER = {"rain": (205, 214, 240), "storm": (165, 175, 210)}
+_SHINING = ("Torch", "Campfire", "Brazier", "Lamp", "Jack-O-Lantern")
 
 
 def draw(valley: Valley, width: int, height: int) -> NDArray[np.uint8]:
     """Returns the screen, ``(height, width, 3)`` bytes."""
-    side = max(2, round(height / TILES_HIGH))
-    across = max(width // side, height // side) // 2 + 2
-    planes = views.window(valley.world, across)
-    image = np.repeat(np.repeat(GROUND[planes[0]], side, 0), side, 1)
-    middle = across * side + side // 2
-    top, left = middle - height // 2, middle - width // 2
-    return np.ascontiguousarray(image[top : top + height, left : left + width])
+    return _stage(width, height).draw(valley.world)
+
+
+@lru_cache(8)
+def _stage(width: int, height: int) -> Stage:
+    return Stage(width, height)
+
+
+@lru_cache(8)
+def _atlas(side: int) -> Atlas:
+    return Atlas(side)
+
+
+class Stage:
+    """Draws screens of one size."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.width, self.height = width, height
+        self.side = max(4, round(height / TILES_HIGH))
+        self.sprites = Sprites(_atlas(self.side))
+        self.hud = Hud(self.sprites, width, height)
+        rng = np.random.default_rng(7)
+        self._drops = rng.integers(0, (width, height), (_DROPS, 2)).tolist()
+
+    def draw(self, world: World) -> Pixels:
+        """Returns the screen of a world."""
+        frame = np.empty((self.height, self.width * 3), np.uint8)
+        view = View(self, world)
+        if view.left < 0 or view.top < 0:
+            frame[:] = 0  # the map is smaller than the screen
+        view.collect()
+        atlas = self.sprites.atlas
+        numbers = ground.layer(atlas, view.plan, theme(world, view.place))
+        (x0, y0), (x1, y1) = view.first, view.last
+        atlas.lay_tiles(frame, numbers[y0:y1, x0:x1], *view.at((x0, y0)))
+        view.tall.sort()
+        atlas.lay(frame, view.flat + [row[1:] for row in view.tall])
+        light = daylight(world, view.plan)
+        if light != (256, 256, 256):
+            tint(frame, light)
+        over = view.over
+        if view.plan.outdoors and world.weather in ("rain", "storm", "snow"):
+            over += self._falling(world)
+        atlas.lay(frame, over)
+        low = view.at(world.farmer.tile)[1] > self.height * 0.72
+        self.hud.lay(frame, world, low=low)
+        return frame.reshape(self.height, self.width, 3)
+
+    def _falling(self, world: World) -> list[tuple[int, int, int]]:
+        """Drops of rain or flakes of snow, which move as time passes."""
+        number = self.sprites.named("flake" if world.weather == "snow" else "rain")
+        moved = world.ticks // 6
+        return [
+            (number, (x - moved * 5) % self.width, (y + moved * 23) % self.height)
+            for x, y in self._drops
+        ]
+
+
+def theme(world: World, place: Place) -> str:
+    """Returns which of its looks the ground of a place has."""
+    if level := place.facts.get("level"):
+        name = mines.area(level).name
+        return "earth" if "earth" in name else name
+    if place.name == "Desert":
+        return "desert"
+    if not places.plan(place).outdoors:
+        return {"SkullCave": "cavern"}.get(place.name, "earth")
+    return world.season
+
+
+def daylight(world: World, plan: Plan) -> Color:
+    """Returns the light in 256ths: less when it rains and at night."""
+    if not plan.outdoors:
+        return 256, 256, 256
+    minutes = world.ticks / 42
+    dark = min(1.0, max(0.0, (minutes - _DUSK) / (_NIGHT - _DUSK)))
+    sky = _WEATHER.get(world.weather, (256, 256, 256))
+    red, green, blue = (
+        round(s * (1 - dark + dark * d / 256)) for s, d in zip(sky, _DARK, strict=True)
+    )
+    return red, green, blue
+
+
+class View:
+    """What is in sight: ``flat`` is below ``tall``, and ``over`` above, in full light."""
+
+    def __init__(self, stage: Stage, world: World) -> None:
+        self.sprites, self.side, self.world = stage.sprites, stage.side, world
+        self.place, self.plan = world.here, places.plan(world.here)
+        self._whole = self.plan.width, self.plan.height
+        self.left, self.top = (
+            _camera(at * self.side, count * self.side, size)
+            for at, count, size in (
+                (world.farmer.tile[0] + 0.5, self.plan.width, stage.width),
+                (world.farmer.tile[1] + 0.5, self.plan.height, stage.height),
+            )
+        )
+        self.first = max(0, self.left // self.side), max(0, self.top // self.side)
+        self.last = (
+            min(self.plan.width, -((-self.left - stage.width) // self.side)),
+            min(self.plan.height, -((-self.top - stage.height) // self.side)),
+        )
+        self.night = self.plan.outdoors and world.ticks / 42 > _DUSK + 60
+        self.flat: list[tuple[int, int, int]] = []
+        self.tall: list[tuple[float, int, int, int]] = []
+        self.over: list[tuple[int, int, int]] = []
+
+    def at(self, tile: tuple[float, float]) -> tuple[int, int]:
+        """Returns where the upper left corner of a tile is on the frame."""
+        return round(tile[0] * self.side) - self.left, round(tile[1] * self.side) - self.top
+
+    def put(
+        self,
+        number: int,
+        tile: tuple[float, float],
+        *,
+        wide: int = 1,
+        lift: float = 0,
+        deep: float = 0,
+    ) -> None:
+        """Sets a sprite upright on a tile, or ``wide`` ones; ``deep`` brings it before others."""
+        side = self.side
+        width, height = self.sprites.atlas.sizes[number]
+        x = int(tile[0] * side) - self.left + (wide * side - width) // 2
+        y = int((tile[1] + 1 - lift) * side) - self.top - height
+        self.tall.append((tile[1] + deep, number, x, y))
+
+    def lie(self, number: int, tile: Tile) -> None:
+        """Lays a sprite flat on a tile."""
+        self.flat.append((number, *self.at(tile)))
+
+    def collect(self) -> None:
+        """Finds all that is in sight."""
+        things, grounds, drops = self.place.things, self.place.ground, self.place.drops
+        for y in range(self.first[1], self.last[1] + _BELOW):
+            for x in range(self.first[0] - _BESIDE, self.last[0] + _BESIDE):
+                tile = x, y
+                if grown := grounds.get(tile):
+                    self._ground(tile, grown)
+                if thing := things.get(tile):
+                    self._thing(tile, thing)
+                elif tile in drops:
+                    self.put(self.sprites.icon(drops[tile][0].name, 0.55), tile)
+        self._layout()
+        for piece in self.place.furniture:
+            self._furniture(piece)
+        if self.place.key == "Farm":
+            for made in self.world.buildings:
+                self._building(made)
+        self._beings()
+        self._farmer()
+
+    def _sees(self, tile: Tile, margin: int = 2) -> bool:
+        (x0, y0), (x1, y1) = self.first, self.last
+        return x0 - margin <= tile[0] < x1 + margin and y0 - margin <= tile[1] < y1 + margin
+
+    def _ground(self, tile: Tile, grown: Ground) -> None:
+        sprites, rows = self.sprites, table("icons")["seasons"][self.world.season]
+        match grown.kind:
+            case "dirt":
+                self.lie(sprites.named("watered" if grown.watered else "tilled"), tile)
+                if grown.fertilizer:
+                    kind = grown.fertilizer
+                    color = "sky" if "Soil" in kind else "pink" if "Gro" in kind else "yellow"
+                    self.lie(sprites.named("fertilizer", color), tile)
+                if grown.crop:
+                    self.put(sprites.crop(grown.crop, grown), tile, lift=0.1)
+            case "grass":
+                full = "grass" if grown.stage > 1 else "tuft"
+                self.put(sprites.named(full, rows["grass"]), tile)
+            case "floor":
+                name = grown.name
+                color = "wood" if "Wood" in name or "Plank" in name else "stone"
+                color = "glass" if "Crystal" in name else "gold" if "Straw" in name else color
+                self.lie(sprites.named("path", "copper" if "Brick" in name else color), tile)
+            case _:
+                self.put(sprites.tree(grown, self.world.season), tile)
+
+    def _thing(self, tile: Tile, thing: Thing) -> None:
+        sprites = self.sprites
+        at = (tile[0] * 7 + tile[1] * 13 + tile[0] * tile[1]) % 6
+        self.put(sprites.thing(thing, self.world.season, at), tile)
+        product, left = thing.facts.get("product"), thing.facts.get("minutes", 0)
+        if product and left <= 0:
+            self.put(sprites.named("bubble", part=0.8), tile, lift=1.3, deep=0.5)
+            self.put(sprites.icon(product, 0.5), tile, lift=1.66, deep=0.6)
+        if self.night and any(each in thing.name for each in _SHINING):
+            self._shine(tile)
+
+    def _shine(self, tile: Tile) -> None:
+        number = self.sprites.glow()
+        x, y = self.at(tile)
+        reach = (self.sprites.atlas.sizes[number][0] - self.side) // 2
+        self.over.append((number, x - reach, y - reach))
+
+    def _layout(self) -> None:
+        sprites = self.sprites
+        for tile, words in self.plan.spots.items():
+            if self._sees(tile):
+                name = "ladder" if words[0] in ("ladder", "exit", "cavern") else words[0]
+                self.put(sprites.named(name), tile)
+        for tile in self.plan.bins:
+            if self._sees(tile):
+                self.put(sprites.named("bin"), tile)
+        for tile in self.plan.exits:
+            if self._sees(tile):
+                x, y = (min(max(a, 0), b - 1) for a, b in zip(tile, self._whole, strict=True))
+                self.lie(sprites.named("way" if self.plan.outdoors else "mat"), (x, y))
+        doors = dict(self.plan.doors)
+        for kind, (x, y, w, h), door in ground.houses(self.plan):
+            doors.pop(door)
+            if self._sees((x + w // 2, y + h // 2), max(w, h)):
+                number = sprites.house(kind, (w, h), door[0] - x)
+                self.put(number, (x, y + h - 1), wide=w, deep=-0.4)
+                if door[1] >= y + h:
+                    self.lie(sprites.named("mat"), door)
+                self._sign(kind, door)
+        for tile, to in doors.items():
+            if self._sees(tile):
+                self.put(sprites.named("grate" if to.to == "Sewer" else "mouth"), tile)
+
+    def _sign(self, kind: str, door: Tile) -> None:
+        x, y = self.at((door[0] + 0.5, door[1] - 0.62))
+        self.over += self.sprites.label(kind, x, y)
+
+    def _furniture(self, piece: Furniture) -> None:
+        if not self._sees(piece.tile, 4):
+            return
+        number = self.sprites.furniture(piece.name, piece.size)
+        x, y = piece.tile
+        flat = "Rug" in piece.name
+        self.put(number, (x, y + piece.size[1] - 1), wide=piece.size[0], deep=-99 if flat else -0.3)
+
+    def _building(self, made: Building) -> None:
+        (x, y), (w, h), sprites = made.tile, made.size, self.sprites
+        if not self._sees((x + w // 2, y + h // 2), 8):
+            return
+        low = x, y + h - 1
+        if made.kind in table("icons")["houses"]:
+            door, gate = places.door(made), places.gate(made)
+            number = sprites.house(
+                made.kind, made.size, door[0] - x if door else -1, gate[0] - x if gate else -1,
+                opened=made.gate_open,
+            )  # fmt: skip
+        else:
+            number = sprites.named(
+                made.kind, *(["blue" if made.full else "wood"] if h == 2 else [])
+            )
+        self.put(number, low, wide=w, deep=-0.4)
+        if made.days:
+            self.put(sprites.named("scaffold"), low, wide=w, deep=-0.3)
+
+    def _beings(self) -> None:
+        key, sprites, world = self.place.key, self.sprites, self.world
+        for resident in world.residents.values():
+            if resident.place == key and self._sees(resident.tile):
+                self.put(sprites.person(resident.name, resident.facing), resident.tile, deep=0.1)
+                x, y = self.at((resident.tile[0] + 0.5, resident.tile[1] + 1.1))
+                self.over += sprites.label(resident.name, x, y)
+        for animal in world.animals:
+            if animal.place == key and self._sees(animal.tile):
+                young = animal.age < content().animals[animal.kind].grows
+                flip = sum(animal.tile) % 2 > 0
+                number = sprites.creature("animals", animal.kind, young=young, flip=flip)
+                self.put(number, animal.tile, deep=0.1)
+        for pet in world.pets:
+            if pet.place == key and self._sees(pet.tile):
+                self.put(sprites.creature("pets", pet.kind), pet.tile, deep=0.1)
+        for monster in self.place.monsters:
+            if not self._sees(monster.tile):
+                continue
+            at = monster.x, monster.y
+            if not monsters.hidden(monster):
+                flip = monster.x > world.farmer.tile[0]
+                self.put(sprites.creature("monsters", monster.name, flip=flip), at, deep=0.1)
+            elif content().monsters[monster.name].moves == "hide":
+                self.put(sprites.named("stone0"), at)
+
+    def _farmer(self) -> None:
+        me, sprites = self.world.farmer, self.sprites
+        self.put(sprites.person("", me.facing), me.tile, deep=0.2)
+        if me.hand:
+            number = sprites.icon(me.hand.name, 0.6)
+            x = me.tile[0] + {RIGHT: 0.38, LEFT: -0.38}.get(me.facing, 0.3)
+            self.put(number, (x, me.tile[1]), lift=0.22, deep=0.1 if me.facing == BACK else 0.3)
+        self.lie(sprites.named("marker"), me.ahead)
+
+
+def _camera(at: float, whole: int, size: int) -> int:
+    """The first pixel of a map in sight: the farmer's is in the middle, unless the map ends."""
+    if whole <= size:
+        return (whole - size) // 2
+    return int(min(max(at - size / 2, 0), whole - size))

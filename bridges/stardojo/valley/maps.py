@@ -52,6 +52,7 @@ class Plan:
     Attributes:
         arrival: the tile where one stands who is not told where.
         troughs: tiles that hold hay.
+        walls: rectangles that are walls: left, top, width, height.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Plan:
     patches: int = 0
     arrival: Tile = (1, 1)
     open: Sequence[bytes] = ()
+    walls: Sequence[tuple[int, int, int, int]] = ()
 
     @property
     def width(self) -> int:
@@ -172,6 +174,7 @@ def _built(name: str, told: Mapping[str, Any]) -> Plan:
             troughs,
             told.get("trees", 0),
             told.get("patches", 0),
+            walls=tuple(map(tuple, told.get("walls", ()))),
         )
     )
 

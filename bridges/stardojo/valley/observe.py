@@ -58,7 +58,7 @@ def observe(world: World, size: int = 3, *, faithful: bool = False) -> Json:
             "Weather": WEATHERS.get(world.weather, "Sunny"),
         },
         "Farm": _farm(world),
-        "CurrentMenuData": _menu(world, faithful),
+        "CurrentMenuData": menu(world, faithful=faithful),
         "Buildings": _buildings(world, place),
         "Crops": _crops(place),
         "Exits": [
@@ -217,7 +217,8 @@ def _id(name: str) -> str | None:
     return found.id if found else None
 
 
-def _menu(world: World, faithful: bool) -> Json:
+def menu(world: World, *, faithful: bool = False) -> Json:
+    """Returns ``CurrentMenuData``; see ``observe``."""
     shown: Json = {"type": "No Menu", **dict.fromkeys(MENU_FIELDS)}
     if world.menu is None:
         return shown
