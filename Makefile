@@ -62,9 +62,9 @@ $(VLM): $(READY)
 	@touch $@
 
 vlm: $(VLM)     ## a small vision-language model learns from demonstrations, then by playing; runs/vlm_demo/, 15 minutes
-	$(BIN)/python scripts/collect.py --config configs/vlm/collect_babyai.yaml --resume --set output=runs/vlm_demo/demonstrations episodes=1000
+	$(BIN)/python scripts/collect.py --config configs/vlm/collect_babyai.yaml --resume --set output=runs/vlm_demo/demonstrations
 	$(BIN)/python scripts/train.py --config configs/vlm/sft_minigrid.yaml --resume --set output=runs/vlm_demo/sft \
-	  dataset=runs/vlm_demo/demonstrations algorithm.epochs=4 validation.every=null learners.threads=0
+	  dataset=runs/vlm_demo/demonstrations learners.threads=0
 	$(BIN)/python scripts/train.py --config configs/vlm/grpo_minigrid.yaml --resume --set output=runs/vlm_demo/grpo \
 	  policy.local.model=runs/vlm_demo/sft updates=10 learners.threads=0
 	$(BIN)/python scripts/evaluate.py --config configs/vlm/evaluate_minigrid.yaml --resume --set output=runs/vlm_demo/evaluation \
