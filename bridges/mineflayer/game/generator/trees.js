@@ -12,6 +12,8 @@ const { Chance } = require('./noise');
 
 /** Maximum distance of a leaf from the trunk's column. */
 const REACH = 5;
+/** Steps from a pod of cocoa to its trunk, by its facing. */
+const FACINGS = { north: [0, -1], south: [0, 1], west: [-1, 0], east: [1, 0] };
 const KINDS = ['oak', 'birch', 'spruce', 'acacia', 'jungle'];
 
 class Trees {
@@ -20,6 +22,7 @@ class Trees {
     this.dirt = states('dirt');
     this.logs = {};
     this.leaves = {};
+    this.cocoa = Object.keys(FACINGS).map((facing) => [0, 1, 2].map((age) => states('cocoa', { facing, age })));
     this.isLeaf = new Uint8Array(65536);
     this.isLog = new Uint8Array(65536);
     for (const kind of KINDS) {
@@ -80,6 +83,19 @@ class Trees {
       this.layer(canvas, kind, x, top + layer, z, radius, top, chance, corners);
     }
     this.trunk(canvas, kind, x, y, top, z);
+    if (kind === 'jungle') this.pods(canvas, x, y, z, chance);
+  }
+
+  /** Cocoa at a fifth of the jungle trees, on each side of the lowest three logs with a chance of a quarter. */
+  pods(canvas, x, y, z, chance) {
+    if (chance.next() >= 0.2) return;
+    for (let up = 0; up < 3; up++) {
+      Object.values(FACINGS).forEach(([dx, dz], side) => {
+        const pod = this.cocoa[side][chance.below(3)];
+        const grows = chance.next() < 0.25;
+        if (grows && canvas.get(x - dx, y + up, z - dz) === this.air) canvas.set(x - dx, y + up, z - dz, pod);
+      });
+    }
   }
 
   /** A cone whose layers alternately grow and shrink. */

@@ -9,6 +9,7 @@ const { makeGenerator } = require('../generator');
 const { lightTables, makeStates, propertiesOf } = require('../generator/blocks');
 const { Climate } = require('../generator/climate');
 const { VEINS } = require('../generator/ores');
+const { Trees } = require('../generator/trees');
 const { REGION, Villages } = require('../generator/villages');
 
 const states = makeStates(registry);
@@ -130,6 +131,36 @@ test('trees across the borders of chunks are complete', () => {
     if (x % 16 === 0 || x % 16 === 15 || z % 16 === 0 || z % 16 === 15) crossing++;
   }
   assert.ok(crossing > 2, `${crossing} of ${alone.length} lone trees at borders`);
+});
+
+test('cocoa grows at some jungle trees, each pod at a log that it faces, and at no other tree', () => {
+  const trees = new Trees(states);
+  const block = registry.blocksByName.cocoa;
+  const steps = { north: [0, -1], south: [0, 1], west: [-1, 0], east: [1, 0] };
+  const seen = { jungle: 0, oak: 0 };
+  const ages = new Set();
+  for (const kind of ['jungle', 'oak']) {
+    for (let start = 0; start < 200; start++) {
+      const cells = new Map();
+      const key = (x, y, z) => `${x} ${y} ${z}`;
+      const canvas = { touches: () => true, get: (x, y, z) => cells.get(key(x, y, z)) ?? 0, set: (x, y, z, state) => cells.set(key(x, y, z), state) };
+      trees.draw(canvas, { kind, x: 0, y: 64, z: 0, start });
+      const pods = [...cells].filter(([, state]) => state >= block.minStateId && state <= block.maxStateId);
+      if (pods.length > 0) seen[kind] += 1;
+      for (const [place, state] of pods) {
+        const [x, y, z] = place.split(' ').map(Number);
+        const { facing, age } = propertiesOf(block, state);
+        const [dx, dz] = steps[facing];
+        assert.strictEqual(registry.blocksByStateId[canvas.get(x + dx, y, z + dz)].name, 'jungle_log');
+        assert.ok(y <= 66);
+        ages.add(age);
+      }
+    }
+  }
+  // A fifth of 200, less those whose twelve chances of a quarter all fail.
+  assert.ok(seen.jungle > 20 && seen.jungle < 60, `${seen.jungle} of 200 trees`);
+  assert.strictEqual(seen.oak, 0);
+  assert.strictEqual(ages.size, 3);
 });
 
 test('huts across the borders of chunks are complete, with door, bed and table', () => {
