@@ -2,7 +2,8 @@
 
 /**
  * Arrows, of players and mobs: flight, hits, sticking in blocks, picking up again (Minecraft Wiki,
- * "Arrow" and "Bow", 1.16). There are no crossbows, tridents and thrown items.
+ * "Arrow", "Bow" and "Crossbow", 1.16). A crossbow is loaded by holding the button and shot by the
+ * next click; of its enchantments only Quick Charge counts. There are no tridents and thrown items.
  *
  * `serv.survival.shoot(shooter, {from, direction, speed, damage, spread, critical, keep})` returns
  * the arrow: speed in blocks per tick, `damage` per block per tick of speed (2 for a bow), `spread`
@@ -19,6 +20,8 @@ const TIP = 0.05;
 const GRAVITY = 0.05;
 const STUCK_FOR = 1200;
 const FULL_DRAW = 20;
+/** Ticks that loading a crossbow takes, and how many fewer with each level of Quick Charge. */
+const [LOADING, QUICK] = [25, 5];
 
 /** A normally distributed number (Box and Muller). */
 function gaussian() {
@@ -197,10 +200,57 @@ function arrowSlot(player) {
   });
 }
 
-function draw(serv, { player, slot }) {
-  if (player.using || (arrowSlot(player) === undefined && player.gameMode !== 1)) return false;
-  player.using = { kind: 'bow', slot, item: 'bow', since: serv.survival.tick };
+function draw(serv, { player, slot, item }) {
+  if (player.using) return false;
+  if (isLoaded(item)) {
+    player.setSlot(slot, loaded(serv, item, false));
+    loose(serv, player, slot, { speed: 3.15, critical: true });
+    return true;
+  }
+  if (arrowSlot(player) === undefined && player.gameMode !== 1) return false;
+  player.using = { kind: item.name, slot, item: item.name, since: serv.survival.tick };
   return true;
+}
+
+const isLoaded = (item) => item.nbt?.value?.Charged?.value === 1;
+
+/** Returns a crossbow with an arrow in it, or without. */
+function loaded({ survival }, item, full) {
+  const copy = survival.items.copy(item);
+  const { Charged, ChargedProjectiles, ...rest } = copy.nbt?.value ?? {};
+  const arrow = { id: { type: 'string', value: 'minecraft:arrow' }, Count: { type: 'byte', value: 1 } };
+  const held = {
+    Charged: { type: 'byte', value: 1 },
+    ChargedProjectiles: { type: 'list', value: { type: 'compound', value: [arrow] } },
+  };
+  copy.nbt = { type: 'compound', name: '', value: full ? { ...rest, ...held } : rest };
+  return copy;
+}
+
+/** Shoots an arrow where a player looks, and wears what it came from. */
+function loose(serv, player, slot, shot) {
+  const { yaw, pitch } = player.facing;
+  const direction = new Vec3(
+    -Math.sin(yaw) * Math.cos(pitch),
+    -Math.sin(pitch),
+    Math.cos(yaw) * Math.cos(pitch),
+  );
+  const from = player.position.offset(0, 1.52, 0);
+  shoot(serv, player, { from, direction, keep: player.gameMode !== 1, ...shot });
+  player.wearSlot(slot, 1);
+}
+
+/** Loads a crossbow that was held for long enough. */
+function charge(serv, player, { slot, since }) {
+  const { survival } = serv;
+  const bow = player.inventory.slots[slot];
+  if (bow?.name !== 'crossbow') return;
+  const ticks = LOADING - QUICK * survival.items.level(bow, 'quick_charge');
+  const from = arrowSlot(player);
+  const free = player.gameMode === 1;
+  if (survival.tick - since < ticks || (from === undefined && !free)) return;
+  if (!free) player.useUp(from);
+  player.setSlot(slot, loaded(serv, bow, true));
 }
 
 /** Releases a bow: the longer it was drawn, up to a second, the faster the arrow. */
@@ -212,28 +262,15 @@ function release(serv, player, using) {
   const drawn = (survival.tick - using.since) / FULL_DRAW;
   const power = Math.min(1, (drawn * drawn + drawn * 2) / 3);
   if (power < 0.1 || !bow || bow.name !== 'bow' || (from === undefined && !free)) return;
-  const { yaw, pitch } = player.facing;
-  const direction = new Vec3(
-    -Math.sin(yaw) * Math.cos(pitch),
-    -Math.sin(pitch),
-    Math.cos(yaw) * Math.cos(pitch),
-  );
-  shoot(serv, player, {
-    from: player.position.offset(0, 1.52, 0),
-    direction,
-    speed: 3 * power,
-    critical: power === 1,
-    keep: !free,
-  });
   if (!free) player.useUp(from);
-  player.wearSlot(using.slot, 1);
+  loose(serv, player, using.slot, { speed: 3 * power, critical: power === 1 });
 }
 
 function server(serv) {
   const { survival } = serv;
   survival.arrows = new Map();
   survival.shoot = (shooter, shot) => shoot(serv, shooter, shot);
-  survival.onUseItem('bow', (call) => draw(serv, call));
+  survival.onUseItem(['bow', 'crossbow'], (call) => draw(serv, call));
   survival.onTick(() => {
     for (const arrow of [...survival.arrows.values()]) {
       if (serv.entities[arrow.id]) tickArrow(serv, arrow);
@@ -245,6 +282,7 @@ function server(serv) {
 function player(player, serv) {
   player.on('releases', (using) => {
     if (using.kind === 'bow') release(serv, player, using);
+    if (using.kind === 'crossbow') charge(serv, player, using);
   });
 }
 

@@ -111,3 +111,12 @@ test('walks and fights', async () => {
   assert.deepStrictEqual(fight.logs, ['false']);
   world.close();
 });
+
+test('shoot kills with a crossbow', async () => {
+  const { world, play } = await scene(({ x, y, z }) => ['/give a0 crossbow', '/give a0 arrow 16',
+    `/summon cow ${x + 8} ${y} ${z} {NoAI:1b}`]);
+  const { error, logs } = await play("await shoot('crossbow', 'cow'); console.log(16 - bot.inventory.count('arrow') > 0);");
+  assert.strictEqual(error, null);
+  assert.deepStrictEqual(logs, ['true']);
+  world.close();
+});

@@ -297,6 +297,38 @@ test('a drawn bow hits far away, uses an arrow and wears; arrows that miss stick
     assert.equal(Object.values(bot.entities).filter((e) => e.name === 'arrow').length, 0);
   }));
 
+test('a crossbow is loaded by holding, keeps its arrow, and shoots at the next click', () =>
+  inWorld({}, async (w, bot, player) => {
+    const mob = await facing(w, 'cow', player, 12);
+    const hurts = events(w, 'gamut:hurt');
+    await w.console('/give a0 crossbow');
+    await w.console('/give a0 arrow 5');
+    stay(w, mob, mob.position);
+    await w.until(() => bot.lookAt(mob.position.offset(0, 1, 0), true));
+    await w.step(2);
+    const hold = async (ticks) => {
+      w.run(() => bot.activateItem());
+      await w.step(ticks);
+      w.run(() => bot.deactivateItem());
+      await w.step(1);
+    };
+    const arrows = () => player.inventory.slots[37].count;
+    await hold(20);
+    assert.equal(arrows(), 5, 'held for too short');
+    await hold(27);
+    assert.equal(arrows(), 4);
+    assert.equal(w.serv.survival.arrows.size, 0);
+    assert.equal(bot.heldItem.nbt.value.Charged.value, 1);
+    await hold(1);
+    await w.step(10);
+    assert.deepEqual(hurts.map((h) => [h.victim.name, h.cause, h.by.username]), [['cow', 'arrow', 'a0']]);
+    assert.ok(hurts[0].amount >= 6 && hurts[0].amount <= 11, `${hurts[0].amount}`);
+    assert.equal(bot.heldItem.nbt?.value?.Charged, undefined);
+    assert.equal(bot.heldItem.durabilityUsed, 1);
+    await hold(1);
+    assert.equal(arrows(), 4, 'it must be loaded again');
+  }));
+
 test('arrows of mobs hurt players and shields stop them', () =>
   inWorld({}, async (w, bot, player) => {
     const mob = await facing(w, 'skeleton', player, 8);

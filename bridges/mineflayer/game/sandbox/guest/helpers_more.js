@@ -92,6 +92,7 @@ const shoot = guest.helper(async (weapon, target) => {
       await aim();
       bot.activateItem();
       await bot.waitForTicks(weapon === 'bow' ? 21 : 26);
+      if (weapon === 'crossbow') bot.deactivateItem(); // it is loaded, and the next click shoots
       if (entity.isValid) await aim();
       if (weapon === 'crossbow') bot.activateItem();
       bot.deactivateItem();
