@@ -280,6 +280,8 @@ class Sandbox {
 
   fail(report) {
     this.error = this.readable(report);
+    // To fill a memory takes the host longer than the turns of loops tell.
+    if (this.error.type === 'MemoryError') this.debt += 2 * this.budget;
     this.report = null;
     this.end();
     this.api.release(this.agent);
