@@ -17,7 +17,7 @@ const { Sandbox, limitsOf } = require('../sandbox/runtime');
 const { hearsChat, makeApi } = require('../sandbox/api');
 
 const NEW = 1;
-const SEARCH_MS = 2500;
+const SEARCH_MS = 1000;
 const ON_EVENT = ['go_on', 'stop'];
 
 /** Error types by number, from 1; errors that a program throws itself are `Error`. */
@@ -34,8 +34,8 @@ class Code extends Actor {
       throw new Error(`code.on_event: expected one of ${ON_EVENT.join(', ')}, got ${code.on_event}`);
     }
     const seed = Math.floor(Math.random() * 2 ** 31);
-    this.sandbox = new Sandbox({ agent, api: makeApi(), seed, ...limitsOf(code, agent.config.ticks_per_step) });
-    // A search without result takes this long, 100 nodes in each of 50 ticks (api_walk.js);
+    this.sandbox = new Sandbox({ agent, api: makeApi(), seed, ...limitsOf(code) });
+    // A search without result takes this long, 250 nodes in each of 20 ticks (api_walk.js);
     // mineflayer's five seconds, which suit real time, would be 25,000.
     if (agent.embedded && this.bot.pathfinder) this.bot.pathfinder.thinkTimeout = SEARCH_MS;
     this.source = '';

@@ -40,11 +40,11 @@ const MOVEMENTS = {
 const TICKS = { name: 'ticks', type: 'integer', min: 1, max: 12000, default: 2400 };
 
 /**
- * Milliseconds of search per tick: about 100 nodes on the clock of a world (agents.js), which take
- * some 20 ms. With the library's 40 a search without success takes 0.4 s per tick. In real time it
- * is how long others in the process may have to wait.
+ * Milliseconds of search per tick: about 250 nodes on the clock of a world (agents.js), 25,000 in
+ * the 5 s after which a search stops. With the library's 40 a search without success takes 0.4 s
+ * per tick. In real time it is how long others in the process may have to wait.
  */
-const SEARCH_MS = 2;
+const SEARCH_MS = 5;
 const SEARCH_REAL_MS = 25;
 
 /** Required late: the clock must be replaced before this library keeps a reference to it. */
