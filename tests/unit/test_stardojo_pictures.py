@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.stardojo.pictures import draw
+from bridges.stardojo.pictures import draw, scene
 from bridges.stardojo.pictures.atlas import Atlas, tint
 from bridges.stardojo.pictures.paint import color, paint, table
 from bridges.stardojo.pictures.sprites import Sprites, icons
@@ -288,6 +288,34 @@ def test_drawing_changes_nothing_and_repeats(valley):
     assert valley.snapshot() == before
     assert (draw(valley, *SIZE) == first).all()
     assert other.shape == (64, 64, 3)
+
+
+TREES = ("Oak", "Pine", "Maple", "Mahogany")
+ROW = st.tuples(st.sampled_from((*TREES, "Robin", "Pam", "Linus")), st.integers(38, 43))
+
+
+@given(row=st.lists(ROW, min_size=2, max_size=6))
+@settings(max_examples=15, deadline=None)
+def test_what_was_drawn_before_does_not_matter(saved, row):
+    valley, snapshot = saved
+
+    def drawn(what):
+        valley.restore(snapshot)
+        for name, x in what:
+            if name in TREES:
+                put(ground=Ground("tree", name, stage=5), tile=(x, 31))(valley.world)
+            else:
+                resident(name, tile=(x, 31))(valley.world)
+        return draw(valley, *SIZE)
+
+    scene._atlas.cache_clear()
+    scene._stage.cache_clear()
+    first = drawn(row)
+    scene._atlas.cache_clear()
+    scene._stage.cache_clear()
+    for each in reversed(row):
+        drawn([each])
+    assert (drawn(row) == first).all()
 
 
 def test_what_is_out_of_sight_is_not_drawn(valley):

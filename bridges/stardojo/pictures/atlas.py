@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Hashable
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,29 +33,31 @@ def _kernel(function: F) -> F:
 
 
 @_kernel
-def _sprites(frame: Any, pixels: Any, table: Any, spans: Any, drawn: Any) -> None:
+def _tiles(frame: Any, tiles: Any, numbers: Any, left: int, top: int) -> None:
+    """Copies tiles onto the frame, the first at ``left`` and ``top`` in bytes."""
+    high, wide = tiles.shape[1:]
+    for y in range(max(0, top), min(len(frame), top + high * len(numbers))):
+        down, line = divmod(y - top, high)
+        for across in range(numbers.shape[1]):
+            x = left + across * wide
+            tile = tiles[numbers[down, across], line, max(0, -x) :]
+            row = frame[y, max(0, x) : max(0, x + wide)]
+            for at in range(len(row)):
+                row[at] = tile[at]
+
+
+@_kernel
+def _sprites(frame: Any, colors: Any, opacities: Any, table: Any, drawn: Any) -> None:
     """Lays sprites over the frame, in their order; ``drawn`` has rows of number, x, y."""
-    height, width = len(frame), frame.shape[1] // 3
     for each in range(len(drawn)):
-        number, x, y = drawn[each, 0], drawn[each, 1], drawn[each, 2]
-        start, wide, high, first = table[number]
-        for line in range(max(0, -y), min(high, height - y)):
-            row = frame[y + line]
-            at = start + line * wide
-            for column in range(
-                max(spans[first + line, 0], -x), min(spans[first + line, 1], width - x)
-            ):
-                opacity = pixels[at + column, 3]
-                to = 3 * (x + column)
-                if opacity == 255:
-                    row[to] = pixels[at + column, 0]
-                    row[to + 1] = pixels[at + column, 1]
-                    row[to + 2] = pixels[at + column, 2]
-                elif opacity:
-                    rest = 256 - opacity
-                    row[to] = pixels[at + column, 0] + ((row[to] * rest) >> 8)
-                    row[to + 1] = pixels[at + column, 1] + ((row[to + 1] * rest) >> 8)
-                    row[to + 2] = pixels[at + column, 2] + ((row[to + 2] * rest) >> 8)
+        number, x, y = drawn[each, 0], 3 * drawn[each, 1], drawn[each, 2]
+        start, wide, high = table[number]
+        for line in range(max(0, -y), min(high, len(frame) - y)):
+            first = start + line * wide + max(0, -x)
+            color, opacity = colors[first:], opacities[first:]
+            row = frame[y + line, max(0, x) : max(0, x + wide)]
+            for at in range(len(row)):  # simple enough for the compiler to do many at once
+                row[at] = color[at] + ((row[at] * (256 - opacity[at])) >> 8)
 
 
 @_kernel
@@ -78,14 +81,14 @@ class Atlas:
         self.tiles = np.zeros((64, side, 3 * side), np.uint8)
         self._tile_count = 0
         self._numbers: dict[Hashable, int] = {}
-        self._pixels = np.zeros((1 << 16, 4), np.uint8)
-        self._table = np.zeros((256, 4), np.int32)
-        self._spans = np.zeros((4096, 2), np.int32)
-        self._used = self._count = self._rows = 0
+        self._colors, self._opacities = np.zeros((2, 1 << 18), np.uint8)
+        self._table = np.zeros((256, 3), np.int64)
+        self._used = 0
         self.sizes: list[tuple[int, int]] = []
         self._advances: dict[Hashable, int] = {}
         with compilation_lock(_folder()):
             frame = np.zeros((1, 3), np.uint8)
+            self.lay_tiles(frame, np.zeros((1, 1), np.int32), 0, 0)
             self.lay(frame, [])
             tint(frame, (256, 256, 256))
 
@@ -94,7 +97,7 @@ class Atlas:
         number = self._numbers.get(key)
         if number is None:
             if self._tile_count == len(self.tiles):
-                self.tiles = np.concatenate([self.tiles, np.zeros_like(self.tiles)])
+                self.tiles = _doubled(self.tiles)
             number = self._numbers[key] = self._tile_count
             self.tiles[number] = make().reshape(self.side, -1)
             self._tile_count += 1
@@ -111,25 +114,16 @@ class Atlas:
 
     def _add(self, key: Hashable, image: Pixels) -> int:
         high, wide = image.shape[:2]
-        while self._used + high * wide > len(self._pixels):
-            self._pixels = np.concatenate([self._pixels, np.zeros_like(self._pixels)])
-        if self._count == len(self._table):
-            self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-        while self._rows + high > len(self._spans):
-            self._spans = np.concatenate([self._spans, np.zeros_like(self._spans)])
-        number = self._numbers[key] = self._count
+        end, number = self._used + 3 * high * wide, len(self.sizes)
+        while end > len(self._colors):
+            self._colors, self._opacities = _doubled(self._colors), _doubled(self._opacities)
+        if number == len(self._table):
+            self._table = _doubled(self._table)
+        self._colors[self._used : end] = image[..., :3].ravel()
+        self._opacities[self._used : end] = np.repeat(image[..., 3], 3)
+        self._table[number] = self._used, 3 * wide, high
+        self._numbers[key], self._used = number, end
         self.sizes.append((wide, high))
-        self._pixels[self._used : self._used + high * wide] = image.reshape(-1, 4)
-        self._table[number] = (self._used, wide, high, self._rows)
-        seen = image[..., 3] > 0
-        spans = self._spans[self._rows : self._rows + high]
-        spans[:, 0] = np.argmax(seen, 1)
-        spans[:, 1] = np.where(seen.any(1), wide - np.argmax(seen[:, ::-1], 1), 0)
-        self._used, self._rows, self._count = (
-            self._used + high * wide,
-            self._rows + high,
-            number + 1,
-        )
         return number
 
     def glyph(self, character: str, size: int, rgb: Color) -> tuple[int, int]:
@@ -149,23 +143,16 @@ class Atlas:
 
     def lay_tiles(self, frame: Pixels, numbers: NDArray[np.int32], left: int, top: int) -> None:
         """Copies tiles onto a frame ``(height, 3 * width)``; the first at ``left`` and ``top``."""
-        (height, width), side, wide = frame.shape, self.side, 3 * self.side
-        for y, row in enumerate(numbers.tolist()):
-            at = top + y * side
-            first, last = max(0, -at), min(side, height - at)
-            for x, number in enumerate(row):
-                to = 3 * left + x * wide
-                if to >= 0 and to + wide <= width:
-                    frame[at + first : at + last, to : to + wide] = self.tiles[number, first:last]
-                elif -wide < to < width:
-                    start, end = max(0, -to), min(wide, width - to)
-                    part = self.tiles[number, first:last, start:end]
-                    frame[at + first : at + last, to + start : to + end] = part
+        _tiles(frame, self.tiles, np.ascontiguousarray(numbers), 3 * left, top)
 
     def lay(self, frame: Pixels, drawn: list[tuple[int, int, int]]) -> None:
         """Lays sprites over a frame: rows of number, x and y."""
-        rows = np.array(drawn, np.int32).reshape(-1, 3)
-        _sprites(frame, self._pixels, self._table, self._spans, rows)
+        rows = np.fromiter(chain.from_iterable(drawn), np.int32, 3 * len(drawn)).reshape(-1, 3)
+        _sprites(frame, self._colors, self._opacities, self._table, rows)
+
+
+def _doubled(full: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate([full, np.zeros_like(full)])
 
 
 def tint(frame: Pixels, light: Color) -> None:

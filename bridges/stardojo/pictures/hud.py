@@ -6,8 +6,9 @@ from typing import TypeAlias
 
 from bridges.stardojo.pictures.paint import Color, Pixels
 from bridges.stardojo.pictures.sprites import Drawn, Sprites
-from bridges.stardojo.valley import items, observe, services
+from bridges.stardojo.valley import items, services
 from bridges.stardojo.valley.data import content
+from bridges.stardojo.valley.making import chest_items
 from bridges.stardojo.valley.maps import names
 from bridges.stardojo.valley.rules import MENUS
 from bridges.stardojo.valley.world import Item, Menu, World
@@ -190,7 +191,7 @@ class Hud:
         trades = menu.kind in ("shop", "chest")
         wide, most = self.width - self._px(270), self._px(430 if trades else 560)
         x, y, pad, line = self._px(30), self._px(14), self._px(12), self._px(34)
-        message = str(observe.menu(world).get("message") or "")
+        message = menu.facts["text"] if menu.kind == "letter" else ""
         lines = self._wrapped(message, 20, wide - 2 * pad)
         fit = max(1, (most - line * len(lines)) // line)
         used = fit if trades else min(fit, len(rows))
@@ -226,13 +227,11 @@ class Hud:
 
 def _rows(world: World, menu: Menu) -> list[Row]:
     """The entries of a menu, in the order in which they are chosen."""
-    shown = observe.menu(world)
     if menu.kind == "shop":
         offers = services.stock(world, menu.facts["shop"])
         return [(name, items.shown(name), f"{offer.price}g") for name, offer in offers]
     if menu.kind == "chest":
-        inside = shown.get("ItemsInChest") or ()
-        return [(each["Name"], each["Name"], f"x{each['Quantity']}") for each in inside]
+        return [(name, name, f"x{count}") for name, count, *_ in chest_items(world, menu)]
     if menu.kind == "map":
         return [("", name, "here" if name == world.here.plan else "") for name in names()[:40]]
     known = content().by_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +66,7 @@ class Stage:
         numbers = ground.layer(atlas, view.plan, theme(world, view.place))
         (x0, y0), (x1, y1) = view.first, view.last
         atlas.lay_tiles(frame, numbers[y0:y1, x0:x1], *view.at((x0, y0)))
-        view.tall.sort()
+        view.tall.sort(key=itemgetter(0))  # a sprite's number depends on what was drawn before
         atlas.lay(frame, view.flat + [row[1:] for row in view.tall])
         light = daylight(world, view.plan)
         if light != (256, 256, 256):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, TypeAlias
 from zlib import crc32
 
@@ -58,6 +58,17 @@ def _look(name: str, category: str, at: int) -> tuple[str, ...]:
     shape = use if use in rows["tools"] else word or shapes[at % len(shapes)]
     first, second = _HUES[at // 7 % len(_HUES)], _HUES[at // 211 % len(_HUES)]
     return shape, first, second if second != first else "white"
+
+
+@lru_cache(4096)
+def _line(atlas: Atlas, words: str, size: int, rgb: Color) -> tuple[list[tuple[int, int]], int]:
+    """The glyphs of a line, each with its distance from the left, and the width of all."""
+    glyphs, end = [], 0
+    for character in words:
+        number, wide = atlas.glyph(character, size, rgb)
+        glyphs.append((number, end))
+        end += wide
+    return glyphs, end
 
 
 class Sprites:
@@ -281,12 +292,8 @@ class Sprites:
         self, words: str, x: int, y: int, size: int, rgb: Color = (58, 42, 52)
     ) -> tuple[list[Drawn], int]:
         """Returns what draws a line of text whose upper left corner is x, y; and where it ends."""
-        drawn = []
-        for character in words:
-            number, wide = self.atlas.glyph(character, size, rgb)
-            drawn.append((number, x, y))
-            x += wide
-        return drawn, x
+        glyphs, wide = _line(self.atlas, words, size, rgb)
+        return [(number, x + dx, y) for number, dx in glyphs], x + wide
 
     def label(self, words: str, x: int, y: int) -> list[Drawn]:
         """Returns what draws a short text on a dark plate about the point x, y."""
