@@ -23,7 +23,7 @@ from bridges.starbench.battle import Battle
 from bridges.starbench.content import load
 from bridges.starbench.kinds import Content
 from bridges.starbench.states import BATTLES
-from rollout.api import ACTION, MASK, Splits, Start
+from rollout.api import ACTION, MASK, PolicyRecipe, Splits, Start
 from rollout.config import build_plugin
 from rollout.evaluate.legs import Leg
 from rollout.evaluate.playing import play_legs
@@ -187,32 +187,48 @@ def _bridge(seconds: float) -> float:
     return made / (time.process_time() - begin)
 
 
-def trained(paths: list[str], states: int) -> list[list[str]]:
-    """Returns rows of trained networks and auto-battle on the same held-out states and seeds."""
-    bridge = StarbenchBridge(snapshots=True)
-    task = load_task(bridge.spec, "starbench", "starbench")
-    target = {"target": "bridges.starbench.agents:auto_battle"}
-    machine = build_plugin("policies", "callable", target)
+def trained(paths: list[str], states: int, searched: int) -> list[list[str]]:
+    """Returns rows of trained networks beside other players, on the same held-out states and seeds.
+
+    Args:
+        paths: BATTLE=RUN, each a network and the battle that it plays.
+        states: number of held-out states; of search the first ``searched``.
+        searched: see there.
+    """
     rows = []
     for entry in paths:
         name, _, path = entry.partition("=")
-        network = build_plugin("policies", "checkpoint", {"path": path})
-        test = Splits(task.state_space, only={"battle": [name]}).take("test", states)
-        legs = [Leg("ppo", network, "test", test), Leg("auto", machine, "test", test)]
-        results = play_legs(bridge, task, legs, seed=7, metric="success", width=32)
         config = yaml.safe_load((Path(path) / "config.yaml").read_text())
-        cells = [name, ", ".join(config["state_set"]["only"].get("battle", ["all"]))]
-        found = []
-        for player in ("ppo", "auto"):
-            mine = results["player"] == player
-            won = mine & (results["success"] == 1)
-            steps = results["length"][won].mean() if won.any() else float("nan")
-            total = results["total_reward"][mine].mean()
-            found.append((won.sum() / mine.sum(), -steps))
-            cells.append(f"{won.sum() / mine.sum():.1%} / {steps:.1f} / {total:.1f}")
-        better = [each for each, i in (("success", 0), ("steps", 1)) if found[0][i] > found[1][i]]
-        rows.append([*cells, " and ".join(better) or "nothing"])
+        options = {key: value for key, value in config["bridge"].items() if key != "name"}
+        own, whole = StarbenchBridge(**options), StarbenchBridge(snapshots=True)
+        task = load_task(whole.spec, "starbench", "starbench")
+        splits = Splits(task.state_space, only={"battle": [name]})
+        players = {
+            "ppo": (own, build_plugin("policies", "checkpoint", {"path": path}), states),
+            "random": (own, build_plugin("policies", "random", {}), states),
+            "auto-battle": (whole, _agent("auto_battle"), states),
+            "search": (whole, _agent("search_player"), searched),
+        }
+        cells, measured = [], {}
+        for player, (bridge, policy, size) in players.items():
+            leg = Leg(player, policy, "test", splits.take("test", size))
+            found = play_legs(bridge, task, [leg], seed=7, metric="success", width=32)
+            won = found["success"] == 1
+            steps = found["length"][won].mean() if won.any() else float("nan")
+            measured[player] = (won.mean(), -steps, found["total_reward"].mean())
+            cells.append(f"{won.mean():.1%} / {steps:.1f} / {measured[player][2]:.1f}")
+        better = [
+            word
+            for i, word in enumerate(("success", "steps", "return"))
+            if measured["ppo"][i] > measured["auto-battle"][i]
+        ]
+        view = options.get("view", "structured")
+        rows.append([name, view, *cells, ", ".join(better) or "nothing"])
     return rows
+
+
+def _agent(name: str) -> PolicyRecipe:
+    return build_plugin("policies", "callable", {"target": f"bridges.starbench.agents:{name}"})
 
 
 def report(battles: int, searched: int, states: int, paths: list[str]) -> None:
@@ -245,11 +261,12 @@ def report(battles: int, searched: int, states: int, paths: list[str]) -> None:
     text += table(["battle", *PLAYERS, "band", "within"], rows)
     if paths:
         text += (
-            f"\n## PPO and auto-battle\n\nSuccess / steps of won battles / return, on {states} "
-            f"held-out states with the same seeds.\n\n"
+            f"\n## Trained networks\n\nSuccess / steps of won battles / return, on {states} "
+            f"held-out states with the same seeds; search on the first {searched} of them. The "
+            f"last column says in what PPO is better than auto-battle.\n\n"
         )
-        head = ["battle", "trained on", "ppo", "auto-battle", "better by"]
-        text += table(head, trained(paths, states))
+        head = ["battle", "view", "ppo", "random", "auto-battle", "search", "better"]
+        text += table(head, trained(paths, states, searched))
     save("starbench", text)
 
 
