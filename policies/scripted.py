@@ -90,12 +90,12 @@ class Scripted:
         self._idle = int(self._length.sum())
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
-        """Returns the script of each slot, and the position in it: the beginning.
+        """Returns the script of each slot, counted from 1, and the position in it: the beginning.
 
         Raises:
             ConfigError: there is no script for an episode.
         """
-        numbers = [self._script(start) for start in starts]
+        numbers = [self._script(start) + 1 for start in starts]
         return {
             "script": np.array(numbers, np.int64),
             "position": np.zeros(len(starts), np.int64),
@@ -114,9 +114,9 @@ class Scripted:
         Raises:
             OutOfTurnError: a script has ended and ``after`` is ``error``.
         """
-        script, position = memory["script"], memory["position"]
+        position, script = memory["position"], memory["script"] - 1
         length = self._length[script]
-        ended = position >= length
+        ended = (position >= length) & (script >= 0)  # less where there is no episode
         row = self._first[script] + np.minimum(position, length - 1)
         if ended.any():
             if self._after == "error":
@@ -124,7 +124,7 @@ class Scripted:
             if self._after == "noop":
                 row[ended] = self._idle
         actions = {key: column[row] for key, column in self._actions.items()}
-        return Decision(actions, {"script": script, "position": position + 1})
+        return Decision(actions, {"script": memory["script"], "position": position + 1})
 
     def _script(self, start: Start) -> int:
         for key in ((start.state.index, start.seed), start.episode, EVERY):

@@ -64,8 +64,7 @@ class Policy(Protocol):
         Args:
             observations: ``{key: (B, ...)}`` as in the observation space; do not keep or change.
             memory: as returned by the last call for these slots, rows in the same order; zeros
-                for slots that have never played. A ``Concurrent`` policy gets zeros for all slots
-                without an episode.
+                for slots without an episode, whose actions do nothing.
             details: one mapping per row of what has no fixed shape, or None.
             explore: sample when True, take the best action when False.
         """

@@ -274,7 +274,7 @@ class LegsPlayer:
         self._names, self._policies = list(players), list(players.values())
         self._offsets = offsets
         self._kinds = list(dict.fromkeys(groups))
-        # Counted from 1, since the memory of a slot that has never played is zero.
+        # Counted from 1, since the memory of a slot without an episode is zero.
         self._kind_of_leg = [self._kinds.index(group) + 1 for group in groups]
         self.calls = max(map(calls_of, self._policies))
         if any(CALLS in policy.extras for policy in self._policies):
@@ -335,7 +335,7 @@ class LegsPlayer:
     ) -> Decision:
         """Lets the player of each row choose an action, sampled or not as its leg says.
 
-        Slots that have never played are passed to any player of the batch.
+        Slots without an episode are passed to any player of the batch.
         """
         if len(self._kinds) == 1:
             return self._decide(1, observations, memory, details)

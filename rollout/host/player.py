@@ -62,8 +62,7 @@ class Player:
         self._first = first_instance
         self._decider = Decider(policy, pool.spec, pool.width)
         self._in_flight: InFlight | None = None
-        self._slow = calls_of(policy) > 1
-        if self._slow and pool.instances > 1:
+        if calls_of(policy) > 1 and pool.instances > 1:
             self._in_flight = InFlight(policy, pool)
         self._games_s, self._own_s, self._mark = 0.0, 0.0, time.monotonic()
         self._ready: deque[Fragment] = deque()
@@ -342,7 +341,7 @@ class Player:
         self._vacate(number, slot)
 
     def _vacate(self, number: int, slot: int) -> None:
-        self._tracks[number].vacate(slot, blank=self._slow)
+        self._tracks[number].vacate(slot)
         self._vacant.add(number)
 
     def _lose(

@@ -43,9 +43,8 @@ class Track:
         if CALLS in decision.extras:
             self.referee.charge(decision.extras[CALLS])
 
-    def vacate(self, slot: int, *, blank: bool) -> None:
-        """Frees a slot; ``blank`` clears its memory, so that the policy can tell."""
+    def vacate(self, slot: int) -> None:
+        """Frees a slot, and clears its memory, so that the policy can tell."""
         self.free.append(slot)
-        if blank:
-            for rows in self.memory.values():
-                rows[slot, ...] = 0
+        for rows in self.memory.values():
+            rows[slot, ...] = 0

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rollout.api import Limits, Splits, Start, Task
+from policies.scripted import ScriptedPolicy
+from rollout.api import Limits, PolicyRecipe, Splits, Start, Task
 from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
 from rollout.host import Player, PlayOptions, Pool
@@ -28,6 +29,7 @@ def make_player(
     retries: int = 3,
     steps: int = 16,
     seconds: float | None = None,
+    policy: PolicyRecipe = FakePolicy(),  # noqa: B008 - it is frozen
 ) -> Player:
     spec = bridge.spec
     task = Task("t", "", spec.state_space, FakeEvaluator(), Limits(steps=limit))
@@ -38,8 +40,8 @@ def make_player(
         width,
         HostConfig(isolation=isolation, restarts=restarts, backoff_s=0),
     )
-    policy = FakePolicy().build(spec, task, seed=0)
-    return Player(pool, task, policy, PlayOptions(steps, seconds, retries=retries))
+    options = PlayOptions(steps, seconds, retries=retries)
+    return Player(pool, task, policy.build(spec, task, seed=0), options)
 
 
 def starts(bridge: FakeBridge, count: int) -> list[Start]:
@@ -90,6 +92,23 @@ def test_the_same_episodes_however_they_are_hosted(tmp_path):
         played.append(rewards_by_episode(play(player, starts(bridge, 40))))
     assert sorted(played[0]) == list(range(40))
     assert all(p == played[0] for p in played[1:])
+
+
+@pytest.mark.parametrize("width", [1, 4, 9])
+def test_a_recording_is_replayed_to_its_end_at_any_width(tmp_path, width):
+    """Slots whose episode is over, or that never had one, need no more actions."""
+    bridge, recorded = FakeBridge(), {}
+    episodes = starts(bridge, 6)
+    for f in play(make_player(tmp_path / "a", bridge, width=3), episodes):
+        for t, b in np.argwhere(f.valid):
+            moves = recorded.setdefault(f.starts[f.start_index[t, b]].episode, [])
+            moves.append(f.actions["move"][t, b])
+    lengths = {episode: len(moves) for episode, moves in recorded.items()}
+    assert len(set(lengths.values())) > 1
+    recipe = ScriptedPolicy({n: {"move": moves} for n, moves in recorded.items()})
+    player = make_player(tmp_path / "b", bridge, width=width, policy=recipe)
+    results = [result for f in play(player, episodes) for result in f.results]
+    assert {result.start.episode: result.length for result in results} == lengths
 
 
 @pytest.mark.parametrize("width", [1, 5])
