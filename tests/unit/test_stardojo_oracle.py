@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridges.stardojo.oracle import travel
+from bridges.stardojo.oracle import supplies, travel
 from bridges.stardojo.oracle.episode import play
 from bridges.stardojo.oracle.hands import NOTHING, Hands, perform
 from bridges.stardojo.oracle.oracle import SCRIPTS, Oracle
@@ -40,6 +40,20 @@ def test_doing_nothing_solves_nothing():
     for name in ("harvest_5_parsnip", "go_to_coop", "talk_to_alex", "kill_1_bug_with_rusty_sword"):
         standing, _ = play(lite()[name], 0, chooser=lambda valley, row: lambda: NOTHING)
         assert not standing.completed, name
+
+
+def test_where_no_animal_is_to_be_sold_the_oracle_waits():
+    valley = Valley("save_farming", state={"animals": "none"})
+    assert Oracle(valley, lite()["sell_1_chicken"]).skill() == NOTHING
+
+
+def test_a_night_without_a_way_to_bed_takes_a_step(monkeypatch):
+    hands = Hands(valley := Valley())
+    for skill in travel.go(hands, "FarmHouse"):
+        perform(valley, skill)
+    assert hands.world.here.key == "FarmHouse"
+    monkeypatch.setattr(Hands, "way", lambda self, tile: None)
+    assert list(supplies.sleep(hands))[-1] == NOTHING
 
 
 def test_every_lite_task_has_a_script():

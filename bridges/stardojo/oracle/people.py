@@ -164,7 +164,9 @@ def buy_animal(hands: Hands, row: TaskRow) -> Plan:
 def sell_animal(hands: Hands, row: TaskRow) -> Plan:
     """Sells an animal: it is asked twice, since the first touch pets it."""
     kinds = [kind for kind, each in content().animals.items() if each.shop == row.object]
-    animal = next(each for each in hands.world.animals if each.kind in kinds)
+    animal = next((each for each in hands.world.animals if each.kind in kinds), None)
+    if animal is None:  # the state may have no animals
+        return
     for _ in range(20):
         yield from travel.go(hands, animal.place)
         yield from hands.empty_hand()

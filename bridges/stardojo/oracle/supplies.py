@@ -143,6 +143,8 @@ def sleep(hands: Hands) -> Plan:
         yield from hands.interact(bed.tile)
         if hands.world.menu is not None and hands.world.menu.facts.get("then") == "sleep":
             yield from hands.choose(1)
+    if hands.world.days_started == day:
+        yield NOTHING  # the bed cannot be reached; plans that try again must let steps pass
     yield from morning(hands)
 
 
