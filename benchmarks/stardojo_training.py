@@ -1,0 +1,87 @@
+"""What PPO learns of StarDojo's tasks, beside random actions and the oracle, on held-out states.
+
+Train each task with configs/stardojo/train_task.yaml and a training seed that chose nothing, then
+
+    python -m benchmarks.stardojo_training RUN [RUN ...] [--states 100] [--save]
+
+Test states differ from those of training and validation in season, day, weather, layout of the
+farm and the other factors of docs/stardojo.md. All players play the same ones with the same seeds,
+and are judged strictly. Random actions are drawn from the same list and its mask as PPO's.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from benchmarks.report import header, save, table
+from bridges.stardojo.task_table import lite
+from rollout.api import Splits
+from rollout.config import build_plugin
+from rollout.evaluate.legs import Leg
+from rollout.evaluate.playing import play_legs
+from rollout.evaluate.statistics import Intervals, one_player
+from rollout.tasks import load_task
+
+
+def share(values: NDArray[np.float64]) -> str:
+    """Mean and 95 % interval over states."""
+    found = one_player(values.reshape(-1, 1), Intervals())
+    return f"{found.point:.2f} [{found.low:.2f}, {found.high:.2f}]"
+
+
+def row_of(run: Path, states: int) -> list[str]:
+    """Returns the row of a task: category, difficulty, success of random, PPO and oracle, steps."""
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    bridge = build_plugin("bridges", "stardojo", {})
+    task = load_task(bridge.spec, "stardojo", config["task"])
+    parts = {key: config["state_set"][key] for key in ("validation", "test")}
+    test = Splits(task.state_space, **parts).take("test", states)
+    players = {
+        "random": (bridge, build_plugin("policies", "random", {})),
+        "ppo": (bridge, build_plugin("policies", "checkpoint", {"path": str(run)})),
+        "oracle": (
+            replace(bridge, layout="calls", oracle=True),
+            build_plugin("policies", "oracle", {}),
+        ),
+    }
+    cells = []
+    for name, (game, policy) in players.items():
+        leg = Leg(name, policy, "test", test)
+        found = play_legs(game, task, [leg], seed=7, metric="success", width=16)
+        won = found["success"] == 1
+        length = f"{found['length'][won].mean():.0f}" if won.any() else "-"
+        cells += [share(found["success"].astype(float)), length]
+    name = config["task"].removesuffix("_wide")
+    about = lite()[name]
+    return [name, about.category, about.difficulty, f"{config['env_steps']:,}", *cells]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
+    parser.add_argument("--states", type=int, default=100)
+    parser.add_argument("--save", action="store_true")
+    options = parser.parse_args()
+    text = header(
+        "What PPO learns in StarDojo's valley",
+        f"python -m benchmarks.stardojo_training RUN ... --states {options.states}",
+    )
+    text += f"{options.states} test states of each task; success with its 95 % interval over states"
+    text += ", and the steps of the episodes that succeeded.\n\n"
+    head = ["task", "category", "difficulty", "trained", "random", "steps", "PPO", "steps"]
+    rows = [row_of(run, options.states) for run in options.runs]
+    text += table([*head, "oracle", "steps"], rows)
+    if options.save:
+        save("stardojo_training", text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()
