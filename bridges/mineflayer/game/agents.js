@@ -4,51 +4,9 @@
  */
 require('./libraries');
 const mineflayer = require('mineflayer');
-const { pathfinder, Movements } = require('mineflayer-pathfinder');
-const AStar = require('mineflayer-pathfinder/lib/astar');
+const { pathfinder } = require('mineflayer-pathfinder');
+const { Movements } = require('./paths');
 const { MemoryClient } = require('./transport');
-const { currentContext } = require('./context');
-const prismarineBlock = require('prismarine-block');
-
-/** Milliseconds that one node of a path search takes on the world's clock: 2,000 nodes per tick. */
-const SEARCH_NODE_MS = 0.02;
-
-const search = AStar.prototype.compute;
-AStar.prototype.compute = function compute() {
-  const context = currentContext();
-  if (context === null) return search.call(this);
-  return context.metering(SEARCH_NODE_MS / 2, () => search.call(this)); // read twice per node
-};
-
-/** A movements object that finds stone in every cell. */
-function rocky(movements) {
-  const { registry } = movements.bot;
-  const Block = prismarineBlock(registry);
-  const { minStateId, id } = registry.blocksByName.stone;
-  const blockAt = (position) => {
-    const block = minStateId === undefined ? new Block(id, 0, 0) : Block.fromStateId(minStateId, 0);
-    block.position = position;
-    return block;
-  };
-  return Object.assign(Object.create(movements), { bot: { blockAt } });
-}
-
-const getBlock = Movements.prototype.getBlock;
-/**
- * Plans paths as one who does not see into the rock: a block between six opaque ones counts as
- * stone, whatever it is. (The library knows the shape of all loaded caves: to search only what is in
- * sight would find few paths.)
- */
-Movements.prototype.getBlock = function (pos, dx, dy, dz) {
-  const { senses } = this.bot;
-  if (pos && senses?.limits.line_of_sight) {
-    if (senses.isBuried(Math.floor(pos.x) + dx, Math.floor(pos.y) + dy, Math.floor(pos.z) + dz)) {
-      this.rock ??= rocky(this);
-      return getBlock.call(this.rock, pos, dx, dy, dz);
-    }
-  }
-  return getBlock.call(this, pos, dx, dy, dz);
-};
 
 /**
  * Returns a mineflayer bot that is about to join a server of ours; it has joined when it emits

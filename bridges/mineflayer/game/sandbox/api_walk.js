@@ -40,9 +40,9 @@ const MOVEMENTS = {
 const TICKS = { name: 'ticks', type: 'integer', min: 1, max: 12000, default: 2400 };
 
 /**
- * Milliseconds of search per tick: about 250 nodes on the clock of a world (agents.js), 25,000 in
- * the 5 s after which a search stops. With the library's 40 a search without success takes 0.4 s
- * per tick. In real time it is how long others in the process may have to wait.
+ * Milliseconds of search per tick: about 250 nodes on the clock of a world (paths.js), which take
+ * some 10 ms. With fewer an agent walks to and fro: it follows the best path so far, and begins to
+ * dig, while the search goes on. In real time it is how long others in the process may have to wait.
  */
 const SEARCH_MS = 5;
 const SEARCH_REAL_MS = 25;
