@@ -162,7 +162,7 @@ def test_animals_eat_hay_at_night_and_give_milk_in_the_morning():
     play(made, farm.from_chest(hands, "Hay", 24))
     barn = farm.house(hands, "Deluxe Barn")
     play(made, travel.go(hands, barn.inside))
-    play(made, farm.lay_some(hands, 4))
+    play(made, farm.lay_hay(hands, 4))
     happy, hay = cow.happiness, hands.count("Hay")
     play(made, supplies.sleep(hands))
     inside = made.world.places[barn.inside].things.values()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bridges.stardojo.commands import setup_values
 from bridges.stardojo.judging import Judging, Standing, begin, judge
 from bridges.stardojo.oracle.hands import Skill, perform
 from bridges.stardojo.oracle.oracle import PAUSE, SKILLS_A_STEP, Oracle
@@ -32,7 +33,7 @@ def play(
     """
     valley = Valley(row.save, seed)
     for name, words in row.setup:
-        valley.setup(name, tuple(map(_literal, words)))
+        valley.setup(name, setup_values(name, words))
     oracle = Oracle(valley, row, idle=judging == "faithful")
     choose = chooser(valley, row) if chooser else oracle.skill
     standing = begin(row, _observe(valley, row), judging)
@@ -54,9 +55,3 @@ def _observe(valley: Valley, row: TaskRow) -> dict[str, Any]:
     if row.evaluator == "kill":
         seen["MonsterKills"] = {row.object: valley.world.farmer.kills.get(row.object, 0)}
     return seen
-
-
-def _literal(word: str) -> int | str | None:
-    if word == "None":
-        return None
-    return int(word) if word.removeprefix("-").isdecimal() else word

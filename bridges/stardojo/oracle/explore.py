@@ -23,11 +23,6 @@ def location(hands: Hands, row: TaskRow) -> Plan:
         yield from travel.go(hands, row.object)
 
 
-def bed(hands: Hands, row: TaskRow) -> Plan:
-    """Goes to bed."""
-    yield from supplies.sleep(hands)
-
-
 def harvest(hands: Hands, row: TaskRow) -> Plan:
     """Gets wood, forage, or what is in the mines."""
     name, count = row.object, row.quantity
@@ -73,11 +68,6 @@ def hay(hands: Hands, row: TaskRow) -> Plan:
             yield from hands.use(tile, "scythe")
 
     yield from hands.until(lambda: False, one)
-
-
-def kill(hands: Hands, row: TaskRow) -> Plan:
-    """Kills monsters."""
-    yield from supplies.fight(hands, row.object, row.quantity)
 
 
 # Quests -------------------------------------------------------------------------------------------

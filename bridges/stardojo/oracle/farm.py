@@ -253,7 +253,7 @@ def fill(hands: Hands, row: TaskRow) -> Plan:
     building = house(hands, "Deluxe Coop", "Deluxe Barn")
     if building is not None:
         yield from travel.go(hands, building.inside)
-        yield from lay_hay(hands, building)
+        yield from lay_hay(hands)
 
 
 def fill_bowl(hands: Hands) -> Plan:
@@ -269,11 +269,12 @@ def fill_bowl(hands: Hands) -> Plan:
             yield from hands.use(tile, "can")
 
 
-def lay_hay(hands: Hands, building: Building) -> Plan:
-    """Lays hay on every free place of the bench."""
+def lay_hay(hands: Hands, most: int = 99) -> Plan:
+    """Lays hay on free places of the bench."""
     for tile in places.plan(hands.world.here).troughs:
-        if tile not in hands.world.here.things and hands.count("Hay"):
+        if most > 0 and tile not in hands.world.here.things and hands.count("Hay"):
             yield from hands.offer(tile, "Hay")
+            most -= 1
 
 
 def harvest(hands: Hands, row: TaskRow) -> Plan:
@@ -322,16 +323,8 @@ def milk(hands: Hands, name: str, count: int) -> Plan:
                 yield from travel.go(hands, building.inside)
                 laid = sum(each.kind == "hay" for each in hands.world.here.things.values())
                 if laid < 4:
-                    yield from lay_some(hands, 4 - laid)
+                    yield from lay_hay(hands, 4 - laid)
             yield from supplies.sleep(hands)
-
-
-def lay_some(hands: Hands, number: int) -> Plan:
-    """Lays some hay on the bench."""
-    for tile in places.plan(hands.world.here).troughs:
-        if number > 0 and tile not in hands.world.here.things and hands.count("Hay"):
-            yield from hands.offer(tile, "Hay")
-            number -= 1
 
 
 def incubate(hands: Hands, row: TaskRow) -> Plan:

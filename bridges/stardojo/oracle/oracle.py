@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import chain
 
-from bridges.stardojo.oracle import explore, farm, made, people
+from bridges.stardojo.oracle import explore, farm, made, people, supplies
 from bridges.stardojo.oracle.hands import NOTHING, Hands, Plan, Skill
 from bridges.stardojo.task_row import TaskRow
 from bridges.stardojo.valley.valley import Valley
@@ -28,7 +28,7 @@ SCRIPTS: Mapping[tuple[str, str], Callable[[Hands, TaskRow], Plan]] = {
     ("farming", "incubate"): farm.incubate,
     ("farming", "friendship"): farm.befriend_pet,
     ("crafting", "craft"): made.craft,
-    ("exploration", "sleep"): explore.bed,
+    ("exploration", "sleep"): lambda hands, row: supplies.sleep(hands),
     ("exploration", "location"): explore.location,
     ("exploration", "harvest"): explore.harvest,
     ("exploration", "silo"): explore.hay,
@@ -36,9 +36,9 @@ SCRIPTS: Mapping[tuple[str, str], Callable[[Hands, TaskRow], Plan]] = {
     ("exploration", "reward"): explore.reward,
     ("exploration", "complete_help"): explore.help_wanted,
     ("exploration", "complete_story"): explore.story,
-    ("combat", "kill"): explore.kill,
+    ("combat", "kill"): lambda hands, row: supplies.fight(hands, row.object, row.quantity),
     ("social", "sell"): people.sell,
-    ("social", "purchase"): people.purchase,
+    ("social", "purchase"): lambda hands, row: supplies.buy(hands, row.object, row.quantity),
     ("social", "upgrade_tool"): people.upgrade_tool,
     ("social", "break"): people.crack,
     ("social", "jojamart"): people.joja,
@@ -49,8 +49,8 @@ SCRIPTS: Mapping[tuple[str, str], Callable[[Hands, TaskRow], Plan]] = {
     ("social", "move"): people.move,
     ("social", "demolish"): people.demolish,
     ("social", "upgrade_farmhouse"): people.upgrade_house,
-    ("social", "talk"): people.talk,
-    ("social", "gift"): people.gift,
+    ("social", "talk"): lambda hands, row: people.meet(hands, row.object),
+    ("social", "gift"): lambda hands, row: people.meet(hands, row.object, row.tool),
     ("social", "friendship"): people.befriend,
 }
 

@@ -47,16 +47,6 @@ def toward(hands: Hands, goal: str) -> Plan:
             return
 
 
-def talk(hands: Hands, row: TaskRow) -> Plan:
-    """Talks to somebody."""
-    yield from meet(hands, row.object)
-
-
-def gift(hands: Hands, row: TaskRow) -> Plan:
-    """Gives somebody an item."""
-    yield from meet(hands, row.object, row.tool)
-
-
 def befriend(hands: Hands, row: TaskRow) -> Plan:
     """Makes friends with somebody by gifts and talk, day after day."""
     resident = residents.find(hands.world, row.object)
@@ -109,11 +99,6 @@ def sell(hands: Hands, row: TaskRow) -> Plan:
         yield from hands.interact(bin_.tile)
     else:
         yield from supplies.sell(hands, row.object, "SeedShop")
-
-
-def purchase(hands: Hands, row: TaskRow) -> Plan:
-    """Buys an item."""
-    yield from supplies.buy(hands, row.object, row.quantity)
 
 
 def upgrade_tool(hands: Hands, row: TaskRow) -> Plan:

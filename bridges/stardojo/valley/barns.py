@@ -60,12 +60,6 @@ def silo_room(world: World) -> int:
     return max(most - world.hay, 0)
 
 
-def hay_in(world: World, building: Building) -> int:
-    """Returns the pieces of hay on the bench of a house."""
-    place = world.places.get(building.inside)
-    return sum(each.kind == "hay" for each in place.things.values()) if place else 0
-
-
 # Nights -------------------------------------------------------------------------------------------
 
 

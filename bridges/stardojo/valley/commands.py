@@ -35,31 +35,18 @@ KEEPERS: dict[str, tuple[str, Tile, str, Tile | None]] = {
 }
 """Shops by their keeper: map, where the farmer stands, and where the keeper does. Where the tile of
 the game is a counter here, the farmer stands before it."""
+_DEBRIS = ("weeds", "twig", "stone")
+_REMOVABLE = (*_DEBRIS, "crop", "fruit_tree", "grass", "tree", "furniture")
+_MADE = ("placed", "machine", "chest", "fence", "node")
 CLEARED: dict[str, tuple[str, ...]] = {
     "crops": ("crop",),
-    "debris": ("weeds", "twig", "stone"),
+    "debris": _DEBRIS,
     "fruit-trees": ("fruit_tree",),
     "furniture": ("furniture",),
     "grass": ("grass",),
     "trees": ("tree",),
-    "removable": ("weeds", "twig", "stone", "crop", "fruit_tree", "grass", "tree", "furniture"),
-    "everything": (
-        "weeds",
-        "twig",
-        "stone",
-        "crop",
-        "fruit_tree",
-        "grass",
-        "tree",
-        "furniture",
-        "dirt",
-        "forage",
-        "placed",
-        "machine",
-        "chest",
-        "fence",
-        "node",
-    ),
+    "removable": _REMOVABLE,
+    "everything": (*_REMOVABLE, "dirt", "forage", *_MADE),
 }
 
 

@@ -8,69 +8,21 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked
 
-from bridges.stardojo.valley.dangling import dangling
-from bridges.stardojo.valley.tables import (
-    Animal,
-    Area,
-    Building,
-    Bundle,
-    Channel,
-    Content,
-    Crop,
-    Fertilizer,
-    FloorRule,
-    FruitTree,
-    HelpWanted,
-    Item,
-    Letter,
-    Monster,
-    Node,
-    Offer,
-    Pack,
-    Product,
-    Project,
-    Quest,
-    Recipe,
-    Resident,
-    Shop,
-    Upgrade,
-    Weapon,
-    WildTree,
-)
+from bridges.stardojo.valley.names import Names
+from bridges.stardojo.valley.tables import Content, Item
 from rollout.errors import ConfigError, nearest
 
 FOLDER = Path(__file__).parent / "data"
-_ROWS: Mapping[str, type] = {
-    "weapons": Weapon,
-    "crops": Crop,
-    "fruit_trees": FruitTree,
-    "wild_trees": WildTree,
-    "fertilizers": Fertilizer,
-    "crafting": Recipe,
-    "cooking": Recipe,
-    "shops": Shop,
-    "residents": Resident,
-    "animals": Animal,
-    "buildings": Building,
-    "house": Upgrade,
-    "backpack": Pack,
-    "upgrades": Upgrade,
-    "nodes": Node,
-    "monsters": Monster,
-    "quests": Quest,
-    "letters": Letter,
-    "television": Channel,
-    "bundles": Bundle,
-    "projects": Project,
-}
-_SINGLE: Mapping[str, type] = {"floor": FloorRule, "help": HelpWanted}
 _STRICT = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+_DERIVED = {"by_id", "by_name"}  # of no file
+_TEXT_ROWS = ("Place",)  # types whose rows are a text of their fields
 
 
 @cache
@@ -86,6 +38,7 @@ def load(folder: Path) -> Content:
         ConfigError: a file is malformed, or names something that is not there.
     """
     tables: dict[str, Any] = {}
+    reader, known = _Reader(), _hints(Content).keys() - _DERIVED
     for path in sorted(folder.glob("*.yaml")):
         try:
             read = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506  a safe loader
@@ -98,8 +51,13 @@ def load(folder: Path) -> Content:
         for name, value in read.items():
             if name in tables:
                 raise ConfigError(f"{path.name}: the table {name} is there twice")
-            tables[name] = _table(f"{path.name}: {name}", name, value)
-    return _whole(tables)
+            if name not in known:
+                near = nearest(name, known)
+                raise ConfigError(f"{path.name}: there is no table {name}; nearest: {near}")
+            tables[name] = reader.table(f"{path.name}: {name}", _hints(Content)[name], value)
+    if missing := sorted(known - tables.keys()):
+        raise ConfigError(f"the tables {', '.join(missing)} are missing")
+    return _whole(tables, reader.named)
 
 
 class _Loader(yaml.CSafeLoader):
@@ -121,70 +79,63 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
 _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
-def _items(read: Mapping[str, Any]) -> dict[str, Item]:
-    found: dict[str, Item] = {}
+def _items(read: Mapping[str, Any]) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
     for category, rows in read.items():
         for key, row in rows.items():
             if key in found:
                 raise ConfigError(f"items.yaml: {key} is there twice")
-            found[key] = _row(f"items.yaml: {key}", Item, [key, category, *_listed(row)])
+            found[key] = [key, category, *(row if isinstance(row, list) else [row])]
     return found
 
 
-def _listed(row: Any) -> list[Any]:
-    return row if isinstance(row, list) else [row]
+class _Reader:
+    """Reads values as their types say.
 
+    Attributes:
+        named: the names that were read: where, what they name, and the text.
+    """
 
-def _table(where: str, name: str, value: Any) -> Any:
-    if name == "items":
+    def __init__(self) -> None:
+        self.named: list[tuple[str, Names, str]] = []
+
+    def table(self, where: str, hint: Any, value: Any) -> Any:
+        """Returns a table, checked."""
+        return _checked(where, TypeAdapter(hint), self._read(where, hint, value))
+
+    def _read(self, where: str, hint: Any, value: Any) -> Any:
+        """Returns a value with rows of ``tables`` in it; other types are checked later."""
+        origin, args = get_origin(hint), get_args(hint)
+        if origin is Annotated and isinstance(value, str) and value:
+            self.named.append((where, args[1], value))
+        elif origin in (Union, UnionType):
+            return self._read(where, args[0], value)
+        elif dataclasses.is_dataclass(hint):
+            return self._row(where, hint, value)
+        elif origin is Mapping and isinstance(value, Mapping):
+            keys = [self._read(where, args[0], key) for key in value]
+            pairs = zip(keys, value.values(), strict=True)
+            return {key: self._read(f"{where}: {key}", args[1], each) for key, each in pairs}
+        elif origin is tuple and isinstance(value, list):
+            kinds = args[:1] * len(value) if args[-1] is ... else args
+            if len(kinds) == len(value):
+                return tuple(map(self._read, [where] * len(kinds), kinds, value))
         return value
-    if name == "machines":
-        return {key: _rows(f"{where}: {key}", Product, rows) for key, rows in value.items()}
-    if name == "areas":
-        return tuple(_row(f"{where}: {number}", Area, row) for number, row in enumerate(value))
-    if name in _SINGLE:
-        return _row(where, _SINGLE[name], value)
-    if name == "shops":
-        for key, shop in value.items():
-            shop["stock"] = _rows(f"{where}: {key}: stock", Offer, shop.get("stock", {}))
-    if name == "residents":
-        for key, resident in value.items():
-            resident["days"] = {
-                day: tuple(_place(f"{where}: {key}: {day}", each) for each in places)
-                for day, places in resident.get("days", {}).items()
-            }
-    return _rows(where, _ROWS[name], value) if name in _ROWS else value
+
+    def _row(self, where: str, kind: Any, row: Any) -> Any:
+        """One row as its type: a mapping of its fields, or a list in their order, then options."""
+        values = row if isinstance(row, Mapping) else _by_field(where, kind, row)
+        known = _hints(kind)
+        values = {
+            key: self._read(f"{where}: {key}", known.get(key), each) for key, each in values.items()
+        }
+        return _checked(where, _adapter(kind), values, list(known))
 
 
-def _place(where: str, text: str) -> dict[str, Any]:
-    try:
-        time, name, x, y = text.split()
-    except ValueError as error:
-        raise ConfigError(f"{where}: expected 'time map x y', got {text!r}") from error
-    return {"time": time, "map": name, "x": x, "y": y}
-
-
-def _rows(where: str, kind: type, rows: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {key: _row(f"{where}: {key}", kind, row) for key, row in rows.items()}
-
-
-def _row(where: str, kind: type, row: Any) -> Any:
-    """One row as its type: a mapping of its fields, or a list in their order, then options."""
-    values = row if isinstance(row, Mapping) else _named(where, kind, row)
-    try:
-        return _adapter(kind).validate_python(values)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        field = ".".join(map(str, problem["loc"])) or kind.__name__
-        valid = [each.name for each in dataclasses.fields(kind)]
-        hint = nearest(field, valid) if problem["type"] == "unexpected_keyword_argument" else []
-        also = f"; did you mean {hint[0]}?" if hint else ""
-        raise ConfigError(f"{where}: {field}: {problem['msg']}{also}") from error
-
-
-def _named(where: str, kind: type, row: Any) -> dict[str, Any]:
+def _by_field(where: str, kind: Any, row: Any) -> dict[str, Any]:
     fields = dataclasses.fields(kind)
-    listed = list(_listed(row))
+    text = isinstance(row, str) and kind.__name__ in _TEXT_ROWS
+    listed = row.split() if text else list(row) if isinstance(row, list) else [row]
     needed = sum(
         each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
         for each in fields
@@ -199,36 +150,56 @@ def _named(where: str, kind: type, row: Any) -> dict[str, Any]:
     return named | dict(options)
 
 
+def _checked(where: str, kind: TypeAdapter[Any], values: Any, names: Iterable[str] = ()) -> Any:
+    try:
+        return kind.validate_python(values)
+    except ValidationError as error:
+        unknown = "unexpected_keyword_argument"  # it is why another one is missing
+        problem = min(error.errors(), key=lambda each: each["type"] != unknown)
+        field = ".".join(map(str, problem["loc"]))
+        hint = nearest(field, names) if problem["type"] == unknown else []
+        also = f"; did you mean {hint[0]}?" if hint else ""
+        place = ": ".join(filter(None, (where, field)))
+        raise ConfigError(f"{place}: {problem['msg']}{also}") from error
+
+
 @cache
 def _adapter(kind: type) -> TypeAdapter[Any]:
     return TypeAdapter(checked(kind, config=_STRICT, frozen=True))
 
 
-def _whole(tables: dict[str, Any]) -> Content:
-    hints = get_type_hints(Content)
-    named = {each.name for each in dataclasses.fields(Content)} - {"by_id", "by_name"}
-    if unknown := sorted(tables.keys() - named):
-        raise ConfigError(f"there is no table {unknown[0]}; nearest: {nearest(unknown[0], named)}")
-    if missing := sorted(named - tables.keys()):
-        raise ConfigError(f"the tables {', '.join(missing)} are missing")
-    for name in named - {"items", "machines", "areas", *_SINGLE, *_ROWS}:
-        try:
-            tables[name] = TypeAdapter(hints[name], config=None).validate_python(tables[name])
-        except ValidationError as error:
-            problem = error.errors()[0]
-            place = ".".join(map(str, (name, *problem["loc"])))
-            raise ConfigError(f"{place}: {problem['msg']}") from error
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _whole(tables: dict[str, Any], named: list[tuple[str, Names, str]]) -> Content:
     items = dict(tables["items"])
     for key, weapon in tables["weapons"].items():
         kind = "scythe" if weapon.kind == "scythe" else "weapon"
         items[key] = Item(key, kind, weapon.id, weapon.price)
     tables["items"] = {k: dataclasses.replace(v, name=v.name or k) for k, v in items.items()}
-    made = Content(
+    for table in ("crafting", "cooking"):
+        own = [key for key, recipe in tables[table].items() if not recipe.makes]
+        named += [(table, Names("items"), key) for key in own]
+    _check(named, {**tables, "": (), "categories": {each.category for each in items.values()}})
+    return Content(
         **tables, by_id=_by_id(tables["items"].values()), by_name=_by_name(tables["items"])
     )
-    if sentence := next(dangling(made), None):
-        raise ConfigError(sentence)
-    return made
+
+
+def _check(named: list[tuple[str, Names, str]], tables: Mapping[str, Iterable[str]]) -> None:
+    """Refuses a name that leads nowhere."""
+    kinds = {names for _, names, _ in named}
+    valid = {names: {*tables[names.table], *names.words} for names in kinds}
+    for where, names, text in named:
+        for name in names.parts(text):
+            inside = name[1:-1] if name.startswith("<") and name.endswith(">") else ""
+            others = set(tables["categories"]) if inside else valid[names]
+            if (inside or name) not in others:
+                near = ", ".join(nearest(inside or name, others))
+                also = f"; nearest: {near}" if near else ""
+                raise ConfigError(f"{where}: there is no {inside or name!r}{also}")
 
 
 def _by_id(items: Iterable[Item]) -> dict[str, Item]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bridges.stardojo.valley import carpenter, community, creatures, farmer, items
 from bridges.stardojo.valley.data import content
+from bridges.stardojo.valley.names import SKILLS
 from bridges.stardojo.valley.rules import (
     ANSWER,
     DID,
@@ -18,7 +19,7 @@ from bridges.stardojo.valley.rules import (
     say,
     weighted,
 )
-from bridges.stardojo.valley.tables import SKILLS, Offer, Shop
+from bridges.stardojo.valley.tables import Offer, Shop
 from bridges.stardojo.valley.world import SEASONS, WEEKDAYS, Facts, Item, Menu, Tile, World
 
 REACH = 3  # tiles between a counter and who stands behind it

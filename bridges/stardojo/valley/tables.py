@@ -8,9 +8,10 @@ every name leads somewhere.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bridges.stardojo.valley import names
+
 Amounts = Mapping[str, int]
 Chances = Mapping[str, float]
-SKILLS = ("farming", "fishing", "foraging", "mining", "combat")
 TASTES = ("loves", "likes", "neutral", "dislikes", "hates")
 KINDS = {"big": "BC", "furniture": "F", "tool": "T", "weapon": "W", "scythe": "W", "boots": "B"}
 
@@ -54,23 +55,23 @@ class Weapon:
 class Crop:
     """What a seed becomes: days of each phase of growth, seasons, and how it is harvested."""
 
-    harvest: str
+    harvest: names.Item
     phases: tuple[int, ...]
-    seasons: tuple[str, ...]
+    seasons: tuple[names.Season, ...]
     regrow: int | None = None
     yields: tuple[int, int] = (1, 1)
     extra: float = 0.0
     trellis: bool = False
     scythe: bool = False
     giant: bool = False
-    wild: tuple[str, ...] = ()
+    wild: tuple[names.Item, ...] = ()
 
 
 @dataclass(frozen=True)
 class FruitTree:
     """A fruit tree: what it bears, in which season."""
 
-    fruit: str
+    fruit: names.Item
     season: str
 
 
@@ -78,8 +79,8 @@ class FruitTree:
 class WildTree:
     """A wild tree: its seed, what a tapper draws from it, and in how many days."""
 
-    seed: str
-    syrup: str
+    seed: names.Item
+    syrup: names.Item
     days: int
 
 
@@ -96,9 +97,9 @@ class Fertilizer:
 class Recipe:
     """What is made from what; ``learned`` is a word, a skill with its level, or a friend."""
 
-    needs: Amounts
-    learned: str
-    makes: str = ""
+    needs: names.Materials
+    learned: names.Learned
+    makes: names.Item = ""
     count: int = 1
 
 
@@ -106,10 +107,10 @@ class Recipe:
 class Product:
     """What a machine makes of one kind of input, after how many minutes."""
 
-    product: str
+    product: names.Item
     minutes: int
     takes: int = 1
-    needs: str | None = None
+    needs: names.Item | None = None
     count: int = 1
 
 
@@ -118,7 +119,7 @@ class Offer:
     """One line of a shop: a price, and the conditions that must all hold (seasons: any of them)."""
 
     price: int
-    conditions: tuple[str, ...] = ()
+    conditions: tuple[names.Condition, ...] = ()
     limit: int | None = None
 
 
@@ -129,11 +130,11 @@ class Shop:
     map: str
     counter: tuple[int, int]
     hours: tuple[int, int]
-    stock: Mapping[str, Offer]
-    keeper: str | None = None
-    closed: tuple[str, ...] = ()
+    stock: Mapping[names.Item, Offer]
+    keeper: names.Resident | None = None
+    closed: tuple[names.Weekday, ...] = ()
     menu: tuple[str, ...] = ("shop",)
-    buys: tuple[str, ...] = ()
+    buys: tuple[names.Category, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -150,32 +151,36 @@ class Place:
 class Resident:
     """Who lives in the valley: birthday, home, tastes, and the places of each kind of day."""
 
-    born: str
+    born: names.Birthday
     home: tuple[str, int, int]
-    days: Mapping[str, tuple[Place, ...]]
+    days: Mapping[names.Days, tuple[Place, ...]]
     datable: bool = False
     social: bool = True
     from_year: int = 1
-    loves: tuple[str, ...] = ()
-    likes: tuple[str, ...] = ()
-    neutral: tuple[str, ...] = ()
-    dislikes: tuple[str, ...] = ()
-    hates: tuple[str, ...] = ()
+    loves: tuple[names.Item, ...] = ()
+    likes: tuple[names.Item, ...] = ()
+    neutral: tuple[names.Item, ...] = ()
+    dislikes: tuple[names.Item, ...] = ()
+    hates: tuple[names.Item, ...] = ()
+
+    def __post_init__(self) -> None:
+        if "default" not in self.days:
+            raise ValueError("days: there is no 'default'")
 
 
 @dataclass(frozen=True)
 class Animal:
     """A farm animal; days to grow up and for each product, and how products are taken."""
 
-    house: str
+    house: names.Building
     size: int
     price: int
     grows: int
     every: int
-    product: str
-    large: str
-    taken: str
-    hatches: str | None = None
+    product: names.Item
+    large: names.Item
+    taken: names.Taken
+    hatches: names.Item | None = None
     shop: str | None = None
 
 
@@ -184,10 +189,10 @@ class Building:
     """A farm building: what it costs, days to build, its size in tiles; doors are tiles within."""
 
     gold: int
-    materials: Amounts
+    materials: names.Materials
     days: int
     size: tuple[int, int]
-    upgrades: str | None = None
+    upgrades: names.Building | None = None
     animals: int = 0
     troughs: int = 0
     hay: int = 0
@@ -200,7 +205,7 @@ class Upgrade:
     """What a better tool or a larger house costs."""
 
     gold: int
-    materials: Amounts
+    materials: names.Materials
 
 
 @dataclass(frozen=True)
@@ -218,14 +223,14 @@ class Area:
     floors: tuple[int, int]
     name: str
     stone: int
-    geode: str
+    geode: names.Item
     geode_chance: float
     coal: float
-    ores: Chances
-    gems: Chances
-    forage: Chances
-    dig: Chances
-    monsters: Chances
+    ores: names.ItemChances
+    gems: names.ItemChances
+    forage: names.ItemChances
+    dig: names.ItemChances
+    monsters: Mapping[names.Monster, float]
 
 
 @dataclass(frozen=True)
@@ -238,14 +243,14 @@ class FloorRule:
     stones: float
     monsters: tuple[int, int]
     forage: tuple[int, int]
-    sure: Mapping[str, tuple[int, int]]
+    sure: Mapping[names.Monster, tuple[int, int]]
 
 
 @dataclass(frozen=True)
 class Node:
     """A stone that gives something: pieces, blows of a basic pickaxe, experience."""
 
-    gives: str
+    gives: names.Item
     pieces: tuple[int, int]
     blows: int
     experience: int
@@ -261,7 +266,7 @@ class Monster:
     speed: float
     experience: int
     moves: str
-    drops: Chances
+    drops: names.ItemChances
 
 
 @dataclass(frozen=True)
@@ -271,7 +276,7 @@ class Quest:
     title: str
     ends: tuple[str, str, int]
     reward: int
-    follows: tuple[str, ...]
+    follows: tuple[names.Quest, ...]
     text: str
 
 
@@ -279,9 +284,9 @@ class Quest:
 class HelpWanted:
     """What people ask for on the notice board."""
 
-    collect: Amounts
-    slay: Amounts
-    delivery: Mapping[str, tuple[str, ...]]
+    collect: names.Materials
+    slay: Mapping[names.Monster, int]
+    delivery: Mapping[str, tuple[names.Item, ...]]
 
 
 @dataclass(frozen=True)
@@ -290,10 +295,10 @@ class Letter:
 
     sender: str
     text: str
-    item: str | None
+    item: names.Item | None
     count: int
-    recipe: str | None
-    quest: str | None
+    recipe: names.Crafting | None
+    quest: names.Quest | None
 
 
 @dataclass(frozen=True)
@@ -310,10 +315,10 @@ class Bundle:
     """A bundle of the community centre; ``slots`` of its items complete it, 0 means all."""
 
     id: int
-    reward: str
+    reward: names.Item
     pieces: int
     slots: int
-    items: Amounts
+    items: Mapping[names.BundleItem, int]
 
 
 @dataclass(frozen=True)
@@ -322,7 +327,7 @@ class Project:
 
     id: int
     price: int
-    room: str
+    room: names.Room
 
 
 @dataclass(frozen=True)
@@ -331,18 +336,18 @@ class Content:
 
     items: Mapping[str, Item]
     weapons: Mapping[str, Weapon]
-    crops: Mapping[str, Crop]
-    mixed: Mapping[str, tuple[str, ...]]
-    fruit_trees: Mapping[str, FruitTree]
+    crops: Mapping[names.Item, Crop]
+    mixed: Mapping[str, tuple[names.Item, ...]]
+    fruit_trees: Mapping[names.Item, FruitTree]
     wild_trees: Mapping[str, WildTree]
-    fertilizers: Mapping[str, Fertilizer]
-    forage: Mapping[str, Mapping[str, Chances]]
-    spots: Mapping[str, Chances]
+    fertilizers: Mapping[names.Item, Fertilizer]
+    forage: Mapping[str, Mapping[str, names.ItemChances]]
+    spots: Mapping[str, names.ItemChances]
     crafting: Mapping[str, Recipe]
     cooking: Mapping[str, Recipe]
-    machines: Mapping[str, Mapping[str, Product]]
+    machines: Mapping[names.Item, Mapping[names.Item, Product]]
     shops: Mapping[str, Shop]
-    everyone: Mapping[str, tuple[str, ...]]
+    everyone: Mapping[str, tuple[names.Item, ...]]
     points: Amounts
     quality: tuple[float, ...]
     residents: Mapping[str, Resident]
@@ -357,27 +362,27 @@ class Content:
     ladder: Chances
     floor: FloorRule
     areas: tuple[Area, ...]
-    from_floor: Amounts
-    nodes: Mapping[str, Node]
-    chests: Mapping[int, str]
+    from_floor: Mapping[names.Monster, int]
+    nodes: Mapping[names.Item, Node]
+    chests: Mapping[int, names.Item]
     monsters: Mapping[str, Monster]
-    geodes: Mapping[str, Chances]
+    geodes: Mapping[names.Item, names.ItemChances]
     geode_price: int
     quests: Mapping[str, Quest]
     help: HelpWanted
     letters: Mapping[str, Letter]
-    mail: tuple[tuple[str, str, int, int], ...]
+    mail: tuple[tuple[names.Letter, str, int, int], ...]
     television: Mapping[str, Channel]
     tips: tuple[str, ...]
     moods: tuple[str, ...]
-    prizes: tuple[tuple[str, int], ...]
-    rooms: Mapping[str, tuple[str, ...]]
+    prizes: tuple[tuple[names.Item, int], ...]
+    rooms: Mapping[str, tuple[names.Bundle, ...]]
     bundles: Mapping[str, Bundle]
     projects: Mapping[str, Project]
     joja: Amounts
-    museum: Mapping[int, tuple[str, int]]
+    museum: Mapping[int, tuple[names.Item, int]]
     levels: tuple[int, ...]
-    professions: Mapping[str, Mapping[str, tuple[str, ...]]]
+    professions: Mapping[names.Skill, Mapping[names.Profession, tuple[names.Profession, ...]]]
     profession_ids: Amounts
     by_id: Mapping[str, Item] = field(default_factory=dict)
     by_name: Mapping[str, Item] = field(default_factory=dict)
