@@ -34,7 +34,7 @@ class Code extends Actor {
       throw new Error(`code.on_event: expected one of ${ON_EVENT.join(', ')}, got ${code.on_event}`);
     }
     const seed = Math.floor(Math.random() * 2 ** 31);
-    this.sandbox = new Sandbox({ agent, api: makeApi(), seed, ...limitsOf(code) });
+    this.sandbox = new Sandbox({ agent, api: makeApi(), seed, ...limitsOf(code, agent.config.ticks_per_step) });
     // A search without result takes this long, 250 nodes in each of 20 ticks (api_walk.js);
     // mineflayer's five seconds, which suit real time, would be 25,000.
     if (agent.embedded && this.bot.pathfinder) this.bot.pathfinder.thinkTimeout = SEARCH_MS;

@@ -3,7 +3,8 @@
  * All that generated programs can access of the game: a table of calls and nothing else.
  *
  * An entry is {name, doc, args: [{name, type, range.., optional | default}], returns, cost (calls it
- * counts as), run(agent, args)}; entries that take ticks have `async: true`, `ticks` (after which
+ * counts as), work(args) (what it makes the game do beyond that, as runtime.js counts work),
+ * run(agent, args)}; entries that take ticks have `async: true`, `ticks` (after which
  * they fail) and run(agent, args, signal) returning a promise; of those with `inTurn: true` one is
  * in progress at a time. Arguments arrive checked (check.js),
  * results leave as JSON. What programs see as `bot`, `mcData`, ... is built on it in guest/*.js.

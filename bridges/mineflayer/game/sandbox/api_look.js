@@ -4,7 +4,7 @@ const {
   blockData, coordinates, entityData, seenBlock, seesBlock, seesEntity
 } = require('./api_shared');
 const cursor = require('../actions/cursor');
-const { findCells } = require('./find');
+const { findCells, workOf } = require('./find');
 
 const CELL = { name: 'position', type: 'cell' };
 const MAX_DISTANCE = 64;
@@ -63,6 +63,7 @@ function findBlocks(agent, [{ matching, maxDistance, count, point }]) {
     count,
     point: point ?? agent.bot.entity.position,
     opaque: agent.senses?.limits?.line_of_sight ? agent.senses.opaque : undefined,
+    sight: agent.senses?.sight,
     sees: (cell) => seesBlock(agent, cell)
   }).map(coordinates);
 }
@@ -145,8 +146,9 @@ module.exports = [
     returns: 'Block | null', cost: 1, run: lookAtBlock
   },
   {
-    name: 'findBlocks', doc: 'cells of blocks the senses allow, nearest first', args: [FIND],
-    returns: '[[x, y, z]]', cost: 40, run: findBlocks
+    name: 'findBlocks', doc: 'cells of blocks the senses allow, nearest first; air at most 16 blocks away', args: [FIND],
+    returns: '[[x, y, z]]', cost: 40, run: findBlocks,
+    work: ([query]) => workOf(query)
   },
   {
     name: 'entities', doc: 'entities the senses allow, nearest first', args: [NEAR], returns: '[Entity]',

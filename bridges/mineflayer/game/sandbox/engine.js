@@ -2,12 +2,12 @@
 /**
  * QuickJS, compiled to WebAssembly: the engine in which one generated program runs.
  *
- * Two limits surround a program. *Fuel* counts calls of QuickJS's interrupt handler (one in 10,000
- * branches and calls of the program): it does not depend on the machine, so a program that computes
- * too long ends at the same point everywhere. It does not stop natives that loop without calling
- * the handler (`Array.prototype.indexOf.call({length: 2 ** 53 - 1}, 1)` would hold the process for
- * years), so every entry is also watched by a thread (the timeout of node:vm, used for that only)
- * which ends it after `wallMs` of real time.
+ * Three limits surround a program. *Fuel* counts calls of QuickJS's interrupt handler (one in 10,000
+ * branches and calls of the program). *Work* counts the turns of all loops of the module (meter.js):
+ * it ends natives that never call the handler (`Array.prototype.indexOf.call({length: 2 ** 53 - 1},
+ * 1)`). Neither depends on the machine, so a program that computes too long ends at the same point
+ * everywhere. Should something escape both, a thread (the timeout of node:vm, used for that only)
+ * ends a turn after `wallMs` of real time.
  *
  * A QuickJS stack of 128 KB: with 256 KB natives that recurse (JSON.stringify,
  * Array.prototype.flat) overflow the host's stack first. If it overflows anyway (sources nested
@@ -21,7 +21,13 @@ const {
   DefaultIntrinsics, RELEASE_SYNC, newQuickJSWASMModuleFromVariant, newVariant
 } = require('quickjs-emscripten');
 
+const { Meter, metered } = require('./meter');
+
 const STACK_BYTES = 128 * 1024;
+/** Turns of loops that a program may take per unit of fuel: twice those of ordinary code. */
+const WORK_PER_FUEL = 150000;
+/** Work that the sandbox's own code may use. */
+const OWN_WORK = 2 ** 31 - 1;
 /** Jobs run between two checks whether the program must end. */
 const JOB_BATCH = 64;
 /** Fuel that the sandbox's own code may use: setting up the prelude, finding a line. */
@@ -55,7 +61,7 @@ let preludeTexts = null;
 async function newModule(memoryMb) {
   if (!compiled) {
     const file = require.resolve('@jitl/quickjs-wasmfile-release-sync/wasm');
-    compiled = WebAssembly.compile(fs.readFileSync(file));
+    compiled = WebAssembly.compile(metered(fs.readFileSync(file)));
   }
   const maximum = Math.max(FIRST_PAGES, Math.ceil((memoryMb + BASE_MB) * PAGES_PER_MB));
   const wasmMemory = new WebAssembly.Memory({ initial: FIRST_PAGES, maximum });
@@ -68,9 +74,11 @@ async function newModule(memoryMb) {
       throw error;
     }
   };
+  const meter = new Meter(wasmMemory);
+  meter.left = OWN_WORK;
   const variant = newVariant(RELEASE_SYNC, { wasmModule: compiled, wasmMemory });
   const quickjs = await newQuickJSWASMModuleFromVariant(variant);
-  return { quickjs, isFull: () => isFull };
+  return { quickjs, meter, isFull: () => isFull };
 }
 
 /** Returns the text of guest/*.js files, each the body of a function that sees `guest`, run in turn. */
@@ -115,6 +123,8 @@ class Engine {
     this.endReason = null;
     this.module = module;
     this.fuel = OWN_FUEL;
+    /** Turns of loops of the last entry. */
+    this.worked = 0;
     this.searching = false;
     this.open = true;
     this.enter(() => this.build(module.quickjs));
@@ -212,6 +222,9 @@ class Engine {
   /** Returns the EndReason of an exception on the host's side. */
   broken(error) {
     if (error instanceof EndReason) return error;
+    if (this.module.meter.left < 0) {
+      return new EndReason('FuelError', 'the program computed too long within one tick, in one native function');
+    }
     if (error instanceof RangeError) {
       return new EndReason('StackError', 'the program recursed or nested too deeply');
     }
@@ -219,8 +232,8 @@ class Engine {
   }
 
   /** Compiles a program and runs it up to its first waits. @throws {EndReason} */
-  begin(source, fuel) {
-    this.turn(fuel, () => {
+  begin(source, fuel, work) {
+    this.turn(fuel, work, () => {
       const { context } = this;
       // One line and no parameters, so that the program's own line numbers are correct.
       const main = this.value(context.evalCode(`(async function () {${source}\n})`, 'program.js'));
@@ -229,17 +242,24 @@ class Engine {
   }
 
   /** Hands a batch of results over and runs the program up to its next waits. @throws {EndReason} */
-  deliver(text, fuel) {
-    this.turn(fuel, () => this.call('deliver', this.context.newString(text)));
+  deliver(text, fuel, work) {
+    this.turn(fuel, work, () => this.call('deliver', this.context.newString(text)));
   }
 
-  turn(fuel, fn) {
+  turn(fuel, work, fn) {
+    const { meter } = this.module;
     this.fuel = fuel;
-    this.enter(() => {
-      fn();
-      this.jobs();
-      if (!this.endReason) this.call('turn');
-    });
+    meter.left = work;
+    try {
+      this.enter(() => {
+        fn();
+        this.jobs();
+        if (!this.endReason) this.call('turn');
+      });
+    } finally {
+      this.worked = work - meter.left;
+      meter.left = OWN_WORK;
+    }
   }
 
   /** Calls a hook of the prelude; disposes of its arguments. */
@@ -318,4 +338,4 @@ function together(turns, wallMs, ended) {
   return held + (user + system) / 1e3;
 }
 
-module.exports = { EndReason, Engine, newModule, prelude, together };
+module.exports = { EndReason, Engine, OWN_WORK, WORK_PER_FUEL, newModule, prelude, together };

@@ -16,27 +16,44 @@
  * ending a program never interrupts the host in the middle of one.
  *
  * Budgets: `fuel` per tick (see engine.js), `calls` per tick (each call of the API counts its cost),
- * `memoryMb` for everything a program holds, 64 actions in progress at once.
+ * `memoryMb` for everything a program holds, 64 actions in progress at once. A program may use a
+ * tick's budget at once, but in the long run only one in 25 ticks, or in a step of the game that is
+ * longer: what it uses is a debt, which falls with every tick, and while it is above a fifth of a
+ * budget the program waits, and so does the next one of the agent. So one program costs the others
+ * a bounded time per step, and all counts are of work, which is the same on every machine.
  */
-const { EndReason, Engine, newModule, together } = require('./engine');
+const { EndReason, Engine, OWN_WORK, WORK_PER_FUEL, newModule, together } = require('./engine');
 const { checkArguments } = require('./check');
 const { linesOf } = require('./lines');
+const { MAX_ANSWER, errorPair, plain, textsOf } = require('./answers');
 const { patienceFor, spend } = require('./patience');
 
-const DEFAULTS = { memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, seed: 0 };
+const DEFAULTS = { memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, ticksPerStep: 5, seed: 0 };
 const MAX_SOURCE = 65536;
 const MAX_IN_PROGRESS = 64;
 const MAX_LOGS = 100;
-const MAX_ANSWER = 1 << 20;
+/** Ticks that a tick's budget of work must last for, or a step of the game where that has more. */
+const TICKS_PER_BUDGET = 25;
+/** Part of a budget that a program may owe without waiting. */
+const CREDIT = 0.2;
+/** Work that a call counts as for each of its cost: some 20 microseconds. */
+const WORK_PER_CALL = 6000;
+/** Budgets that the searches of one tick may take; the program waits the longer afterwards. */
+const TOIL_BUDGETS = 2;
+/** Budgets that a program which held the process in real time owes. */
+const STALL_BUDGETS = 10;
 /** A refused call counts as this many calls. */
 const REFUSAL_COST = 20;
 
 /** One unit of fuel is about half a millisecond of ordinary code (0.03 to 3 ms measured). */
 const FUEL_PER_MS = 2;
 
-/** Returns a Sandbox's limits for the wire's `code` {time_ms (per tick), memory_mb, calls (per tick)}. */
-function limitsOf(code = {}) {
-  const limits = {};
+/**
+ * Returns a Sandbox's limits for the wire's `code` {time_ms (per tick), memory_mb, calls (per tick)},
+ * where the game plays so many ticks per step.
+ */
+function limitsOf(code = {}, ticksPerStep = DEFAULTS.ticksPerStep) {
+  const limits = { ticksPerStep };
   if (code.time_ms !== undefined) {
     limits.fuel = Math.max(1, Math.ceil(code.time_ms * FUEL_PER_MS));
     limits.wallMs = Math.max(DEFAULTS.wallMs, Math.ceil(code.time_ms) * 20);
@@ -49,7 +66,7 @@ function limitsOf(code = {}) {
 class Sandbox {
   /**
    * @param {{agent: object, api: object, memoryMb?: number, fuel?: number, calls?: number,
-   *   wallMs?: number, seed?: number}} options `api` of makeApi() (api.js), `agent` what it acts on
+   *   wallMs?: number, ticksPerStep?: number, seed?: number, work?: number}} options `api` of makeApi() (api.js), `agent` what it acts on
    */
   constructor({ agent, api, ...limits }) {
     this.agent = agent;
@@ -61,6 +78,7 @@ class Sandbox {
     this.starts = 0;
     this.programs = 0;
     this.report = null;
+    this.debt = 0;
     this.forget();
   }
 
@@ -84,6 +102,7 @@ class Sandbox {
     this.stop('the episode ended');
     this.limits.seed = seed;
     this.programs = 0;
+    this.debt = 0;
     this.forget();
   }
 
@@ -152,11 +171,20 @@ class Sandbox {
     for (const sandbox of running) sandbox.finish();
   }
 
+  /** Work that a program may do in a tick. */
+  get budget() {
+    return this.limits.work ?? Math.min(OWN_WORK, this.limits.fuel * WORK_PER_FUEL);
+  }
+
   /** Begins a tick; returns whether the program has anything to do in it. */
   prepare() {
     this.ticks += 1;
     this.spent = 0;
+    this.toil = 0;
     this.endReason = null;
+    this.debt = Math.max(0, this.debt - this.budget / Math.max(TICKS_PER_BUDGET, this.limits.ticksPerStep));
+    this.waits = this.debt > CREDIT * this.budget;
+    if (this.waits) return false;
     this.batch = this.engine ? this.collect() : null;
     return !this.engine || this.batch !== null;
   }
@@ -164,23 +192,26 @@ class Sandbox {
   /** The program's own part of a tick, within the time limit. */
   turn() {
     try {
-      if (this.engine) this.engine.deliver(this.batch, this.limits.fuel);
+      if (this.engine) this.engine.deliver(this.batch, this.limits.fuel, this.budget);
       else this.begin();
     } catch (error) {
       if (!(error instanceof EndReason)) throw error;
       this.endReason = error;
     }
+    this.debt += (this.engine?.worked ?? 0) + this.spent * WORK_PER_CALL + this.toil;
   }
 
   /** The host's part: starts the requested actions, checks whether the program is over. */
   finish() {
     if (this.endReason) {
       const { type, message, guestStack } = this.endReason;
+      if (type === 'WallClockError') this.debt += STALL_BUDGETS * this.budget;
+      else if (type === 'FuelError' || type === 'CallBudgetError') this.debt += this.budget;
       this.fail({ type, message, stack: guestStack ?? '' });
       return;
     }
     this.launch();
-    this.conclude();
+    if (!this.waits) this.conclude();
   }
 
   begin() {
@@ -188,7 +219,7 @@ class Sandbox {
     // Each program of an episode has its own random numbers, whatever sandbox runs it.
     const chance = Math.imul(seed | 0, 0x9e3779b1) + Math.imul(this.programs, 0x85ebca6b);
     this.engine = new Engine(this.module, { memoryMb, seed: chance }, this.answer.bind(this));
-    this.engine.begin(this.source, fuel);
+    this.engine.begin(this.source, fuel, this.budget);
   }
 
   /** Returns the results since the last tick as the text of a batch, or null. */
@@ -249,6 +280,8 @@ class Sandbox {
 
   fail(report) {
     this.error = this.readable(report);
+    // To fill a memory takes the host longer than the turns of loops tell.
+    if (this.error.type === 'MemoryError') this.debt += 2 * this.budget;
     this.report = null;
     this.end();
     this.api.release(this.agent);
@@ -280,6 +313,7 @@ class Sandbox {
     try {
       const entry = this.charge(op);
       const values = checkArguments(entry, JSON.parse(text), this.agent.bot.registry);
+      if (entry.work) this.work(entry, values);
       const value = entry.async ? this.ask(entry, values) : entry.run(this.agent, values, this);
       const answer = JSON.stringify({ value });
       if (answer.length > MAX_ANSWER) throw new Error(`${op}: the answer is too long`);
@@ -301,6 +335,12 @@ class Sandbox {
     }
     this.calls += 1;
     return entry;
+  }
+
+  /** Adds what a call makes the game do, known from its arguments alone: hidden blocks must not count. */
+  work(entry, values) {
+    this.toil += entry.work(values);
+    if (this.toil > TOIL_BUDGETS * this.budget) this.exceed(`${entry.name} searched too much within one tick; wait in between, search nearer`);
   }
 
   /** Ends the program, which is in the middle of a call. @throws {EndReason} */
@@ -355,31 +395,6 @@ class Sandbox {
   close() {
     this.stop('closed');
   }
-}
-
-/** Returns a report that contains texts, whatever the program made of it. */
-function textsOf(report) {
-  const text = (value, otherwise) => (typeof value === 'string' ? value : otherwise);
-  return {
-    type: text(report?.type, 'Error'),
-    message: text(report?.message, 'the error cannot be read'),
-    stack: text(report?.stack, '')
-  };
-}
-
-/** Returns plain data, or refuses what cannot be copied. */
-function plain(value) {
-  const text = JSON.stringify(value ?? null);
-  if (text.length > MAX_ANSWER) throw new Error('the answer is too long');
-  return JSON.parse(text);
-}
-
-/** Returns [type, message] of a host error: never its stack, which contains file names of the host. */
-function errorPair(error) {
-  const isOurs = error?.name === 'ArgumentError' || error instanceof EndReason;
-  const type = error instanceof EndReason ? error.type : isOurs ? 'ArgumentError' : 'ActionError';
-  const text = String(error?.message ?? error).split('\n')[0].replace(/^(Error: )+/, '');
-  return [type, text.slice(0, 500) || 'it failed without a reason'];
 }
 
 module.exports = { DEFAULTS, FUEL_PER_MS, Sandbox, limitsOf };

@@ -38,4 +38,36 @@ test('a flood of chat is refused, ends its program and nobody else\'s, and hides
   world.close();
 });
 
-module.exports = { NEW, RESUME, playAll };
+/** What stalls a process, each in another way; `bot` calls are the game's own work. */
+const STALLS = {
+  'a native that never asks': 'Array.prototype.indexOf.call({ length: 2 ** 53 - 1 }, 1);',
+  backreferences: '/(.*)\\1(.*)\\2(.*)\\3(.*)\\4x/.test("ab".repeat(300));',
+  'searches of blocks': 'for (let i = 0; i < 49; i++) bot.findBlocks({ matching: "stone", maxDistance: 64 });',
+  'exhausting memory': 'const s = "a".repeat(1e6); for (;;) s.split("");',
+  computing: 'for (;;) Math.sqrt(2);'
+};
+
+for (const [name, stall] of Object.entries(STALLS)) {
+  test(`${name}: the program ends by work, and the agent's next ones wait`, async () => {
+    const world = await begin({ actions: 'code', agents: 1, ticks_per_step: 5, code: { time_ms: 100, memory_mb: 32, calls: 2000 } });
+    const [{ actor }] = world.agents;
+    const began = [];
+    for (let step = 0; step < 12; step++) {
+      await playAll(world, [NEW(stall)]);
+      began.push(Number(actor.error !== null));
+      if (actor.error !== null) assert.match(actor.error.type, /FuelError|CallBudgetError|MemoryError/);
+    }
+    assert.strictEqual(began[0], 1);
+    const share = began.reduce((sum, one) => sum + one, 0) / began.length;
+    assert.ok(share <= 0.34, `it ran in ${share} of the steps: ${began}`);
+    world.close();
+  });
+}
+
+test('a program that computes a little in every tick does not wait', async () => {
+  const world = await begin({ actions: 'code', agents: 1, ticks_per_step: 5 });
+  await playAll(world, [NEW('for (let i = 0; i < 20; i++) { for (let k = 0; k < 2000; k++); await bot.waitForTicks(1); } console.log(bot.currentTick);')]);
+  await playAll(world, [RESUME], 4);
+  assert.deepStrictEqual(look(world).details.code_info.logs, ['20']);
+  world.close();
+});

@@ -219,9 +219,9 @@ test('tick() before start() has settled is the caller\'s mistake', () => {
 });
 
 test('limits in the wire format become those of a sandbox', () => {
-  assert.deepStrictEqual(limitsOf({ time_ms: 50, memory_mb: 24, calls: 100 }), { fuel: 100, wallMs: 10000, memoryMb: 24, calls: 100 });
-  assert.deepStrictEqual(limitsOf({ time_ms: 1000 }), { fuel: 2000, wallMs: 20000 });
-  assert.deepStrictEqual(limitsOf(), {});
+  assert.deepStrictEqual(limitsOf({ time_ms: 50, memory_mb: 24, calls: 100 }), { ticksPerStep: 5, fuel: 100, wallMs: 10000, memoryMb: 24, calls: 100 });
+  assert.deepStrictEqual(limitsOf({ time_ms: 1000 }), { ticksPerStep: 5, fuel: 2000, wallMs: 20000 });
+  assert.deepStrictEqual(limitsOf({}, 1), { ticksPerStep: 1 });
 });
 
 test('stacks keep the frames of the program', () => {
@@ -242,10 +242,13 @@ test('thirty-two sandboxes in one process do what one does alone', async () => {
   for (const sandbox of all) assert.deepStrictEqual(sandbox.state(), alone);
 });
 
+/** Work of more than the real time that tests allow. */
+const UNLIMITED = 2 ** 31 - 1;
+
 test('a program that holds the process is ended, and those ticked with it continue', async () => {
   const program = 'await bot.waitForTicks(2); console.log(Math.random());';
   const alone = await play(makeSandbox(), program);
-  const all = Array.from({ length: 4 }, () => makeSandbox({ wallMs: 2000 }));
+  const all = Array.from({ length: 4 }, () => makeSandbox({ wallMs: 2000, work: UNLIMITED }));
   const hang = 'await bot.waitForTicks(1); Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1);';
   await Promise.all(all.map((sandbox, i) => sandbox.start(i === 1 ? hang : program)));
   for (let i = 0; i < 4; i++) Sandbox.tickAll(all);
@@ -276,7 +279,7 @@ test('programs that block the process share the time of a step; one that only co
   const hang = 'Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1);';
   const held = [];
   const holdOn = async (fuel) => {
-    const sandbox = makeSandbox({ wallMs, fuel });
+    const sandbox = makeSandbox({ wallMs, fuel, work: UNLIMITED });
     const { error } = await play(sandbox, hang);
     assert.strictEqual(error.type, 'WallClockError');
     held.push(Number(/for (\d+) ms/.exec(error.message)[1]));
