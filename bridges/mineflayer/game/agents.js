@@ -5,7 +5,7 @@
 require('./libraries');
 const mineflayer = require('mineflayer');
 const { pathfinder } = require('mineflayer-pathfinder');
-const { Movements } = require('./paths');
+const { Movements, rememberTools } = require('./paths');
 const { MemoryClient } = require('./transport');
 
 /**
@@ -67,6 +67,7 @@ function mend(bot) {
   bot.setMaxListeners(0);
   bot.loadPlugin(pathfinder);
   bot.once('inject_allowed', () => goOn(bot));
+  bot.once('inject_allowed', () => rememberTools(bot));
   bot.once('inject_allowed', () => {
     // mineflayer expects a number where minecraft-data now has the name.
     bot._client.on('difficulty', ({ difficulty }) => {

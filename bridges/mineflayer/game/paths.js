@@ -24,7 +24,8 @@ replace(AStar, 'compute', (search) => function compute() {
   const { movements } = this;
   const context = currentContext();
   movements.cells = new Map();
-  movements.isCrowded = Object.keys(movements.entityIntersections).length > 0;
+  movements.crowd = new Set(Object.keys(movements.entityIntersections).map((at) => keyOf(...at.split(',').map(Number))));
+  movements.tools = new Map();
   try {
     if (context === null) return search.call(this);
     return context.metering(SEARCH_NODE_MS / 2, () => search.call(this)); // read twice per node
@@ -32,6 +33,17 @@ replace(AStar, 'compute', (search) => function compute() {
     movements.cells = null;
   }
 });
+
+/** Lets a bot look for the best tool once per state of a block while it searches. */
+function rememberTools(bot) {
+  const { bestHarvestTool } = bot.pathfinder;
+  bot.pathfinder.bestHarvestTool = (block) => {
+    const { cells, tools } = bot.pathfinder.movements;
+    if (!cells) return bestHarvestTool(block);
+    if (!tools.has(block.stateId)) tools.set(block.stateId, bestHarvestTool(block));
+    return tools.get(block.stateId);
+  };
+}
 
 /** A movements object that finds stone in every cell. */
 function rocky(movements) {
@@ -96,7 +108,9 @@ replace(Movements, 'safeOrBreak', (safeOrBreak) => function (block, toBreak) {
 });
 
 replace(Movements, 'getNumEntitiesAt', (getNumEntitiesAt) => function (pos, dx, dy, dz) {
-  return this.cells && !this.isCrowded ? 0 : getNumEntitiesAt.call(this, pos, dx, dy, dz);
+  // The library has texts for keys.
+  if (this.cells && pos && !this.crowd.has(keyOf(pos.x + dx, pos.y + dy, pos.z + dz))) return 0;
+  return getNumEntitiesAt.call(this, pos, dx, dy, dz);
 });
 
-module.exports = { Movements };
+module.exports = { Movements, rememberTools };
