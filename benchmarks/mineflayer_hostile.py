@@ -279,7 +279,8 @@ def main() -> None:
     finally:
         for arena in arenas:
             arena.close()
-    text = report(fates, f"{COMMAND} --save")
+    command = COMMAND + (f" --family {args.family!r}" if args.family else "")
+    text = report(fates, command + (f" --every {args.every}" if args.every > 1 else ""))
     if args.save:
         save("mineflayer_hostile", text)
     else:

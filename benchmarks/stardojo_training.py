@@ -12,12 +12,11 @@ and are judged strictly. Random actions are drawn from the same list and its mas
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import yaml
-from numpy.typing import NDArray
 
 from benchmarks.report import header, save, table
 from bridges.stardojo.task_table import lite
@@ -25,13 +24,13 @@ from rollout.api import Splits
 from rollout.config import build_plugin
 from rollout.evaluate.legs import Leg
 from rollout.evaluate.playing import play_legs
-from rollout.evaluate.statistics import Intervals, one_player
+from rollout.evaluate.statistics import wilson
 from rollout.tasks import load_task
 
 
-def share(values: NDArray[np.float64]) -> str:
-    """Mean and 95 % interval over states."""
-    found = one_player(values.reshape(-1, 1), Intervals())
+def share(won: int, states: int) -> str:
+    """A share of states with Wilson's 95 % interval."""
+    found = wilson(won, states)
     return f"{found.point:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
@@ -56,10 +55,11 @@ def row_of(run: Path, states: int) -> list[str]:
         found = play_legs(game, task, [leg], seed=7, metric="success", width=16)
         won = found["success"] == 1
         length = f"{found['length'][won].mean():.0f}" if won.any() else "-"
-        cells += [share(found["success"].astype(float)), length]
+        cells += [share(int(won.sum()), states), length]
     name = config["task"].removesuffix("_wide")
     about = lite()[name]
-    return [name, about.category, about.difficulty, f"{config['env_steps']:,}", *cells]
+    steps = json.loads((run / "summary.json").read_text())["results"]["env_steps"]
+    return [name, about.category, about.difficulty, f"{steps:,}", *cells]
 
 
 def main() -> None:
@@ -72,9 +72,18 @@ def main() -> None:
         "What PPO learns in StarDojo's valley",
         f"python -m benchmarks.stardojo_training RUN ... --states {options.states}",
     )
-    text += f"{options.states} test states of each task; success with its 95 % interval over states"
-    text += ", and the steps of the episodes that succeeded.\n\n"
-    head = ["task", "category", "difficulty", "trained", "random", "steps", "PPO", "steps"]
+    text += f"{options.states} test states of each task; success with Wilson's 95 % interval, and"
+    text += " the steps of the episodes that succeeded.\n\n"
+    head = [
+        "task",
+        "category",
+        "difficulty",
+        "steps of training",
+        "random",
+        "steps",
+        "PPO",
+        "steps",
+    ]
     rows = [row_of(run, options.states) for run in options.runs]
     text += table([*head, "oracle", "steps"], rows)
     if options.save:

@@ -1,8 +1,8 @@
 'use strict';
 /**
- * Searches for paths by mineflayer-pathfinder, on the world's clock and several times as fast: all
- * that the library asks about a cell is kept while it searches, in which nothing changes. It finds
- * the same paths as without.
+ * Searches for paths by mineflayer-pathfinder, on the world's clock and faster: all that the
+ * library asks about a cell is kept while it searches, in which nothing changes. It finds the same
+ * paths as without.
  */
 const { currentContext } = require('./context');
 const { Movements } = require('mineflayer-pathfinder');
