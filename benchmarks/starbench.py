@@ -18,18 +18,20 @@ import numpy as np
 import yaml
 
 from benchmarks.report import header, save, spread, table
-from bridges.starbench import StarbenchBridge, auto, scoring, search
+from bridges.starbench import StarbenchBridge, auto, scoring
 from bridges.starbench.battle import Battle
 from bridges.starbench.content import load
 from bridges.starbench.kinds import Content
 from bridges.starbench.states import BATTLES
-from rollout.api import ACTION, MASK, PolicyRecipe, Splits, Start
+from rollout.api import ACTION, MASK, Bridge, PolicyRecipe, Splits, Start
 from rollout.config import build_plugin
+from rollout.data.tables import Table
 from rollout.evaluate.legs import Leg
 from rollout.evaluate.playing import play_legs
+from rollout.evaluate.statistics import wilson
 from rollout.tasks import load_task
 
-PLAYERS = ("random", "auto", "search")
+PLAYERS = ("random", "auto")
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,8 @@ ANCHORS = {
 
 def chooser(player: str, seed: int) -> Callable[[Battle], int]:
     """Returns what a player does; random actions are drawn uniformly from the legal ones."""
-    if player == "random":
-        chance = random.Random(seed)
-        return lambda battle: chance.choice(battle.legal())
-    return auto.choose if player == "auto" else search.choose
+    chance = random.Random(seed)
+    return auto.choose if player == "auto" else lambda battle: chance.choice(battle.legal())
 
 
 def play(task: str, player: str, seeds: range, content: Content) -> dict[str, float]:
@@ -195,36 +195,65 @@ def trained(paths: list[str], states: int, searched: int) -> list[list[str]]:
         states: number of held-out states; of search the first ``searched``.
         searched: see there.
     """
-    rows = []
+    rows, others = [], {}
+    whole = StarbenchBridge(snapshots=True)
     for entry in paths:
         name, _, path = entry.partition("=")
         config = yaml.safe_load((Path(path) / "config.yaml").read_text())
         options = {key: value for key, value in config["bridge"].items() if key != "name"}
-        own, whole = StarbenchBridge(**options), StarbenchBridge(snapshots=True)
-        task = load_task(whole.spec, "starbench", "starbench")
-        splits = Splits(task.state_space, only={"battle": [name]})
-        players = {
-            "ppo": (own, build_plugin("policies", "checkpoint", {"path": path}), states),
-            "random": (own, build_plugin("policies", "random", {}), states),
-            "auto-battle": (whole, _agent("auto_battle"), states),
-            "search": (whole, _agent("search_player"), searched),
-        }
-        cells, measured = [], {}
-        for player, (bridge, policy, size) in players.items():
-            leg = Leg(player, policy, "test", splits.take("test", size))
-            found = play_legs(bridge, task, [leg], seed=7, metric="success", width=32)
-            won = found["success"] == 1
-            steps = found["length"][won].mean() if won.any() else float("nan")
-            measured[player] = (won.mean(), -steps, found["total_reward"].mean())
-            cells.append(f"{won.mean():.1%} / {steps:.1f} / {measured[player][2]:.1f}")
-        better = [
-            word
-            for i, word in enumerate(("success", "steps", "return"))
-            if measured["ppo"][i] > measured["auto-battle"][i]
-        ]
-        view = options.get("view", "structured")
-        rows.append([name, view, *cells, ", ".join(better) or "nothing"])
+        own = StarbenchBridge(**options)
+        network = build_plugin("policies", "checkpoint", {"path": path})
+        found = {"network": _played(own, network, name, states)}
+        if name not in others:
+            chance = build_plugin("policies", "random", {})
+            others[name] = {
+                "random": _played(StarbenchBridge(), chance, name, states),
+                "auto-battle": _played(whole, _agent("auto_battle"), name, states),
+                "search": _played(whole, _agent("search_player"), name, searched),
+            }
+        found |= others[name]
+        rows.append(
+            [
+                name,
+                options.get("view", "structured"),
+                *(_cell(one) for one in found.values()),
+                *(_better(found["network"], found[other]) for other in ("random", "auto-battle")),
+                *(_better(found["search"], found[other]) for other in ("auto-battle", "network")),
+            ]
+        )
     return rows
+
+
+def _played(bridge: Bridge, policy: PolicyRecipe, battle: str, states: int) -> Table:
+    task = load_task(bridge.spec, "starbench", "starbench")
+    test = Splits(task.state_space, only={"battle": [battle]}).take("test", states)
+    legs = [Leg("player", policy, "test", test)]
+    return play_legs(bridge, task, legs, seed=7, metric="success", width=32)
+
+
+def _figures(found: Table, states: int) -> tuple[float, float, float]:
+    """Returns the share of victories, the steps of those, and the mean return."""
+    won = found["success"][:states] == 1
+    steps = found["length"][:states][won].mean() if won.any() else float("nan")
+    return won.mean(), steps, found["total_reward"][:states].mean()
+
+
+def _cell(found: Table) -> str:
+    success, steps, total = _figures(found, len(found["success"]))
+    share = wilson(int((found["success"] == 1).sum()), len(found["success"]))
+    return f"{success:.1%} [{share.low:.0%}, {share.high:.0%}] / {steps:.1f} / {total:.1f}"
+
+
+def _better(one: Table, other: Table) -> str:
+    """Returns in what one is better than the other, in the states that both played."""
+    states = min(len(one["success"]), len(other["success"]))
+    mine, theirs = _figures(one, states), _figures(other, states)
+    better = {
+        "success": mine[0] > theirs[0],
+        "steps": mine[1] < theirs[1],
+        "return": mine[2] > theirs[2],
+    }
+    return ", ".join(word for word, is_so in better.items() if is_so) or "nothing"
 
 
 def _agent(name: str) -> PolicyRecipe:
@@ -234,21 +263,20 @@ def _agent(name: str) -> PolicyRecipe:
 def report(battles: int, searched: int, states: int, paths: list[str]) -> None:
     """Measures everything and writes the report."""
     runs = "".join(f" {path.partition('=')[0]}=RUN" for path in paths)
-    ppo = f" --states {states} --ppo{runs}" if paths else ""
-    text = header("StarBench", f"python -m benchmarks.starbench --searched {searched}{ppo}")
+    ppo = f" --states {states} --searched {searched} --ppo{runs}" if paths else ""
+    text = header("StarBench", f"python -m benchmarks.starbench{ppo}")
     text += "## Decisions per second of processor time\n\n"
     text += table(["what", "median (range) of 5"], speed(5.0))
     text += (
-        f"\n## Calibration\n\nSuccess / steps of won battles / score; {battles} battles, of search "
-        f"{searched}, each with its own script and seed. The band is that of auto-battle: its "
-        f"steps in Echo of War (people of the paper), else its score, and its victories.\n\n"
+        f"\n## Calibration\n\nSuccess / steps of won battles / score; {battles} battles, each with "
+        f"its own script and seed. The band is that of auto-battle: its steps in Echo of War "
+        f"(people of the paper), else its score, and its victories.\n\n"
     )
     rows = []
     for task, anchor in ANCHORS.items():
         cells, found = [task], {}
         for player in PLAYERS:
-            many = searched if player == "search" else battles
-            found[player] = play(task, player, range(10_000, 10_000 + many), load())
+            found[player] = play(task, player, range(10_000, 10_000 + battles), load())
             one = found[player]
             cells.append(f"{one['wins']:.0%} / {one['steps']:.1f} / {one['score']:.0f}")
         value, wins = found["auto"][anchor.measure], found["auto"]["wins"]
@@ -261,11 +289,13 @@ def report(battles: int, searched: int, states: int, paths: list[str]) -> None:
     text += table(["battle", *PLAYERS, "band", "within"], rows)
     if paths:
         text += (
-            f"\n## Trained networks\n\nSuccess / steps of won battles / return, on {states} "
-            f"held-out states with the same seeds; search on the first {searched} of them. The "
-            f"last column says in what PPO is better than auto-battle.\n\n"
+            f"\n## Trained networks\n\nSuccess with Wilson's 95 % interval / steps of won battles "
+            f"/ return, on {states} held-out states with the same seeds; search, which knows the "
+            f"random numbers, on the first {searched} of them. The last columns say in what PPO "
+            f"and search are better than another, in the states that both played.\n\n"
         )
-        head = ["battle", "view", "ppo", "random", "auto-battle", "search", "better"]
+        head = ["battle", "view", "ppo", "random", "auto-battle", "search"]
+        head += ["ppo to random", "ppo to auto-battle", "search to auto-battle", "search to ppo"]
         text += table(head, trained(paths, states, searched))
     save("starbench", text)
 
@@ -274,7 +304,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="?", default="report", choices=("calibrate", "report"))
     parser.add_argument("--battles", type=int, help="120; 400 to calibrate")
-    parser.add_argument("--searched", type=int, default=8, help="battles of the search player")
+    parser.add_argument("--searched", type=int, default=24, help="of those for search")
     parser.add_argument("--states", type=int, default=128, help="held-out states for PPO")
     parser.add_argument("--only", nargs="*", default=[], choices=ANCHORS, metavar="BATTLE")
     parser.add_argument("--ppo", nargs="*", default=[], metavar="BATTLE=RUN")

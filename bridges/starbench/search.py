@@ -1,80 +1,94 @@
-"""The search player: simulates each legal action and what auto-battle would do after it.
+"""The search player: a beam search over snapshots, with auto-battle for what follows.
 
-The random numbers of a simulation are not those of the battle, so it knows the rules but not what
-will happen.
+A snapshot has the battle's random numbers, so the search knows what will happen. It is an upper
+reference for players that do not.
 """
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from bridges.starbench import auto, scoring
 from bridges.starbench.battle import Battle
 
-ROLLOUTS, HORIZON = 8, 24
-_HALVINGS, _FEWEST = (2, 4), 3  # after so many simulations the better half of the actions goes on
+BEAM = 24
+_KEPT = 100_000  # decisions of plans that are remembered
+
+_plans: dict[bytes, int] = {}
 
 
-def choose(battle: Battle, *, rollouts: int = ROLLOUTS, horizon: int = HORIZON) -> int:
-    """Returns the legal action whose simulations end best.
+def choose(battle: Battle, *, beam: int = BEAM) -> int:
+    """Returns what the best plan does next; a battle is planned once, to its end.
 
     Args:
         battle: left as it was.
-        rollouts: simulations of an action with the same random numbers for all of them; fewer of
-            those that are worse.
-        horizon: decisions of auto-battle after the action.
+        beam: battles that go on at each depth.
     """
     legal = battle.legal()
     if len(legal) == 1:
         return legal[0]
-    saved, own = battle.save(), battle.rng
-    if "stream" in battle.data:
-        horizon = 300  # to its end, since decisions take different times
-    totals = dict.fromkeys(legal, 0.0)
-    for number in range(rollouts):
-        if number in _HALVINGS:
-            best = sorted(totals, key=totals.__getitem__, reverse=True)
-            totals = {action: totals[action] for action in best[: max(_FEWEST, len(best) // 2)]}
-        seed = own ^ (0x9E3779B97F4A7C15 * (number + 1)) % 2**64
-        for action in totals:
-            totals[action] += _simulate(battle, saved, action, seed, horizon)
-    battle.load(saved)
-    return max(totals, key=lambda action: (totals[action], -action))
+    here = _key(battle, beam)
+    if here not in _plans:
+        if len(_plans) > _KEPT:
+            _plans.clear()
+        saved = battle.save()
+        for action in plan(battle, beam):
+            _plans[_key(battle, beam)] = action
+            battle.act(action)
+        battle.load(saved)
+    return _plans[here]
 
 
-def _simulate(battle: Battle, saved: list[Any], action: int, seed: int, horizon: int) -> float:
+def _key(battle: Battle, beam: int) -> bytes:
+    return hashlib.blake2b(b"%d " % beam + battle.snapshot(), digest_size=16).digest()
+
+
+def plan(battle: Battle, beam: int = BEAM) -> list[int]:
+    """Returns the best decisions found until the end; never worse than those of auto-battle.
+
+    Each legal action is played in each battle of the beam, and auto-battle after it. Those that
+    end best go on, and of several that end alike only the first: mostly they are the same actions
+    in another order.
+    """
+    saved = battle.save()
+    best = _finish(battle)
+    front: list[tuple[list[Any], list[int]]] = [(saved, [])]
+    while front:
+        found: dict[float, tuple[list[Any], list[int]]] = {}
+        for start, made in front:
+            battle.load(start)
+            for action in battle.legal():
+                battle.load(start)
+                battle.act(action)
+                over, here, path = battle.outcome is not None, battle.save(), [*made, action]
+                value, rest = _finish(battle)
+                if value > best[0]:
+                    best = value, path + rest
+                if not over:
+                    found.setdefault(value, (here, path))
+        front = [found[value] for value in sorted(found, reverse=True)[:beam]]
     battle.load(saved)
-    battle.rng = seed
-    battle.act(action)
-    for _ in range(horizon):
-        if battle.outcome is not None:
-            break
-        battle.act(auto.choose(battle))
-    return worth(battle)
+    return best[1]
+
+
+def _finish(battle: Battle) -> tuple[float, list[int]]:
+    """Plays auto-battle to the end; returns what the end is worth, and the actions."""
+    actions = []
+    while battle.outcome is None:
+        actions.append(auto.choose(battle))
+        battle.act(actions[-1])
+    return worth(battle), actions
 
 
 def worth(battle: Battle) -> float:
-    """Returns how good a battle stands: progress, the team, and the time that it took."""
-    standing = sum(ally.hp / ally.max_hp for ally in battle.allies if ally.alive) / 4
-    alive = sum(ally.alive for ally in battle.allies) / 4
-    if battle.outcome == "lost" and not alive:
-        return -5.0 + scoring.depleted(battle)
-    if "stream" in battle.data:
-        return battle.score / 1000.0 + 0.3 * alive + _hurt(battle)
-    gone = scoring.depleted(battle)
-    won = 2.0 if battle.outcome == "won" else 0.0
-    time = battle.decisions / 4.0  # about what as many take of the HP of a short battle
-    if battle.data["mode"] != "echo_of_war":
-        time = scoring.used(battle) / 200.0
-    return 6.0 * gone + won - time + 0.2 * standing + 0.6 * alive
-
-
-def _hurt(battle: Battle) -> float:
-    """The share of HP that enemies on the field have lost, in points of their kind."""
-    stream = battle.data["stream"]
-    total = 0.0
-    for unit in battle.enemies:
-        elite = unit.kind.key == stream["elite"]
-        points = stream["elite_points"] if elite else stream["minor_points"]
-        total += (1.0 - unit.hp / unit.max_hp) * points / 1000.0
-    return total
+    """Returns how good an end is: victory, then its time or score, then the team."""
+    alive = [ally for ally in battle.allies if ally.alive]
+    team = sum(0.3 + 0.1 * ally.hp / ally.max_hp for ally in alive) / 4
+    if battle.outcome == "lost":
+        return 100.0 * scoring.depleted(battle) + team - 1000.0
+    if battle.data["mode"] == "pure_fiction":
+        return scoring.points(battle) / 1000.0 + 0.01 * team
+    if battle.data["mode"] == "echo_of_war":
+        return team - battle.decisions
+    return team - scoring.used(battle) / 50.0

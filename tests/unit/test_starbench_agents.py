@@ -43,15 +43,21 @@ def test_auto_battle_wins_what_it_should():
     assert sum(battle.outcome == "won" for battle in ends) >= 6
 
 
-def test_search_plays_well_and_leaves_the_battle_as_it_was():
-    battle = Battle("cocolia", 1)
+@pytest.mark.parametrize(("task", "seed"), [("cocolia", 1), ("xianzhou", 0), ("stardevourer", 0)])
+def test_search_does_as_planned_and_better_than_auto_battle(task, seed):
+    battle = Battle(task, seed)
     before = battle.snapshot()
-    chosen = search.choose(battle, rollouts=2, horizon=6)
+    planned = search.plan(battle, 1)
     assert battle.snapshot() == before
-    assert chosen == search.choose(battle, rollouts=2, horizon=6)
-    assert chosen in battle.legal()
-    finished(battle, lambda b: search.choose(b, rollouts=3))
-    assert battle.outcome == "won"
+    made = []
+
+    def choose(battle):
+        made.append(search.choose(battle, beam=1))
+        return made[-1]
+
+    assert finished(battle, choose).outcome == "won"
+    assert made == planned
+    assert search.worth(battle) > search.worth(finished(Battle(task, seed), auto.choose))
 
 
 def test_functions_read_whole_battles():
