@@ -1,19 +1,21 @@
 'use strict';
 
 /**
- * Blocks with contents: chests, trapped chests and barrels (27 slots each, one block; two chests
- * side by side stay two), ender chests, and the furnaces of furnace.js. Contents stay in the world,
- * are visible to all who have the container open, and drop when the block is removed.
+ * Blocks with contents: chests, trapped chests and barrels (27 slots each), ender chests, and the
+ * furnaces of furnace.js. Contents stay in the world, are visible to all who have the container
+ * open, and drop when the block is removed. A large chest is two containers in one window, each
+ * with its own half of the slots.
  *
- * `serv.survival.container(x, y, z)` returns {kind, x, y, z, slots, viewers} or undefined;
+ * `serv.survival.container(x, y, z)` returns {kind, x, y, z, slots, viewers} or undefined, `viewers`
+ * being the number of the container's first slot in the window of each player who has it open;
  * `setContainerSlot(container, index, item)`; `fillContainer(x, y, z, items)` for generators.
  */
 
 const { Vec3 } = require('vec3');
+const { halves, isChest, settleChests } = require('./chests');
 
 const name = 'containers';
 const SIZES = { chest: 27, trapped_chest: 27, barrel: 27, furnace: 3, blast_furnace: 3, smoker: 3 };
-const LIDS = new Set(['chest', 'trapped_chest']);
 
 function keyOf(x, y, z) {
   return `${x},${y},${z}`;
@@ -25,16 +27,17 @@ function at(survival, x, y, z, make = false) {
   if (found || !make) return found;
   const kind = survival.blocks.at(x, y, z).name;
   if (!SIZES[kind]) return undefined;
-  const container = { kind, x, y, z, slots: new Array(SIZES[kind]).fill(null), viewers: new Set() };
+  const container = { kind, x, y, z, slots: new Array(SIZES[kind]).fill(null), viewers: new Map() };
   survival.containers.set(key, container);
   return container;
 }
 
 function setSlot(survival, container, index, item) {
   container.slots[index] = item && item.count > 0 ? item : null;
-  for (const player of container.viewers) {
+  for (const [player, first] of container.viewers) {
     // The clicking player is updated after the reply to the click.
-    if (player.openWindow && !player.held) survival.sendWindowSlot(player.openWindow, index);
+    if (player.openWindow && !player.held)
+      survival.sendWindowSlot(player.openWindow, first + index);
   }
 }
 
@@ -46,7 +49,7 @@ function slotsOf(survival, container) {
 }
 
 function showLid(survival, container) {
-  if (!LIDS.has(container.kind)) return;
+  if (!isChest(container.kind)) return;
   const { x, y, z, kind } = container;
   const { serv } = survival;
   const near = serv.players.filter((p) => p.loadedChunks[`${x >> 4},${z >> 4}`]);
@@ -62,19 +65,29 @@ function showLid(survival, container) {
   );
 }
 
+/** Whether a lid cannot open, under an opaque block. */
+function blocked(survival, name, [x, y, z]) {
+  return isChest(name) && survival.blocks.at(x, y + 1, z).suffocates;
+}
+
 function openChest(survival, { player, x, y, z, info }) {
-  // A lid under an opaque block does not open.
-  if (LIDS.has(info.name) && survival.blocks.at(x, y + 1, z).suffocates) return true;
-  const container = at(survival, x, y, z, true);
+  const cells = halves(survival.blocks, x, y, z);
+  if (cells.some((cell) => blocked(survival, info.name, cell))) return true;
+  const containers = cells.map((cell) => at(survival, ...cell, true));
+  const large = containers.length > 1;
   survival.openWindow(player, {
-    kind: 'chest',
-    title: info.def.displayName,
+    kind: large ? 'large_chest' : 'chest',
+    title: large ? 'Large Chest' : info.def.displayName,
     place: new Vec3(x, y, z),
-    slots: slotsOf(survival, container),
+    slots: containers.flatMap((container) => slotsOf(survival, container)),
     viewed: (viewer, opens) => {
-      if (opens) container.viewers.add(viewer);
-      else container.viewers.delete(viewer);
-      showLid(survival, container);
+      let first = 0;
+      for (const container of containers) {
+        if (opens) container.viewers.set(viewer, first);
+        else container.viewers.delete(viewer);
+        first += container.slots.length;
+        showLid(survival, container);
+      }
     },
   });
   return true;
@@ -99,7 +112,7 @@ function openEnder(survival, { player, x, y, z, info }) {
 /** Drops the contents of a container and closes it for all viewers. */
 function empty(survival, container) {
   survival.containers.delete(keyOf(container.x, container.y, container.z));
-  for (const player of [...container.viewers]) {
+  for (const player of [...container.viewers.keys()]) {
     player._client.write('close_window', { windowId: player.openWindow.id });
     player.closeWindow();
   }
@@ -127,6 +140,7 @@ function server(serv) {
     const container = at(survival, x, y, z);
     if (container) empty(survival, container);
   });
+  settleChests(survival.blocks);
 }
 
 /** Returns every container with its contents; furnaces with their fire. */
@@ -143,7 +157,7 @@ function load(serv, data) {
   const { survival } = serv;
   survival.containers.clear();
   for (const { slots, ...rest } of data || []) {
-    const container = { ...rest, slots: slots.map(survival.items.fromJson), viewers: new Set() };
+    const container = { ...rest, slots: slots.map(survival.items.fromJson), viewers: new Map() };
     survival.containers.set(keyOf(rest.x, rest.y, rest.z), container);
   }
 }

@@ -69,7 +69,7 @@ function light(survival, furnace, lit) {
 
 function show(furnace) {
   const values = [furnace.burn, furnace.burnTotal, furnace.cook, timeOf(furnace.kind)];
-  for (const player of furnace.viewers) {
+  for (const player of furnace.viewers.keys()) {
     // The totals are sent first: the client computes the shares from them.
     for (const property of [1, 3, 0, 2]) {
       player._client.write('craft_progress_bar', {
@@ -147,7 +147,7 @@ function open(serv, { player, x, y, z, info }) {
       return burnTime(item.name) ? [FUEL] : [];
     },
     viewed: (viewer, opens) => {
-      if (opens) furnace.viewers.add(viewer);
+      if (opens) furnace.viewers.set(viewer, 0);
       else furnace.viewers.delete(viewer);
     },
   });

@@ -6,6 +6,7 @@
  */
 
 const { FACES, FACE_NAMES } = require('./blocks');
+const { isChest, placedAs } = require('./chests');
 const { boxesOverlap } = require('./physics');
 const { supported } = require('./support');
 
@@ -90,6 +91,10 @@ function propsFor(blocks, def, call) {
   if (states.facing) {
     props.facing = facingFor(def, states.facing.values, call);
     if (props.facing === null) return null;
+  }
+  if (isChest(def.name)) {
+    const how = { ...call, side: FACE_NAMES[face], sneaks: player.crouching };
+    Object.assign(props, placedAs(blocks, def.id, props.facing, how));
   }
   if (states.axis) props.axis = ['y', 'y', 'z', 'z', 'x', 'x'][face];
   const top = face === 0 || (face > 1 && cursor.y > 0.5);

@@ -15,7 +15,14 @@ const { STORAGE, OFF_HAND } = require('./inventory');
 
 const name = 'windows';
 /** Window types of protocol 754. */
-const TYPES = { chest: 2, blast_furnace: 9, crafting: 11, furnace: 13, smoker: 21 };
+const TYPES = {
+  chest: 2,
+  large_chest: 5,
+  blast_furnace: 9,
+  crafting: 11,
+  furnace: 13,
+  smoker: 21,
+};
 const MAIN = [9, 35];
 const HOTBAR = [36, 44];
 /** A window closes when its owner is farther than this from its block, or the block is gone. */
