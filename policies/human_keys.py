@@ -42,6 +42,7 @@ KNOWN: Chords = {
     "next_item": ("]",),
     "previous_item": ("[",),
     "noop": ("n",),
+    "none": ("n",),
     "move_left": ("left", "a"),
     "move_right": ("right", "d"),
     "move_up": ("up", "w"),
@@ -53,9 +54,10 @@ KNOWN: Chords = {
 }
 """Usual chords for common action names."""
 _SPARE: Chords = {"left": ("left",), "right": ("right",)}  # if no action uses them
+_PRINTED = (*string.digits, *string.ascii_lowercase, "space")
 ARROWS = ("up", "down", "left", "right")
 RESERVED = ("escape", "f1", "f10", "return", "enter")  # used by the window
-_IDLE = ("noop", "nothing", "stay")
+_IDLE = ("noop", "none", "nothing", "stay")
 _ARROW_DEGREES = 5.8  # in one step
 
 # VPT's camera (Baker et al. 2022, appendix C.2) as in MineStudio: 11 bins up to 10 degrees.
@@ -70,11 +72,14 @@ class Inputs:
         held: inputs that are or were down; the one pressed last is at the end.
         right: pixels that the mouse moved to the right.
         down: pixels that the mouse moved down.
+        clicked: where on the picture a button of the mouse was pressed last, as shares of its
+            width and height, 0 to 1; None if none was pressed.
     """
 
     held: tuple[str, ...] = ()
     right: float = 0.0
     down: float = 0.0
+    clicked: tuple[float, float] | None = None
 
 
 class Controls(Protocol):
@@ -103,8 +108,9 @@ def controls_for(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Cont
     """Returns the controls for a game.
 
     Args:
-        spec: the game: one ``Discrete`` column; or a ``MultiBinary`` one whose bits have names, and
-            optionally a ``MultiDiscrete`` one with the places ``pitch`` and ``yaw``.
+        spec: the game: one ``Discrete`` column; or three, a click's ``x`` and ``y`` and a key; or a
+            ``MultiBinary`` one whose bits have names, and optionally a ``MultiDiscrete`` one with
+            the places ``pitch`` and ``yaw``.
         given: chords of actions that replace the usual ones.
         sensitivity: degrees per pixel of mouse movement.
 
@@ -117,16 +123,21 @@ def controls_for(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Cont
     columns = list(leaves)
     if list(kinds.values()) == [spaces.Discrete]:
         return OneOfMany(columns[0], leaves[columns[0]], spec.action_labels, given)
+    keys = [key for key in columns if key not in ("x", "y")]
+    if list(kinds.values()) == [spaces.Discrete] * 3 and len(keys) == 1:
+        named = {key: (key,) for key in spec.action_labels.get(keys[0], ()) if key in _PRINTED}
+        pressed = OneOfMany(keys[0], leaves[keys[0]], spec.action_labels, {**named, **given})
+        return ClickAndKey((leaves["x"], leaves["y"]), pressed)
     bits = [k for k, leaf in leaves.items() if isinstance(leaf, spaces.MultiBinary)]
     turns = [k for k, leaf in leaves.items() if isinstance(leaf, spaces.MultiDiscrete)]
-    named = len(bits) == 1 and bits[0] in spec.action_labels
+    has_names = len(bits) == 1 and bits[0] in spec.action_labels
     turning = all(tuple(spec.action_labels.get(k, ())) == ("pitch", "yaw") for k in turns)
-    if named and turning and len(turns) <= 1 and len(leaves) == 1 + len(turns):
+    if has_names and turning and len(turns) <= 1 and len(leaves) == 1 + len(turns):
         camera = Camera.make(turns[0], leaves[turns[0]], spec.action_labels) if turns else None
         return KeysAndCamera(bits[0], spec.action_labels[bits[0]], camera, given, sensitivity)
     raise ConfigError(
-        f"a person can play a game with one Discrete action, or with named keys and a camera; "
-        f"{spec.name} has {', '.join(f'{k} ({leaf})' for k, leaf in leaves.items())}; choose other "
+        f"a person can play a game with one Discrete action, with x, y and a key, or with named "
+        f"keys and a camera; {spec.name} has {', '.join(f'{k} ({leaf})' for k, leaf in leaves.items())}; choose other "
         f"actions, e.g. bridge.actions=human if the bridge has that option"
     )
 
@@ -215,6 +226,29 @@ class OneOfMany:
                     if rank > best:
                         best, chosen = rank, number
         return chosen
+
+
+class ClickAndKey:
+    """``Discrete`` columns ``x`` and ``y`` for the last click on the picture, and one for a key."""
+
+    uses_mouse = False
+
+    def __init__(self, place: tuple[Any, Any], keys: OneOfMany) -> None:
+        self._place, self._keys = place, keys
+        self._clicked = (0.0, 0.0)
+        self.chords = {**keys.chords, "click": ("mouse left",)}
+
+    def means(self, inputs: Inputs) -> bool:
+        """See ``Controls``."""
+        return inputs.clicked is not None or self._keys.means(inputs)
+
+    def action(self, inputs: Inputs) -> Columns:
+        """See ``Controls``."""
+        self._clicked = inputs.clicked or self._clicked
+        row = self._keys.action(inputs)
+        for name, leaf, share in zip(("x", "y"), self._place, self._clicked, strict=True):
+            row[name] = np.array([min(int(share * leaf.n), int(leaf.n) - 1)], leaf.dtype)
+        return row
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,7 @@ class Window:
         self._down: dict[str, None] = {}  # in the order in which they were pressed
         self._tapped: dict[str, None] = {}  # pressed since the last step, possibly released again
         self._moved = (0.0, 0.0)
+        self._clicked: tuple[float, float] | None = None
         self._stepped_ms = 0
         self._pressed_ms = 0  # the last time that a key was pressed
         self._seat: Seat | None = None
@@ -140,7 +141,7 @@ class Window:
         self._require_open()
         self._stepped_ms = self._pygame.time.get_ticks()
         inputs = self._inputs()
-        self._tapped, self._moved = {}, (0.0, 0.0)
+        self._tapped, self._moved, self._clicked = {}, (0.0, 0.0), None
         return inputs
 
     def watch(self, fragment: Fragment) -> None:
@@ -185,7 +186,7 @@ class Window:
 
     def _inputs(self) -> Inputs:
         up_again = tuple(key for key in self._tapped if key not in self._down)
-        return Inputs(up_again + tuple(self._down), self._moved[0], self._moved[1])
+        return Inputs(up_again + tuple(self._down), *self._moved, self._clicked)
 
     def _gather(self) -> None:
         """Processes the events of the window."""
@@ -201,10 +202,19 @@ class Window:
                 self._down.pop(pygame.key.name(event.key), None)
             elif event.type == pygame.MOUSEBUTTONDOWN and event.button in MOUSE:
                 self._press(MOUSE[event.button])
+                self._clicked = self._on_picture(event.pos)
             elif event.type == pygame.MOUSEBUTTONUP:
                 self._down.pop(MOUSE.get(event.button, ""), None)
             elif event.type == pygame.MOUSEMOTION:
                 self._moved = (self._moved[0] + event.rel[0], self._moved[1] + event.rel[1])
+
+    def _on_picture(self, place: tuple[int, int]) -> tuple[float, float]:
+        """Returns a place of the window as shares of the picture's width and height."""
+        height, width = self._picture.shape[:2]
+        scale = self._scale(width, height)
+        left = (self._surface.get_width() - width * scale) // 2
+        x, y = (place[0] - left) / (width * scale), place[1] / (height * scale)
+        return min(max(x, 0.0), 1.0), min(max(y, 0.0), 1.0)
 
     def _press(self, name: str) -> None:
         if name == "f10":
@@ -239,7 +249,7 @@ class Window:
 
     def _release(self) -> None:
         """Releases all held keys: a key held during a pause must be pressed again."""
-        self._down, self._tapped, self._moved = {}, {}, (0.0, 0.0)
+        self._down, self._tapped, self._moved, self._clicked = {}, {}, (0.0, 0.0), None
 
     def _capture(self, captured: bool) -> None:
         """Captures the mouse in the window, so that its movement is unlimited; or releases it."""

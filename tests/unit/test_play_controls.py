@@ -127,6 +127,22 @@ def test_other_actions_are_refused_and_named(actions):
         controls_for(make_spec(actions), {}, sensitivity=1)
 
 
+def test_a_click_goes_to_its_place_on_the_picture_and_stays_there():
+    place = {"x": spaces.Discrete(1920), "y": spaces.Discrete(1080)}
+    spec = make_spec({**place, "key": spaces.Discrete(4)}, {"key": ("none", "q", "space", "1")})
+    controls = controls_for(spec, {}, sensitivity=1)
+    assert not controls.means(Inputs(("mouse left",)))  # held since an earlier step
+    clicked = Inputs(("mouse left",), clicked=(0.5, 1.0))
+    assert controls.means(clicked)
+    row = {name: value.tolist() for name, value in controls.action(clicked).items()}
+    assert row == {"x": [960], "y": [1079], "key": [0]}
+    for key, number in (("q", 1), ("space", 2), ("1", 3), ("n", 0)):
+        assert controls.means(Inputs((key,)))
+        row = {name: value.tolist() for name, value in controls.action(Inputs((key,))).items()}
+        assert row == {"x": [960], "y": [1079], "key": [number]}
+    assert dict(help_lines(controls))["click"] == "mouse left"
+
+
 def test_every_key_is_in_the_help():
     lines = dict(help_lines(human()))
     assert lines["forward"] == "w"

@@ -203,3 +203,25 @@ def replay(run, again, game):
     scripted = ("policy.name=scripted", f"policy.actions={run / 'actions.npz'}")
     settings = [*game, f"output={again}", *scripted, "episodes=1", "actors=0"]
     assert main(collect, CollectConfig, "", ["--set", *settings]) == 0
+
+
+def test_clicks_and_keys_play_starbench(desk, tmp_path):
+    run, task = tmp_path / "run", tmp_path / "battle.yaml"
+    task.write_text(
+        "{goal: Win., bridge: starbench, evaluator: {name: starbench}, limits: {steps: 3}}"
+    )
+    small = ("policy.scale=1", "policy.pause_between=false", "bridge.width_px=640")
+    config = ROOT / "configs" / "starbench" / "play.yaml"
+    program = desk.play(f"output={run}", f"task={task}", *small, config=config)
+    desk.wait_for(at_step(0), program=program)
+    window = desk.do("search", "--class", "gamut").split()[-1]
+    desk.do("mousemove", "--window", window, 320, 90, "click", 1)
+    press(desk, program, "q", "q", first=1)
+    status, said = finish(program)
+    assert status == 0, said
+    _, [(_, played)] = read(run)
+    assert played.columns["action/x"].tolist() == [960] * 3
+    assert played.columns["action/y"].tolist() == [270] * 3
+    first, *keys = played.columns["action/key"].tolist()
+    assert first == 0
+    assert keys == [1, 1]
