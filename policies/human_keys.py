@@ -135,10 +135,11 @@ def controls_for(spec: BridgeSpec, given: Chords, *, sensitivity: float) -> Cont
     if has_names and turning and len(turns) <= 1 and len(leaves) == 1 + len(turns):
         camera = Camera.make(turns[0], leaves[turns[0]], spec.action_labels) if turns else None
         return KeysAndCamera(bits[0], spec.action_labels[bits[0]], camera, given, sensitivity)
+    own = ", ".join(f"{key} ({leaf})" for key, leaf in leaves.items())
     raise ConfigError(
         f"a person can play a game with one Discrete action, with x, y and a key, or with named "
-        f"keys and a camera; {spec.name} has {', '.join(f'{k} ({leaf})' for k, leaf in leaves.items())}; choose other "
-        f"actions, e.g. bridge.actions=human if the bridge has that option"
+        f"keys and a camera; {spec.name} has {own}; choose other actions, e.g. "
+        f"bridge.actions=human if the bridge has that option"
     )
 
 
