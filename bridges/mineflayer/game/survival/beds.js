@@ -7,10 +7,10 @@
  */
 
 const { Vec3 } = require('vec3');
+const { STEPS } = require('./halves');
 
 const name = 'beds';
 const LONG_ENOUGH = 100;
-const STEPS = { north: [0, -1], south: [0, 1], west: [-1, 0], east: [1, 0] };
 const NEAR = 3;
 
 function headOf({ x, y, z, info }) {
@@ -49,7 +49,7 @@ function lie(serv, call) {
   const { player } = call;
   const { blocks } = serv.survival;
   const head = headOf(call);
-  if (player.sleeping) return true;
+  if (player.sleeping || blocks.at(head.x, head.y, head.z).id !== call.info.id) return true;
   if (player.position.distanceTo(head.offset(0.5, 0, 0.5)) > NEAR + 1)
     return refuse(serv, player, 'the bed is too far away');
   player.bed = head;

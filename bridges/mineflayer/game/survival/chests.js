@@ -6,9 +6,10 @@
  * `left` for the other one.
  */
 
+const { STEPS } = require('./halves');
+
 const CLOCKWISE = { north: 'east', east: 'south', south: 'west', west: 'north' };
 const OPPOSITE = { north: 'south', south: 'north', east: 'west', west: 'east' };
-const STEPS = { north: [0, -1], south: [0, 1], west: [-1, 0], east: [1, 0] };
 const SIDES = Object.keys(STEPS);
 const OTHER = { left: 'right', right: 'left' };
 

@@ -8,6 +8,7 @@
 
 const { Vec3 } = require('vec3');
 const { FACES } = require('./blocks');
+const { areOne, cellOfOther } = require('./halves');
 const { supported } = require('./support');
 const { lootOf } = require('./loot');
 const { sweep } = require('./physics');
@@ -23,34 +24,32 @@ function free(info) {
   return info.air || info.liquid || info.name === 'fire' || info.replaceable;
 }
 
-function look(survival, x, y, z) {
+/** Looks at a block, itself changed or beside the one at `changed`. */
+function look(survival, x, y, z, changed) {
   const info = survival.blocks.at(x, y, z);
   if (info.air || survival.handled.includes(`${x},${y},${z}`)) return;
   if (FALLS.test(info.name)) {
     if (free(survival.blocks.at(x, y - 1, z))) survival.schedule(DELAY, 'fall', [x, y, z]);
-  } else if (!survival.placingDouble && !whole(survival.blocks, x, y, z, info)) {
+  } else if (!whole(survival.blocks, x, y, z, info, changed)) {
     fallOff(survival, x, y, z, info);
   }
 }
 
-/** Whether a block has its other half and its support. */
-function whole(blocks, x, y, z, info) {
-  const { half, part, facing } = info.props;
-  if (half === 'lower' && blocks.at(x, y + 1, z).id !== info.id) return false;
-  if (half === 'upper' && blocks.at(x, y - 1, z).id !== info.id) return false;
-  if (part) {
-    const step = { north: [0, -1], south: [0, 1], west: [-1, 0], east: [1, 0] }[facing];
-    const sign = part === 'foot' ? 1 : -1;
-    if (blocks.at(x + step[0] * sign, y, z + step[1] * sign).id !== info.id) return false;
-  }
-  return half === 'upper' ? true : supported(blocks, x, y, z, info);
+/**
+ * Whether a block has its support, and its other half where that is what changed: as in the game, a
+ * half that a command sets waits for the other one.
+ */
+function whole(blocks, x, y, z, info, changed) {
+  const other = cellOfOther(info, x, y, z);
+  const isChanged = other && other.every((value, i) => value === changed[i]);
+  if (isChanged && !areOne(info, blocks.at(...other))) return false;
+  return info.props.half === 'upper' ? true : supported(blocks, x, y, z, info);
 }
 
 function fallOff(survival, x, y, z, info) {
-  const drops =
-    survival.rules.doTileDrops && !info.props.part && info.props.half !== 'upper'
-      ? lootOf(survival.items, survival.registry, info, null, true)
-      : [];
+  const drops = survival.rules.doTileDrops
+    ? lootOf(survival.items, survival.registry, info, null, true)
+    : [];
   survival.blocks.setNamed(x, y, z, info.water ? 'water' : 'air');
   for (const [item, count] of drops) survival.popItem(x, y, z, survival.items.make(item, count));
 }
@@ -105,8 +104,9 @@ function server(serv) {
   survival.fallers = new Map();
   survival.onScheduled('fall', (spot) => start(survival, spot));
   survival.blocks.onChange((x, y, z) => {
-    look(survival, x, y, z);
-    for (const [dx, dy, dz] of FACES) look(survival, x + dx, y + dy, z + dz);
+    const changed = [x, y, z];
+    look(survival, x, y, z, changed);
+    for (const [dx, dy, dz] of FACES) look(survival, x + dx, y + dy, z + dz, changed);
   });
   survival.onTick(() => {
     for (const entity of [...survival.fallers.values()]) {

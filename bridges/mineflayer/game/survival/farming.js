@@ -217,10 +217,8 @@ function fertilise(serv, x, y, z, info) {
   } else if (info.name === 'grass' || info.name === 'fern') {
     if (!blocks.at(x, y + 1, z).air) return false;
     const tall = info.name === 'grass' ? 'tall_grass' : 'large_fern';
-    serv.survival.placingDouble = true;
-    blocks.setNamed(x, y + 1, z, tall, { half: 'upper' });
     blocks.setNamed(x, y, z, tall, { half: 'lower' });
-    serv.survival.placingDouble = false;
+    blocks.setNamed(x, y + 1, z, tall, { half: 'upper' });
   } else {
     return false;
   }

@@ -9,6 +9,7 @@
  */
 
 const { Vec3 } = require('vec3');
+const { areOne, cellOfOther } = require('./halves');
 const { lootOf, oreXp } = require('./loot');
 const { EYES } = require('./use');
 
@@ -114,16 +115,10 @@ function finish(serv, player, location) {
   acknowledge(serv, player, location, 2, true);
 }
 
-/** The other half of a door, a bed or a tall plant: `[x, y, z]` or null. */
+/** The other half of a door, a bed or a tall plant: `[x, y, z]`, or null without one. */
 function otherHalf(blocks, x, y, z, info) {
-  const { half, part, facing } = info.props;
-  if (part) {
-    const step = { north: [0, -1], south: [0, 1], west: [-1, 0], east: [1, 0] }[facing];
-    const sign = part === 'foot' ? 1 : -1;
-    return [x + step[0] * sign, y, z + step[1] * sign];
-  }
-  if (half === 'upper') return [x, y - 1, z];
-  return half === 'lower' ? [x, y + 1, z] : null;
+  const cell = cellOfOther(info, x, y, z);
+  return cell && areOne(info, blocks.at(...cell)) ? cell : null;
 }
 
 function remains(info, player) {
@@ -144,8 +139,7 @@ function breakBlock(serv, player, x, y, z) {
       : lootOf(survival.items, serv.registry, twin ? lower(info) : info, tool, goodEnough);
   // The halves drop here, once: falling.js must not find one without the other.
   survival.handled = twin ? [`${x},${y},${z}`, `${twin}`] : [];
-  if (twin && survival.blocks.at(...twin).name === info.name)
-    survival.blocks.setNamed(...twin, 'air');
+  if (twin) survival.blocks.setNamed(...twin, 'air');
   survival.blocks.setNamed(x, y, z, remains(info, player));
   survival.handled = [];
   for (const [item, count] of drops) survival.popItem(x, y, z, survival.items.make(item, count));

@@ -7,7 +7,7 @@
 
 const { FACES, FACE_NAMES } = require('./blocks');
 const { isChest, placedAs } = require('./chests');
-const { boxesOverlap } = require('./physics');
+const { cellOfOther } = require('./halves');
 const { supported } = require('./support');
 
 const name = 'placing';
@@ -39,6 +39,8 @@ const ON_WALLS = {
   redstone_torch: 'redstone_wall_torch',
 };
 const BY_FACE = /^(ladder|wall_torch|.*_wall_.*|tripwire_hook|.*_wall_fan)$/;
+/** How far an entity may be inside of a block that it stands on or leans against. */
+const SLACK = 1e-3;
 const TURN = { north: 'east', east: 'south', south: 'west', west: 'north' };
 
 /** The quarter a player looks to. */
@@ -113,11 +115,8 @@ function propsFor(blocks, def, call) {
   return props;
 }
 
-/** Whether an entity is where a block with these boxes would be. */
+/** Whether an entity is in the boxes of a block that is placed; what touches it is not. */
 function inTheWay(serv, info, x, y, z) {
-  if (!info.boxes.length) return false;
-  const centre = { x: x + 0.5, y, z: z + 0.5 };
-  const height = Math.min(1, Math.max(...info.boxes.map((b) => b[4])));
   for (const id in serv.entities) {
     const entity = serv.entities[id];
     if (entity.type === 'object' || entity.health <= 0) continue;
@@ -125,9 +124,16 @@ function inTheWay(serv, info, x, y, z) {
       entity.type === 'player'
         ? { width: 0.6, height: 1.8 }
         : serv.registry.entitiesByName[entity.name];
-    const width = info.full ? 1 : 0.9;
-    if (boxesOverlap(centre, width - 1e-3, height - 1e-3, entity.position, def.width, def.height))
-      return true;
+    const { position: at } = entity;
+    const half = def.width / 2 - SLACK;
+    const within = ([x0, y0, z0, x1, y1, z1]) =>
+      at.x + half > x + x0 &&
+      at.x - half < x + x1 &&
+      at.z + half > z + z0 &&
+      at.z - half < z + z1 &&
+      at.y + def.height > y + y0 &&
+      at.y + SLACK < y + y1;
+    if (info.boxes.some(within)) return true;
   }
   return false;
 }
@@ -179,20 +185,15 @@ function placeDouble(serv, call, def, props) {
   const tall =
     def.states && def.states.some((s) => s.name === 'half' && s.values.includes('upper'));
   if (!bed && !tall) return null;
-  const step = bed
-    ? { north: [0, 0, -1], south: [0, 0, 1], west: [-1, 0, 0], east: [1, 0, 0] }[props.facing]
-    : [0, 1, 0];
-  const second = [px + step[0], py + step[1], pz + step[2]];
-  if (!blocks.at(...second).replaceable || second[1] > 255) return false;
-  const first = bed ? { ...props, part: 'foot' } : { ...props, half: 'lower' };
+  const first = { ...props, ...(bed ? { part: 'foot' } : { half: 'lower' }) };
   if (states.includes('hinge')) first.hinge = hinge(blocks, props.facing, px, py, pz, def.id);
-  if (!supported(blocks, px, py, pz, blocks.info(blocks.state(def.name, first)))) return false;
-  const other = bed ? { ...first, part: 'head' } : { ...first, half: 'upper' };
-  // The upper half first: a lower one alone would break.
-  serv.survival.placingDouble = true;
-  blocks.setNamed(...second, def.name, other);
-  place(serv, call, px, py, pz, blocks.state(def.name, first));
-  serv.survival.placingDouble = false;
+  const info = blocks.info(blocks.state(def.name, first));
+  const second = cellOfOther(info, px, py, pz);
+  if (!blocks.at(...second).replaceable || second[1] > 255) return false;
+  // As in the game, only the first half needs support, and only there may no one be.
+  if (!supported(blocks, px, py, pz, info) || inTheWay(serv, info, px, py, pz)) return false;
+  place(serv, call, px, py, pz, info.stateId);
+  blocks.set(...second, blocks.changed(info, bed ? { part: 'head' } : { half: 'upper' }));
   return true;
 }
 

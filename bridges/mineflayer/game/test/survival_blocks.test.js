@@ -196,6 +196,7 @@ test('sand and gravel fall and come to rest, also after digging below; torches f
 
 test('beds: the night passes when all sleep, not before; dead players respawn at their bed', () =>
   inWorld({ agents: 2 }, async (w, bot, player) => {
+    await w.console('/tp a1 12.5 4 8.5');
     await place(w, bot, player, 'red_bed', [10, 3, 8]);
     const bed = seen(bot, 10, 4, 8);
     await assert.rejects(
@@ -209,14 +210,8 @@ test('beds: the night passes when all sleep, not before; dead players respawn at
     assert.equal(props(w, 10, 4, 8).occupied, true);
     await w.step(150);
     assert.ok(w.serv.time > 14000 && w.serv.time < 15000, `time ${w.serv.time}`);
-    await w.console('/setblock 11 4 5 blue_bed[part=foot,facing=north]').catch(() => {});
-    await w.run(() => {
-      w.serv.survival.placingDouble = true;
-      const { blocks } = w.serv.survival;
-      blocks.setNamed(12, 4, 10, 'blue_bed', { part: 'head', facing: 'south' });
-      blocks.setNamed(12, 4, 9, 'blue_bed', { part: 'foot', facing: 'south' });
-      w.serv.survival.placingDouble = false;
-    });
+    await w.console('/setblock 12 4 10 blue_bed[part=head,facing=south]');
+    await w.console('/setblock 12 4 9 blue_bed[part=foot,facing=south]');
     await w.step(2);
     await w.until(() => w.bots[1].sleep(w.bots[1].blockAt(new Vec3(12, 4, 9))));
     const day = w.serv.day;

@@ -5,6 +5,7 @@
 const { UserError } = require('flying-squid');
 const { blockOf } = require('./source');
 const { stackOfTag } = require('./items');
+const { lootOf } = require('../loot');
 
 /** As in the game: blocks that one /fill or /clone may concern. */
 const MOST = 32768;
@@ -36,10 +37,12 @@ function matches(info, block) {
 function put(serv, { x, y, z }, block, drops = false) {
   const { survival } = serv;
   const old = survival.blocks.at(x, y, z);
-  if (drops && !old.air && !old.liquid) survival.popItem(x, y, z, stackOfBlock(survival, old.name));
+  const { items: kinds, registry, rules } = survival;
+  const loot = drops && rules.doTileDrops ? lootOf(kinds, registry, old, null, true) : [];
   const container = survival.container(x, y, z);
   if (container && !drops) container.slots.fill(null); // nothing drops when it is replaced
   survival.blocks.set(x, y, z, survival.blocks.state(block.name, propsOf(block)));
+  for (const [item, count] of loot) survival.popItem(x, y, z, kinds.make(item, count));
   const items = block.nbt?.value.Items?.value.value ?? [];
   if (items.length === 0) return;
   const into = survival.container(x, y, z);
@@ -50,10 +53,6 @@ function put(serv, { x, y, z }, block, drops = false) {
       throw new UserError(`${block.name} does not have slot ${slot}`);
     survival.setContainerSlot(into, slot, stackOfTag(serv, { value: tag }));
   });
-}
-
-function stackOfBlock({ items, registry }, name) {
-  return items.make(registry.itemsByName[name] ? name : 'air');
 }
 
 function setblock(serv, source, { at, block, mode = 'replace' }) {
