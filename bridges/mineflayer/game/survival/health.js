@@ -75,7 +75,7 @@ function knockBack(serv, victim, strength, from) {
   const resistance =
     victim.type === 'player' ? armourOf(victim).resistance : victim.knockbackResistance || 0;
   const force = strength * (1 - resistance);
-  if (force <= 0) return;
+  if (force <= 0 || victim.ai === null) return;
   let dx = from.x - victim.position.x;
   let dz = from.z - victim.position.z;
   if (dx * dx + dz * dz < 1e-4) {

@@ -9,7 +9,7 @@
  * (so does `serv.spawnMob`, by the number of its kind): `name` is shown above it, `target` marks
  * the targets of an episode, `natural` ones despawn when no player is near.
  * `serv.survival.mobs.list` contains all by their ids. A mob with `ai` null is not updated: it
- * neither moves nor burns. `mob.xpReward` is the experience of its kill, [least, most].
+ * neither moves, whatever strikes it, nor burns. `mob.xpReward` is the experience of its kill, [least, most].
  *
  * Mobs farther than 48 blocks from all players make no decisions; mobs in chunks that are not
  * loaded do not move. Undead burn by day unless they wear a helmet, in water or rain.

@@ -2,9 +2,10 @@
 
 const test = require('node:test');
 const assert = require('node:assert');
-const { inWorld, until, mobs, spawn, calm, Vec3 } = require('./mobs_help');
+const { inWorld, until, mobs, spawn, spawnStill, calm, Vec3 } = require('./mobs_help');
 const { KINDS } = require('../survival/mobs/kinds');
 const { Ground, findPath } = require('../survival/mobs/path');
+const { explode } = require('../survival/mobs/blast');
 const { hitsBlock, clear } = require('../survival/mobs/ray');
 
 const near = (actual, wanted, slack) =>
@@ -206,4 +207,37 @@ test('mobs in a pool get out of it', () =>
     const zombie = spawn(w, 'zombie', fx + 8.5, 2, fz + 0.5);
     await until(w, () => player.health < 20, 900);
     assert.ok(zombie.position.x < fx + 4);
+  }));
+
+test('a mob without a will stays where it is, whatever strikes it, and no one sees it move', () =>
+  inWorld({}, async (w, bot, player) => {
+    await calm(w);
+    await w.console('/setblock 11 4 8 water');
+    for (const kind of ['cow', 'zombie', 'bat', 'slime']) {
+      await w.console('/tp a0 8.5 4 8.5');
+      const mob = spawnStill(w, kind, 10.5, 4, 8.5);
+      await w.step(12);
+      const shown = bot.entities[mob.id];
+      const stays = () => {
+        for (const { position } of [mob, shown])
+          assert.deepEqual(position.toArray(), [10.5, 4, 8.5], kind);
+        assert.deepEqual([mob.motion, shown.velocity].map((v) => v.norm()), [0, 0], kind);
+      };
+      mob.maxHealth = mob.health = 200;
+      for (let i = 0; i < 3; i++) {
+        w.run(() => bot.attack(shown));
+        await w.step(12);
+        stays();
+      }
+      assert.ok(mob.health < 200, `${kind} was hit`);
+      await w.console('/tp a0 30 4 30');
+      w.run(() => {
+        w.serv.survival.hurt(mob, { amount: 5, cause: 'arrow', by: player, knockback: 1 });
+        explode(w.serv.survival, new Vec3(11.5, 5, 8.5), 1, null);
+        spawn(w, 'pig', 10.7, 4, 8.6);
+      });
+      await w.step(20);
+      stays();
+      for (const each of mobs(w)) w.run(() => w.serv.survival.mobs.remove(each));
+    }
   }));

@@ -5,6 +5,7 @@ const test = require('node:test');
 const { makeWorld } = require('../harness');
 const { makeApi } = require('../sandbox/api');
 const { Sandbox } = require('../sandbox/runtime');
+const { spawnStill } = require('./mobs_help');
 
 /** Returns play(source): the state after a program of a lone agent, its world stepped along. */
 async function scene(commands) {
@@ -113,8 +114,9 @@ test('walks and fights', async () => {
 });
 
 test('shoot kills with a crossbow', async () => {
-  const { world, play } = await scene(({ x, y, z }) => ['/give a0 crossbow', '/give a0 arrow 16',
-    `/summon cow ${x + 8} ${y} ${z} {NoAI:1b}`]);
+  const { world, play, here } = await scene(() => ['/give a0 crossbow', '/give a0 arrow 16']);
+  spawnStill(world, 'cow', here.x + 8, here.y, here.z);
+  await world.step(2);
   const { error, logs } = await play("await shoot('crossbow', 'cow'); console.log(16 - bot.inventory.count('arrow') > 0);");
   assert.strictEqual(error, null);
   assert.deepStrictEqual(logs, ['true']);

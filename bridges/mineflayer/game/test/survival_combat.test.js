@@ -13,9 +13,8 @@ async function facing(w, kind, player, distance = 2) {
   await w.console(`/summon ${kind} ${x} 4 ${z - distance}`);
   await w.step(3);
   const mob = Object.values(w.serv.entities).find((e) => e.name === kind);
-  // A mob with behaviour would walk away or burn.
-  mob.ownPhysics = true;
-  mob.ai = null;
+  // A mob with behaviour would walk away or burn; it keeps the motion that a blow gives it.
+  mob.kind = { ...mob.kind, brain: 'still', moves: 'still', undead: false };
   return mob;
 }
 

@@ -3,6 +3,7 @@
 const test = require('node:test');
 const assert = require('node:assert');
 const { inWorld, agree, at, count, seen, words, Vec3 } = require('./survival_help');
+const { spawnStill } = require('./mobs_help');
 
 const UP = new Vec3(0, 1, 0);
 const FOOT = [10, 4, 8];
@@ -15,6 +16,19 @@ const state = (w, ...cells) =>
     return [name, props.part ?? props.half].filter(Boolean).join(' ');
   });
 const lying = (w) => [...w.serv.survival.drops.values()].map((e) => words(e.stack)).join(', ');
+
+/** Takes away what a test has put there and who it was. */
+async function clear(w) {
+  const { mobs, drops } = w.serv.survival;
+  await w.console('/fill 10 4 8 11 4 8 air');
+  await w.console('/clear a0');
+  w.run(() => {
+    for (const mob of [...mobs.list.values()]) mobs.remove(mob);
+    for (const item of [...drops.values()]) w.serv.survival.removeEntity(item);
+    drops.clear();
+  });
+  await w.step(2);
+}
 
 /** Has the bot, which looks east, place an item on the ground at (10, 3, 8). */
 async function place(w, bot, name) {
@@ -29,33 +43,29 @@ async function place(w, bot, name) {
 
 test('a bed is placed with both halves, or not at all, and then its item stays', () =>
   inWorld({}, async (w, bot, player) => {
-    for (const [obstacle, places] of [
-      ['/setblock 11 4 8 stone', false],
-      ['/setblock 11 4 8 torch', false],
-      ['/summon cow 10.5 4 8.5 {NoAI:1b}', false],
-      ['/summon cow 11.7 4 8.5 {NoAI:1b}', true],
-      ['/setblock 11 4 8 grass', true],
-      ['/fill 11 2 8 11 3 8 air', true],
-    ]) {
-      await w.console('/clear a0');
-      await w.console(obstacle);
+    const cow = (x) => () => spawnStill(w, 'cow', x, 4, 8.5);
+    const set = (block, from = '11 4 8') => () => w.console(`/fill ${from} 11 4 8 ${block}`);
+    for (const [number, [put, places]] of [
+      [set('stone'), false],
+      [set('torch'), false],
+      [cow(10.5), false],
+      [cow(11.7), true],
+      [set('grass'), true],
+      [set('air', '11 2 8'), true],
+    ].entries()) {
+      await put();
       const done = place(w, bot, 'red_bed');
       if (places) {
         await done;
-        assert.deepEqual(state(w, FOOT, HEAD), ['red_bed foot', 'red_bed head'], obstacle);
+        assert.deepEqual(state(w, FOOT, HEAD), ['red_bed foot', 'red_bed head'], `${number}`);
         for (const cell of [FOOT, HEAD]) assert.equal(seen(bot, ...cell).name, 'red_bed');
       } else {
-        await assert.rejects(done, /refused to place/, obstacle);
-        assert.equal(at(w, ...FOOT).name, 'air', obstacle);
+        await assert.rejects(done, /refused to place/, `${number}`);
+        assert.equal(at(w, ...FOOT).name, 'air', `${number}`);
       }
-      assert.equal(count(player, 'red_bed'), places ? 0 : 1, obstacle);
+      assert.equal(count(player, 'red_bed'), places ? 0 : 1, `${number}`);
       agree(bot, player);
-      await w.console('/kill @e[type=!player]');
-      await w.step(25);
-      await w.console('/setblock 11 4 8 air');
-      await w.console('/setblock 10 4 8 air');
-      await w.console('/setblock 11 3 8 stone');
-      await w.console('/kill @e[type=item]');
+      await clear(w);
     }
   }));
 
@@ -74,9 +84,7 @@ test('whichever half of a bed is removed, both go, and a bed drops once: by its 
         assert.deepEqual(state(w, FOOT, HEAD), ['air', 'air']);
         const none = name === 'replace' && cell === HEAD;
         assert.equal(lying(w), none ? '' : 'red_bed x1', `${name} ${cell}`);
-        await w.console('/kill @e[type=item]');
-        await w.console('/clear a0');
-        await w.step(1);
+        await clear(w);
       }
     }
   }));

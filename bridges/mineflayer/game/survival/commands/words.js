@@ -18,7 +18,10 @@ const block = (word) => {
   const pairs = inside ? inside.split(',').map((part) => part.split('=')) : [];
   return { name: given, properties: Object.fromEntries(pairs) };
 };
-const target = (word) => (word[0] === '@' ? { select: word[1] } : { player: word });
+const target = (word) => {
+  if (word.includes('[')) return undefined;
+  return word[0] === '@' ? { select: word[1] } : { player: word };
+};
 const whole = (word) => (/^-?\d+$/.test(word) ? Number(word) : undefined);
 
 /** How a word becomes the value of a type; undefined where it is none. */
@@ -33,6 +36,7 @@ const VALUES = {
   time: whole,
   float: Number,
   bool: (word) => word === 'true',
+  creature_nbt: () => undefined,
   flag_rule: (word) => (word === 'randomTickSpeed' ? undefined : word),
 };
 

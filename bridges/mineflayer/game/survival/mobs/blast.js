@@ -89,7 +89,7 @@ function strike(survival, victim, centre, power, by) {
   const length = from.norm() || 1;
   const push = from.scaled(impact / length);
   survival.hurt(victim, { amount, cause: 'explosion', by, from: centre, knockback: 0 });
-  if (!player) {
+  if (!player && victim.ai !== null) {
     victim.motion = victim.motion.plus(push);
     victim.resting = false;
   }
