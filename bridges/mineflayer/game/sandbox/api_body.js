@@ -92,6 +92,13 @@ async function consume({ bot }) {
   await bot.consume();
 }
 
+async function fish({ bot, embedded }, _args, signal) {
+  if (embedded) throw new ActionError('there is nothing to catch: fishing is not part of this world');
+  if (bot.heldItem?.name !== 'fishing_rod') throw new ActionError('no fishing_rod is held (bot.equip first)');
+  signal.addEventListener('abort', () => bot.activateItem()); // reels the line in
+  await bot.fish();
+}
+
 async function sleep(agent, [cell]) {
   await agent.bot.sleep(reachedBlock(agent, cell, 'sleep in'));
 }
@@ -164,6 +171,7 @@ module.exports = [
     async (agent, [id]) => { agent.bot.useOn(reachedEntity(agent, id, 'use something on')); }, 200
   ),
   long('consume', 'eats or drinks what is held', [], consume, 200),
+  long('fish', 'casts the held rod and waits for a bite; only on servers that have fishing', [], fish),
   long('sleep', 'lies down in a bed', [CELL], sleep, 200),
   long('wake', 'gets up', [], async ({ bot }) => bot.wake(), 200),
   {

@@ -1,7 +1,7 @@
 'use strict';
 /** Walking by mineflayer-pathfinder: goals, movements, goto. */
 const { Vec3 } = require('vec3');
-const { ActionError } = require('./check');
+const { ActionError, ArgumentError } = require('./check');
 const { knownEntity, stillWanted } = require('./api_shared');
 
 const XYZ = {
@@ -11,16 +11,23 @@ const XYZ = {
 };
 const KINDS = [
   'GoalBlock', 'GoalNear', 'GoalXZ', 'GoalNearXZ', 'GoalY', 'GoalGetToBlock', 'GoalLookAtBlock',
-  'GoalFollow'
+  'GoalBreakBlock', 'GoalPlaceBlock', 'GoalFollow'
 ];
+const ONE = {
+  kind: { type: 'choice', of: KINDS },
+  ...XYZ,
+  range: { type: 'number', min: 0, max: 256, default: 1 },
+  entity: { type: 'integer', min: -2147483648, max: 2147483647, optional: true }
+};
+/** Each node of a search asks every part. */
+const MOST_PARTS = 64;
 const GOAL = {
   name: 'goal',
   type: 'record',
   fields: {
-    kind: { type: 'choice', of: KINDS },
-    ...XYZ,
-    range: { type: 'number', min: 0, max: 256, default: 1 },
-    entity: { type: 'integer', min: -2147483648, max: 2147483647, optional: true }
+    ...ONE,
+    kind: { type: 'choice', of: [...KINDS, 'GoalCompositeAny', 'GoalCompositeAll', 'GoalInvert'] },
+    goals: { type: 'list', max: MOST_PARTS, of: { type: 'record', fields: ONE }, default: [] }
   }
 };
 const FLAGS = ['canDig', 'allow1by1towers', 'allowParkour', 'allowSprinting', 'allowFreeMotion', 'canOpenDoors',
@@ -55,16 +62,24 @@ function pathfinder({ bot, embedded }) {
   return library;
 }
 
-function makeGoal(agent, { kind, x, y, z, range, entity }) {
+function makeGoal(agent, { kind, x, y, z, range, entity, goals: parts = [] }) {
   const { bot } = agent;
   const { goals } = pathfinder(agent);
+  const [first, ...others] = parts.map((part) => makeGoal(agent, part));
+  if (/Composite|Invert/.test(kind) && !first) throw new ArgumentError(`${kind}: expected goals, got none`);
   switch (kind) {
+    case 'GoalCompositeAny':
+    case 'GoalCompositeAll': return new goals[kind]([first, ...others]);
+    case 'GoalInvert': return new goals.GoalInvert(first);
+    // The library's own GoalBreakBlock fails; it means the same.
+    case 'GoalBreakBlock':
+    case 'GoalLookAtBlock': return new goals.GoalLookAtBlock(new Vec3(x, y, z).floor(), bot.world);
+    case 'GoalPlaceBlock': return new goals.GoalPlaceBlock(new Vec3(x, y, z), bot.world, { range });
     case 'GoalNear': return new goals.GoalNear(x, y, z, range);
     case 'GoalXZ': return new goals.GoalXZ(x, z);
     case 'GoalNearXZ': return new goals.GoalNearXZ(x, z, range);
     case 'GoalY': return new goals.GoalY(y);
     case 'GoalGetToBlock': return new goals.GoalGetToBlock(x, y, z);
-    case 'GoalLookAtBlock': return new goals.GoalLookAtBlock(new Vec3(x, y, z).floor(), bot.world);
     case 'GoalFollow': return new goals.GoalFollow(knownEntity(agent, entity ?? NaN), range);
     default: return new goals.GoalBlock(x, y, z);
   }
@@ -107,7 +122,8 @@ async function goto(agent, [goalData], signal) {
   const here = bot.entity.position.floored();
   const { x, y, z, kind } = goalData;
   const isThere = [here, here.offset(0, 1, 0), here.offset(0, -1, 0)].some((cell) => goal.isEnd(cell));
-  if (!isThere && kind !== 'GoalFollow') throw new ActionError(`no path leads to ${x} ${y} ${z}`);
+  const what = goalData.goals?.length > 0 ? `where ${kind} holds` : `${x} ${y} ${z}`;
+  if (!isThere && kind !== 'GoalFollow') throw new ActionError(`no path leads to ${what}`);
 }
 
 function setGoal(agent, [goal, dynamic]) {

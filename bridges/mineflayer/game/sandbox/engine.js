@@ -37,7 +37,7 @@ const GUEST_FILES = ['core', 'promises', 'vec3', 'things', 'data', 'bot', 'walki
  * Compiled inside QuickJS when a program first uses a helper: compiling is most of the start-up
  * cost.
  */
-const LATE_FILES = ['helpers', 'helpers_more'];
+const LATE_FILES = ['helpers', 'helpers_more', 'plugins'];
 
 const ENTER = Symbol.for('gamut.sandbox.enter');
 const ENTER_SCRIPT = new vm.Script('globalThis[Symbol.for("gamut.sandbox.enter")]()', {

@@ -115,9 +115,11 @@ function players() {
 
 // ----- events
 const handlers = new Map();
+/** Events of plugins that are helpers here, which the host does not know. */
+const OWN_EVENTS = new Set(['startedAttacking', 'stoppedAttacking']);
 function on(name, handler, once = false) {
   if (typeof handler !== 'function') throw new ArgumentError(`bot.on("${name}"): expected a function`);
-  call('listen', String(name));
+  if (!OWN_EVENTS.has(name)) call('listen', String(name));
   if (!handlers.has(name)) handlers.set(name, []);
   handlers.get(name).push({ handler, once });
   return bot;
@@ -239,6 +241,8 @@ const bot = {
   activateEntity: (entity) => wait('activateEntity', guest.entityId(entity, 'bot.activateEntity')),
   useOn: (entity) => wait('useOn', guest.entityId(entity, 'bot.useOn')),
   consume: () => wait('consume'),
+  fish: () => wait('fish'),
+  isABed: (block) => /_bed$/.test(block?.name ?? ''),
   sleep: (bed) => wait('sleep', xyz(bed, 'bot.sleep')),
   wake: () => wait('wake'),
   equip: (item, destination) => wait('equip', ...slotOf(item, 'bot.equip'), optional(destination)),

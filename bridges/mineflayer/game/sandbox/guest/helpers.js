@@ -82,6 +82,7 @@ const digOne = async (block) => {
   await pickUp(block.position);
   return true;
 };
+guest.digOne = digOne;
 
 /** Mines the nearest blocks of a kind and picks up what they drop. Returns how many it mined. */
 const mineBlock = guest.helper(async (name, count = 1) => {

@@ -28,39 +28,46 @@ const watchDeath = async (entity, fight) => {
   return dead;
 };
 
+/** Follows and hits an entity with the best weapon until `isOver()`, or it is gone; returns where it was last. */
+const fightUntil = async (entity, isOver) => {
+  const weapon = WEAPONS.map((one) => bot.inventory.findInventoryItem(one)).find(Boolean);
+  if (weapon) await bot.equip(weapon, 'hand');
+  let place = entity.position;
+  let rest = 0;
+  let followed = -Infinity;
+  while (!isOver() && entity.isValid) {
+    place = entity.position;
+    const far = bot.entity.position.distanceTo(place);
+    // A goal that moves less than its range counts as reached: it is set again now and then.
+    if (far > 2.8 && bot.currentTick - followed >= SECOND) {
+      bot.pathfinder.setGoal(goals.GoalFollow(entity, 1), true);
+      followed = bot.currentTick;
+    }
+    if (far <= 3.2 && rest <= 0) {
+      await bot.lookAt(place.offset(0, entity.height * 0.7, 0));
+      if (isOver() || !entity.isValid || bot.entity.position.distanceTo(entity.position) > 3.4) continue;
+      bot.attack(entity);
+      rest = cooldown(bot.heldItem);
+    }
+    await bot.waitForTicks(1);
+    rest -= 1;
+  }
+  return place;
+};
+guest.fightUntil = fightUntil;
+
 /** Fights the nearest mob of a kind until it is dead. `timeout` in seconds. */
 const killMob = guest.helper(async (name, timeout = 300) => {
   const entity = named(name);
   const limit = whole(Math.ceil(timeout), 1, 600, 'killMob(timeout)') * SECOND;
-  const weapon = WEAPONS.map((one) => bot.inventory.findInventoryItem(one)).find(Boolean);
-  if (weapon) await bot.equip(weapon, 'hand');
   const begin = bot.currentTick;
   let place = entity.position;
   const dead = await watchDeath(entity, async (isDead) => {
-    let rest = 0;
-    let followed = -Infinity;
-    while (!isDead() && bot.currentTick - begin < limit) {
-      if (!entity.isValid) {
-        await bot.waitForTicks(5); // the message of its death may come later
-        if (!isDead()) throw new ActionError(`lost sight of the ${name}`);
-        return;
-      }
-      place = entity.position;
-      const far = bot.entity.position.distanceTo(place);
-      // A goal that moves less than its range counts as reached: it is set again now and then.
-      if (far > 2.8 && bot.currentTick - followed >= SECOND) {
-        bot.pathfinder.setGoal(goals.GoalFollow(entity, 1), true);
-        followed = bot.currentTick;
-      }
-      if (far <= 3.2 && rest <= 0) {
-        await bot.lookAt(place.offset(0, entity.height * 0.7, 0));
-        if (isDead() || !entity.isValid || bot.entity.position.distanceTo(entity.position) > 3.4) continue;
-        bot.attack(entity);
-        rest = cooldown(bot.heldItem);
-      }
-      await bot.waitForTicks(1);
-      rest -= 1;
-    }
+    const isLate = () => bot.currentTick - begin >= limit;
+    place = await fightUntil(entity, () => isDead() || isLate());
+    if (isDead() || isLate()) return;
+    await bot.waitForTicks(5); // the message of its death may come later
+    if (!isDead()) throw new ActionError(`lost sight of the ${name}`);
   });
   if (!dead) throw new ActionError(`the ${name} was not dead after ${Math.round(limit / SECOND)} s`);
   // A dead mob stays for a second and would be the nearest mob of its kind.

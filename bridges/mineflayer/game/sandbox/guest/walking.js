@@ -9,8 +9,24 @@ const kinds = {
   GoalY: (y) => ({ y }),
   GoalGetToBlock: (x, y, z) => ({ x, y, z }),
   GoalLookAtBlock: (point) => { const [x, y, z] = xyz(point, 'GoalLookAtBlock'); return { x, y, z }; },
-  GoalFollow: (entity, range = 1) => ({ entity: guest.entityId(entity, 'GoalFollow'), range })
+  GoalBreakBlock: (x, y, z) => ({ x, y, z }),
+  GoalPlaceBlock: (point, _world, options) => {
+    const [x, y, z] = xyz(point, 'GoalPlaceBlock');
+    return { x, y, z, range: options?.range ?? 5 };
+  },
+  GoalFollow: (entity, range = 1) => ({ entity: guest.entityId(entity, 'GoalFollow'), range }),
+  GoalCompositeAny: several('GoalCompositeAny'),
+  GoalCompositeAll: several('GoalCompositeAll'),
+  GoalInvert: (goal) => ({ goals: [goalOf(goal, 'GoalInvert')] })
 };
+function several(what) {
+  return (list = []) => {
+    const parts = [];
+    const push = (goal) => { parts.push(goalOf(goal, what)); };
+    list.forEach(push);
+    return { goals: parts, push };
+  };
+}
 const goals = {};
 for (const [kind, fields] of Object.entries(kinds)) {
   goals[kind] = function Goal(...args) {
@@ -60,12 +76,21 @@ bot.pathfinder = freeze({
 });
 guest.goTo = goTo;
 guest.goals = goals;
+// Plugins of MineLand's and Voyager's bots.
+bot.pvp = freeze({
+  get target() { return helpers?.fight.target ?? null; },
+  attack: (entity) => late().fight.attack(entity),
+  stop: () => late().fight.stop(),
+  forceStop: () => late().fight.stop()
+});
+bot.collectBlock = freeze({ collect: (targets, options) => late().collect(targets, options) });
 Object.freeze(bot);
 guest.expose({ bot, ...goals, goals, Movements });
 
 // The helpers are compiled when the first of them is used.
 const evaluate = eval;
 let helpers = null;
+const late = () => helpers ?? load();
 const load = () => {
   helpers = {};
   evaluate(guest.settings.late)(guest);
@@ -74,5 +99,5 @@ const load = () => {
 guest.provide = (more) => Object.assign(helpers, more);
 for (const name of ['mineBlock', 'craftItem', 'smeltItem', 'placeItem', 'killMob', 'shoot', 'getItemFromChest',
   'depositItemIntoChest', 'checkItemInsideChest', 'moveTo', 'followPlayer', 'givePlacedItemBack', 'exploreUntil']) {
-  Object.defineProperty(globalThis, name, { get: () => (helpers ?? load())[name], enumerable: true });
+  Object.defineProperty(globalThis, name, { get: () => late()[name], enumerable: true });
 }
