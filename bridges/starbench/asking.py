@@ -1,16 +1,19 @@
-"""Ask-or-act: one bounded question to a frozen corpus of notes before a battle (section 4)."""
+"""Ask-or-act: before a battle, act, or ask a frozen corpus of notes one question (section 4).
+
+The answer is bounded, and is shown in every later step of the battle.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from bridges.starbench import scoring
+from bridges.starbench.battle import Battle
 from rollout.errors import ConfigError, InputError
 
 NOTES = Path(__file__).parent / "notes"
@@ -34,8 +37,8 @@ _COMMON = frozenset(
 class Answer:
     """An answer: its text, at most 120 words, and the notes it is from."""
 
-    text: str
-    doc_ids: tuple[str, ...]
+    text: str = ""
+    doc_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,12 +87,6 @@ class Notes:
         )
         self._index.executemany("INSERT INTO notes VALUES (?, ?)", self.passages.items())
 
-    @cached_property
-    def digest(self) -> str:
-        """Sixteen hex digits that name exactly these passages."""
-        data = json.dumps(self.passages, sort_keys=True).encode()
-        return hashlib.sha256(data).hexdigest()[:16]
-
     def ask(self, question: str) -> Answer:
         """Returns the sentences of the nearest passages that share most words with a question.
 
@@ -109,7 +106,7 @@ class Notes:
         ranked = []
         for rank, (name, passage) in enumerate(found):
             for at, sentence in enumerate(re.split(r"(?<=[.!?])\s+", passage)):
-                if not _COORDINATES.search(sentence):
+                if allowed(sentence):
                     shared = len(set(_WORD.findall(sentence.lower())) & set(words))
                     ranked.append((-shared, rank, at, sentence, name))
         chosen: list[str] = []
@@ -160,6 +157,72 @@ def read_log(path: Path) -> list[Entry]:
 def echo_score(steps: float, won: bool) -> float:
     """Returns the score of an Echo of War: minus its steps, those of the cap if it was lost."""
     return -float(steps) if won else -float(INFINITE_STEPS)
+
+
+@dataclass
+class AskWindow:
+    """The questions of one slot.
+
+    Attributes:
+        log: file to which each battle adds a line; empty for none.
+        choosing: whether the next step is the choice.
+        question: what was asked before this battle; empty for nothing.
+        answer: what is shown during the battle.
+    """
+
+    notes: Notes
+    log: str = ""
+    choosing: bool = False
+    question: str = ""
+    answer: Answer = field(default_factory=Answer)
+    _scores: dict[str, list[float]] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Opens the choice of a new battle."""
+        self.choosing, self.question, self.answer = True, "", Answer()
+
+    def choose(self, question: str) -> None:
+        """Asks a question, or acts if it is empty; words that say nothing find no answer."""
+        self.choosing, self.question = False, question.strip()
+        if not self.question:
+            return
+        try:
+            self.answer = self.notes.ask(question)
+        except InputError as error:
+            self.answer = Answer(f"No answer: {error}")
+        if not self.answer.text:
+            self.answer = Answer("No answer: no note speaks of this.")
+
+    def end(self, battle: Battle) -> None:
+        """Logs a battle that is over."""
+        score = scoring.points(battle)
+        if battle.data["mode"] == "echo_of_war":
+            score = echo_score(battle.decisions, battle.outcome == "won")
+        past = self._scores.setdefault(battle.task, [])
+        entry = Entry(
+            battle.task,
+            len(past) + 1,
+            "ask" if self.question else "act",
+            score,
+            past[-1] if past else None,
+            self.question,
+            self.answer.text,
+            self.answer.doc_ids,
+        )
+        past.append(score)
+        if self.log:
+            write_log(Path(self.log), [entry])
+
+    def told(self, task: str) -> str:
+        """Returns what the player reads: at the choice past scores, and later the answer."""
+        if not self.choosing:
+            return f"\nAnswer to your question: {self.answer.text}" if self.question else ""
+        past = ", ".join(f"{score:.0f}" for score in self._scores.get(task, [])[-3:]) or "none"
+        return (
+            "\nBefore this battle you may ask one question about it, which is answered from notes "
+            "and shown in every later step: write it in `question`, or leave it empty to act. "
+            f"Scores of your last battles here: {past}."
+        )
 
 
 def metrics(entries: Sequence[Entry], tasks: int = TASKS) -> Mapping[str, float | None]:

@@ -12,7 +12,7 @@ from bridges.starbench import combat, foes, scoring, viewing
 from bridges.starbench.content import load
 from bridges.starbench.field import PLAIN, Field
 from bridges.starbench.kinds import Content, Move
-from bridges.starbench.units import Base, Unit
+from bridges.starbench.units import Unit
 from bridges.starbench.view import (
     ACTIONS,
     ALL,
@@ -26,7 +26,6 @@ from bridges.starbench.view import (
     action_parts,
 )
 from rollout.api.types import Bools
-from rollout.errors import StateError
 
 _MOVES = ("basic", "skill", "ultimate")
 
@@ -65,7 +64,7 @@ class Battle(Field):
         raw: bool = False,
         content: Content | None = None,
     ) -> None:
-        super().__init__(task, seed, state, windows=windows, raw=raw, content=content or load())
+        super().__init__(task, seed, state or {}, windows, raw, content or load())
         for ally in self.allies:
             if ally.kind.aura:
                 for other in self.allies:
@@ -75,12 +74,6 @@ class Battle(Field):
         self.total_hp = foes.total_hp(self)
         foes.next_wave(self)
         self._run()
-
-    def base_of(self, key: str) -> Base:
-        """Returns the base values of an enemy at this battle's level and calibration."""
-        if key not in self._bases:
-            self._bases[key] = foes.base_of(self, self.content.units[key])
-        return self._bases[key]
 
     # --- the player
 
@@ -245,6 +238,7 @@ class Battle(Field):
         self.current, self.extra, self.ahead = unit, extra, 0.0
         if not unit.ally:
             foes.take_turn(self, unit)
+            self.finish()
             return
         self.damage = 0.0
         self.actor = unit.slot
@@ -269,30 +263,6 @@ class Battle(Field):
         self.extra, self.ahead = False, 0.0
         foes.settle(self)
 
-    def fire(self, event: str, unit: Unit, other: Unit | None) -> None:
-        """Plays the triggers of a unit for an event."""
-        for trigger in unit.kind.triggers.get(event, ()):
-            if trigger.test is None or trigger.test(self, unit, other):
-                for op in trigger.ops:
-                    op(self, unit, other)
-
-    def attacked(self, unit: Unit, by: Unit) -> None:
-        """Notes an attack: energy for an ally that was hit, triggers of an enemy."""
-        if unit.ally:
-            combat.gain_energy(unit, self.hit_energy)
-            return
-        self.struck.append(unit)
-        if unit.alive:
-            self.fire("attacked", unit, by)
-
-    aim = foes.aim
-    locked = foes.locked
-    perform = foes.perform
-    summon = foes.summon
-    remove = foes.remove
-    deplete = foes.deplete
-    fall = foes.fall
-
     # --- snapshots
 
     def load(self, saved: list[Any]) -> None:
@@ -314,20 +284,6 @@ class Battle(Field):
             ally, slot = current
             side = self.allies if ally else self.enemies
             self.current = next(unit for unit in side if unit.slot == slot)
-
-    def restore(self, snapshot: bytes) -> None:
-        """Restores a snapshot of a battle of the same task, state and options.
-
-        Raises:
-            StateError: it is of another one.
-        """
-        head, saved = json.loads(snapshot)
-        if head != [self.task, self.state, self.windows, self.raw]:
-            raise StateError(
-                f"expected a snapshot of {self.task} with {self.state}, got one of {head}; "
-                f"make its battle with Battle.from_snapshot"
-            )
-        self.load(saved)
 
     @classmethod
     def from_snapshot(cls, snapshot: bytes) -> Battle:

@@ -126,7 +126,7 @@ def hurt(battle: Field, unit: Unit, amount: float, by: Unit | None, *, whole: bo
             amount = _guarded(battle, unit, amount, by)
         unit.hp -= amount
         if unit.hp <= 0.0:
-            battle.fall(unit)
+            fall(battle, unit)
         else:
             battle.fire("hurt", unit, by)
         return
@@ -138,7 +138,7 @@ def hurt(battle: Field, unit: Unit, amount: float, by: Unit | None, *, whole: bo
         if owner is not None:
             hurt(battle, owner, taken, by)
     if unit.hp <= 0.0 and unit.alive:
-        battle.deplete(unit, by)
+        deplete(battle, unit, by)
 
 
 def _guarded(battle: Field, unit: Unit, amount: float, by: Unit | None) -> float:
@@ -305,3 +305,61 @@ def advance(battle: Field, unit: Unit, share: float) -> None:
     if share > 0.0 and unit.av == 0.0:
         battle.front -= 1
         unit.rank = battle.front
+
+
+def attacked(battle: Field, unit: Unit, by: Unit) -> None:
+    """Notes an attack: energy for an ally that was hit, triggers of an enemy."""
+    if unit.ally:
+        gain_energy(unit, battle.hit_energy)
+        return
+    battle.struck.append(unit)
+    if unit.alive:
+        battle.fire("attacked", unit, by)
+
+
+def deplete(battle: Field, unit: Unit, by: Unit | None) -> None:
+    """Handles an enemy whose HP are gone: it revives, shows its next bar, or dies."""
+    kind = unit.kind
+    if kind.revive and not unit.counters.get("revived"):
+        unit.counters["revived"] = 1.0
+        unit.hp = kind.revive * unit.max_hp
+        battle.note(f"{kind.name} rises again")
+        return
+    if unit.bar + 1 < len(unit.base.hp):
+        unit.bar += 1
+        unit.step, unit.charge, unit.broken = 0, "", False
+        unit.hp = unit.max_hp = unit.base.hp[unit.bar]
+        unit.toughness = unit.max_toughness
+        before = unit.spd
+        unit.refresh()
+        unit.av *= before / unit.spd
+        battle.note(f"{kind.name} enters phase {unit.bar + 1}")
+        battle.enter(unit)
+        return
+    battle.remove(unit)
+    battle.note(f"{kind.name} is defeated")
+    if "stream" in battle.data:
+        stream = battle.data["stream"]
+        minor = kind.key != stream["elite"]
+        battle.kills += minor
+        gained = stream["minor_points"] if minor else stream["elite_points"]
+        battle.score = min(stream["most_points"], battle.score + gained)
+    battle.fire("death", unit, by)
+    if by is not None and by.ally:
+        gain_energy(by, battle.rules["energy"]["kill"])
+        battle.fire("kill", by, unit)
+
+
+def fall(battle: Field, unit: Unit) -> None:
+    """Handles an ally that falls: its statuses end, and what it gave to others."""
+    unit.hp, unit.alive, unit.energy = 0.0, False, 0.0
+    for status in unit.statuses[:]:
+        strip(battle, unit, status)
+    if unit.kind.aura:
+        aura = battle.content.statuses[unit.kind.aura]
+        for ally in battle.allies:
+            found = ally.find(aura.number)
+            if found is not None:
+                strip(battle, ally, found)
+    battle.points = min(battle.points, battle.max_points())
+    battle.note(f"{unit.kind.name} falls")

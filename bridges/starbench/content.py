@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from bridges.starbench.effects import OPS, compile_op, condition
+from bridges.starbench.effects import EFFECTS, compile_op, condition, known
 from bridges.starbench.kinds import Content, Move, Op, StatusKind, Trigger, UnitKind
 from bridges.starbench.units import ELEMENTS, STAT, STATS
-from rollout.errors import ConfigError, UnknownNameError
+from rollout.errors import ConfigError
 
 FOLDER = Path(__file__).parent / "content"
 
@@ -45,7 +45,7 @@ def load(folder: Path = FOLDER) -> Content:
     for key, data in files["enemies"].items():
         units[key] = _enemy(key, data, statuses, files["enemies"])
     for name in team["order"]:
-        _known("character", name, team["characters"], "team.yaml: order")
+        known("character", name, team["characters"], "team.yaml: order")
     for name, battle in files["battles"].items():
         _check_battle(name, battle, files["enemies"])
     return Content(
@@ -78,18 +78,13 @@ def _read(path: Path) -> Any:
         raise ConfigError(f"{path} cannot be read: {error}") from error
 
 
-def _known(kind: str, name: str, valid: Any, where: str) -> None:
-    if name not in valid:
-        raise UnknownNameError(f"{kind} in {where}", str(name), [str(v) for v in valid])
-
-
 def _keys(data: Mapping[str, Any], valid: Sequence[str], where: str) -> None:
     for key in data:
-        _known("key", key, valid, where)
+        known("key", key, valid, where)
 
 
 def _element(name: str, where: str) -> int:
-    _known("element", name, ELEMENTS, where)
+    known("element", name, ELEMENTS, where)
     return ELEMENTS.index(name)
 
 
@@ -99,18 +94,18 @@ _STATUS_KEYS = (
 )
 
 
-def _status(number: int, key: str, data: Mapping[str, Any], known: Any) -> StatusKind:
+def _status(number: int, key: str, data: Mapping[str, Any], others: Any) -> StatusKind:
     where = f"statuses.yaml: {key}"
     _keys(data, _STATUS_KEYS, where)
     tick = data.get("tick", "end")
-    _known("tick", tick, TICKS, where)
+    known("tick", tick, TICKS, where)
     if data.get("control"):
-        _known("control", data["control"], CONTROLS, where)
+        known("control", data["control"], CONTROLS, where)
     if data.get("grants"):
-        _known("status", data["grants"], known, where)
+        known("status", data["grants"], others, where)
     mods, worked_out = [], []
     for stat, value in data.get("mods", {}).items():
-        _known("stat", stat, STATS, where)
+        known("stat", stat, STATS, where)
         if isinstance(value, Mapping):
             formula = (STAT[stat], value["of"], float(value["times"]), float(value.get("plus", 0)))
             worked_out.append(formula)
@@ -118,9 +113,9 @@ def _status(number: int, key: str, data: Mapping[str, Any], known: Any) -> Statu
             mods.append((STAT[stat], float(value)))
     extra = None
     if "with" in data:
-        _known("status", data["with"]["status"], known, where)
+        known("status", data["with"]["status"], others, where)
         added = tuple((STAT[k], float(v)) for k, v in data["with"]["mods"].items())
-        extra = (list(known).index(data["with"]["status"]), added)
+        extra = (list(others).index(data["with"]["status"]), added)
     names = {*data.get("mods", {})}
     return StatusKind(
         *(key, number, data["title"], bool(data.get("harmful")), int(data.get("turns", 1))),
@@ -148,7 +143,7 @@ def _ops(data: Any, statuses: Mapping[str, StatusKind], where: str) -> tuple[Op,
         if len(rest) != 1:
             raise ConfigError(f"{where}: expected one effect, got {list(rest)}")
         (name,) = rest
-        _known("effect", name, OPS, where)
+        known("effect", name, EFFECTS, where)
         ops.append(compile_op(name, rest[name], entry.get("if"), statuses, where))
     return tuple(ops)
 
@@ -158,7 +153,7 @@ def _move(key: str, data: Mapping[str, Any], statuses: Any, where: str) -> Move:
     _keys(data, ("target", "energy", "do", "charge"), where)
     energy = data.get("energy", "single")
     if isinstance(energy, str):
-        _known("energy", energy, ("single", "area", "heavy"), where)
+        known("energy", energy, ("single", "area", "heavy"), where)
         energy = {"single": 10.0, "area": 5.0, "heavy": 15.0}[energy]
     ops = _ops(data.get("do", ()), statuses, where)
     return Move(key, data.get("target", "random"), float(energy), ops, data.get("charge", ""))
@@ -170,7 +165,7 @@ def _triggers(data: Any, statuses: Any, where: str) -> dict[str, tuple[Trigger, 
     for entry in data:
         _keys(entry, ("on", "if", "do"), where)
         event = entry["on"]
-        _known("event", event, (*EVENTS, *ends), where)
+        known("event", event, (*EVENTS, *ends), where)
         test = condition(entry["if"], statuses, where) if "if" in entry else None
         trigger = Trigger(_ops(entry["do"], statuses, where), test)
         found[event] = (*found.get(event, ()), trigger)
@@ -190,13 +185,13 @@ def _ally(key: str, data: Mapping[str, Any], statuses: Any) -> UnitKind:
     moves = {}
     for name in ("basic", "skill", "ultimate"):
         moves[name] = _move(name, data[name], statuses, where)
-        _known("target", moves[name].target, _TARGETS, f"{where}: {name}")
+        known("target", moves[name].target, _TARGETS, f"{where}: {name}")
     if data.get("aura"):
-        _known("status", data["aura"], statuses, where)
+        known("status", data["aura"], statuses, where)
     auto = data.get("auto", {})
     _keys(auto, _AUTO_KEYS, f"{where}: auto")
     for name in [auto[each] for each in ("boss_without", "keep") if each in auto]:
-        _known("status", name, statuses, f"{where}: auto")
+        known("status", name, statuses, f"{where}: auto")
     return UnitKind(
         *(key, data["name"], True, _element(data["element"], where), data["stats"], moves),
         _triggers(data.get("triggers", ()), statuses, where),
@@ -221,21 +216,21 @@ def _per_bar(value: Any, bars: int) -> tuple[float, ...]:
     return tuple(float(each) for each in values)
 
 
-def _enemy(key: str, data: Mapping[str, Any], statuses: Any, known: Any) -> UnitKind:
+def _enemy(key: str, data: Mapping[str, Any], statuses: Any, others: Any) -> UnitKind:
     where = f"enemies.yaml: {key}"
     _keys(data, _ENEMY_KEYS, where)
     bars = int(data.get("bars", 1))
     moves = {name: _move(name, move, statuses, where) for name, move in data["moves"].items()}
     for name in (n for part in ("phases", "enter") for ph in data.get(part, ()) for n in ph):
-        _known("move", name, moves, where)
+        known("move", name, moves, where)
     for move in moves.values():
         if move.charge:
-            _known("move", move.charge, moves, where)
+            known("move", move.charge, moves, where)
     for name in data.get("locked_by", {}).get("units", ()):
-        _known("unit", name, known, where)
+        known("unit", name, others, where)
     weak = data["weak"] if isinstance(data["weak"][0], list) else [data["weak"]] * bars
     for control in data.get("immune", ()):
-        _known("control", control, CONTROLS, where)
+        known("control", control, CONTROLS, where)
     return UnitKind(
         *(key, data["name"], False, _element(data["element"], where), {}, moves),
         _triggers(data.get("triggers", ()), statuses, where),
@@ -260,23 +255,16 @@ def _enemy(key: str, data: Mapping[str, Any], statuses: Any, known: Any) -> Unit
 
 
 _BATTLE_KEYS = (
-    "title",
-    "mode",
-    "level",
-    "waves",
-    "stream",
-    "cycles",
-    "action_value",
-    "calibration",
+    *("title", "mode", "level", "waves", "stream", "cycles", "action_value", "calibration"),
 )
 
 
 def _check_battle(name: str, data: Mapping[str, Any], enemies: Any) -> None:
     where = f"battles.yaml: {name}"
     _keys(data, _BATTLE_KEYS, where)
-    _known("mode", data["mode"], MODES, where)
+    known("mode", data["mode"], MODES, where)
     named = [unit for wave in data.get("waves", ()) for unit in wave]
     if "stream" in data:
         named += [*data["stream"]["order"], data["stream"]["elite"]]
     for unit in named:
-        _known("unit", unit, enemies, where)
+        known("unit", unit, enemies, where)

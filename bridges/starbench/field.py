@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -16,17 +15,16 @@ WINDOWS = ("enemy_next", "every_action", "none")
 _MASK64 = 2**64 - 1
 
 
-class Field(ABC):
+class Field:
     """The units, counters and random numbers of a battle; see ``Battle``."""
 
     def __init__(
         self,
         task: str,
         seed: int,
-        state: Mapping[str, Any] | None = None,
-        *,
-        windows: str = "enemy_next",
-        raw: bool = False,
+        state: Mapping[str, Any],
+        windows: str,
+        raw: bool,
         content: Content,
     ) -> None:
         if windows not in WINDOWS:
@@ -35,8 +33,8 @@ class Field(ABC):
         self.rules = self.content.rules
         self.task, self.data = task, self.content.battle(task)
         self.windows, self.raw, self.auto = windows, raw, False
-        self.state = {**BENCHMARK, **_checked(state or {})}
-        self._bases: dict[str, Base] = {}
+        self.state = {**BENCHMARK, **_checked(state)}
+        self.bases: dict[str, Base] = {}
         self.rng = (seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK64
         self.clock = self.charged = 0.0
         self.points = int(self.rules["skill_points"]["start"])
@@ -130,51 +128,71 @@ class Field(ABC):
             self.outcome = outcome
             self.note(message)
 
-    # --- the rules, which ``Battle`` joins
+    # --- moves and triggers
 
-    @abstractmethod
-    def base_of(self, key: str) -> Base:
-        """Returns the base values of a kind of enemy."""
-
-    @abstractmethod
     def fire(self, event: str, unit: Unit, other: Unit | None) -> None:
         """Plays the triggers of a unit for an event."""
+        for trigger in unit.kind.triggers.get(event, ()):
+            if trigger.test is None or trigger.test(self, unit, other):
+                for op in trigger.ops:
+                    op(self, unit, other)
 
-    @abstractmethod
-    def attacked(self, unit: Unit, by: Unit) -> None:
-        """Notes an attack."""
-
-    @abstractmethod
-    def aim(self) -> Unit:
-        """Returns the ally that an enemy attacks."""
-
-    @abstractmethod
-    def locked(self, unit: Unit) -> bool:
-        """Whether the toughness of a unit cannot fall now."""
-
-    @abstractmethod
     def perform(self, unit: Unit, name: str) -> None:
         """Plays a move of an enemy."""
+        move = unit.kind.moves[name]
+        if move.target == "none":
+            target = None
+        elif isinstance(move.target, dict):
+            number = self.content.statuses[move.target["bearer"]].number
+            bearers = [a for a in self.allies if a.alive and a.find(number) is not None]
+            target = bearers[0] if bearers else self.aim()
+        else:
+            target = self.aim()
+        self.hit_energy = move.energy
+        self.note(f"{unit.kind.name}: {name}")
+        for op in move.ops:
+            op(self, unit, target)
+        if move.charge:
+            unit.charge = move.charge
+            self.note(f"{unit.kind.name} prepares {move.charge}")
 
-    @abstractmethod
-    def summon(self, key: str) -> None:
-        """Brings a summon."""
+    def enter(self, unit: Unit) -> None:
+        """Plays the moves of an enemy as its present bar appears."""
+        if unit.bar < len(unit.kind.enter):
+            for name in unit.kind.enter[unit.bar]:
+                self.perform(unit, name)
 
-    @abstractmethod
+    def aim(self) -> Unit:
+        """Returns the ally that an enemy attacks, by the weights of their aggro."""
+        standing = [ally for ally in self.allies if ally.alive]
+        if not standing:
+            return self.allies[0]
+        weights = []
+        for ally in standing:
+            aggro = ally.kind.aggro
+            low = "below" in aggro and ally.hp <= aggro["below"] * ally.max_hp
+            weights.append(aggro["weight"] * (1.0 + (aggro["change"] if low else 0.0)))
+        at = self.rand() * sum(weights)
+        for ally, weight in zip(standing, weights, strict=True):
+            at -= weight
+            if at < 0.0:
+                return ally
+        return standing[-1]
+
+    def locked(self, unit: Unit) -> bool:
+        """Whether the toughness of a unit cannot fall now."""
+        rule = unit.kind.locked_by
+        if rule is None or unit.bar + 1 != rule["phase"]:
+            return False
+        return any(other.kind.key in rule["units"] for other in self.enemies)
+
     def remove(self, unit: Unit) -> None:
         """Takes an enemy off the field."""
+        unit.hp, unit.alive = 0.0, False
+        if unit in self.enemies:
+            self.enemies.remove(unit)
 
-    @abstractmethod
-    def deplete(self, unit: Unit, by: Unit | None) -> None:
-        """Handles an enemy whose HP are gone."""
-
-    @abstractmethod
-    def fall(self, unit: Unit) -> None:
-        """Handles an ally whose HP are gone."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Ends the present turn."""
+    # --- snapshots
 
     def save(self) -> list[Any]:
         """Returns everything that changes, as JSON-able data that shares nothing."""
@@ -187,7 +205,7 @@ class Field(ABC):
         ]
 
     def snapshot(self) -> bytes:
-        """Returns the complete battle; ``restore`` and ``from_snapshot`` read it."""
+        """Returns the complete battle; ``Battle.from_snapshot`` reads it."""
         head = [self.task, self.state, self.windows, self.raw]
         return json.dumps([head, self.save()], separators=(",", ":")).encode()
 

@@ -26,8 +26,14 @@ def curve_at(levels: Mapping[int, Mapping[str, float]], level: int) -> dict[str,
     return {k: v + (levels[high][k] - v) * share for k, v in levels[low].items()}
 
 
-def base_of(battle: Field, kind: UnitKind) -> Base:
+def base_of(battle: Field, key: str) -> Base:
     """Returns the base values of a kind of enemy, after level and calibration."""
+    if key not in battle.bases:
+        battle.bases[key] = _base(battle, battle.content.units[key])
+    return battle.bases[key]
+
+
+def _base(battle: Field, kind: UnitKind) -> Base:
     level = int(battle.data["level"]) + int(battle.state["level"])
     curve = curve_at(battle.rules["levels"], level)
     factors = battle.data["calibration"]
@@ -50,7 +56,7 @@ def base_of(battle: Field, kind: UnitKind) -> Base:
 def unit_of(battle: Field, key: str, number: int) -> Unit:
     """Returns a new enemy with a number; its script is that of the battle's state."""
     kind = battle.content.units[key]
-    unit = Unit(kind, battle.base_of(key), number, battle.content.numbered)
+    unit = Unit(kind, base_of(battle, key), number, battle.content.numbered)
     script = int(battle.state["script"])
     if script:
         unit.orders = tuple(_shuffled(order, script + bar) for bar, order in enumerate(kind.phases))
@@ -69,7 +75,7 @@ def _shuffled(order: tuple[str, ...], seed: int) -> tuple[str, ...]:
 def total_hp(battle: Field) -> float:
     """Returns the HP of all enemies that have to be defeated, all bars and waves."""
     waves = battle.data.get("waves", ())
-    return sum(sum(battle.base_of(key).hp) for wave in waves for key in wave) or 1.0
+    return sum(sum(base_of(battle, key).hp) for wave in waves for key in wave) or 1.0
 
 
 def next_wave(battle: Field) -> None:
@@ -82,7 +88,7 @@ def next_wave(battle: Field) -> None:
     units = [_arrive(battle, key) for key in names]
     battle.enemies = units
     for unit in units:
-        _enter(battle, unit)
+        battle.enter(unit)
 
 
 def _refill(battle: Field) -> None:
@@ -101,12 +107,6 @@ def _refill(battle: Field) -> None:
 def _arrive(battle: Field, key: str) -> Unit:
     battle.arrived += 1
     return unit_of(battle, key, 3 + battle.arrived)
-
-
-def _enter(battle: Field, unit: Unit) -> None:
-    if unit.bar < len(unit.kind.enter):
-        for name in unit.kind.enter[unit.bar]:
-            perform(battle, unit, name)
 
 
 def summon(battle: Field, key: str) -> None:
@@ -157,7 +157,6 @@ def take_turn(battle: Field, unit: Unit) -> None:
     if unit.alive:
         battle.fire("turn_end", unit, None)
         _timers(battle, unit)
-    battle.finish()
 
 
 def _script(battle: Field, unit: Unit) -> None:
@@ -166,7 +165,7 @@ def _script(battle: Field, unit: Unit) -> None:
         order = unit.orders[min(unit.bar, len(unit.orders) - 1)]
         name = order[unit.step % len(order)]
         unit.step += 1
-    perform(battle, unit, name)
+    battle.perform(unit, name)
 
 
 def _timers(battle: Field, unit: Unit) -> None:
@@ -175,105 +174,4 @@ def _timers(battle: Field, unit: Unit) -> None:
     due = [timer[1] for timer in unit.timers if timer[0] <= 0]
     unit.timers = [timer for timer in unit.timers if timer[0] > 0]
     for name in due:
-        perform(battle, unit, name)
-
-
-def perform(battle: Field, unit: Unit, name: str) -> None:
-    """Plays a move of an enemy."""
-    move = unit.kind.moves[name]
-    if move.target == "none":
-        target = None
-    elif isinstance(move.target, dict):
-        number = battle.content.statuses[move.target["bearer"]].number
-        bearers = [a for a in battle.allies if a.alive and a.find(number) is not None]
-        target = bearers[0] if bearers else aim(battle)
-    else:
-        target = aim(battle)
-    battle.hit_energy = move.energy
-    battle.note(f"{unit.kind.name}: {name}")
-    for op in move.ops:
-        op(battle, unit, target)
-    if move.charge:
-        unit.charge = move.charge
-        battle.note(f"{unit.kind.name} prepares {move.charge}")
-
-
-def aim(battle: Field) -> Unit:
-    """Returns the ally that an enemy attacks, by the weights of their aggro."""
-    standing = [ally for ally in battle.allies if ally.alive]
-    if not standing:
-        return battle.allies[0]
-    weights = []
-    for ally in standing:
-        aggro = ally.kind.aggro
-        low = "below" in aggro and ally.hp <= aggro["below"] * ally.max_hp
-        weights.append(aggro["weight"] * (1.0 + (aggro["change"] if low else 0.0)))
-    at = battle.rand() * sum(weights)
-    for ally, weight in zip(standing, weights, strict=True):
-        at -= weight
-        if at < 0.0:
-            return ally
-    return standing[-1]
-
-
-def locked(battle: Field, unit: Unit) -> bool:
-    """Whether the toughness of a unit cannot fall now."""
-    rule = unit.kind.locked_by
-    if rule is None or unit.bar + 1 != rule["phase"]:
-        return False
-    return any(other.kind.key in rule["units"] for other in battle.enemies)
-
-
-def deplete(battle: Field, unit: Unit, by: Unit | None) -> None:
-    """Handles an enemy whose HP are gone: it revives, shows its next bar, or dies."""
-    kind = unit.kind
-    if kind.revive and not unit.counters.get("revived"):
-        unit.counters["revived"] = 1.0
-        unit.hp = kind.revive * unit.max_hp
-        battle.note(f"{kind.name} rises again")
-        return
-    if unit.bar + 1 < len(unit.base.hp):
-        unit.bar += 1
-        unit.step, unit.charge, unit.broken = 0, "", False
-        unit.hp = unit.max_hp = unit.base.hp[unit.bar]
-        unit.toughness = unit.max_toughness
-        before = unit.spd
-        unit.refresh()
-        unit.av *= before / unit.spd
-        battle.note(f"{kind.name} enters phase {unit.bar + 1}")
-        _enter(battle, unit)
-        return
-    remove(battle, unit)
-    battle.note(f"{kind.name} is defeated")
-    if "stream" in battle.data:
-        stream = battle.data["stream"]
-        minor = kind.key != stream["elite"]
-        battle.kills += minor
-        gained = stream["minor_points"] if minor else stream["elite_points"]
-        battle.score = min(stream["most_points"], battle.score + gained)
-    battle.fire("death", unit, by)
-    if by is not None and by.ally:
-        combat.gain_energy(by, battle.rules["energy"]["kill"])
-        battle.fire("kill", by, unit)
-
-
-def remove(battle: Field, unit: Unit) -> None:
-    """Takes an enemy off the field."""
-    unit.hp, unit.alive = 0.0, False
-    if unit in battle.enemies:
-        battle.enemies.remove(unit)
-
-
-def fall(battle: Field, unit: Unit) -> None:
-    """Handles an ally that falls: its statuses end, and what it gave to others."""
-    unit.hp, unit.alive, unit.energy = 0.0, False, 0.0
-    for status in unit.statuses[:]:
-        combat.strip(battle, unit, status)
-    if unit.kind.aura:
-        aura = battle.content.statuses[unit.kind.aura]
-        for ally in battle.allies:
-            found = ally.find(aura.number)
-            if found is not None:
-                combat.strip(battle, ally, found)
-    battle.points = min(battle.points, battle.max_points())
-    battle.note(f"{unit.kind.name} falls")
+        battle.perform(unit, name)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from bridges.starbench import observe, scoring, text
-from bridges.starbench.ask_window import AskWindow
-from bridges.starbench.asking import Notes
+from bridges.starbench.asking import AskWindow, Notes
 from bridges.starbench.battle import Battle
 from bridges.starbench.options import (
     FRAME,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bridges.starbench import foes
 from bridges.starbench.field import Field
 
 
@@ -64,7 +65,7 @@ def depleted(battle: Field) -> float:
         if unit.kind.kind != "summon"
     )
     for wave in battle.data["waves"][battle.wave :]:
-        left += sum(sum(battle.base_of(key).hp) for key in wave)
+        left += sum(sum(foes.base_of(battle, key).hp) for key in wave)
     return 1.0 - min(1.0, left / battle.total_hp)
 
 
