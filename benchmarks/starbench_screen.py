@@ -26,8 +26,9 @@ from bridges.starbench.reading.glyphs import LETTERS, crop, read_bar, read_text
 from bridges.starbench.reading.ocr import Ocr, folded
 from bridges.starbench.reading.reader import CHARACTERS, Reader
 from bridges.starbench.reading.scenes import scene
-from bridges.starbench.screen import EmulatorClient, Renderer
-from bridges.starbench.window import HostedWindow
+from bridges.starbench.screen.client import EmulatorClient
+from bridges.starbench.screen.renderer import Renderer
+from bridges.starbench.window.hosted import HostedWindow
 
 FULL, SMALL = (1920, 1080), (640, 360)
 BATTLES = ("cocolia", "phantylia", "swarm_king", "theater", "feixiao", "xianzhou", "cliched")

@@ -22,7 +22,7 @@ from rollout.api import BridgeSpec, Deadlines, Instance, Resources, Start, optio
 from rollout.errors import ConfigError, StateError, UnknownNameError
 
 if TYPE_CHECKING:
-    from bridges.starbench.screen import Client
+    from bridges.starbench.screen.client import Client
 
 MAX_WIDTH = 1024
 _PATIENT = Deadlines(start_s=120.0, reset_s=60.0, step_s=60.0)  # on a busy machine
@@ -98,28 +98,27 @@ class StarbenchBridge(Options):
         return self._window(workdir, timeout_s)
 
     def _window(self, workdir: Path, timeout_s: float) -> Instance:
-        from bridges.starbench.window import HostedWindow, open_real  # noqa: PLC0415 - an extra
-        from bridges.starbench.window.instance import WindowInstance  # noqa: PLC0415
+        from bridges.starbench.window import client, hosted, instance  # noqa: PLC0415 - an extra
 
         if self.client == "real":
             ui_map = Path(self.ui_map) if self.ui_map else None
-            real = open_real(self.title, confirmed=self.real_confirmed, ui_map=ui_map)
-            return WindowInstance(self, partial(_by_hand, real), real.close, ours=False)
+            real = client.open_real(self.title, confirmed=self.real_confirmed, ui_map=ui_map)
+            return instance.WindowInstance(self, partial(_by_hand, real), real.close, ours=False)
         rules: dict[str, Any] = {"windows": self.windows, "raw": self.raw}
         if self.client == "pixels":
-            return WindowInstance(self, partial(_drawn, rules, self.picture), lambda: None)
-        hosted = HostedWindow(workdir, timeout_s=timeout_s)
+            return instance.WindowInstance(self, partial(_drawn, rules, self.picture), lambda: None)
+        window = hosted.HostedWindow(workdir, timeout_s=timeout_s)
 
         def begin(start: Start) -> Client:
             values = dict(start.state.values)
-            return hosted.begin(str(values.pop("battle")), start.seed, values, rules)
+            return window.begin(str(values.pop("battle")), start.seed, values, rules)
 
-        return WindowInstance(self, begin, hosted.close)
+        return instance.WindowInstance(self, begin, window.close)
 
 
 def _drawn(rules: Mapping[str, Any], size: tuple[int, int], start: Start) -> Client:
     """Returns the screen of a battle in this process."""
-    from bridges.starbench.screen import EmulatorClient  # noqa: PLC0415 - loads OpenCV
+    from bridges.starbench.screen.client import EmulatorClient  # noqa: PLC0415 - loads OpenCV
 
     values = dict(start.state.values)
     return EmulatorClient(Battle(str(values.pop("battle")), start.seed, values, **rules), size)

@@ -164,7 +164,7 @@ class StarbenchInstance:
         """Returns the complete battle of a slot; see ``rollout.api.Snapshots``."""
         battle = self._battle(slot)
         screen = self._screens[slot]
-        selected = b"" if screen is None else json.dumps(screen.controls.save()).encode()
+        selected = b"" if screen is None else json.dumps(screen.save()).encode()
         return battle.snapshot() + b"\n" + selected
 
     def _battle(self, slot: int) -> Battle:
@@ -178,7 +178,7 @@ class StarbenchInstance:
         saved, _, selected = snapshot.partition(b"\n")
         self._put(slot, Battle.from_snapshot(saved))
         if selected and self._screens[slot] is not None:
-            self._screens[slot].controls.load(json.loads(selected))
+            self._screens[slot].load(json.loads(selected))
             self._show(slot, self._battle(slot))
             self._frame.signals["reward"][slot] = 0.0
         self._begun = True

@@ -95,7 +95,7 @@ class Options:
 
     def screen(self, battle: Battle) -> Any:
         """Returns the screen of a battle."""
-        from bridges.starbench.screen import EmulatorClient  # noqa: PLC0415 - loads OpenCV
+        from bridges.starbench.screen.client import EmulatorClient  # noqa: PLC0415 - loads OpenCV
 
         return EmulatorClient(battle, self.picture)
 
@@ -113,7 +113,7 @@ class Options:
 
 
 def _keys() -> tuple[str, ...]:
-    from bridges.starbench.screen import KEYS  # noqa: PLC0415 - loads OpenCV
+    from bridges.starbench.screen.controls import KEYS  # noqa: PLC0415 - loads OpenCV
 
     return ("", *KEYS)
 

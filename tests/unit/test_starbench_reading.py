@@ -23,7 +23,9 @@ from bridges.starbench.reading.ocr import Ocr, folded
 from bridges.starbench.reading.reader import CHARACTERS, Reader
 from bridges.starbench.reading.scenes import scene
 from bridges.starbench.reading.train import train
-from bridges.starbench.screen import LABELS, Box, Label, Renderer
+from bridges.starbench.screen.drawn import LABELS, Label
+from bridges.starbench.screen.layout import Box
+from bridges.starbench.screen.renderer import Renderer
 from rollout.errors import ConfigError
 
 SMALL = (640, 360)

@@ -8,25 +8,13 @@ import sys
 import numpy as np
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from bridges.starbench.reading.scenes import scene
-from bridges.starbench.screen import (
-    Click,
-    Controls,
-    Direct,
-    EmulatorClient,
-    Key,
-    Renderer,
-    UiMap,
-    events_of,
-    parse_direct,
-    send,
-)
 from bridges.starbench.screen.art import element
-from bridges.starbench.screen.layout import UI_MAP
-from bridges.starbench.screen.renderer import places
+from bridges.starbench.screen.client import EmulatorClient, send
+from bridges.starbench.screen.controls import Controls, Direct, direct_of
+from bridges.starbench.screen.layout import UI_MAP, UiMap
+from bridges.starbench.screen.renderer import Renderer, places
 from bridges.starbench.view import ALL, HOLD, RELEASE, SKILL, action_id
 from rollout.errors import ConfigError, InputError, UnknownNameError
 
@@ -34,7 +22,7 @@ SMALL = (640, 360)
 HASHES = """
 import hashlib
 from bridges.starbench.reading.scenes import scene
-from bridges.starbench.screen import Renderer
+from bridges.starbench.screen.renderer import Renderer
 renderer = Renderer((640, 360))
 print(*(hashlib.sha256(renderer.drawn(*scene(i)).picture).hexdigest() for i in range(3)))
 """
@@ -190,34 +178,37 @@ def test_maps_are_scaled_and_know_their_boxes(tmp_path):
 def test_a_click_selects_and_a_key_acts():
     view = turn()
     battle, played = controls(view)
-    assert played.click(*enemy_at(view, 2)) == "enemy"
+    played.click(*enemy_at(view, 2))
     assert played.marks.enemy == 6
-    decision = played.press("q")
-    assert (decision.kind, decision.action, decision.off_target) == ("acted", SINGLE[2], False)
-    assert played.press("e").action == action_id(0, 1, 6)  # the mark stays
-    assert not played.last.off_target  # nothing was clicked, so nothing was missed
+    played.press("q")
+    assert not played.off_target
+    played.press("e")  # the mark stays
+    assert not played.off_target  # nothing was clicked, so nothing was missed
     assert played.marks.events == 3
     assert battle.log == [SINGLE[2], SINGLE[5]]
 
 
 def test_a_click_on_nothing_acts_on_the_default_and_is_flagged():
-    _, played = controls(turn())
-    assert played.click(3, 600) is None
-    assert played.press("q").off_target
-    assert played.last.action == SINGLE[0]
+    battle, played = controls(turn())
+    played.click(3, 600)
+    played.press("q")
+    assert battle.log == [SINGLE[0]]
+    assert played.off_target
 
 
 def test_targets_fit_the_move():
     ally = [action_id(0, 1, t) for t in range(4)]
     view = turn()
-    _, played = controls(view, [*ally, action_id(0, 0, 4)])
+    battle, played = controls(view, [*ally, action_id(0, 0, 4)])
     played.click(*UiMap().box("ally", 2).centre)
-    assert played.press("e").action == action_id(0, 1, 2)
+    played.press("e")
     played.click(*enemy_at(view, 1))
-    assert played.press("q").action == action_id(0, 0, 4)  # the only legal one
-    _, played = controls(view, [action_id(0, 1, ALL)])
+    played.press("q")
+    assert battle.log == [action_id(0, 1, 2), action_id(0, 0, 4)]  # the only legal one
+    battle, played = controls(view, [action_id(0, 1, ALL)])
     played.click(*enemy_at(view, 1))
-    assert played.press("E").action == action_id(0, 1, ALL)
+    played.press("E")
+    assert battle.log == [action_id(0, 1, ALL)]
 
 
 def test_what_has_no_effect_is_invalid():
@@ -277,34 +268,6 @@ def test_marks_stay_on_the_living():
     assert played.marks.enemy in (4, 5)
 
 
-@pytest.mark.parametrize(
-    ("text", "parsed"),
-    [
-        ('{"x": 960, "y": 300, "key": "q"}', Direct(960, 300, "q")),
-        ('I attack. {"x": 1.6, "y": "7", "key": "SPACE"}', Direct(2, 7, "space")),
-        ("960, 300, e", Direct(960, 300, "e")),
-        ("(-5, 99999, 1)", Direct(0, 1079, "1")),
-        ('{"x": 1e400, "y": -1e400, "key": "q"}', Direct(1919, 0, "q")),
-        ('{"x": NaN, "y": 1, "key": "q"}', None),
-        ('{"x": true, "y": 1, "key": "q"}', None),
-        ('{"x": "left", "y": 1, "key": "q"}', None),
-        ('{"x": 1, "y": 1, "key": ""}', None),
-        ('{"key": "q"}', None),
-        ("press q", None),
-        ("", None),
-    ],
-)
-def test_replies_are_parsed(text, parsed):
-    assert parse_direct(text) == parsed
-
-
-@settings(max_examples=40)
-@given(st.text(alphabet='{}[]",:0123456789.-exykq \n'))
-def test_any_reply_is_parsed_or_nothing(text):
-    found = parse_direct(text)
-    assert found is None or (0 <= found.x < 1920 and 0 <= found.y < 1080 and found.key)
-
-
 def test_assisted_actions_do_on_the_screen_what_they_do_in_the_battle():
     ally = [action_id(0, 1, t) for t in range(4)]
     cases = [
@@ -322,15 +285,14 @@ def test_assisted_actions_do_on_the_screen_what_they_do_in_the_battle():
             client = EmulatorClient(battle, SMALL)
             parts = (action // 40, action // 10 % 4, action % 10)
             row = [(x / 3, y / 3) for x, y in places(client.ui, view)]
-            send(client, events_of(parts, client.ui, enemies=row[::-1], actor=view.actor))
+            send(client, direct_of(parts, client.ui, enemies=row[::-1], actor=view.actor))
             assert battle.log == [action]
 
 
 @pytest.mark.parametrize("action", [(4, 0, 4), (0, 5, 4), (0, 0, 10), (0, 0, 7), (1, 0, 4)])
 def test_what_the_screen_cannot_express_is_refused(action):
     with pytest.raises(InputError):
-        events_of(action, UiMap(), enemies=[(500, 300), (700, 300)], actor=0)
-    assert events_of((0, 0, 5), UiMap(), enemies=[(700.4, 300), (500, 300)], actor=0) == [
-        Click(700, 300),
-        Key("q"),
-    ]
+        direct_of(action, UiMap(), enemies=[(500, 300), (700, 300)], actor=0)
+    assert direct_of((0, 0, 5), UiMap(), enemies=[(700.4, 300), (500, 300)], actor=0) == Direct(
+        "q", (700, 300)
+    )

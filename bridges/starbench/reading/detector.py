@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bridges.compilation import cache_root
-from bridges.starbench.screen import LABELS, Label
+from bridges.starbench.screen.drawn import LABELS, Label
 from bridges.starbench.screen.sprites import Picture
 from rollout.errors import ConfigError
 

@@ -10,8 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.starbench.screen import Box
 from bridges.starbench.screen.art import DARK
+from bridges.starbench.screen.layout import Box
 from bridges.starbench.screen.sprites import Picture, glyph
 
 NUMBERS = "0123456789"

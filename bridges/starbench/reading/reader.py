@@ -11,7 +11,7 @@ from typing import Protocol
 
 from bridges.starbench.reading.glyphs import LETTERS, NUMBERS, crop, read_bar, read_text, snap
 from bridges.starbench.reading.ocr import Ocr
-from bridges.starbench.screen import UiMap
+from bridges.starbench.screen.layout import UiMap
 from bridges.starbench.screen.sprites import Picture
 
 CHARACTERS = {

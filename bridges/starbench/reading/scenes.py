@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from bridges.starbench.screen import Marks
 from bridges.starbench.screen.art import ELEMENTS
+from bridges.starbench.screen.drawn import Marks
 from bridges.starbench.view import AllyView, BattleView, EnemyView, StatusView, TurnView
 
 TEAM = (("Seele", 3000, 120), ("Sparkle", 4200, 110), ("Silver Wolf", 3400, 110))

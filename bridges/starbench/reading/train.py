@@ -26,7 +26,7 @@ from bridges.starbench.reading.detector import (
     targets,
 )
 from bridges.starbench.reading.scenes import scene
-from bridges.starbench.screen import Renderer
+from bridges.starbench.screen.renderer import Renderer
 
 _SIZE = (640, 360)
 _FIRST_CHECK = 10**6  # scenes from here on are not trained on

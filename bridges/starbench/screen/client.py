@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from bridges.starbench.screen.controls import Click, Controls, Key, Played
+from bridges.starbench.battle import Battle
+from bridges.starbench.screen.controls import Controls, Direct
 from bridges.starbench.screen.layout import UiMap
 from bridges.starbench.screen.renderer import Renderer
 from bridges.starbench.screen.sprites import Picture
@@ -39,18 +40,15 @@ class Client(Protocol):
         ...
 
 
-def send(client: Client, events: list[Click | Key]) -> None:
-    """Sends clicks and keys, and waits until the screen shows what they did."""
-    for event in events:
-        if isinstance(event, Click):
-            client.click(event.x, event.y)
-        else:
-            client.press(event.name)
-    if events:
-        client.wait_idle()
+def send(client: Client, decision: Direct) -> None:
+    """Sends the click and the key of a decision, and waits until the screen shows what they did."""
+    if decision.at is not None:
+        client.click(*decision.at)
+    client.press(decision.key)
+    client.wait_idle()
 
 
-class EmulatorClient:
+class EmulatorClient(Controls):
     """The screen of a battle in this process.
 
     Args:
@@ -58,31 +56,13 @@ class EmulatorClient:
         size: of the screen in pixels.
     """
 
-    def __init__(self, battle: Played, size: tuple[int, int] = (1920, 1080)) -> None:
-        self.renderer = Renderer(size)
-        self.controls = Controls(battle, self.renderer.ui)
-        self.battle = battle
-
-    def begin(self, battle: Played) -> None:
-        """Shows another battle from now on."""
-        self.battle, self.controls = battle, Controls(battle, self.renderer.ui)
-
-    @property
-    def ui(self) -> UiMap:
-        """The map of the screen."""
-        return self.renderer.ui
+    def __init__(self, battle: Battle, size: tuple[int, int] = (1920, 1080)) -> None:
+        self._renderer = Renderer(size)
+        super().__init__(battle, self._renderer.ui)
 
     def grab(self) -> Picture:
         """Returns the picture of the battle now."""
-        return self.renderer.draw(self.battle.view(), self.controls.marks)
-
-    def click(self, x: int, y: int) -> None:
-        """Clicks on a pixel."""
-        self.controls.click(x, y)
-
-    def press(self, key: str) -> None:
-        """Presses a key."""
-        self.controls.press(key)
+        return self._renderer.draw(self.battle.view(), self.marks)
 
     def wait_idle(self) -> None:
         """Returns at once: every event has been handled."""

@@ -64,8 +64,7 @@ class UiMap:
     def __init__(self, size: tuple[int, int] | None = None, path: Path = UI_MAP) -> None:
         self.path = path
         self._boxes: dict[tuple[str, int, int], Box] = {}
-        full, self._entries = _load(path)
-        self.full = full
+        full, self._entries = _parsed(path, path.stat().st_mtime_ns if path.exists() else 0)
         self.size = size or full
         self.scale = self.size[0] / full[0]
         if self.size[0] < 1 or abs(self.size[1] / full[1] - self.scale) > 1 / full[1]:
@@ -73,6 +72,7 @@ class UiMap:
                 f"expected a size with the shape of {full[0]} x {full[1]}, got {self.size[0]} x "
                 f"{self.size[1]}; say e.g. 640 x 360"
             )
+        self._check_inside()
 
     def __contains__(self, name: str) -> bool:
         """Returns whether the map has a box of this name."""
@@ -134,10 +134,6 @@ class UiMap:
             for i in range(n)
         ]
 
-    def names(self) -> tuple[str, ...]:
-        """Returns the names of all boxes."""
-        return tuple(self._entries)
-
     def boxes(self) -> Iterator[tuple[str, int, int, Box]]:
         """Yields every box of the map: its name, its two numbers, and itself."""
         for name, entry in self._entries.items():
@@ -147,15 +143,22 @@ class UiMap:
                 for j in range(entry.count if entry.parent else 1):
                     yield name, i, j, self.box(name, i, j, origin=origin)
 
+    def _check_inside(self) -> None:
+        """Checks that no box leaves the screen, for any row of enemies."""
+        width, height = self.size
+        for name, i, j, (x, y, w, h) in self.boxes():
+            if x < 0 or y < 0 or x + w > width or y + h > height:
+                which = f"{name!r}" + (f" {i}" if i or j else "") + (f", {j}" if j else "")
+                raise ConfigError(
+                    f"{self.path}: box {which} leaves the screen of {width} x {height}: "
+                    f"x {x} to {x + w}, y {y} to {y + h}; move it or make it smaller"
+                )
+
     def _entry(self, name: str) -> _Entry:
         try:
             return self._entries[name]
         except KeyError:
             raise UnknownNameError("box of the UI map", name, self._entries) from None
-
-
-def _load(path: Path) -> tuple[tuple[int, int], Mapping[str, _Entry]]:
-    return _parsed(path, path.stat().st_mtime_ns if path.exists() else 0)
 
 
 @functools.lru_cache(8)
@@ -175,7 +178,6 @@ def _parsed(path: Path, _changed: int) -> tuple[tuple[int, int], Mapping[str, _E
     for name in ("ally", "enemy", "basic", "skill"):
         if name not in entries:
             raise ConfigError(f"{path}: expected a box {name!r}, which clicks go to; add it")
-    _check_inside(path, (width, height), entries)
     return (width, height), entries
 
 
@@ -205,18 +207,3 @@ def _entry(path: Path, name: str, fields: Any) -> _Entry:
     if align not in _ALIGNMENTS:
         raise UnknownNameError(f"alignment of box {name!r}", str(align), _ALIGNMENTS)
     return entry
-
-
-def _check_inside(path: Path, size: tuple[int, int], entries: Mapping[str, _Entry]) -> None:
-    """Checks that no box leaves the screen, for any row of enemies."""
-    whole: UiMap = object.__new__(UiMap)
-    whole.path, whole.full, whole.size, whole.scale = path, size, size, 1.0
-    whole._entries, whole._boxes = entries, {}
-    for name, i, j, box in whole.boxes():
-        if box.x < 0 or box.y < 0 or box.x + box.w > size[0] or box.y + box.h > size[1]:
-            which = f"{name!r}" + (f" {i}" if i or j else "") + (f", {j}" if j else "")
-            raise ConfigError(
-                f"{path}: box {which} leaves the screen of {size[0]} x {size[1]}: "
-                f"x {box.x} to {box.x + box.w}, y {box.y} to {box.y + box.h}; move it or make it "
-                f"smaller"
-            )

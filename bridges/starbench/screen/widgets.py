@@ -8,7 +8,7 @@ import numpy as np
 
 from bridges.starbench.screen import art
 from bridges.starbench.screen.art import DARK, EDGE, GOLD, PANEL, RED, WHITE
-from bridges.starbench.screen.sprites import Colour, Pen, Picture, Sprite
+from bridges.starbench.screen.sprites import Colour, Pen, Picture, Sprite, sprite
 
 
 @functools.lru_cache(256)
@@ -88,6 +88,4 @@ def banner(w: int, h: int, tone: Colour) -> Sprite:
     for rows in (slice(0, line), slice(h - line, h)):
         rgba[rows, :, :3] = tone
         rgba[rows, :, 3] = 255 * np.clip(1 - x, 0, 1)
-    alpha = rgba[..., 3:] / 255
-    ink = np.rint(rgba[..., :3] * alpha).astype(np.uint8)
-    return Sprite(ink, np.repeat(255 - np.rint(rgba[..., 3:]).astype(np.uint8), 3, axis=2))
+    return sprite(rgba)

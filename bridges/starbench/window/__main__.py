@@ -1,13 +1,12 @@
 """The process that shows battles in a window; ``HostedWindow`` starts it.
 
 It reads one JSON request from each line of stdin and answers it: ``open`` (size, display, title),
-``begin`` (task, seed, state, options), ``truth``. Clicks and keys of the window play the battle. It
+``begin`` (task, seed, state, options). Clicks and keys of the window play the battle. It
 ends when its stdin is closed.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -16,7 +15,7 @@ import threading
 from typing import Any
 
 from bridges.starbench.battle import Battle
-from bridges.starbench.screen import EmulatorClient
+from bridges.starbench.screen.client import EmulatorClient
 
 _SERVER = ("Xvfb", "-nolisten", "tcp", "-terminate", "-displayfd")
 
@@ -75,7 +74,6 @@ class Window:
         self._request = pygame.event.custom_type()
         self._size = size
         self._shown: EmulatorClient | None = None
-        self._battle: Battle | None = None
 
     def listen(self) -> None:
         """Passes the lines of stdin to the loop, and its end."""
@@ -95,7 +93,7 @@ class Window:
                 if event.type == pygame.QUIT:
                     return
                 if event.type == self._request:
-                    answers.append(self._handle(json.loads(event.line)))
+                    answers.append(self._begin(json.loads(event.line)))
                     changed = True
                 elif self._shown is not None and event.type == pygame.MOUSEBUTTONDOWN:
                     self._shown.click(*event.pos)
@@ -109,18 +107,13 @@ class Window:
             for answer in answers:
                 _answer(answer)
 
-    def _handle(self, request: dict[str, Any]) -> dict[str, Any]:
-        if request["op"] == "begin":
-            self._battle = Battle(
-                request["task"], request["seed"], request["state"], **request["options"]
-            )
-            if self._shown is None:
-                self._shown = EmulatorClient(self._battle, self._size)
-            else:
-                self._shown.begin(self._battle)
-            return {}
-        view = None if self._battle is None else dataclasses.asdict(self._battle.view())
-        return {"view": view}
+    def _begin(self, request: dict[str, Any]) -> dict[str, Any]:
+        battle = Battle(request["task"], request["seed"], request["state"], **request["options"])
+        if self._shown is None:
+            self._shown = EmulatorClient(battle, self._size)
+        else:
+            self._shown.begin(battle)
+        return {}
 
     def _draw(self) -> None:
         if self._shown is None:

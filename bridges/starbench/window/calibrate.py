@@ -20,7 +20,7 @@ from rollout.errors import GamutError, InputError
 def overlay(picture: Picture, ui: UiMap) -> Picture:
     """Returns a screenshot with every box of a map and its name; a colour for each group."""
     out = picture.copy()
-    groups = list(dict.fromkeys(name.partition(".")[0] for name in ui.names()))
+    groups = list(dict.fromkeys(name.partition(".")[0] for name, *_ in ui.boxes()))
     size = max(9, round(17 * ui.scale))
     for name, i, j, box in ui.boxes():
         colour = hue(360 * groups.index(name.partition(".")[0]) / len(groups), 0.75, 1.0)

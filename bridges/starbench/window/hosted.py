@@ -30,7 +30,6 @@ class HostedWindow:
         size: of the window in pixels.
         display: an X display, e.g. ``:0``; None to start a server without a screen (Xvfb).
         timeout_s: seconds for its start, and later for every wait.
-        event_delay_s: seconds between events.
 
     Raises:
         ConfigError: Xvfb or the extra is not installed, or the display cannot be opened.
@@ -44,14 +43,13 @@ class HostedWindow:
         size: tuple[int, int] = (1920, 1080),
         display: str | None = None,
         timeout_s: float = 60.0,
-        event_delay_s: float = 0.0,
     ) -> None:
         if display is None and shutil.which("Xvfb") is None:
             raise ConfigError(
                 "the window needs an X display: install Xvfb (Debian: apt-get install xvfb), or "
                 "set `display`, e.g. to :0 on a desktop"
             )
-        self._timeout_s, self._delay_s = timeout_s, event_delay_s
+        self._timeout_s = timeout_s
         self.client: WindowClient | None = None
         self._process = LineProcess(
             ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "bridges.starbench.window"],
@@ -90,18 +88,10 @@ class HostedWindow:
         """
         try:
             return WindowClient(
-                self.title,
-                display=self.display,
-                ui=self._ui,
-                timeout_s=self._timeout_s,
-                event_delay_s=self._delay_s,
+                self.title, display=self.display, ui=self._ui, timeout_s=self._timeout_s
             )
         except InputError as error:  # no such display or window: not what the user configured
             raise GameCrashed(f"the window died as it began: {error}") from error
-
-    def truth(self) -> dict[str, Any]:
-        """Returns the view of the battle as plain data: to measure readers, never to play."""
-        return dict(self._ask({"op": "truth"})["view"])
 
     def close(self) -> None:
         """Ends the process and its X server. Idempotent."""

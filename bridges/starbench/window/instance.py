@@ -14,7 +14,8 @@ from bridges.starbench.options import FRAME, NO_OP, SIGNALS, Options, observatio
 from bridges.starbench.reading.glyphs import read_bar
 from bridges.starbench.reading.ocr import Ocr
 from bridges.starbench.reading.reader import Reader, Reading
-from bridges.starbench.screen import KEYS, Click, Client, Direct, Key, events_of, send
+from bridges.starbench.screen.client import Client, send
+from bridges.starbench.screen.controls import KEYS, Direct, direct_of
 from bridges.starbench.view import (
     ALL,
     BASIC,
@@ -114,39 +115,40 @@ class WindowInstance:
         if self._client is None or self._closed:
             raise OutOfTurnError("starbench: no battle was begun; reset first")
         if not self._over:
-            events = self._events(actions)
-            send(self._client, events)
+            decision = self._decision(actions)
+            if decision is not None:
+                send(self._client, decision)
             self._steps += 1
             before = self._shown
-            self._show(missed=not events)
-            if self._shown <= before and events:
+            self._show(missed=decision is None)
+            if self._shown <= before and decision is not None:
                 self._lost = 0  # the screen took the decision
                 self._count()
         return self._frame
 
-    def _events(self, actions: Columns) -> list[Click | Key]:
-        """Returns the clicks and keys of a decision; none if it is no action on this screen."""
+    def _decision(self, actions: Columns) -> Direct | None:
+        """Returns what is clicked and pressed; None if it is no action on this screen."""
         assert self._client is not None
         ui = self._client.ui
         if self._options.view == "dc":
             key = int(actions["key"][0])
             if key == 0:
-                return []
+                return None
             x, y = (int(actions[each][0]) for each in ("x", "y"))
             at = round(x * ui.size[0] / 1920), round(y * ui.size[1] / 1080)
-            return Direct(*at, KEYS[key - 1]).events()
+            return Direct(KEYS[key - 1], at)
         number = int(actions[ACTION][0])
         if number == NO_OP:
-            return []
+            return None
         try:
-            return events_of(
+            return direct_of(
                 action_parts(number),
                 ui,
                 enemies=[each.centre for each in self._reading.enemies],
                 actor=self._reading.actor,
             )
         except InputError:
-            return []
+            return None
 
     def _show(self, *, missed: bool = False) -> None:
         """Reads the screen and fills the frame."""
