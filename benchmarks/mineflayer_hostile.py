@@ -76,7 +76,7 @@ class Fate:
         lives: whether the game's process went on.
         escaped: whether it said so.
         learned: whether it told hidden blocks apart.
-        undisturbed: whether the neighbour's program went on without an error.
+        stopped: by what the neighbour's program ended, if it did.
         added_ms: by how much the median step took longer.
         worst_ms: the same of the longest step.
         mean_ms: the same of all steps.
@@ -87,7 +87,7 @@ class Fate:
     lives: bool = True
     escaped: bool = False
     learned: bool = False
-    undisturbed: bool = True
+    stopped: str = ""
     added_ms: float = 0.0
     worst_ms: float = 0.0
     mean_ms: float = 0.0
@@ -100,7 +100,7 @@ class Fate:
             "ended the instance": not self.lives,
             "escaped": self.escaped,
             "learned of a hidden block": self.learned,
-            "stopped the neighbour's program": not self.undisturbed,
+            f"stopped the neighbour's program by {self.stopped}": bool(self.stopped),
             f"slowed a median step by {self.added_ms:,.0f} ms": self.added_ms > MOST_MS,
         }
         return [name for name, is_so in found.items() if is_so]
@@ -182,7 +182,8 @@ def slows(arena: Arena, fate: Fate) -> None:
         taken.append(ms - usual)
         again = not own["is_running"]
         fate.escaped |= any(ESCAPED in line for line in own["logs"])
-        fate.undisturbed &= other["is_running"] and not other["code_error"]
+        error = other["code_error"].get("error_type", "" if other["is_running"] else "no error")
+        fate.stopped = fate.stopped or error
         if own["code_error"]:
             fate.ends[own["code_error"]["error_type"]] += 1
     fate.added_ms, fate.worst_ms = statistics.median(taken), max(taken)

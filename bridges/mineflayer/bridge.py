@@ -54,10 +54,10 @@ MOST_AGENTS = 128
 CLOSE_S = 5.0
 _PLAYER = re.compile(r"[A-Za-z0-9_]{1,16}")
 _STACK_KB = 3900  # half of the default stack size of a thread
-_PROGRAMS_S = (
-    20.0  # time that programs may block the process in a step, see game/sandbox/patience.js
-)
+# Programs may use 10 s of the processor in a step (game/sandbox/patience.js), on a busy machine.
+_PROGRAMS_S = 20.0
 _SLOW = 40.0  # the same, as a multiple of the computing time per tick, if that is more
+_WATCH_MB = 20  # the thread that ends programs, game/sandbox/watch.js
 _REAL_TIME = 3.0  # a remote step may take this many times as long as its ticks
 
 
@@ -213,8 +213,9 @@ class MineflayerBridge:
     @property
     def _memory_mb(self) -> int:
         """Memory that the game takes at most; programs may all hold what they are allowed."""
-        programs = self.code_memory_mb if self.actions == "code" else 0
-        return 350 + self.agents * (10 + programs)
+        code = self.actions == "code"
+        programs = self.code_memory_mb if code else 0
+        return 350 + code * _WATCH_MB + self.agents * (10 + programs)
 
     @property
     def max_width(self) -> int:

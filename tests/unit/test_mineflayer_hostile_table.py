@@ -22,7 +22,7 @@ def test_there_are_two_hundred_different_programs():
         ({"lives": False}, "ended the instance"),
         ({"escaped": True}, "escaped"),
         ({"learned": True}, "learned of a hidden block"),
-        ({"undisturbed": False}, "stopped the neighbour's program"),
+        ({"stopped": "FuelError"}, "stopped the neighbour's program by FuelError"),
         ({"added_ms": 100.5}, "slowed a median step by 100 ms"),
         ({"added_ms": 99.0, "worst_ms": 900.0}, None),
     ],

@@ -22,7 +22,7 @@ const ON_EVENT = ['go_on', 'stop'];
 
 /** Error types by number, from 1; errors that a program throws itself are `Error`. */
 const ERRORS = ['Error', 'SyntaxError', 'ArgumentError', 'ActionError', 'MemoryError', 'StackError',
-  'CallBudgetError', 'FuelError', 'WallClockError', 'NeverError', 'SandboxError'];
+  'CallBudgetError', 'FuelError', 'ProcessorTimeError', 'NeverError', 'SandboxError'];
 
 class Code extends Actor {
   /** @param {object} agent see agent.js: bot, senses, config.code, counts, listen, now() */

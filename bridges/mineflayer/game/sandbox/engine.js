@@ -6,8 +6,8 @@
  * branches and calls of the program). *Work* counts the turns of all loops of the module (meter.js):
  * it ends natives that never call the handler (`Array.prototype.indexOf.call({length: 2 ** 53 - 1},
  * 1)`). Neither depends on the machine, so a program that computes too long ends at the same point
- * everywhere. Should something escape both, a thread (the timeout of node:vm, used for that only)
- * ends a turn after `wallMs` of real time.
+ * everywhere. Should something escape both, a thread (watch.js) ends a turn that has used `holdMs` of
+ * the processor's time.
  *
  * A QuickJS stack of 128 KB: with 256 KB natives that recurse (JSON.stringify,
  * Array.prototype.flat) overflow the host's stack first. If it overflows anyway (sources nested
@@ -22,6 +22,7 @@ const {
 } = require('quickjs-emscripten');
 
 const { Meter, metered } = require('./meter');
+const { Watch } = require('./watch');
 
 const STACK_BYTES = 128 * 1024;
 /** Turns of loops that a program may take per unit of fuel: twice those of ordinary code. */
@@ -39,6 +40,8 @@ const GUEST_FILES = ['core', 'promises', 'vec3', 'things', 'data', 'bot', 'walki
  */
 const LATE_FILES = ['helpers', 'helpers_more', 'plugins'];
 
+/** Exit status of a process that SIGINT ends. */
+const INTERRUPTED = 130;
 const ENTER = Symbol.for('gamut.sandbox.enter');
 const ENTER_SCRIPT = new vm.Script('globalThis[Symbol.for("gamut.sandbox.enter")]()', {
   filename: 'sandbox-entry.js'
@@ -50,6 +53,7 @@ const BASE_MB = 6;
 const FIRST_PAGES = 256;
 const PAGES_PER_MB = 16;
 
+let watch = null;
 let compiled = null;
 let preludeTexts = null;
 
@@ -204,7 +208,7 @@ class Engine {
   }
 
   /**
-   * Runs `fn`, which enters QuickJS; only within the time limit (together()).
+   * Runs `fn`, which enters QuickJS; only in a turn of together().
    * @throws {EndReason} when the program must end
    */
   enter(fn) {
@@ -295,47 +299,37 @@ class Engine {
 }
 
 /**
- * Runs turns one after the other with a time limit: the watch is a thread, so there is one for many
- * turns. A turn that holds the process for `wallMs` is ended, and the others continue; none begins
- * once a quarter of the time limit has passed.
+ * Runs turns one after the other, each within a limit of processor time. A turn beyond it is ended,
+ * and the others continue.
  *
  * @param {Array<() => void>} turns what they throw is thrown
- * @param {number} wallMs milliseconds of real time
+ * @param {number} holdMs milliseconds of the processor's time, for each
  * @param {(index: number, endReason: EndReason) => void} ended told of a turn that was ended
- * @returns {number} milliseconds that they took: of real time those that were ended, else of the
- *   processor's, since the machine may do other things meanwhile
+ * @returns {number} milliseconds of the processor's time that they took
  */
-function together(turns, wallMs, ended) {
+function together(turns, holdMs, ended) {
+  watch ??= new Watch();
+  const before = process.cpuUsage();
   let next = 0;
-  let running = -1;
-  let held = 0;
-  let before = process.cpuUsage();
-  const watch = () => {
-    const late = process.hrtime.bigint() + BigInt(Math.ceil(wallMs * 250000));
-    do {
-      running = next++;
-      turns[running]();
-      running = -1;
-    } while (next < turns.length && process.hrtime.bigint() < late);
+  const enter = () => {
+    while (next < turns.length) watch.run(turns[next++], holdMs);
   };
   while (next < turns.length) {
-    globalThis[ENTER] = watch;
+    globalThis[ENTER] = enter;
     try {
-      ENTER_SCRIPT.runInThisContext({ timeout: wallMs });
+      // Node's own way to interrupt a script; of no other use here.
+      ENTER_SCRIPT.runInThisContext({ breakOnSigint: true });
     } catch (error) {
-      if (error?.code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-      if (running < 0) continue; // the machine was busy; no turn was running
-      held += wallMs;
-      before = process.cpuUsage();
-      ended(running, new EndReason('WallClockError', `the program held the process for ${wallMs} ms of real ` +
-        'time; this fence depends on the machine, unlike the others'));
-      running = -1;
+      if (error?.code !== 'ERR_SCRIPT_EXECUTION_INTERRUPTED') throw error;
+      if (!watch.interrupted()) process.exit(INTERRUPTED); // as SIGINT does without us
+      ended(next - 1, new EndReason('ProcessorTimeError', `the program held the process for ${holdMs} ms of ` +
+        "the processor's time; this fence depends on the machine, unlike the others"));
     } finally {
       globalThis[ENTER] = undefined;
     }
   }
   const { user, system } = process.cpuUsage(before);
-  return held + (user + system) / 1e3;
+  return (user + system) / 1e3;
 }
 
 module.exports = { EndReason, Engine, OWN_WORK, WORK_PER_FUEL, newModule, prelude, together };

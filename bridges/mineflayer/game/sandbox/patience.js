@@ -1,6 +1,6 @@
 'use strict';
 /**
- * How long all programs together may block the process in a step of the game.
+ * How much of the processor's time all programs together may take in a step of the game.
  *
  * A step has a deadline, after which the whole instance fails, with all its agents; but a program
  * may block the process for seconds in every tick, and be one of many that do. So each turn gets
@@ -8,25 +8,25 @@
  * that a turn is always allowed is not counted: a program that only computes always has enough.
  */
 
-/** Multiple of `wallMs` that programs may block the process in a step; bridge.py allows for it. */
-const WALLS = 2;
+/** Multiple of `holdMs` that programs may block the process in a step; bridge.py allows for it. */
+const HOLDS = 2;
 
 /** Unlimited until the first step, for callers that tick sandboxes themselves. */
 let left = Infinity;
 
 /** To be called when a step begins. */
 function beginStep() {
-  left = WALLS;
+  left = HOLDS;
 }
 
-/** Returns the milliseconds that a turn may take: at most `wallMs`, at least `freeMs`. */
-function patienceFor(wallMs, freeMs) {
-  return Math.ceil(Math.min(wallMs, freeMs + (wallMs * left) / 2));
+/** Returns the milliseconds that a turn may take: at most `holdMs`, at least `freeMs`. */
+function patienceFor(holdMs, freeMs) {
+  return Math.ceil(Math.min(holdMs, freeMs + (holdMs * left) / 2));
 }
 
 /** Records that a turn took so many milliseconds. */
-function spend(ms, wallMs, freeMs) {
-  left = Math.max(0, left - Math.max(0, ms - freeMs) / wallMs);
+function spend(ms, holdMs, freeMs) {
+  left = Math.max(0, left - Math.max(0, ms - freeMs) / holdMs);
 }
 
 module.exports = { beginStep, patienceFor, spend };

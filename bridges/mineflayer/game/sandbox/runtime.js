@@ -2,7 +2,7 @@
 /**
  * The sandbox in which one agent's generated programs run.
  *
- *   const sandbox = new Sandbox({ agent, api, memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, seed: 1 });
+ *   const sandbox = new Sandbox({ agent, api, memoryMb: 32, fuel: 200, calls: 2000, holdMs: 5000, seed: 1 });
  *   let ready;                       // start and tick with the world's context current, which they touch
  *   world.run(() => { ready = sandbox.start(source); });  // NEW: the former program ends here, at once
  *   await ready;
@@ -12,7 +12,7 @@
  * A program is the body of an async function. It starts in the first tick after `start`. What it
  * awaits is settled by the game and passed to it at the beginning of a tick, in the order of the
  * calls. A program is over when its function has ended and none of its calls is in progress, or at
- * its first uncaught error. Effects of actions on mineflayer happen outside the time limit, so that
+ * its first uncaught error. Effects of actions on mineflayer happen outside of turns, so that
  * ending a program never interrupts the host in the middle of one.
  *
  * Budgets: `fuel` per tick (see engine.js), `calls` per tick (each call of the API counts its cost),
@@ -28,7 +28,7 @@ const { linesOf } = require('./lines');
 const { MAX_ANSWER, errorPair, plain, textsOf } = require('./answers');
 const { patienceFor, spend } = require('./patience');
 
-const DEFAULTS = { memoryMb: 32, fuel: 200, calls: 2000, wallMs: 10000, ticksPerStep: 5, seed: 0 };
+const DEFAULTS = { memoryMb: 32, fuel: 200, calls: 2000, holdMs: 5000, ticksPerStep: 5, seed: 0 };
 const MAX_SOURCE = 65536;
 const MAX_IN_PROGRESS = 64;
 const MAX_LOGS = 100;
@@ -40,7 +40,7 @@ const CREDIT = 0.2;
 const WORK_PER_CALL = 6000;
 /** Budgets that the searches of one tick may take; the program waits the longer afterwards. */
 const TOIL_BUDGETS = 2;
-/** Budgets that a program which held the process in real time owes. */
+/** Budgets that a program which held the process beyond all other limits owes. */
 const STALL_BUDGETS = 10;
 /** A refused call counts as this many calls. */
 const REFUSAL_COST = 20;
@@ -56,7 +56,7 @@ function limitsOf(code = {}, ticksPerStep = DEFAULTS.ticksPerStep) {
   const limits = { ticksPerStep };
   if (code.time_ms !== undefined) {
     limits.fuel = Math.max(1, Math.ceil(code.time_ms * FUEL_PER_MS));
-    limits.wallMs = Math.max(DEFAULTS.wallMs, Math.ceil(code.time_ms) * 20);
+    limits.holdMs = Math.max(DEFAULTS.holdMs, Math.ceil(code.time_ms) * 20);
   }
   if (code.memory_mb !== undefined) limits.memoryMb = code.memory_mb;
   if (code.calls !== undefined) limits.calls = code.calls;
@@ -66,7 +66,7 @@ function limitsOf(code = {}, ticksPerStep = DEFAULTS.ticksPerStep) {
 class Sandbox {
   /**
    * @param {{agent: object, api: object, memoryMb?: number, fuel?: number, calls?: number,
-   *   wallMs?: number, ticksPerStep?: number, seed?: number, work?: number}} options `api` of makeApi() (api.js), `agent` what it acts on
+   *   holdMs?: number, ticksPerStep?: number, seed?: number, work?: number}} options `api` of makeApi() (api.js), `agent` what it acts on
    */
   constructor({ agent, api, ...limits }) {
     this.agent = agent;
@@ -164,10 +164,10 @@ class Sandbox {
     }
     const awake = running.filter((sandbox) => sandbox.prepare());
     const turns = awake.map((sandbox) => () => sandbox.turn());
-    const wallMs = Math.max(1, ...awake.map((sandbox) => sandbox.limits.wallMs));
+    const holdMs = Math.max(1, ...awake.map((sandbox) => sandbox.limits.holdMs));
     const freeMs = awake.reduce((sum, sandbox) => sum + sandbox.limits.fuel / FUEL_PER_MS, 0);
     const ended = (index, endReason) => { awake[index].endReason = endReason; };
-    spend(together(turns, patienceFor(wallMs, freeMs), ended), wallMs, freeMs);
+    spend(together(turns, patienceFor(holdMs, freeMs), ended), holdMs, freeMs);
     for (const sandbox of running) sandbox.finish();
   }
 
@@ -189,7 +189,7 @@ class Sandbox {
     return !this.engine || this.batch !== null;
   }
 
-  /** The program's own part of a tick, within the time limit. */
+  /** The program's own part of a tick, within its limits. */
   turn() {
     try {
       if (this.engine) this.engine.deliver(this.batch, this.limits.fuel, this.budget);
@@ -205,7 +205,7 @@ class Sandbox {
   finish() {
     if (this.endReason) {
       const { type, message, guestStack } = this.endReason;
-      if (type === 'WallClockError') this.debt += STALL_BUDGETS * this.budget;
+      if (type === 'ProcessorTimeError') this.debt += STALL_BUDGETS * this.budget;
       else if (type === 'FuelError' || type === 'CallBudgetError') this.debt += this.budget;
       this.fail({ type, message, stack: guestStack ?? '' });
       return;

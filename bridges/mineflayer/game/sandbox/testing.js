@@ -84,7 +84,7 @@ const drain = () => new Promise((resolve) => { setImmediate(resolve); });
 
 /** Returns a sandbox of a fake agent; `bot` may be another. Timeouts are generous: machines are busy. */
 function makeSandbox(limits = {}, agent = { bot: new FakeBot() }) {
-  return new Sandbox({ agent, api: makeApi(), wallMs: 300000, seed: 7, ...limits });
+  return new Sandbox({ agent, api: makeApi(), holdMs: 300000, seed: 7, ...limits });
 }
 
 /** Plays a sandbox for some ticks, or until its program is over. */

@@ -10,7 +10,7 @@ const { spawnStill } = require('./mobs_help');
 /** Returns play(source): the state after a program of a lone agent, its world stepped along. */
 async function scene(commands) {
   const world = await makeWorld({ agents: 1, seed: 2, generator: 'flat' });
-  const sandbox = new Sandbox({ agent: { bot: world.bots[0], now: () => world.ticks }, api: makeApi(), wallMs: 300000 });
+  const sandbox = new Sandbox({ agent: { bot: world.bots[0], now: () => world.ticks }, api: makeApi(), holdMs: 300000 });
   await world.step(5);
   const here = world.bots[0].entity.position.floored();
   for (const command of commands(here)) await world.console(command);

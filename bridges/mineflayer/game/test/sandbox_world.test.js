@@ -16,7 +16,7 @@ async function worldOf(agents, commands = []) {
   for (const command of commands) await world.console(command);
   await world.step(5);
   const sandboxes = world.bots.map((bot) =>
-    new Sandbox({ agent: { bot, now: () => world.ticks }, api, wallMs: 300000, seed: 3 }));
+    new Sandbox({ agent: { bot, now: () => world.ticks }, api, holdMs: 300000, seed: 3 }));
   return { world, sandboxes };
 }
 
