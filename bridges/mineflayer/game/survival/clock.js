@@ -8,8 +8,11 @@
 const name = 'clock';
 const DAY = 24000;
 
+/** As in the game, a time that stands still is sent as its negative, and 0 as -1. */
 function packet(serv) {
-  return { age: [0, serv.age], time: [0, serv.day * DAY + serv.time] };
+  const time = serv.day * DAY + serv.time;
+  const moves = serv.survival.rules.doDaylightCycle;
+  return { age: [0, serv.age], time: moves ? [0, time] : [-1, -(time || 1)] };
 }
 
 function setTime(serv, time) {

@@ -126,6 +126,18 @@ function close(serv, player) {
   }
 }
 
+/**
+ * Whether a click means what the slot holds. Another player may have been there first; the client
+ * would then put at its cursor what it no longer gets.
+ */
+function seesSlot(window, { slot: index, mode, item }) {
+  const slot = window.slots[index];
+  if (mode !== 0 || !slot) return true;
+  const there = slot.get();
+  if (!there) return !item?.present;
+  return Boolean(item?.present) && item.itemId === there.type && item.itemCount === there.count;
+}
+
 function onClick(serv, player, packet) {
   const window = packet.windowId === 0 ? player.ownWindow : player.openWindow;
   const answer = (accepted) =>
@@ -141,7 +153,7 @@ function onClick(serv, player, packet) {
   const before = window.slots.slice(0, window.inventoryStart).map((slot) => slot.get());
   let accepted = false;
   player.holdSlots(() => {
-    accepted = serv.survival.clicks.click(window, packet);
+    accepted = seesSlot(window, packet) && serv.survival.clicks.click(window, packet);
     player.emit('clicked', window);
   });
   answer(accepted);
