@@ -2,7 +2,7 @@
 
 /**
  * Subjects of mineflayer's own tests against Mojang's server (its folder test/externalTests), played
- * anew in the embedded world. mineflayer_subjects.json has all of them: which test plays each, or
+ * again in the embedded world. mineflayer_subjects.json has all of them: which test plays each, or
  * why none does.
  */
 
