@@ -1,9 +1,9 @@
-"""The thirteen things to build, and the share of one that is built.
+"""Thirteen buildings of our own, and the share of one that is built.
 
-MineLand shows a picture of each of its thirteen and compares pictures (ORB key points). These are
-buildings of our own, given block by block, and the score counts blocks: the share of a blueprint's
-blocks that are at their places relative to one another, at any position and in any of the four
-orientations. It does not predict MineLand's own scores.
+MineLand shows a picture of each of its thirteen and compares pictures (ORB key points); they come
+from a user's copy, see ``task_files``. These are given block by block, and the score counts blocks:
+the share of a blueprint's blocks that are at their places relative to one another, at any position
+and in any of the four orientations.
 """
 
 from __future__ import annotations
@@ -26,12 +26,34 @@ class Blueprint:
     """One thing to build.
 
     Attributes:
+        short: its name; the task is ``build_SHORT``.
         name: what it is, as in ``build a NAME``.
         plan: block by place (x, y, z); y grows upwards from 0, the ground.
     """
 
+    short: str
     name: str
     plan: Plan
+
+    @property
+    def text(self) -> str:
+        """The blueprint as agents are shown it: layers of letters, and what they stand for."""
+        letters: dict[str, str] = {}
+        for kind in sorted(set(self.plan.values())):
+            likely = (kind.rpartition("_")[2] + kind).upper()
+            letters[kind] = next(c for c in likely if c not in letters.values())
+        x_end, y_end, z_end = (max(place[axis] for place in self.plan) + 1 for axis in range(3))
+        rows = (
+            ["".join(letters.get(self.plan.get((x, y, z), ""), ".") for x in range(x_end))
+             for z in range(z_end)]
+            for y in range(y_end)
+        )  # fmt: skip
+        layers = "; ".join("/".join(layer) for layer in rows)
+        told = ", ".join(f"{letter} {kind}" for kind, letter in letters.items())
+        return (
+            f"Its layers from the ground up, rows from north to south: {layers}. "
+            f"{told[0]} is{told[1:]}, . nothing."
+        )
 
 
 def _box(size: Place, block: str, at: Place = (0, 0, 0)) -> dict[Place, str]:
@@ -102,19 +124,19 @@ def _stairs() -> dict[Place, str]:
 
 
 BLUEPRINTS = (
-    Blueprint("pillar of five blocks of cobblestone", _box((1, 5, 1), "cobblestone")),
-    Blueprint("wall of five by three blocks", _box((5, 3, 1), "cobblestone")),
-    Blueprint("floor of five by five planks", _box((5, 1, 5), "oak_planks")),
-    Blueprint("pen of cobblestone", _walls(5, 1, 5, "cobblestone")),
-    Blueprint("stele", _stele()),
-    Blueprint("gate", _gate()),
-    Blueprint("cross of logs", _cross()),
-    Blueprint("flight of stairs", _stairs()),
-    Blueprint("well", _well()),
-    Blueprint("monument", _monument()),
-    Blueprint("footbridge", _bridge()),
-    Blueprint("tower", _tower()),
-    Blueprint("house", _house()),
+    Blueprint("pillar", "pillar of five blocks of cobblestone", _box((1, 5, 1), "cobblestone")),
+    Blueprint("wall", "wall of five by three blocks", _box((5, 3, 1), "cobblestone")),
+    Blueprint("floor", "floor of five by five planks", _box((5, 1, 5), "oak_planks")),
+    Blueprint("pen", "pen of cobblestone", _walls(5, 1, 5, "cobblestone")),
+    Blueprint("stele", "stele", _stele()),
+    Blueprint("gate", "gate", _gate()),
+    Blueprint("cross", "cross of logs", _cross()),
+    Blueprint("stairs", "flight of stairs", _stairs()),
+    Blueprint("well", "well", _well()),
+    Blueprint("monument", "monument", _monument()),
+    Blueprint("footbridge", "footbridge", _bridge()),
+    Blueprint("tower", "tower", _tower()),
+    Blueprint("house", "house", _house()),
 )
 """Number ``k`` is ``BLUEPRINTS[k - 1]``."""
 

@@ -10,18 +10,22 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bridges.mineflayer.bearings import BEARINGS
-from bridges.mineflayer.columns import LAYOUT, Column, load_layout, parse_layout
+from bridges.mineflayer.columns import agreed, load_layout
 from bridges.mineflayer.driver import Driver
 from bridges.mineflayer.factors import state_space
 from bridges.mineflayer.instance import MineflayerInstance, SavingInstance, Shape
 from bridges.mineflayer.loadouts import given
 from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.node import GAME, find_node, require_packages
-from bridges.mineflayer.pictures import Pictures, RayCaster, Renderer
+from bridges.mineflayer.pictures import Pictures, RayCaster, Renderer, read_picture
 from bridges.mineflayer.scene import NO_SCENE, Scene, make_scene
 from bridges.mineflayer.spaces import LAYOUTS, RGB, action_labels, action_space, observation_space
 from bridges.mineflayer.task_documents import MinelandTasks
+from bridges.mineflayer.task_files import load_files
 from bridges.mineflayer.versions import check_version
 from bridges.mineflayer.viewer_process import (
     VIEWER_CLOSE_S,
@@ -33,7 +37,6 @@ from bridges.mineflayer.viewer_process import (
 from rollout.api import BridgeSpec, Deadlines, Instance, Resources, option
 from rollout.errors import (
     ConfigError,
-    ContractError,
     GameCrashed,
     GameStartError,
     GameTimeout,
@@ -124,6 +127,12 @@ class MineflayerBridge:
     players: Mapping[str, Any] = option(
         dict, "scripted players, {name: {at, items, script, answers}}; see docs/mineflayer.md"
     )
+    task_files: str = option(
+        "", "folder mineland/tasks/description_files of your own copy of MineLand; '' for none"
+    )
+    blueprint_file: str = option(
+        "", "picture that agents observe as blueprint, of tasks to build; '' for none"
+    )
     # Limits of generated programs. Time is counted in branches, so that it is reproducible.
     code_time_ms: int = option(100, "approximate computing time of a program per tick", unit="ms")
     code_memory_mb: int = option(32, "memory limit of a program", unit="MB")
@@ -151,6 +160,8 @@ class MineflayerBridge:
         action_space(self.actions, self.compact_actions)
         check_version(self.mode, self.version)
         given(self.give, self.agent_names())
+        load_files(self.task_files)
+        self.blueprint_picture()
         if self.scene != NO_SCENE and self.mode == "remote":
             raise ConfigError("commands, blocks and players need mode=embedded")
 
@@ -158,6 +169,10 @@ class MineflayerBridge:
     def scene(self) -> Scene:
         """Returns the blocks and commands that each world begins with, parsed."""
         return make_scene(self.blocks, self.commands, self.players, self.agent_names())
+
+    def blueprint_picture(self) -> NDArray[np.uint8] | None:
+        """Returns the picture of what is to be built, ``(height, width, 3)``; None without one."""
+        return read_picture(self.blueprint_file) if self.blueprint_file else None
 
     def agent_names(self) -> tuple[str, ...]:
         """Returns the names of the agents of a world."""
@@ -228,6 +243,7 @@ class MineflayerBridge:
         """Returns what is known before launch; does not need Node."""
         layout, remote = load_layout(), self.mode == "remote"
         picture, viewed = (self.rgb_height, self.rgb_width), self._viewed
+        blueprint = self.blueprint_picture()
         waits = self.ticks_per_step * 0.05 * _REAL_TIME if remote else self.ticks_per_step * 0.1
         if self.actions == "code":
             tick_s = self.code_time_ms / 1000
@@ -235,7 +251,9 @@ class MineflayerBridge:
         return BridgeSpec(
             name=NAME,
             version=f"1/minecraft {self.version}",
-            observation_space=observation_space(layout, self.observed(), picture),
+            observation_space=observation_space(
+                layout, self.observed(), picture, None if blueprint is None else blueprint.shape
+            ),
             action_space=action_space(self.actions, self.compact_actions),
             state_space=state_space(),
             signals={each.key: each.signal() for each in layout if each.role == "signal"},
@@ -253,7 +271,7 @@ class MineflayerBridge:
             resources=Resources(cpus=1.0, memory_mb=self._memory_mb + viewed * VIEWER_MB),
             tasks=TASKS,
             task_maker=MinelandTasks(
-                self.ticks_per_step, self.agents, self.competitive, self.version
+                self.ticks_per_step, self.agents, self.competitive, self.version, self.task_files
             ),
             action_labels=action_labels(self.actions, self.compact_actions),
         )
@@ -333,12 +351,13 @@ class MineflayerBridge:
         left_s = max(0.0, deadline - time.monotonic())
         hello = driver.ask("hello", {"config": self.config(width)}, timeout_s=left_s)
         shape = Shape(
-            _agreed(hello),
+            agreed(hello),
             tuple(key for key in self.observed() if key != RGB),
             self.spec.action_space,
             self.spec.state_space,
             given(self.give, self.agent_names()),
             self.scene,
+            self.blueprint_picture(),
             width,
         )
         pictures = None
@@ -374,23 +393,3 @@ def game_command() -> tuple[list[str], dict[str, str]]:
     # With a larger stack, QuickJS itself detects a program with endless recursion.
     command = [str(node.program), f"--stack-size={_STACK_KB}", str(GAME / "main.js")]
     return command, {"NODE_PATH": str(packages)}
-
-
-def _agreed(hello: Mapping[str, Any]) -> tuple[Column, ...]:
-    """Returns the columns of a frame, whose layout must be the same in the game and here.
-
-    Raises:
-        GameCrashed: it has another layout.
-    """
-    layout = load_layout()
-    try:
-        sent = parse_layout(hello["layout"])
-    except (ContractError, LookupError, TypeError, ValueError) as error:
-        raise GameCrashed(f"the game's first message has no valid layout: {error}") from error
-    if sent != layout:
-        differing = [ours.key for ours, theirs in zip(layout, sent, strict=False) if ours != theirs]
-        raise GameCrashed(
-            f"the game has another layout than {LAYOUT}: {len(sent)} columns instead of "
-            f"{len(layout)}, first difference in {differing[:1] or 'their number'}"
-        )
-    return layout

@@ -19,7 +19,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rollout.api import Array, Columns, ColumnSpec
-from rollout.errors import ContractError
+from rollout.errors import ContractError, GameCrashed
 
 LAYOUT = Path(__file__).with_name("game") / "observe" / "layout.json"
 
@@ -121,6 +121,26 @@ def _column(entry: Mapping[str, Any]) -> Column:
         str(entry.get("unit", "")),
         str(entry.get("doc", "")),
     )
+
+
+def agreed(hello: Mapping[str, Any]) -> tuple[Column, ...]:
+    """Returns the columns of a frame, whose layout must be the same in the game and here.
+
+    Raises:
+        GameCrashed: it has another layout.
+    """
+    layout = load_layout()
+    try:
+        sent = parse_layout(hello["layout"])
+    except (ContractError, LookupError, TypeError, ValueError) as error:
+        raise GameCrashed(f"the game's first message has no valid layout: {error}") from error
+    if sent != layout:
+        differing = [ours.key for ours, theirs in zip(layout, sent, strict=False) if ours != theirs]
+        raise GameCrashed(
+            f"the game has another layout than {LAYOUT}: {len(sent)} columns instead of "
+            f"{len(layout)}, first difference in {differing[:1] or 'their number'}"
+        )
+    return layout
 
 
 class Rows:

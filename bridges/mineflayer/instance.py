@@ -18,7 +18,7 @@ from bridges.mineflayer.factors import start_message
 from bridges.mineflayer.loadouts import Item
 from bridges.mineflayer.pictures import SCENE, Pictures
 from bridges.mineflayer.scene import Scene
-from bridges.mineflayer.spaces import RGB, encode
+from bridges.mineflayer.spaces import BLUEPRINT, RGB, encode
 from rollout.api import NOTICE, Columns, Details, Frame, Start, StateSpace, check_slots
 from rollout.api.types import Bools
 from rollout.errors import GameError, InputError, OutOfTurnError
@@ -38,6 +38,7 @@ class Shape:
         states: the state space.
         extra: items that each agent of a world is given at the start.
         scene: blocks and commands that each world begins with.
+        blueprint: the observation ``blueprint``, the same for all; None without one.
         width: number of slots.
     """
 
@@ -47,6 +48,7 @@ class Shape:
     states: StateSpace
     extra: tuple[tuple[Item, ...], ...]
     scene: Scene
+    blueprint: NDArray[np.uint8] | None
     width: int
 
 
@@ -77,6 +79,11 @@ class MineflayerInstance:
         if picture is not None:
             observations[RGB] = picture
         state = rows.frame
+        blueprint = self._shape.blueprint
+        if blueprint is not None:
+            observations[BLUEPRINT] = np.broadcast_to(
+                blueprint, (len(state[OVER]), *blueprint.shape)
+            )
         return Frame(observations, rows.signals, state[OVER], state[TRUNCATED], state[TICK])
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:

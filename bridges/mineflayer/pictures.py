@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Protocol
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from rollout.errors import ConfigError
+
 SCENE = "scene"
 """Key of a row's details with the changes around its agent since its last frame."""
+
+
+MOST_SIDE = 512
+"""A blueprint's longer side in pixels; larger ones are made smaller."""
+
+
+@lru_cache
+def read_picture(file: str) -> NDArray[np.uint8]:
+    """Returns a picture file as ``(height, width, 3)``: red, green, blue; not to be written to.
+
+    Raises:
+        ConfigError: there is no such picture.
+    """
+    path = Path(file).expanduser()
+    found = cv2.imread(str(path), cv2.IMREAD_COLOR) if path.is_file() else None
+    if found is None:
+        raise ConfigError(f"blueprint_file={file}: no picture there that can be read")
+    share = MOST_SIDE / max(found.shape[:2])
+    if share < 1:
+        found = cv2.resize(found, None, fx=share, fy=share, interpolation=cv2.INTER_AREA)
+    picture = np.ascontiguousarray(found[..., ::-1]).astype(np.uint8)
+    picture.flags.writeable = False
+    return picture
 
 
 class Scene(Protocol):

@@ -1,7 +1,7 @@
-"""The five stage performances: the actors, their items, and the actions that must happen.
+"""Five plays of our own: the actors, their items, and the actions that must happen.
 
-The ids are MineLand's; the plays and their actions are our own, based on MineLand's descriptions:
-an action is *who*, *what* (``get``, ``eat``, ``chat``, ``combat``) and *whom or what*.
+An action is *who*, *what* (``get``, ``eat``, ``chat``, ``combat``) and *whom or what*. MineLand's
+plays come from a user's copy of its files; see ``task_files``.
 """
 
 from __future__ import annotations
@@ -34,9 +34,15 @@ class Script:
     give: Mapping[str, int] = field(default_factory=dict)
     mob: str = ""
 
+    @property
+    def text(self) -> str:
+        """The play as its actors are shown it: the goal, and the actions in their order."""
+        acts = "; ".join(" ".join(act) for act in self.acts)
+        return f"{self.goal} In this order: {acts}"
+
 
 SCRIPTS: Mapping[str, Script] = {
-    "2_agent_argue": Script(
+    "argue": Script(
         "Max says that the bread is his, and Emma says that it is hers. They argue; then Emma eats "
         "it, and Max says that he is sorry.",
         ("Max", "Emma"),
@@ -48,7 +54,7 @@ SCRIPTS: Mapping[str, Script] = {
         ),
         {"Emma.bread": 1},
     ),
-    "1_agent_cook": Script(
+    "cook": Script(
         "Rose is hungry: she gets beef, cooks it, and eats it.",
         ("Rose",),
         (
@@ -59,7 +65,7 @@ SCRIPTS: Mapping[str, Script] = {
         {"Rose.iron_sword": 1, "Rose.furnace": 1, "Rose.coal": 4},
         "cow",
     ),
-    "3_agent_make_friends": Script(
+    "make_friends": Script(
         "Ann comes to the village and greets Ben and Cleo. They greet her, Ben gives her an apple, "
         "and she thanks him.",
         ("Ann", "Ben", "Cleo"),
@@ -72,7 +78,7 @@ SCRIPTS: Mapping[str, Script] = {
         ),
         {"Ben.apple": 1},
     ),
-    "2_agent_date": Script(
+    "date": Script(
         "Tom gives Lisa a poppy and asks her to dinner. She says yes, and both eat a cake's worth "
         "of cookies.",
         ("Tom", "Lisa"),
@@ -85,7 +91,7 @@ SCRIPTS: Mapping[str, Script] = {
         ),
         {"Tom.poppy": 1, "Tom.cookie": 2, "Lisa.cookie": 2},
     ),
-    "2_exchange_items": Script(
+    "exchange_items": Script(
         "Ida has a diamond and wants emeralds; Otto has emeralds and wants a diamond. They agree "
         "and exchange them.",
         ("Ida", "Otto"),
@@ -98,4 +104,4 @@ SCRIPTS: Mapping[str, Script] = {
         {"Ida.diamond": 1, "Otto.emerald": 4},
     ),
 }
-"""The plays by the last part of their ids."""
+"""The plays by name; the task is ``play_NAME``."""

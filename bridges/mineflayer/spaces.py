@@ -21,6 +21,8 @@ LAYOUTS = ("low_level", "human", "code", "compact")
 
 ACTION, KEYS_COLUMN, CAMERA, KIND, CODE = "action", "keys", "camera", "kind", "code"
 RGB = "rgb"
+BLUEPRINT = "blueprint"
+"""The observation with the picture of what is to be built."""
 
 LOW_LEVEL = (3, 3, 4, 25, 25, 10, 244, 46)
 """Sizes of MineDojo's and MineLand's array: move, strafe, posture, pitch, yaw, do, craft, slot."""
@@ -150,7 +152,10 @@ def neutral(layout: str, rows: int, chosen: Sequence[str] = ()) -> Columns:
 
 
 def observation_space(
-    layout: Sequence[Column], observe: Sequence[str], picture: tuple[int, int]
+    layout: Sequence[Column],
+    observe: Sequence[str],
+    picture: tuple[int, int],
+    blueprint: tuple[int, ...] | None = None,
 ) -> spaces.Dict:
     """Returns the observation space.
 
@@ -158,6 +163,7 @@ def observation_space(
         layout: the columns of a frame.
         observe: keys of the layout, ``bearings`` and ``rgb``.
         picture: height and width of ``rgb`` in pixels.
+        blueprint: shape of the picture of what is to be built; None without one.
     """
     shown: dict[str, spaces.Space[Any]] = {
         column.key: column.space()
@@ -168,6 +174,8 @@ def observation_space(
         shown[bearings.BEARINGS] = bearings.space()
     if RGB in observe:
         shown[RGB] = spaces.Box(0, 255, (*picture, 3), np.uint8)
+    if blueprint is not None:
+        shown[BLUEPRINT] = spaces.Box(0, 255, blueprint, np.uint8)
     return spaces.Dict(shown)
 
 

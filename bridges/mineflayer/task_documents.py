@@ -1,4 +1,4 @@
-"""Makes tasks from MineLand's ids: the contents that the file of each would have."""
+"""Makes tasks from ids, MineLand's and ours: the contents that the file of each would have."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from bridges.mineflayer.factors import CONDITION
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, parse_loadout
 from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.scripts import SCRIPTS
+from bridges.mineflayer.task_files import Row, load_files
 from bridges.mineflayer.task_ids import (
     PLAYGROUND,
     MinelandTask,
@@ -33,13 +34,31 @@ TIME = {
 }
 """Ticks of game time of a task; survival has the days in its name. MineLand has no limits."""
 
-SOURCES = dict.fromkeys(("construction", "stage"), "Gamut; only the id is MineLand's")
-"""Where tasks come from whose contents are not MineLand's, by family."""
+_OURS = ("construction", "stage")
+"""Families whose regular ids are ours."""
 
 _HEADS = ("harvest_", "techtree_", "_techtree_", "combat_", "survival_", "creative_",
-          "construction_task_", "stage_performance_")  # fmt: skip
+          "construction_task_", "stage_performance_", "build_", "play_")  # fmt: skip
+_OF_FILES = ("construction_task_", "stage_performance_", "creative_")
 _BURNING = ("zombie", "skeleton", "stray", "phantom")
 """Mobs that daylight kills, so that in MineLand's permanent morning no agent had to fight them."""
+
+
+def usual_states(**values: Any) -> dict[str, Any]:
+    """Returns the factors of a task: those given, and what is usual for the others."""
+    return {
+        "time": "day",
+        "weather": "clear",
+        "loadout": NONE,
+        "mob": NONE,
+        "mobs": 0,
+        "distance": 5,
+        "difficulty": "peaceful",
+        "site": "wild",
+        "blueprint": 0,
+        **CONDITION,
+        **values,
+    }
 
 
 @dataclass(frozen=True)
@@ -51,19 +70,26 @@ class MinelandTasks:
         agents: agents of a world, which are judged together.
         competitive: whether they compete.
         version: version of Minecraft.
+        files: folder of a user's copy of MineLand's task files; empty for none.
     """
 
     ticks_per_step: int = 5
     agents: int = 1
     competitive: bool = False
     version: str = VERSION
+    files: str = ""
 
     def names(self) -> Iterable[str]:
-        """Returns those ids of MineLand's lists that are possible."""
-        return generate()
+        """Returns those ids of MineLand's lists that are possible, and ours."""
+        return (*generate(), *load_files(self.files))
 
     def document(self, name: str) -> Mapping[str, Any] | None:
         """Returns the contents of a task's file; see ``rollout.api.bridge.TaskMaker``."""
+        rows = load_files(self.files)
+        if name in rows:
+            return self._of_row(rows[name])
+        if rows and name.startswith(_OF_FILES):
+            raise UnknownNameError("task", name, rows)
         if not name.startswith(_HEADS) and name not in (PLAYGROUND, "playthrough"):
             return None
         try:
@@ -84,28 +110,63 @@ class MinelandTasks:
         whole: dict[str, Any] = {
             "name": task.id,
             "goal": task.goal,
-            "state_space": {
-                "time": "day",
-                "weather": "clear",
-                "loadout": task.loadout if known else NONE,
-                "mob": NONE,
-                "mobs": 0,
-                "distance": 5,
-                "difficulty": "peaceful",
-                "site": "wild",
-                "blueprint": 0,
-                **CONDITION,
-                **states,
-            },
+            "state_space": usual_states(loadout=task.loadout if known else NONE, **states),
             "evaluator": evaluator,
-            "limits": {"steps": math.ceil(ticks / self.ticks_per_step) + 1},
-            "metadata": {"family": task.family, "source": SOURCES.get(task.family, "MineLand")},
+            "limits": self._limits(ticks),
+            "metadata": {
+                "family": task.family,
+                "source": "Gamut" if task.family in _OURS else "MineLand",
+            },
         }
         if options:
             whole["options"] = options
         if irregular:
             whole["metadata"]["irregular_id"] = True
         return whole
+
+    def _limits(self, ticks: float) -> dict[str, int]:
+        return {"steps": math.ceil(ticks / self.ticks_per_step) + 1}
+
+    def _of_row(self, row: Row) -> dict[str, Any]:
+        """The document of an id of the user's files."""
+        metadata: dict[str, Any] = {"family": row.family, "source": "MineLand"}
+        if row.left_out:
+            metadata["left_out"] = list(row.left_out)
+        if row.guidance or row.actors:
+            metadata |= {"asked": row.goal, "guidance": row.guidance}
+        if row.personalities:
+            metadata["personalities"] = dict(row.personalities)
+        options: dict[str, Any] = {"give": dict(row.give)} if row.give else {}
+        goal = row.goal or "Build what the blueprint shows."
+        evaluator: dict[str, Any] = {"name": "mineland_creative", "goal": goal}
+        states, family = usual_states(), "creative"
+        if row.picture:
+            options["blueprint_file"] = metadata["reference"] = row.picture
+        if row.family == "construction":
+            family = "construction"
+        if row.family == "stage_performance":
+            family = "stage"
+            who = ", ".join(
+                f"{actor} ({row.personalities[actor]})" if actor in row.personalities else actor
+                for actor in row.actors
+            )
+            goal = f"{goal} The actors: {who}."
+            evaluator = {"name": "mineland_stage", "acts": [list(act) for act in row.acts]}
+            evaluator["agents"] = len(row.actors)
+            options |= {"agents": len(row.actors), "names": list(row.actors), "spawning": False}
+            if row.commands:
+                options["commands"] = list(row.commands)
+            # Not peaceful, where no agent ever gets hungry enough to eat.
+            states = usual_states(site="flat", difficulty="easy")
+        return {
+            "name": row.id,
+            "goal": f"{goal}\n{row.guidance}" if row.guidance else goal,
+            "state_space": states,
+            "evaluator": evaluator,
+            "limits": self._limits(TIME[family]),
+            "metadata": metadata,
+            **({"options": options} if options else {}),
+        }
 
     def _asked(self, task: MinelandTask) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         """Evaluator, options of the bridge, and factors of a task."""

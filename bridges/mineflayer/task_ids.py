@@ -1,9 +1,10 @@
 """The ids of MineLand's tasks: their meaning, which exist, and which are impossible.
 
 The grammar is MineLand's: ``harvest_8_oak_log_with_1_iron_pickaxe``, ``combat_1_zombie``,
-``survival_0.5_days``, ``construction_task_3``. Any item of the version may be a target and any list
-of items a load-out, so there are more ids than MineLand lists. Its irregular ones (a missing
-underscore, a second ``_with_``) are accepted with their only possible meaning.
+``survival_0.5_days``. Any item of the version may be a target and any list of items a load-out, so
+there are more ids than MineLand lists. Its irregular ones (a missing underscore, a second
+``_with_``) are accepted with their only possible meaning. ``build_well`` and ``play_cook`` are
+buildings and plays of our own; what MineLand's other ids mean is data, see ``task_files``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _ITEMS_ID = re.compile(r"(harvest|techtree)_(\d+)_([a-z][a-z0-9_]*?)(?:_with_([a
 _COMBAT_ID = re.compile(r"combat_(\d+)_([a-z][a-z_]*?)(?:_with_([a-z0-9_]+))?")
 _SURVIVAL_ID = re.compile(r"survival_(\d+(?:\.\d+)?)_days(?:_with_([a-z0-9_]+))?")
 _CREATIVE_ID = re.compile(r"creative_(\w+)", re.ASCII)
-_HYBRID_ID = re.compile(r"(construction_task|stage_performance)_(\w+)", re.ASCII)
+_OWN_ID = re.compile(r"(build|play)_(\w+)", re.ASCII)
+_DATA_ID = re.compile(r"(construction_task|stage_performance)_\w+", re.ASCII)
 _NO_UNDERSCORE = re.compile(r"(harvest_\d+)(white_wool|blue_wool|pink_wool|white_bed)")
 _TWO_LISTS = re.compile(r"(harvest_\d+_(?:glass|oak_planks))_with_[a-z0-9_]+(_with_[a-z0-9_]+)")
 
@@ -43,6 +45,7 @@ _INSTEAD = {
 }
 _NO_ITEM = {"milk": "milk_bucket", "mellon_slice": "melon_slice", "stone_fence": "cobblestone_wall"}
 _CHAINMAIL = "chainmail_"
+_BUILDINGS = tuple(each.short for each in BLUEPRINTS)
 
 
 @dataclass(frozen=True)
@@ -91,8 +94,10 @@ def parse(task_id: str, version: str = VERSION) -> MinelandTask:
         return _combat(regular, *match.groups())
     if match := _SURVIVAL_ID.fullmatch(regular):
         return _survival(regular, *match.groups())
-    if match := _HYBRID_ID.fullmatch(regular):
-        return _hybrid(regular, *match.groups())
+    if match := _OWN_ID.fullmatch(regular):
+        return _own(regular, *match.groups())
+    if match := _DATA_ID.fullmatch(regular):
+        raise _needs_files(regular, match[1])
     if match := _CREATIVE_ID.fullmatch(regular):
         return MinelandTask(regular, "creative", goal=match[1].replace("_", " "))
     if regular == "playthrough":
@@ -175,21 +180,31 @@ def _survival(task_id: str, days: str, loadout: str | None) -> MinelandTask:
     return MinelandTask(task_id, "survival", days=float(days), loadout=loadout or NONE, goal=goal)
 
 
-def _hybrid(task_id: str, kind: str, which: str) -> MinelandTask:
-    if kind == "stage_performance":
+def _own(task_id: str, kind: str, which: str) -> MinelandTask:
+    if kind == "play":
         if which not in SCRIPTS:
-            raise UnknownNameError("script of a stage performance", which, SCRIPTS)
-        return MinelandTask(task_id, "stage", which, goal=SCRIPTS[which].goal)
-    if not which.isdecimal() or not 1 <= int(which) <= len(BLUEPRINTS):
-        valid = [str(number + 1) for number in range(len(BLUEPRINTS))]
-        raise UnknownNameError("construction task", which, valid)
-    number = int(which)
-    goal = f"Build a {BLUEPRINTS[number - 1].name}."
+            raise UnknownNameError("play", which, SCRIPTS)
+        return MinelandTask(task_id, "stage", which, goal=SCRIPTS[which].text)
+    if which not in _BUILDINGS:
+        raise UnknownNameError("building", which, _BUILDINGS)
+    number = _BUILDINGS.index(which) + 1
+    blueprint = BLUEPRINTS[number - 1]
+    goal = f"Build a {blueprint.name}. {blueprint.text}"
     return MinelandTask(task_id, "construction", blueprint=number, goal=goal)
 
 
+def _needs_files(task_id: str, kind: str) -> ConfigError:
+    what, own = (
+        ("blueprint", "build_well") if kind == "construction_task" else ("play", "play_cook")
+    )
+    return ConfigError(
+        f"task {task_id!r}: its {what} is data of MineLand's; set bridge.task_files to the folder "
+        f"mineland/tasks/description_files of your copy, or take one of ours, such as {own}"
+    )
+
+
 def generate(family: str | None = None, *, possible: bool = True) -> Iterator[str]:
-    """Yields the ids of MineLand's lists in their regular form, in a fixed order.
+    """Yields the ids of MineLand's lists in their regular form, and ours, in a fixed order.
 
     The load-outs of eight irregular harvest targets (``_SPECIAL``) are partly our own choice; all
     others, and every count, are MineLand's.
@@ -221,8 +236,8 @@ def _listed(family: str) -> tuple[str, ...]:
         "techtree": _techtree_ids,
         "combat": _combat_ids,
         "survival": _survival_ids,
-        "construction": lambda: (f"construction_task_{k + 1}" for k in range(len(BLUEPRINTS))),
-        "stage": lambda: (f"stage_performance_{name}" for name in SCRIPTS),
+        "construction": lambda: (f"build_{name}" for name in _BUILDINGS),
+        "stage": lambda: (f"play_{name}" for name in SCRIPTS),
         "creative": tuple,
     }
     return tuple(makers[family]())

@@ -151,7 +151,7 @@ await bot.consume();
 
 
 def test_a_meal_on_stage_is_killed_cooked_and_eaten(tmp_path):
-    name = "stage_performance_1_agent_cook"
+    name = "play_cook"
     given = MinelandTasks().document(name)["options"] | {"ticks_per_step": 20}
     bridge = MineflayerBridge(view_distance=2, actions="code", **given)
     instance = bridge.launch(tmp_path, (), width=1, timeout_s=PATIENT_S)

@@ -355,7 +355,7 @@ def test_creative_tasks_decide_nothing():
         (lambda: MinelandSurvival(days=0), ConfigError, "above 0"),
         (lambda: MinelandConstruction(blueprint=14), ConfigError, "blueprint from 0 to 13"),
         (lambda: MinelandConstruction(at_least=1.1), ConfigError, "at_least up to 1"),
-        (lambda: MinelandStage(script="cook"), UnknownNameError, "script 'cook'"),
+        (lambda: MinelandStage(script="bake"), UnknownNameError, "script 'bake'"),
         (lambda: MinelandStage(acts=(("A", "eats", "x"),)), UnknownNameError, "Nearest: eat"),
         (lambda: MinelandStage(progress="keys"), UnknownNameError, "Nearest: key"),
         (lambda: MinelandStage(likeness=2.0), ConfigError, "likeness from 0 to 1"),

@@ -115,7 +115,7 @@ def test_no_server(tmp_path, host, words):
         (("task=harvest_1_raw_iron",), "nearest that is possible: harvest_1_iron_ore"),
         (("task=harvest_1_oak_log_with_1_iron_picaxe",), "'iron_picaxe'. Nearest: iron_pickaxe"),
         (("task=surviva_1_days",), "survival_1_days"),
-        (("task=construction_task_99",), "unknown construction task '99'"),
+        (("task=build_castle",), "unknown building 'castle'"),
         (("state_set.only.biome=[plians]",), "'plians'. Nearest: plains"),
         (("state_set.only.blueprint=[99]",), "'blueprint' has no value 99"),
         (("state_set.only.loadout=[1_ironsword]",), "'1_ironsword'. Nearest: 1_iron_sword"),

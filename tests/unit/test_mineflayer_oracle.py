@@ -38,7 +38,7 @@ def test_a_program_has_the_constants_of_its_task():
 
 def test_families_without_a_program_and_unknown_tasks_are_refused():
     with pytest.raises(ConfigError, match="no oracle plays construction tasks"):
-        oracle.program("construction_task_1")
+        oracle.program("build_house")
     with pytest.raises(InputError):
         oracle.program("harvest_1_oak_lgo")
 
