@@ -21,6 +21,7 @@ from bridges.starbench.screen.client import EmulatorClient, send
 from bridges.starbench.screen.controls import Direct, direct_of
 from bridges.starbench.screen.layout import UI_MAP, UiMap
 from bridges.starbench.screen.renderer import places
+from bridges.starbench.window import hosted
 from bridges.starbench.window.calibrate import main as calibrate
 from bridges.starbench.window.client import WindowClient, open_real
 from bridges.starbench.window.hosted import HostedWindow
@@ -308,6 +309,14 @@ def test_without_a_display_or_a_server_it_says_so(monkeypatch, tmp_path):
         WindowClient("any", display=":77")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ConfigError, match="install Xvfb"):
+        HostedWindow(tmp_path)
+
+
+@needs_x
+def test_a_window_without_the_extra_is_refused_before_it_is_started(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mss", None)
+    monkeypatch.setattr(hosted, "LineProcess", pytest.fail)
+    with pytest.raises(ConfigError, match="needs the extra starbench"):
         HostedWindow(tmp_path)
 
 

@@ -62,7 +62,7 @@ class WindowClient:
         still_s: float = 0.25,
         event_delay_s: float = 0.0,
     ) -> None:
-        self._mss, self._xlib = _libraries()
+        self._mss, self._xlib = libraries()
         name = display or os.environ.get("DISPLAY", "")
         if not name:
             raise ConfigError(
@@ -268,7 +268,7 @@ def open_real(
     return client
 
 
-def _libraries() -> tuple[Any, Any]:
+def libraries() -> tuple[Any, Any]:
     """Returns mss and Xlib, which are loaded when a window is played.
 
     Raises:

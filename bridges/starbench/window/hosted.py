@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bridges.starbench.screen.layout import UiMap
-from bridges.starbench.window.client import WindowClient
+from bridges.starbench.window.client import WindowClient, libraries
 from rollout.api import LineProcess
 from rollout.errors import ConfigError, GameCrashed, InputError
 
@@ -49,6 +49,7 @@ class HostedWindow:
                 "the window needs an X display: install Xvfb (Debian: apt-get install xvfb), or "
                 "set `display`, e.g. to :0 on a desktop"
             )
+        libraries()  # before anything is started
         self._timeout_s = timeout_s
         self.client: WindowClient | None = None
         self._process = LineProcess(
