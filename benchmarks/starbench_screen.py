@@ -179,7 +179,7 @@ def detection(scenes):
         for seen, true in zip(found, labels, strict=True):
             for label in true:
                 if label.name in ("enemy", "boss", "summon"):
-                    x, y = label.x + label.w / 2, label.y + label.h / 2
+                    x, y = label.centre
                     away = [np.hypot(b.centre[0] - x, b.centre[1] - y) for b in seen]
                     errors[size].append(scale * min(away, default=np.inf))
         rows.append(

@@ -47,7 +47,6 @@ class Battle(Field):
         invalid: invalid decisions in a row.
         outcome: "won" or "lost" at the end.
         window: what is to be decided, see ``BattleView``.
-        auto: whether the screen says that a program plays.
 
     Raises:
         UnknownNameError: there is no such battle or factor.

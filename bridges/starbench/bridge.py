@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bridges.starbench.battle import Battle
 from bridges.starbench.instance import NAME, StarbenchInstance
 from bridges.starbench.options import (
     SIGNALS,
@@ -104,10 +103,10 @@ class StarbenchBridge(Options):
             ui_map = Path(self.ui_map) if self.ui_map else None
             real = client.open_real(self.title, confirmed=self.real_confirmed, ui_map=ui_map)
             return instance.WindowInstance(self, partial(_by_hand, real), real.close, ours=False)
-        rules: dict[str, Any] = {"windows": self.windows, "raw": self.raw}
         if self.client == "pixels":
-            return instance.WindowInstance(self, partial(_drawn, rules, self.picture), lambda: None)
+            return instance.WindowInstance(self, self._drawn, lambda: None)
         window = hosted.HostedWindow(workdir, timeout_s=timeout_s)
+        rules = {"windows": self.windows, "raw": self.raw}
 
         def begin(start: Start) -> Client:
             values = dict(start.state.values)
@@ -115,13 +114,9 @@ class StarbenchBridge(Options):
 
         return instance.WindowInstance(self, begin, window.close)
 
-
-def _drawn(rules: Mapping[str, Any], size: tuple[int, int], start: Start) -> Client:
-    """Returns the screen of a battle in this process."""
-    from bridges.starbench.screen.client import EmulatorClient  # noqa: PLC0415 - loads OpenCV
-
-    values = dict(start.state.values)
-    return EmulatorClient(Battle(str(values.pop("battle")), start.seed, values, **rules), size)
+    def _drawn(self, start: Start) -> Client:
+        client: Client = self.screen(self.battle(start))
+        return client
 
 
 def _by_hand(client: Client, start: Start) -> Client:

@@ -116,11 +116,7 @@ class Scorer:
         else:
             reward = self._dense(frame, score, change, won, lost)
         reward = np.where(live, reward, 0.0).astype(np.float32)
-        shares = (
-            np.where(won, score, 0.0) / 20.0,
-            score / 10_000.0,
-            score / 4000.0,
-        )
+        shares = (np.where(won, score, 0.0) / 20.0, score / 10_000.0, score / 4000.0)
         kinds = ("memory_of_chaos", "pure_fiction", "apocalyptic_shadow")
         progress = np.asarray(signals["depleted"], np.float64)
         for kind, value in zip(kinds, shares, strict=True):

@@ -32,7 +32,7 @@ class Field:
         self.content = content
         self.rules = self.content.rules
         self.task, self.data = task, self.content.battle(task)
-        self.windows, self.raw, self.auto = windows, raw, False
+        self.windows, self.raw = windows, raw
         self.state = {**BENCHMARK, **_checked(state)}
         self.bases: dict[str, Base] = {}
         self.rng = (seed * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK64

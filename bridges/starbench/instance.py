@@ -15,11 +15,10 @@ from bridges.starbench.options import (
     FRAME,
     NO_OP,
     QUESTION,
-    SIGNALS,
     SNAPSHOT,
     SNAPSHOT_BYTES,
     Options,
-    observation_space,
+    blank_frame,
 )
 from rollout.api import (
     ACTION,
@@ -27,13 +26,11 @@ from rollout.api import (
     OBSERVATION,
     Array,
     Columns,
-    Details,
     Frame,
     Start,
-    allocate,
     check_slots,
 )
-from rollout.errors import GameCrashed, OutOfTurnError, StateError
+from rollout.errors import GameCrashed, OutOfTurnError
 
 NAME = "starbench"
 
@@ -48,15 +45,9 @@ class StarbenchInstance:
         notes = Notes() if options.ask else None
         self._asks = [AskWindow(notes, options.ask_log) for _ in range(width)] if notes else []
         self._over = np.ones(width, np.bool_)
-        columns = allocate(observation_space(options), width)
-        signals = {key: np.zeros(width, np.float64) for key in SIGNALS}
-        never = np.zeros(width, np.bool_)
-        told: list[Details] | None = [{} for _ in range(width)] if options.tells else None
-        tick = np.zeros(width, np.int64)
-        self._frame = Frame(columns, signals, np.zeros(width, np.bool_), never, tick, told)
-        self._rows: list[memoryview[float]] = []
-        if OBSERVATION in columns:
-            self._rows = [memoryview(row) for row in columns[OBSERVATION]]
+        self._frame = blank_frame(options, width)
+        rows = self._frame.observations.get(OBSERVATION, ())
+        self._rows: list[memoryview[float]] = [memoryview(row) for row in rows]
         self._begun = self._closed = False
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
@@ -64,31 +55,20 @@ class StarbenchInstance:
         if self._closed:
             raise self._out_of_turn()
         rows = check_slots(NAME, self._width, slots, len(starts))
-        battles = [self._begin(start) for start in starts]
+        battles = [self._options.battle(start) for start in starts]
         for row, battle in zip(rows, battles, strict=True):
             self._put(row, battle)
         self._begun = True
         return self._frame.take(rows)
 
-    def _begin(self, start: Start) -> Battle:
-        values = dict(start.state.values)
-        options = self._options
-        try:
-            name = str(values.pop("battle"))
-        except KeyError:
-            raise StateError(
-                f"expected a state with a value of the factor 'battle', got {values}; take states "
-                f"from the bridge's state space"
-            ) from None
-        return Battle(name, start.seed, values, windows=options.windows, raw=options.raw)
-
-    def _put(self, row: int, battle: Battle) -> None:
+    def _put(self, row: int, battle: Battle, selected: bytes = b"") -> None:
         self._battles[row], self._screens[row] = battle, None
         if self._asks and not battle.decisions:
             self._asks[row].begin()
         if self._options.pixels:
             self._screens[row] = self._options.screen(battle)
-        self._frame.signals["reward"][row] = 0.0
+            if selected:
+                self._screens[row].load(json.loads(selected))
         self._show(row, battle)
         self._frame.signals["reward"][row] = 0.0
 
@@ -162,25 +142,16 @@ class StarbenchInstance:
 
     def snapshot(self, slot: int) -> bytes:
         """Returns the complete battle of a slot; see ``rollout.api.Snapshots``."""
-        battle = self._battle(slot)
-        screen = self._screens[slot]
-        selected = b"" if screen is None else json.dumps(screen.save()).encode()
-        return battle.snapshot() + b"\n" + selected
-
-    def _battle(self, slot: int) -> Battle:
-        battle = self._battles[slot]
+        battle, screen = self._battles[slot], self._screens[slot]
         if battle is None:
             raise self._out_of_turn()
-        return battle
+        selected = b"" if screen is None else json.dumps(screen.save()).encode()
+        return battle.snapshot() + b"\n" + selected
 
     def restore(self, slot: int, snapshot: bytes) -> Frame:
         """Restores the battle of a slot, and returns its frame."""
         saved, _, selected = snapshot.partition(b"\n")
-        self._put(slot, Battle.from_snapshot(saved))
-        if selected and self._screens[slot] is not None:
-            self._screens[slot].load(json.loads(selected))
-            self._show(slot, self._battle(slot))
-            self._frame.signals["reward"][slot] = 0.0
+        self._put(slot, Battle.from_snapshot(saved), selected)
         self._begun = True
         return self._frame.take([slot])
 

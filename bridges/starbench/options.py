@@ -12,8 +12,19 @@ from bridges.starbench import observe, text
 from bridges.starbench.battle import Battle
 from bridges.starbench.field import WINDOWS
 from bridges.starbench.view import ACTIONS
-from rollout.api import ACTION, MASK, OBSERVATION, Columns, ColumnSpec, option
-from rollout.errors import ConfigError, UnknownNameError
+from rollout.api import (
+    ACTION,
+    MASK,
+    OBSERVATION,
+    Columns,
+    ColumnSpec,
+    Details,
+    Frame,
+    Start,
+    allocate,
+    option,
+)
+from rollout.errors import ConfigError, StateError, UnknownNameError
 
 VIEWS = ("structured", "ta", "dc")
 FRAME, SNAPSHOT = "frame", "privileged_snapshot"
@@ -51,11 +62,7 @@ class Options:
     tell: bool = option(False, "whether details have text tokens and legal actions; always with ta")
     ocr: bool = option(True, "whether details have the text tokens; false is TA without OCR")
     width_px: int = option(640, "width of the picture", unit="pixels", ge=160, le=1920)
-    windows: str = option(
-        "enemy_next",
-        "when ultimates are offered between turns",
-        choices=WINDOWS,
-    )
+    windows: str = option("enemy_next", "when ultimates are offered between turns", choices=WINDOWS)
     raw: bool = option(False, "whether enemies keep the game's HP and ATK, without calibration")
     snapshots: bool = option(
         False, "whether the whole battle is an observation, for auto-battle and search"
@@ -93,6 +100,21 @@ class Options:
         """Width and height of the picture."""
         return self.width_px, self.width_px * 9 // 16
 
+    def battle(self, start: Start) -> Battle:
+        """Returns the battle of a start.
+
+        Raises:
+            StateError: its state names no battle.
+        """
+        values = dict(start.state.values)
+        if "battle" not in values:
+            raise StateError(
+                f"expected a state with a value of the factor 'battle', got {values}; take states "
+                f"from the bridge's state space"
+            )
+        name = str(values.pop("battle"))
+        return Battle(name, start.seed, values, windows=self.windows, raw=self.raw)
+
     def screen(self, battle: Battle) -> Any:
         """Returns the screen of a battle."""
         from bridges.starbench.screen.client import EmulatorClient  # noqa: PLC0415 - loads OpenCV
@@ -113,9 +135,18 @@ class Options:
 
 
 def _keys() -> tuple[str, ...]:
-    from bridges.starbench.screen.controls import KEYS  # noqa: PLC0415 - loads OpenCV
+    from bridges.starbench.screen.client import KEYS  # noqa: PLC0415 - loads OpenCV
 
     return ("", *KEYS)
+
+
+def blank_frame(options: Options, width: int) -> Frame:
+    """Returns a frame of zeros for battles that have not begun."""
+    never, tick = np.zeros(width, np.bool_), np.zeros(width, np.int64)
+    signals = {key: np.zeros(width, np.float64) for key in SIGNALS}
+    told: list[Details] | None = [{} for _ in range(width)] if options.tells else None
+    columns = allocate(observation_space(options), width)
+    return Frame(columns, signals, np.zeros(width, np.bool_), never, tick, told)
 
 
 def observation_space(options: Options) -> spaces.Dict:
@@ -141,13 +172,8 @@ def action_space(options: Options) -> spaces.Dict:
         if options.ask:
             found[QUESTION] = spaces.Text(300, min_length=0, charset=PRINTABLE)
         return spaces.Dict(found)
-    return spaces.Dict(
-        {
-            "x": spaces.Discrete(1920),
-            "y": spaces.Discrete(1080),
-            "key": spaces.Discrete(len(_keys())),
-        }
-    )
+    sizes = {"x": 1920, "y": 1080, "key": len(_keys())}
+    return spaces.Dict({name: spaces.Discrete(size) for name, size in sizes.items()})
 
 
 def action_names(options: Options) -> dict[str, tuple[str, ...]]:

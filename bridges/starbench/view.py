@@ -46,7 +46,6 @@ class UnitView:
     name: str
     hp: float
     max_hp: float
-    alive: bool
     statuses: tuple[StatusView, ...]
 
 
@@ -58,15 +57,17 @@ class AllyView(UnitView):
         slot: 0 to 3, also its number ``c`` as actor and ``t`` as target.
         ready: whether its energy is full, so that the ultimate can be released.
         acting: whether it is its turn.
+        shield: HP that damage takes first; nobody in the team gives one.
     """
 
     slot: int
+    alive: bool
     element: str
-    shield: float
     energy: float
     max_energy: float
     ready: bool
     acting: bool
+    shield: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +119,7 @@ class BattleView:
         score: points so far of a battle that counts points, else 0.
         wave: number of the wave or, of a boss, the phase, from 1.
         message: what happened last, one line.
-        auto: whether a program plays (``Battle.auto`` is for the screen only).
+        auto: whether a program plays, which battles here do not say.
         steps: decisions so far, invalid ones included.
         invalid: invalid decisions in a row.
     """
@@ -139,6 +140,6 @@ class BattleView:
     wave: int
     message: str
     outcome: Literal["won", "lost"] | None
-    auto: bool
     steps: int
     invalid: int
+    auto: bool = False

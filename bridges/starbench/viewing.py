@@ -39,7 +39,6 @@ def view(battle: Field) -> BattleView:
         wave=_wave(battle),
         message=battle.message,
         outcome=battle.outcome,
-        auto=battle.auto,
         steps=battle.decisions,
         invalid=battle.invalid,
     )
@@ -66,7 +65,6 @@ def _ally(battle: Field, unit: Unit, ready: tuple[int, ...]) -> AllyView:
         statuses=_statuses(unit),
         slot=unit.slot,
         element=ELEMENTS[unit.kind.element],
-        shield=0.0,
         energy=unit.energy,
         max_energy=unit.kind.max_energy,
         ready=unit.slot in ready,
@@ -81,7 +79,6 @@ def _enemy(target: int, unit: Unit) -> EnemyView:
         name=unit.kind.name,
         hp=unit.hp,
         max_hp=unit.max_hp,
-        alive=True,
         statuses=_statuses(unit),
         target=target,
         unit=unit.kind.key,

@@ -9,7 +9,6 @@ import torch
 
 from bridges.starbench.reading.detector import (
     Detector,
-    Found,
     Network,
     average_precision,
     decoded,
@@ -39,7 +38,7 @@ class Perfect:
         self.labels = labels
 
     def detect(self, picture, least=0.3):
-        return [Found(one.name, 0.9, one.x + 2, one.y - 3, one.w, one.h) for one in self.labels]
+        return [one._replace(x=one.x + 2, y=one.y - 3, score=0.9) for one in self.labels]
 
 
 @pytest.fixture(scope="module")
@@ -154,12 +153,12 @@ def test_what_the_network_shall_say_decodes_to_the_labels(drawn):
 
 def test_average_precision_is_that_of_its_definition():
     labels = [[Label("enemy", 0, 0, 10, 10), Label("enemy", 50, 0, 10, 10)]]
-    hit, twice = Found("enemy", 0.9, 1, 0, 10, 10), Found("enemy", 0.8, 0, 1, 10, 10)
-    other = Found("enemy", 0.7, 50, 0, 10, 10)
+    hit, twice = Label("enemy", 1, 0, 10, 10, 0.9), Label("enemy", 0, 1, 10, 10, 0.8)
+    other = Label("enemy", 50, 0, 10, 10, 0.7)
     assert average_precision([[hit, other]], labels) == {"enemy": 1.0}
     # A second box on the same enemy is wrong: precision 1, 1/2, 2/3 at recall 1/2, 1/2, 1.
     assert average_precision([[hit, twice, other]], labels) == {"enemy": pytest.approx(5 / 6)}
-    assert average_precision([[Found("boss", 0.9, 0, 0, 10, 10)]], labels) == {"enemy": 0.0}
+    assert average_precision([[Label("boss", 0, 0, 10, 10, 0.9)]], labels) == {"enemy": 0.0}
 
 
 @pytest.mark.long

@@ -11,8 +11,7 @@ import yaml
 
 from bridges.starbench.reading.scenes import scene
 from bridges.starbench.screen.art import element
-from bridges.starbench.screen.client import EmulatorClient, send
-from bridges.starbench.screen.controls import Controls, Direct, direct_of
+from bridges.starbench.screen.client import Direct, EmulatorClient, direct_of, send
 from bridges.starbench.screen.layout import UI_MAP, UiMap
 from bridges.starbench.screen.renderer import Renderer, places
 from bridges.starbench.view import ALL, HOLD, RELEASE, SKILL, action_id
@@ -69,7 +68,7 @@ SINGLE = [action_id(0, 0, t) for t in (4, 5, 6)] + [action_id(0, 1, t) for t in 
 
 def controls(view, legal=SINGLE):
     battle = StubBattle(view, legal)
-    return battle, Controls(battle, UiMap())
+    return battle, EmulatorClient(battle)
 
 
 def enemy_at(view, k):

@@ -16,9 +16,8 @@ import yaml
 
 from bridges.starbench import StarbenchBridge
 from bridges.starbench.battle import Battle
-from bridges.starbench.reading.detector import Found
-from bridges.starbench.screen.client import EmulatorClient, send
-from bridges.starbench.screen.controls import Direct, direct_of
+from bridges.starbench.screen.client import Direct, EmulatorClient, direct_of, send
+from bridges.starbench.screen.drawn import Label
 from bridges.starbench.screen.layout import UI_MAP, UiMap
 from bridges.starbench.screen.renderer import places
 from bridges.starbench.window import hosted
@@ -183,7 +182,7 @@ class OneBoss:
     """Finds the boss that stands alone in the middle."""
 
     def detect(self, picture, least=0.3):
-        return [Found("boss", 1.0, *(890 - 124, 350 - 124), 248, 248)]
+        return [Label("boss", *(890 - 124, 350 - 124), 248, 248)]
 
 
 @needs_x
@@ -229,7 +228,7 @@ def test_tool_assisted_play_from_detector_boxes_sees_nothing_of_the_engine(tmp_p
         def detect(self, picture, least=0.3):
             view = battle.view()
             middles = zip(view.enemies, places(UiMap(), view), strict=True)
-            return [Found(each.kind, 1.0, x - 60, y - 60, 120, 120) for each, (x, y) in middles]
+            return [Label(each.kind, x - 60, y - 60, 120, 120) for each, (x, y) in middles]
 
     monkeypatch.setattr("bridges.starbench.reading.detector.Detector", Boxes)
     start = Start(load_task(StarbenchBridge().spec, "starbench", "cocolia").state_space.state(0), 5)

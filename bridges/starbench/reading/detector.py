@@ -6,8 +6,8 @@ size of the box and the offset of its centre within a cell.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -28,22 +28,6 @@ GRID = (40, 23)
 _FORMAT = 1
 _TOP = 40  # most boxes of a picture
 _COMMAND = "python -m bridges.starbench.reading.train"
-
-
-class Found(NamedTuple):
-    """A detected object, in pixels of the picture."""
-
-    label: str
-    score: float
-    x: float
-    y: float
-    w: float
-    h: float
-
-    @property
-    def centre(self) -> tuple[float, float]:
-        """The middle of its box."""
-        return self.x + self.w / 2, self.y + self.h / 2
 
 
 class _Block(nn.Module):
@@ -70,11 +54,7 @@ class Network(nn.Module):
     def __init__(self, width: int = 72) -> None:
         super().__init__()
         layers: list[nn.Module] = []
-        for before, after in (
-            (3, width // 3),
-            (width // 3, width * 2 // 3),
-            (width * 2 // 3, width),
-        ):
+        for before, after in pairwise((3, width // 3, width * 2 // 3, width)):
             layers += [nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False)]
             layers += [nn.BatchNorm2d(after), nn.ReLU()]
         layers += [_Block(width, spread) for spread in (1, 2, 4, 2, 1)]
@@ -105,7 +85,7 @@ def targets(labels: list[Label], scale: float) -> NDArray[np.float32]:
     """
     maps = np.zeros((len(LABELS) + 4, GRID[1], GRID[0]), np.float32)
     rows, columns = np.mgrid[0 : GRID[1], 0 : GRID[0]].astype(np.float32)
-    for name, x, y, w, h in labels:
+    for name, x, y, w, h, _ in labels:
         cx, cy = (x + w / 2) * scale / STRIDE, (y + h / 2) * scale / STRIDE
         wide, high = w * scale / STRIDE, h * scale / STRIDE
         i, j = min(GRID[0] - 1, int(cx)), min(GRID[1] - 1, int(cy))
@@ -162,7 +142,7 @@ class Detector:
         self.network.load_state_dict(weights, strict=False)
         self.network.eval()
 
-    def detect(self, picture: Picture, least: float = 0.3) -> list[Found]:
+    def detect(self, picture: Picture, least: float = 0.3) -> list[Label]:
         """Returns the objects on a picture, the likeliest first.
 
         Args:
@@ -174,7 +154,7 @@ class Detector:
             return decoded(self.network(given)[0], picture.shape[1] / INPUT[0], least)
 
 
-def decoded(maps: Tensor, scale: float, least: float) -> list[Found]:
+def decoded(maps: Tensor, scale: float, least: float) -> list[Label]:
     """Returns the boxes in the network's maps of one picture, (classes + 4, 23, 40)."""
     n = len(LABELS)
     likely = torch.sigmoid(maps[:n])
@@ -190,7 +170,8 @@ def decoded(maps: Tensor, scale: float, least: float) -> list[Found]:
         wide, high, dx, dy = maps[n:, j, i].tolist()
         w, h = float(np.exp(min(wide, 5))), float(np.exp(min(high, 5)))
         box = (i + dx - w / 2, j + dy - h / 2, w, h)
-        found.append(Found(LABELS[which], score, *(each * STRIDE * scale for each in box)))
+        x, y, w, h = (each * STRIDE * scale for each in box)
+        found.append(Label(LABELS[which], x, y, w, h, score))
     return found
 
 
@@ -211,7 +192,7 @@ def default_weights() -> Path:
 
 
 def average_precision(
-    found: list[list[Found]], labels: list[list[Label]], overlap: float = 0.5
+    found: list[list[Label]], labels: list[list[Label]], overlap: float = 0.5
 ) -> dict[str, float]:
     """Returns the average precision of each class that occurs, from 0 to 1.
 
@@ -228,7 +209,7 @@ def average_precision(
         hits: list[tuple[float, bool]] = []
         for seen, true in zip(found, labels, strict=True):
             left = [label for label in true if label.name == name]
-            for box in sorted((b for b in seen if b.label == name), key=lambda b: -b.score):
+            for box in sorted((b for b in seen if b.name == name), key=lambda b: -b.score):
                 best = max(left, key=lambda label: _overlap(box, label), default=None)
                 good = best is not None and _overlap(box, best) >= overlap
                 if good and best is not None:
@@ -244,7 +225,7 @@ def average_precision(
     return out
 
 
-def _overlap(found: Found, label: Label) -> float:
+def _overlap(found: Label, label: Label) -> float:
     wide = min(found.x + found.w, label.x + label.w) - max(found.x, label.x)
     high = min(found.y + found.h, label.y + label.h) - max(found.y, label.y)
     shared = max(0.0, wide) * max(0.0, high)

@@ -5,28 +5,24 @@ It knows the map of the screen and nothing of the engine. What it cannot read is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bridges.starbench.reading.glyphs import LETTERS, NUMBERS, crop, read_bar, read_text, snap
 from bridges.starbench.reading.ocr import Ocr
 from bridges.starbench.screen.layout import UiMap
 from bridges.starbench.screen.sprites import Picture
 
+if TYPE_CHECKING:
+    from bridges.starbench.reading.detector import Detector  # loads torch
+
 CHARACTERS = {
-    "boss.percent": NUMBERS + ".%",
-    "info.cycle": NUMBERS,
-    "info.clock": NUMBERS,
-    "info.wave": NUMBERS,
-    "info.score": NUMBERS,
-    "damage": NUMBERS,
-    "enemy.percent": NUMBERS + ".%",
-    "ally.energy": NUMBERS,
+    **dict.fromkeys(("info.cycle", "info.clock", "info.wave", "info.score"), NUMBERS),
+    **dict.fromkeys(("damage", "ally.energy", "order.av"), NUMBERS),
+    **dict.fromkeys(("boss.percent", "enemy.percent"), NUMBERS + ".%"),
     "ally.life": NUMBERS + "/",
     "ally.percent": NUMBERS + "%",
     "points": NUMBERS + "/",
-    "order.av": NUMBERS,
     "step": NUMBERS + "Step ",
     "invalid": NUMBERS + "Invalid/ ",
     "outcome": "VICTORYDEFEAT",
@@ -35,28 +31,6 @@ CHARACTERS = {
 
 _GOLD_RED, _GOLD_BLUE = 200, 170  # of a pixel that is gold: more red, less blue
 _EDGE = 2  # pixels of the outline of bars, in pixels of the map
-
-
-class Detects(Protocol):
-    """Finds enemies; ``Detector`` does."""
-
-    def detect(self, picture: Picture, least: float = 0.3) -> Sequence[Seen]:
-        """Returns the objects on a picture."""
-        ...
-
-
-class Seen(Protocol):
-    """An object on a picture."""
-
-    @property
-    def label(self) -> str:
-        """Its class."""
-        ...
-
-    @property
-    def centre(self) -> tuple[float, float]:
-        """Its middle, in pixels of the picture."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -101,7 +75,7 @@ class Reading:
     steps: int | None = None
     invalid: int | None = None
     allies: tuple[AllyRead, ...] = ()
-    enemies: tuple[EnemyRead, ...] = field(default=())
+    enemies: tuple[EnemyRead, ...] = ()
 
     @property
     def actor(self) -> int | None:
@@ -158,7 +132,7 @@ class Reader:
     def __init__(
         self,
         ui: UiMap,
-        detector: Detects | None = None,
+        detector: Detector | None = None,
         *,
         ocr: Ocr | None = None,
         names: bool = True,
@@ -167,12 +141,12 @@ class Reader:
 
     def read(self, picture: Picture) -> Reading:
         """Returns what a picture says."""
-        said = self._glyphs(picture, "outcome").upper()
+        said = self._text(picture, "outcome").upper()
         if said in ("VICTORY", "DEFEAT"):
             return self._result(picture, "won" if said == "VICTORY" else "lost")
-        points = self._glyphs(picture, "points").partition("/")
+        points = self._text(picture, "points").partition("/")
         box = self.ui.box("offer")
-        invalid = self._glyphs(picture, "invalid").partition("/")[0]
+        invalid = self._text(picture, "invalid").partition("/")[0]
         return Reading(
             off_turn=_gold(picture, box.x, box.y + box.h // 2),
             damage=self._count(picture, "damage"),
@@ -189,12 +163,12 @@ class Reader:
         )
 
     def _result(self, picture: Picture, outcome: str) -> Reading:
-        text = self._glyphs(picture, "outcome.result")
+        text = self._text(picture, "outcome.result")
         found = [_number(part) for part in text.replace("AV", "Steps").split("Steps")]
         score, steps, clock = found if len(found) == 3 else (None, None, None)
         return Reading(outcome=outcome, score=score, steps=steps, clock=clock)
 
-    def _glyphs(
+    def _text(
         self,
         picture: Picture,
         name: str,
@@ -202,44 +176,34 @@ class Reader:
         j: int = 0,
         origin: tuple[float, float] | None = None,
     ) -> str:
-        if self.ocr is not None:
-            return self.ocr.read(crop(picture, self.ui.box(name, i, j, origin=origin)))
-        size, _, bold = self.ui.text(name)
         part = crop(picture, self.ui.box(name, i, j, origin=origin))
+        if self.ocr is not None:
+            return self.ocr.read(part)
+        size, _, bold = self.ui.text(name)
         slack = 1 if origin is not None and self.ui.scale != 1 else 0
         characters = CHARACTERS.get(name, LETTERS)
         return read_text(part, size, bold=bold, characters=characters, slack=slack)
 
     def _count(self, picture: Picture, name: str) -> int | None:
-        return _number(self._glyphs(picture, name))
-
-    def _words(
-        self,
-        picture: Picture,
-        name: str,
-        i: int = 0,
-        j: int = 0,
-        origin: tuple[float, float] | None = None,
-    ) -> str:
-        return self._glyphs(picture, name, i, j, origin) if self.names else ""
+        return _number(self._text(picture, name))
 
     def _statuses(
         self, picture: Picture, name: str, i: int = 0, origin: tuple[float, float] | None = None
     ) -> tuple[str, ...]:
         if not self.names:
             return ()
-        read = (self._words(picture, name, i, j, origin) for j in range(self.ui.count(name)))
+        read = (self._text(picture, name, i, j, origin) for j in range(self.ui.count(name)))
         return tuple(each for each in read if each)
 
     def _ally(self, picture: Picture, i: int) -> AllyRead:
         card, ring = self.ui.box("ally", i), self.ui.box("ally.ring", i)
-        hp, _, most = self._glyphs(picture, "ally.life", i).partition("/")
+        hp, _, most = self._text(picture, "ally.life", i).partition("/")
         return AllyRead(
-            name=self._words(picture, "ally.name", i),
+            name=self._text(picture, "ally.name", i) if self.names else "",
             hp=_number(hp),
             max_hp=_number(most),
             share=read_bar(picture, self.ui.box("ally.hp", i)),
-            energy=_number(self._glyphs(picture, "ally.energy", i)),
+            energy=_number(self._text(picture, "ally.energy", i)),
             ready=_gold(picture, ring.x + ring.w // 2, ring.y + max(1, round(ring.h * 0.04))),
             acting=_gold(picture, card.x, card.y + card.h // 2),
             statuses=self._statuses(picture, "ally.status", i),
@@ -251,9 +215,9 @@ class Reader:
             return ()
         s = self.ui.scale
         seen = [
-            (*each.centre, each.label)
+            (*each.centre, each.name)
             for each in self.detector.detect(picture)
-            if each.label in ("enemy", "boss", "summon")
+            if each.name in ("enemy", "boss", "summon")
         ]
         found = []
         for x, y, kind in sorted(seen)[:5]:
@@ -265,7 +229,7 @@ class Reader:
                 EnemyRead(
                     centre=(x, y),
                     kind=kind,
-                    name=self._words(picture, "enemy.name", origin=at),
+                    name=self._text(picture, "enemy.name", origin=at) if self.names else "",
                     share=read_bar(picture, self.ui.box("enemy.hp", origin=at)),
                     toughness=read_bar(picture, self.ui.box("enemy.toughness", origin=at)),
                     statuses=self._statuses(picture, "enemy.status", origin=at),

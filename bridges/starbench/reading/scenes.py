@@ -106,6 +106,5 @@ def _enemy(dice: random.Random, place: int, *, boss: bool) -> EnemyView:
         max_toughness=tough,
         weaknesses=tuple(dice.sample(sorted(ELEMENTS), dice.randint(1, 4))),
         statuses=_statuses(dice),
-        alive=True,
         charging=dice.random() < 0.2,
     )

@@ -191,13 +191,13 @@ _SIGNS: dict[str, Callable[[Pen, Colour], None]] = {
 
 
 @functools.lru_cache(256)
-def element(name: str, size: int, *, dark: bool = False) -> Sprite:
+def element(name: str, size: int) -> Sprite:
     """Returns the sign of an element on a disc."""
     c = colour_of(name)
     pen = Pen(size, size)
     pen.ellipse((0, 0), (0.96, 0.96), DARK, alpha=0.85)
     pen.ellipse((0, 0), (0.9, 0.9), blend(c, DARK, 0.3), width=0.08)
-    _SIGNS[name.lower()](pen, blend(c, DARK, 0.6) if dark else c)
+    _SIGNS[name.lower()](pen, c)
     return pen.finish()
 
 

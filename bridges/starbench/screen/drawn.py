@@ -33,13 +33,19 @@ class Marks:
 
 
 class Label(NamedTuple):
-    """A box of the detector's ground truth, in pixels of the picture."""
+    """An object that was drawn, or found by a detector: its class and box in pixels."""
 
     name: str
     x: float
     y: float
     w: float
     h: float
+    score: float = 1.0
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """The middle of its box."""
+        return self.x + self.w / 2, self.y + self.h / 2
 
 
 class Written(NamedTuple):

@@ -120,13 +120,7 @@ class Pen:
         self._lay(mask, colour, alpha, low)
 
     def line(
-        self,
-        points: Any,
-        colour: Colour,
-        width: float,
-        *,
-        closed: bool = False,
-        alpha: float = 1.0,
+        self, points: Any, colour: Colour, width: float, *, closed: bool = False, alpha: float = 1.0
     ) -> None:
         """Draws a line through points."""
         mask = self._mask()

@@ -26,6 +26,7 @@ from rollout.errors import (
 
 _POLL_S = 0.002
 _LEFT = 1  # mouse button
+_DELAY_S = 0.5  # between events for a real client, as in StarBench
 _WARNING = (
     "client=real sends clicks and keys to a program that is not ours. The terms of service of a "
     "game may forbid that, and an account may be closed for it. Read them; if they permit it, set "
@@ -233,7 +234,6 @@ def open_real(
     ui_map: Path | None = None,
     display: str | None = None,
     timeout_s: float = 20.0,
-    event_delay_s: float = 0.5,
 ) -> WindowClient:
     """Returns a client of a window that is already open, by its title.
 
@@ -244,7 +244,6 @@ def open_real(
             bridges.starbench.window.calibrate` shows whether it fits.
         display: of X; None for ``DISPLAY``.
         timeout_s: seconds for every wait.
-        event_delay_s: seconds between events, as in StarBench.
 
     Raises:
         ConfigError: it was not confirmed, or there is no display.
@@ -256,7 +255,7 @@ def open_real(
     ui_map = ui_map or UI_MAP
     ui = UiMap(path=ui_map)
     client = WindowClient(
-        title, display=display, ui=ui, timeout_s=timeout_s, event_delay_s=event_delay_s
+        title, display=display, ui=ui, timeout_s=timeout_s, event_delay_s=_DELAY_S
     )
     found = (client.place.w, client.place.h)
     if found != ui.size:

@@ -73,26 +73,22 @@ class HostedWindow:
     def begin(
         self, task: str, seed: int, state: Mapping[str, Any], options: Mapping[str, Any]
     ) -> WindowClient:
-        """Begins a battle and returns the client that plays it."""
-        self._ask({"op": "begin", "task": task, "seed": seed, "state": state, "options": options})
-        if self.client is None:
-            self.client = self._connected()
-        else:
-            self.client.restart()
-        return self.client
-
-    def _connected(self) -> WindowClient:
-        """Returns a client of the window, which has just said that it is there.
+        """Begins a battle and returns the client that plays it.
 
         Raises:
-            GameCrashed: it has died since.
+            GameCrashed: the window has died.
         """
+        self._ask({"op": "begin", "task": task, "seed": seed, "state": state, "options": options})
+        if self.client is not None:
+            self.client.restart()
+            return self.client
         try:
-            return WindowClient(
+            self.client = WindowClient(
                 self.title, display=self.display, ui=self._ui, timeout_s=self._timeout_s
             )
         except InputError as error:  # no such display or window: not what the user configured
             raise GameCrashed(f"the window died as it began: {error}") from error
+        return self.client
 
     def close(self) -> None:
         """Ends the process and its X server. Idempotent."""

@@ -8,14 +8,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import cv2
-import numpy as np
 
-from bridges.starbench.options import FRAME, NO_OP, SIGNALS, Options, observation_space
+from bridges.starbench.options import FRAME, NO_OP, Options, blank_frame
 from bridges.starbench.reading.glyphs import read_bar
 from bridges.starbench.reading.ocr import Ocr
 from bridges.starbench.reading.reader import Reader, Reading
-from bridges.starbench.screen.client import Client, send
-from bridges.starbench.screen.controls import KEYS, Direct, direct_of
+from bridges.starbench.screen.client import KEYS, Client, Direct, direct_of, send
 from bridges.starbench.view import (
     ALL,
     BASIC,
@@ -26,7 +24,7 @@ from bridges.starbench.view import (
     action_id,
     action_parts,
 )
-from rollout.api import ACTION, MASK, Columns, Details, Frame, Start, allocate, check_slots
+from rollout.api import ACTION, MASK, Columns, Frame, Start, check_slots
 from rollout.errors import GameTimeout, InputError, OutOfTurnError
 
 _LOOK_S = 0.5  # between looks whether a battle has begun
@@ -63,11 +61,7 @@ class WindowInstance:
         self._reading, self._pause = Reading(), threading.Event()
         self._over, self._closed = True, False
         self._steps = self._lost = self._shown = 0
-        signals = {key: np.zeros(1) for key in SIGNALS}
-        told: list[Details] | None = [{}] if options.tells else None
-        never, tick = np.zeros(1, np.bool_), np.zeros(1, np.int64)
-        columns = allocate(observation_space(options), 1)
-        self._frame = Frame(columns, signals, np.zeros(1, np.bool_), never, tick, told)
+        self._frame = blank_frame(options, 1)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], *, timeout_s: float) -> Frame:
         """Begins a battle; see ``rollout.api.Instance``."""
