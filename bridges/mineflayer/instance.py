@@ -59,10 +59,15 @@ class MineflayerInstance:
         driver: the process, whose start-up message has been read.
         shape: properties of the bridge.
         pictures: renders ``rgb``; None if it is not observed.
+
+    Attributes:
+        pictures: likewise.
+        names: names of agents, by slot, for their next reset, other than those of the bridge.
     """
 
     def __init__(self, driver: Driver, shape: Shape, pictures: Pictures | None = None) -> None:
-        self.driver, self._shape, self._pictures = driver, shape, pictures
+        self.driver, self._shape, self.pictures = driver, shape, pictures
+        self.names: dict[int, str] = {}
         self._rows = Rows(shape.layout, shape.width)
         self._arrays = self._rows.arrays()
         self._ready: Bools = np.zeros(shape.width, np.bool_)
@@ -95,6 +100,9 @@ class MineflayerInstance:
         order = sorted(range(len(rows)), key=rows.__getitem__)
         states, extra, scene = self._shape.states, self._shape.extra, self._shape.scene
         told = [start_message(states, starts[k], extra[rows[k] % len(extra)], scene) for k in order]
+        for k, start in zip(order, told, strict=True):
+            if rows[k] in self.names:
+                start["name"] = self.names[rows[k]]
         sorted_rows = [rows[k] for k in order]
         answer = self._ask("reset", {"slots": sorted_rows, "starts": told}, timeout_s)
         frame = self._take(sorted_rows, answer, "reset")
@@ -110,9 +118,9 @@ class MineflayerInstance:
         self._ready[slots] = True
         self._idle[slots] = rows.frame[OVER] | rows.frame[TRUNCATED]
         picture = None
-        if self._pictures is not None:
+        if self.pictures is not None:
             with self._failing():
-                picture = self._pictures.begin(slots, details)
+                picture = self.pictures.begin(slots, details)
         for slot, said in zip(slots, details, strict=True):
             self._details[slot] = _shown(said)
         frame = self._framed(rows, picture)
@@ -139,9 +147,9 @@ class MineflayerInstance:
         if BEARINGS in self._frame.observations:
             self._frame.observations[BEARINGS][:] = _bearings(self._rows)
         playing = np.flatnonzero(~idle).tolist()
-        if self._pictures is not None:
+        if self.pictures is not None:
             with self._failing():
-                self._pictures.follow(playing, details)
+                self.pictures.follow(playing, details)
         shown = list(self._details)
         for slot in playing:
             shown[slot] = _shown(details[slot])
@@ -149,6 +157,14 @@ class MineflayerInstance:
         self._frame.details = shown
         self._idle = idle | self._frame.game_over | self._frame.game_truncated
         return self._frame
+
+    def leave(self, slot: int, *, timeout_s: float) -> None:
+        """Takes a slot's agent out of its world; the slot is over until it is reset."""
+        self._require_running()
+        (row,) = check_slots("mineflayer", self._shape.width, [slot], 1)
+        self._ask("leave", {"slot": row}, timeout_s)
+        self._idle = self._idle.copy()
+        self._idle[row] = True
 
     def close(self) -> None:
         """Ends the game and every process it started. Idempotent; never raises."""

@@ -116,6 +116,26 @@ class Pictures:
         for slot in slots:
             self._show(slot, details[slot])
 
+    def view(
+        self, slot: int, eye: Sequence[float], yaw: float, pitch: float, out: NDArray[np.uint8]
+    ) -> None:
+        """Draws a slot's surroundings as seen from another place, with our own renderer.
+
+        Args:
+            slot: whose surroundings.
+            eye: x, y, z of the camera.
+            yaw: radians, as of agents.
+            pitch: likewise.
+            out: the picture to draw, ``(height, width, 3)``.
+        """
+        scene: Any = self._scenes[slot]
+        own = scene.eye, scene.yaw, scene.pitch
+        scene.eye, scene.yaw, scene.pitch = np.array(eye, np.float64), yaw, pitch
+        try:
+            self._renderer.render(scene, out)
+        finally:
+            scene.eye, scene.yaw, scene.pitch = own
+
     def _show(self, slot: int, said: Mapping[str, Any]) -> None:
         scene = self._scenes[slot]
         assert scene is not None

@@ -101,6 +101,12 @@ class Game {
     return { columns: columns.buffer, details: slots.map((slot) => this.details[slot]) };
   }
 
+  /** Takes an agent out of its world; its slot is idle until it is reset. */
+  async leave(slot) {
+    await this.worlds[Math.floor(slot / this.agents)]?.remove([slot % this.agents]);
+    this.idle[slot] = true;
+  }
+
   /** Returns the snapshot of a slot's world, from which it can be restored. */
   snapshot(slot) {
     const world = this.worlds[Math.floor(slot / this.agents)];

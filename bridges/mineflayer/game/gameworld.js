@@ -34,7 +34,7 @@ class GameWorld extends World {
     super({ seed: chanceOf(start), viewDistance: config.view_distance,
       respawn: Boolean(config.server?.respawn) });
     this.config = config;
-    this.names = config.names;
+    this.names = [...config.names];
     this.agents = new Array(config.agents).fill(null);
     this.targets = [];
     this.cast = [];
@@ -88,6 +88,7 @@ class GameWorld extends World {
 
   /** Adds agents with their items. */
   async enter(begins) {
+    for (const { index, start } of begins) if (start.name) this.names[index] = start.name;
     const bots = await this.joinAll(begins.map(({ index }) => this.names[index]));
     await this.run(async () => {
       bots.forEach((bot, i) => {
@@ -119,8 +120,14 @@ class GameWorld extends World {
   /** Adds agents again while others continue to play. */
   async rejoin(begins) {
     this.journal.reset(begins);
+    await this.remove(begins.map(({ index }) => index));
+    await this.enter(begins);
+  }
+
+  /** Takes agents out of the world. */
+  async remove(indices) {
     await this.run(async () => {
-      for (const { index } of begins) {
+      for (const index of indices) {
         const agent = this.agents[index];
         if (agent === null) continue;
         agent.leave();
@@ -130,7 +137,6 @@ class GameWorld extends World {
       }
       await this.settle();
     });
-    await this.enter(begins);
   }
 
   /** Plays actions, `[[agent index, row]]`, for the ticks of a step. */

@@ -8,6 +8,7 @@
  *   hello    config                   node, packages, layout, and sceneTable's where rgb is wanted
  *   reset    slots, starts            columns, details: a frame of len(slots) rows
  *   step     actions {column: ..}     columns, details: a frame of all slots
+ *   leave    slot                     nothing; the agent is gone until its slot is reset
  *   snapshot slot                     snapshot
  *   restore  slot, snapshot           columns, details: a frame of one row
  *   close                             nothing; then the process ends
@@ -77,6 +78,11 @@ class Session {
     return this.game.step(actions);
   }
 
+  async leave({ slot }) {
+    await this.game.leave(slot);
+    return {};
+  }
+
   snapshot({ slot }) {
     return { snapshot: this.game.snapshot(slot) };
   }
@@ -91,7 +97,7 @@ class Session {
   }
 }
 
-Session.OPS = Object.fromEntries(['hello', 'reset', 'step', 'snapshot', 'restore', 'close']
+Session.OPS = Object.fromEntries(['hello', 'reset', 'step', 'leave', 'snapshot', 'restore', 'close']
   .map((op) => [op, Session.prototype[op]]));
 
 function versions() {

@@ -41,7 +41,7 @@ class RemoteGame {
   constructor(config) {
     this.config = config;
     this.joinMs = config.join_ms ?? JOIN_MS;
-    this.names = config.names;
+    this.names = [...config.names];
     this.serv = null;
     this.targets = [];
     this.ticks = 0;
@@ -68,7 +68,8 @@ class RemoteGame {
   }
 
   /** Begins episodes: the agents continue from their current state, or join. */
-  async reset(slots) {
+  async reset(slots, starts = []) {
+    slots.forEach((slot, i) => { if (starts[i]?.name) this.names[slot] = starts[i].name; });
     const until = real.now() + RESET_MS;
     for (const slot of slots) {
       this.idle[slot] = true;
@@ -171,6 +172,14 @@ class RemoteGame {
     const columns = new Columns(slots.length);
     slots.forEach((slot, row) => columns.copy(row, this.last, slot));
     return { columns: columns.buffer, details: slots.map((slot) => this.details[slot]) };
+  }
+
+  /** Disconnects an agent; its slot is idle until it is reset. */
+  leave(slot) {
+    this.idle[slot] = true;
+    this.agents[slot]?.leave();
+    this.connections[slot]?.leave('bye');
+    this.agents[slot] = this.connections[slot] = null;
   }
 
   snapshot() {

@@ -30,6 +30,20 @@ test('a step lasts as long as its ticks, also after a step that came late', asyn
   assert.strictEqual(Number(frame.tick[0]), 12); // what passes between steps is not counted
 });
 
+test('an agent leaves a server and another one joins, under a name of its own', async (t) => {
+  const server = await serve(t);
+  const { game } = await begin(t, server, { width: 2, agents: 2, names: ['Ann', 'Ben'] });
+  const there = async () => (await server.tell({ do: 'players' })).map(({ username }) => username).sort();
+  assert.deepStrictEqual(await there(), ['Ann', 'Ben']);
+  assert.deepStrictEqual(await game.session.answer({ id: 7, op: 'leave', slot: 0 }), { id: 7, ok: true });
+  await game.step(array(IDLE, IDLE));
+  assert.deepStrictEqual(await there(), ['Ben']);
+  const start = { seed: 1, episode: 1, state: {}, items: [], targets: [], name: 'Cleo' };
+  const { ok } = await game.session.answer({ id: 8, op: 'reset', slots: [0], starts: [start] });
+  assert.ok(ok);
+  assert.deepStrictEqual(await there(), ['Ben', 'Cleo']);
+});
+
 test('low_level, human and compact move a body that a server in another process sees', async (t) => {
   const server = await serve(t);
   const forward = require('../actions/compact.json');

@@ -1,0 +1,175 @@
+"""``make``: MineLand's environments by the id of a task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bridges.mineflayer.evaluators import (
+    MinelandCombat,
+    MinelandConstruction,
+    MinelandCreative,
+    MinelandItems,
+    MinelandSurvival,
+)
+from bridges.mineflayer.mineland.data import Observation, TaskInfo
+from bridges.mineflayer.mineland.world import SPARE, MineLand, Taken
+from bridges.mineflayer.pictures import read_picture
+from bridges.mineflayer.stage import MinelandStage, StageEvaluator
+from bridges.mineflayer.task_documents import MinelandTasks
+from rollout.api import Evaluator, Outcome
+from rollout.errors import ConfigError, UnknownNameError
+
+MODES = ("cooperative", "competitive")
+_RECIPES: Mapping[str, Any] = {
+    "mineland_harvest": MinelandItems,
+    "mineland_techtree": MinelandItems,
+    "mineland_combat": MinelandCombat,
+    "mineland_survival": MinelandSurvival,
+    "mineland_construction": MinelandConstruction,
+    "mineland_creative": MinelandCreative,
+    "mineland_stage": MinelandStage,
+}
+
+
+class TaskWorld:
+    """An environment with a task, as ``make`` returns it; other attributes are those of ``env``.
+
+    Attributes:
+        env: the world.
+        task_id: id of the task.
+    """
+
+    def __init__(self, env: MineLand, document: Mapping[str, Any], mode: str) -> None:
+        self.env, self.task_id = env, str(document["name"])
+        self._document, self._mode = document, mode
+        asked = dict(document["evaluator"])
+        kind = asked.pop("name")
+        if kind in ("mineland_stage", "mineland_creative"):
+            asked.pop("agents", None)
+        self._evaluator: Evaluator = _RECIPES[kind](**asked).build(env.most_agents)
+        self._scored = kind == "mineland_construction"
+        options = document.get("options", {})
+        file = options.get("blueprint_file")
+        self._blueprint = read_picture(file) if file else None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def reset(self) -> list[Observation]:
+        """Begins an episode; returns the observations of the agents."""
+        seen = self.env.reset()
+        frame = self.env.frame
+        assert frame is not None
+        self._info = self._task(seen[0])
+        self._evaluator.reset(range(len(seen)), self.env.begun, frame)
+        return seen
+
+    def step(self, action: Sequence[Any]) -> Taken:
+        """Plays one action of every agent; see ``MineLand.step``.
+
+        Returns:
+            As there, but whether the task is decided, and the ``TaskInfo``.
+        """
+        seen, code, events, _, _ = self.env.step(action)
+        assert self.env.frame is not None
+        verdict = self._evaluator.judge(self.env.actions, self.env.frame)
+        outcomes = verdict.outcome[: self.env.agents_count]
+        info = self._task(next((each for each in seen if each is not None), None))
+        info.is_success = bool((outcomes == Outcome.SUCCESS).any())
+        info.is_failed = not info.is_success and bool((outcomes == Outcome.FAILURE).all())
+        if self._scored:
+            share = float(verdict.progress[0])
+            info.score = 0.0 if math.isnan(share) else share
+        if isinstance(self._evaluator, StageEvaluator):
+            (play,) = self._evaluator.performances
+            info.local_score, info.global_score = play.key, play.appropriateness
+        return seen, code, events, info.is_success or info.is_failed, info
+
+    def add_an_agent(self, config: Mapping[str, Any] | None = None) -> None:
+        """Lets another agent join; see ``MineLand.add_an_agent``."""
+        self.env.add_an_agent(config)
+
+    def get_script(self) -> str:
+        """Returns the script of a play; empty for other tasks."""
+        metadata = self._document["metadata"]
+        return str(metadata.get("asked", self._document["goal"])) if self._is_play else ""
+
+    def get_personalities(self) -> Mapping[str, str]:
+        """Returns the personalities of the actors of a play."""
+        return dict(self._document["metadata"].get("personalities", {}))
+
+    @property
+    def _is_play(self) -> bool:
+        return isinstance(self._evaluator, StageEvaluator)
+
+    def _task(self, seen: Observation | None) -> TaskInfo:
+        metadata = self._document["metadata"]
+        fights = metadata["family"] == "combat"
+        return TaskInfo(
+            self.task_id,
+            goal=str(metadata.get("asked", self._document["goal"])),
+            guidance=str(metadata.get("guidance", "")),
+            mode=self._mode,
+            target=seen["target_entities"] if fights and seen is not None else None,
+            blueprint=self._blueprint,
+        )
+
+
+def make(
+    task_id: str,
+    agents_count: int,
+    mode: str = "cooperative",
+    *,
+    task_files: str = "",
+    **kwargs: Any,
+) -> TaskWorld:
+    """Returns an environment with a task of MineLand's, or of ours.
+
+    Args:
+        task_id: e.g. ``harvest_1_oak_log``, ``playground``, or an id of the files.
+        agents_count: agents at the beginning.
+        mode: ``cooperative`` or ``competitive``; what else is given is ``cooperative``.
+        task_files: folder ``mineland/tasks/description_files`` of your copy, for creative,
+            construction and stage performance tasks.
+        **kwargs: arguments of ``MineLand``, except server_host and server_port.
+
+    Raises:
+        ConfigError: an argument is not possible, or the task is not in this world; why, and the
+            nearest that is.
+        UnknownNameError: there is no such task.
+    """
+    for name in ("server_host", "server_port"):
+        if name in kwargs:
+            raise ConfigError(f"{name}: join a server with MineLand(...), which has no task")
+    mode = mode if mode in MODES else MODES[0]
+    most = kwargs.pop("most_agents", None)
+    ticks = int(kwargs.get("ticks_per_step", 5))
+    most = agents_count + SPARE if most is None else most
+
+    def document(agents: int) -> Mapping[str, Any]:
+        maker = MinelandTasks(ticks, agents, mode == MODES[1], files=task_files)
+        made = maker.document(task_id)
+        if made is None:
+            raise UnknownNameError("task", task_id, maker.names())
+        return made
+
+    made = document(most)
+    options = dict(made.get("options", {}))
+    actors = options.pop("names", None)
+    cast = options.pop("agents", None)
+    if actors is not None:
+        if agents_count != cast:
+            raise ConfigError(f"task {task_id!r}: expected agents_count={cast}, got {agents_count}")
+        kwargs["agents_config"], most = [{"name": name} for name in actors], cast
+    options |= dict(kwargs.pop("options", None) or {})
+    states = {
+        name: list(values) if isinstance(values, list | tuple) else [values]
+        for name, values in made["state_space"].items()
+    }
+    given = kwargs.pop("states", None) or {}
+    env = MineLand(
+        agents_count, states={**states, **given}, most_agents=most, options=options, **kwargs
+    )
+    return TaskWorld(env, made, mode)
