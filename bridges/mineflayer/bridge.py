@@ -271,7 +271,12 @@ class MineflayerBridge:
             resources=Resources(cpus=1.0, memory_mb=self._memory_mb + viewed * VIEWER_MB),
             tasks=TASKS,
             task_maker=MinelandTasks(
-                self.ticks_per_step, self.agents, self.competitive, self.version, self.task_files
+                self.ticks_per_step,
+                self.agents,
+                self.competitive,
+                self.version,
+                self.task_files,
+                not remote,
             ),
             action_labels=action_labels(self.actions, self.compact_actions),
         )

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +26,13 @@ class Count:
         family: one of ``FAMILIES``.
         ids: how many the file lists.
         impossible: why an id cannot be played, by id.
+        lacks: how many seem to need a mechanic that embedded worlds lack, by its name.
     """
 
     family: str
     ids: int
     impossible: Mapping[str, str]
+    lacks: Mapping[str, int]
 
     @property
     def load(self) -> int:
@@ -46,16 +49,18 @@ def report(folder: str) -> Iterator[Count]:
         if not file.is_file():
             continue
         ids, impossible = [str(key) for key in read_file(file)], {}
+        lacks: Counter[str] = Counter()
         for each in ids:
             try:
                 made = maker.document(each)
                 if made is None:
                     raise UnknownNameError("task", each, maker.names())
+                lacks.update(made["metadata"].get("lacks", ()))
                 if "options" in made:
                     MineflayerBridge(task_files=folder, **made["options"])
             except InputError as error:
                 impossible[each] = str(error)
-        yield Count(family, len(ids), impossible)
+        yield Count(family, len(ids), impossible, lacks)
 
 
 def main(folder: str) -> None:
@@ -63,6 +68,10 @@ def main(folder: str) -> None:
     ids = load = 0
     for row in report(folder):
         lines = [f"{row.family}: {row.load} of {row.ids} ids can be played"]
+        lines += [
+            f"  {n} seem to need {each}, which embedded worlds lack"
+            for each, n in row.lacks.items()
+        ]
         lines += [f"  {each}: {why}" for each, why in row.impossible.items()]
         sys.stdout.write("\n".join(lines) + "\n")
         ids, load = ids + row.ids, load + row.load

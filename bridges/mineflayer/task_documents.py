@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridges.mineflayer.factors import CONDITION
+from bridges.mineflayer.lacking import check_item, lacking_for_goal, warn
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, parse_loadout
 from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.scripts import SCRIPTS
@@ -71,6 +72,7 @@ class MinelandTasks:
         competitive: whether they compete.
         version: version of Minecraft.
         files: folder of a user's copy of MineLand's task files; empty for none.
+        embedded: whether it is played in embedded worlds, which lack some mechanics.
     """
 
     ticks_per_step: int = 5
@@ -78,6 +80,7 @@ class MinelandTasks:
     competitive: bool = False
     version: str = VERSION
     files: str = ""
+    embedded: bool = True
 
     def names(self) -> Iterable[str]:
         """Returns those ids of MineLand's lists that are possible, and ours."""
@@ -98,6 +101,9 @@ class MinelandTasks:
             if error.kind == "task":  # not an id of this form: files may have similar names
                 return None
             raise
+        if self.embedded and task.family in ("harvest", "techtree"):
+            given = {item.name for item in parse_loadout(task.loadout)}
+            check_item(task.id, task.target, task.target in given)
         return self._document(task, irregular=regular_id(name) != name)
 
     def _document(self, task: MinelandTask, *, irregular: bool) -> dict[str, Any]:
@@ -130,6 +136,10 @@ class MinelandTasks:
     def _of_row(self, row: Row) -> dict[str, Any]:
         """The document of an id of the user's files."""
         metadata: dict[str, Any] = {"family": row.family, "source": "MineLand"}
+        lacks = lacking_for_goal(f"{row.goal} {row.guidance}") if self.embedded else []
+        if lacks:
+            metadata["lacks"] = lacks
+            warn(row.id, tuple(lacks))
         if row.left_out:
             metadata["left_out"] = list(row.left_out)
         if row.guidance or row.actors:

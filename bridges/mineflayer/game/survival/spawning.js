@@ -305,4 +305,7 @@ function load(serv, data) {
   );
 }
 
-module.exports = { name, server, save, load };
+/** The kinds that come after a world was made. */
+const NATURAL = [...new Set([...COMMON, ...DRY, ...COLD].map(([kind]) => kind)), 'bat', 'phantom'];
+
+module.exports = { NATURAL, name, server, save, load };

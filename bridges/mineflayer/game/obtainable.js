@@ -1,0 +1,130 @@
+'use strict';
+/**
+ * Prints, as JSON, the names of the items that an agent can come by in the embedded world, from what
+ * its worlds are made of and the rules of this folder: found, mined, killed for, crafted, smelted.
+ *
+ *     node bridges/mineflayer/game/obtainable.js > bridges/mineflayer/obtainable.json
+ */
+require('./libraries');
+const registry = require('prismarine-registry')('1.16.5');
+const { propertiesOf, rangeOf } = require('./generator/blocks');
+const { CHOICES } = require('./generator/climate');
+const { makeGenerator } = require('./generator');
+const { lootOf } = require('./survival/loot');
+const { lootOfMob } = require('./survival/mobs/loot');
+const { NATURAL } = require('./survival/spawning');
+const { smelted } = require('./survival/smelting');
+
+const SEEDS = [1, 2, 3, 4];
+const SPAN = 6; // chunks on each side of a place
+const STRIDE = 40; // chunks between places
+const TRIES = 400; // draws of what depends on chance
+
+/** What else comes of what is there: items, and blocks as `#name`, each of any of the lists given. */
+const RULES = [
+  ['water_bucket', ['bucket', '#water']], ['lava_bucket', ['bucket', '#lava']], ['milk_bucket', ['bucket', '@cow']],
+  ['egg', ['@chicken']], ['bone_meal', ['composter']],
+  ['#cobblestone', ['#water', '#lava']], ['#stone', ['#water', '#lava']], ['#obsidian', ['#water', '#lava']],
+  ['#wheat', ['wheat_seeds']], ['#beetroots', ['beetroot_seeds']], ['#carrots', ['carrot']], ['#potatoes', ['potato']],
+  ['#pumpkin', ['pumpkin_seeds']], ['#melon', ['melon_seeds']], ['#cocoa', ['cocoa_beans']],
+  ['#carved_pumpkin', ['#pumpkin', 'shears']], ['pumpkin_seeds', ['#pumpkin', 'shears']],
+  ['#nether_wart', ['nether_wart']], ['#bamboo', ['bamboo']], ['#kelp', ['kelp']], ['#sweet_berry_bush', ['sweet_berries']],
+  ...['oak', 'spruce', 'birch', 'jungle', 'acacia', 'dark_oak'].flatMap((wood) => [
+    [`#${wood}_log`, [`${wood}_sapling`]], [`#${wood}_leaves`, [`${wood}_sapling`]],
+    [`#stripped_${wood}_log`, [`#${wood}_log`, 'wooden_axe']], [`#stripped_${wood}_wood`, [`${wood}_wood`, 'wooden_axe']]]),
+  ...registry.itemsArray.filter(({ name }) => name.endsWith('_concrete')).map(({ name }) => [`#${name}`, [`${name}_powder`, '#water']])
+];
+
+/** Returns the blocks, creatures and items of generated worlds, written as in RULES. */
+function found() {
+  const names = new Set(NATURAL.map((kind) => `@${kind}`));
+  for (const seed of SEEDS) {
+    for (const biome of ['any', ...CHOICES]) {
+      const generator = makeGenerator({ seed, biome, site: 'wild' });
+      for (const [x0, z0] of [[0, 0], [STRIDE, 0], [0, STRIDE]]) {
+        for (let x = x0; x < x0 + SPAN; x++) {
+          for (let z = z0; z < z0 + SPAN; z++) {
+            const column = generator.generate(x, z);
+            for (const section of column.sections) {
+              for (const state of section?.palette ?? []) names.add(`#${registry.blocksByStateId[state].name}`);
+            }
+            for (const { kind } of generator.animals(x, z)) names.add(`@${kind}`);
+            for (const { items } of generator.chests(x, z)) for (const { name } of items) names.add(name);
+          }
+        }
+      }
+    }
+  }
+  return names;
+}
+
+/** Returns the items that a block gives with some tools. */
+function ofBlock(name, shears) {
+  const block = registry.blocksByName[name];
+  const [first, last] = rangeOf(block);
+  const items = new Set();
+  const levels = { level: () => 0 };
+  for (let state = first; state <= last; state += Math.max(1, Math.floor((last - first) / 40))) {
+    const info = { name, props: propertiesOf(block, state), air: false, liquid: false };
+    for (let i = 0; i < TRIES / 10; i++) {
+      for (const tool of shears ? [null, { name: 'shears' }] : [null]) {
+        for (const [item] of lootOf(levels, registry, info, tool, true)) items.add(item);
+      }
+    }
+  }
+  return items;
+}
+
+function ofMob(name) {
+  const items = new Set();
+  for (const colour of name === 'sheep' ? ['white', 'black', 'gray', 'light_gray', 'brown', 'pink'] : ['']) {
+    for (let i = 0; i < TRIES; i++) for (const [item] of lootOfMob(registry, { name, colour, size: 1 + i % 2 }, true)) items.add(item);
+  }
+  return items;
+}
+
+const nameOf = (id) => registry.items[id].name;
+
+/** Returns the items of each recipe: [result, ingredients]. */
+function recipes() {
+  return Object.values(registry.recipes).flat().map((recipe) => {
+    const parts = (recipe.ingredients ?? recipe.inShape.flat()).filter((part) => part !== null && part !== -1);
+    return [nameOf(recipe.result.id), parts.map((part) => nameOf(typeof part === 'object' ? part.id : part))];
+  });
+}
+
+/** Returns everything that comes of what there is, written as in RULES. */
+function closure(names) {
+  const has = (name) => names.has(name);
+  const rules = [...RULES, ...recipes()];
+  const seen = new Set();
+  for (let size = -1; size < names.size;) {
+    size = names.size;
+    for (const [result, parts] of rules) if (parts.every(has)) names.add(result);
+    for (const name of [...names]) {
+      if (name.startsWith('#')) {
+        const block = registry.blocksByName[name.slice(1)];
+        const key = `${name} ${has('shears')}`;
+        const tools = Object.keys(block.harvestTools ?? {}).map(nameOf);
+        if (seen.has(key) || !block.diggable || (tools.length > 0 && !tools.some(has))) continue;
+        seen.add(key);
+        for (const item of ofBlock(block.name, has('shears'))) names.add(item);
+      } else if (name.startsWith('@')) {
+        if (seen.has(name)) continue;
+        seen.add(name);
+        for (const item of ofMob(name.slice(1))) names.add(item);
+      } else {
+        for (const kind of ['furnace', 'blast_furnace', 'smoker']) {
+          const out = has(kind) && smelted(kind, name);
+          if (out) names.add(out.item);
+        }
+        // An axe, a shovel or a player may change what was placed.
+        if (registry.blocksByName[name]) names.add(`#${name}`);
+      }
+    }
+  }
+  return names;
+}
+
+const items = [...closure(found())].filter((name) => registry.itemsByName[name]).sort();
+console.log(JSON.stringify(items, null, 0).replaceAll(',', ',\n'));
