@@ -34,6 +34,11 @@ class JudgeConfig(RunConfig):
 
     dataset: str = key(..., "Dataset of the episodes, or the run directory that recorded it.")
     rubric: str = key("play", "Name of a rubric of Gamut, or a YAML file.")
+    reference: str = key(
+        "",
+        "Picture of what is to be matched, e.g. a blueprint, shown first; empty for the task's "
+        "own, if it has one.",
+    )
     mode: Literal["absolute", "pairwise"] = key(
         "absolute",
         "absolute: a score for each criterion. pairwise: which of two episodes is better, asked in "

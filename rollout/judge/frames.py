@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -44,6 +46,27 @@ def choose_frames(
         widest = int(gaps.argmax())
         chosen.add(known_steps[widest] + int(gaps[widest]) // 2)
     return sorted(chosen)
+
+
+def reference_of(file: str, task: Mapping[str, Any]) -> bytes | None:
+    """Returns the picture of what is to be matched as a PNG file; None if there is none.
+
+    Args:
+        file: the picture's path; empty for the one that the task names in ``metadata.reference``.
+        task: of the dataset's manifest.
+
+    Raises:
+        ConfigError: the picture cannot be read.
+    """
+    metadata = task.get("metadata") or {}
+    path = file or str(metadata.get("reference", ""))
+    if not path:
+        return None
+    place = Path(path).expanduser()
+    image = cv2.imread(str(place), cv2.IMREAD_COLOR) if place.is_file() else None
+    if image is None:
+        raise ConfigError(f"{path}: no picture there that can be read; set reference to one")
+    return bytes(cv2.imencode(".png", image)[1])
 
 
 class Clips:

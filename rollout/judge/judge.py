@@ -21,7 +21,7 @@ from rollout.data.tables import write_table
 from rollout.errors import ConfigError, PolicyUnavailable
 from rollout.job import Job, open_job
 from rollout.judge.config import JudgeConfig
-from rollout.judge.frames import Clips
+from rollout.judge.frames import Clips, reference_of
 from rollout.judge.report import calibrate, read_ratings, write_report
 from rollout.judge.rubric import Rubric, load_rubric
 from rollout.models.asking import Asker, Request
@@ -82,10 +82,11 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
     with Dataset(config.dataset) as dataset:
         _require_another_model(config, dataset)
         clips = Clips(dataset, config.frames)
+        reference = reference_of(config.reference, dataset.manifest.task)
         items = list(_items(config, dataset))
         with open_job("judge", config, session, needs_ray=False) as job:
             job.report(mirrored={})
-            judging = _Judging(config, job, dataset, rubric, clips)
+            judging = _Judging(config, job, dataset, rubric, clips, reference)
             return job.finish(
                 lambda: judging.run(items), lambda status: judging.conclude(status, ratings)
             )
@@ -128,8 +129,15 @@ class _Judging:
     """One session of a judgement."""
 
     def __init__(
-        self, config: JudgeConfig, job: Job, dataset: Dataset, rubric: Rubric, clips: Clips
+        self,
+        config: JudgeConfig,
+        job: Job,
+        dataset: Dataset,
+        rubric: Rubric,
+        clips: Clips,
+        reference: bytes | None,
     ) -> None:
+        self._reference = reference
         self._config, self._job, self._dataset = config, job, dataset
         self._rubric, self._clips = rubric, clips
         self._pairwise = config.mode == "pairwise"
@@ -171,15 +179,21 @@ class _Judging:
         """The messages of an item and their pictures."""
         images: dict[str, bytes] = {}
         parts: list[dict[str, Any]] = []
+
+        def show(text: str, image: bytes) -> None:
+            digest = hashlib.sha256(image).hexdigest()[:32]
+            images[digest] = image
+            parts.append({"type": "text", "text": text})
+            parts.append({"type": "image", "digest": digest})
+
+        if self._reference is not None:
+            show("Reference, which the result is to match:", self._reference)
         shown = [item.first] if item.second is None else [item.first, item.second]
         for name, ref in zip("AB", reversed(shown) if item.swapped else shown, strict=False):
             if self._pairwise:
                 parts.append({"type": "text", "text": f"Recording {name}:"})
             for step, image in self._clips.read(ref):
-                digest = hashlib.sha256(image).hexdigest()[:32]
-                images[digest] = image
-                parts.append({"type": "text", "text": f"Step {step} of {ref.length}:"})
-                parts.append({"type": "image", "digest": digest})
+                show(f"Step {step} of {ref.length}:", image)
         goal = str(self._dataset.manifest.task.get("goal", ""))
         system = self._rubric.prompt(goal, pairwise=self._pairwise)
         return [{"role": "system", "content": system}, {"role": "user", "content": parts}], images

@@ -1,5 +1,6 @@
 """Judges: what they see, how verdicts are read, and how far they agree with ratings."""
 
+import base64
 import json
 import os
 import re
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import cv2
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
@@ -18,7 +20,7 @@ from statsmodels.stats.inter_rater import cohens_kappa, to_table
 from rollout.data import Dataset
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.judge.agreement import cohen, compare_categories, f1, interval, kendall, krippendorff
-from rollout.judge.frames import choose_frames
+from rollout.judge.frames import choose_frames, reference_of
 from rollout.judge.judge import _require_another_model
 from rollout.judge.report import read_ratings
 from rollout.judge.rubric import Criterion, Rubric, load_rubric
@@ -236,6 +238,38 @@ def test_a_judge_that_knows_agrees_and_the_second_session_pays_nothing(judged, t
     verdicts = pq.read_table(tmp_path / "out" / "verdicts.parquet").to_pylist()
     assert len(verdicts) == 20 * 5
     assert "## success" in (tmp_path / "out" / "report.md").read_text()
+
+
+@pytest.mark.process
+def test_a_judge_is_shown_what_is_to_be_matched(judged, tmp_path):
+    picture = tmp_path / "plan.png"
+    cv2.imwrite(str(picture), np.full((12, 9, 3), (10, 20, 200), np.uint8))
+    answer = json.dumps({"evidence": "e", "scores": {"likeness": 4}})
+    with ChatServer(lambda _: answer) as server:
+        more = {"rubric": "build", "reference": str(picture), "episodes": 2}
+        run_script("judge", "--config", settings_of(judged, tmp_path / "out", server.url, **more))
+        sent = server.requests[0]["messages"]
+    assert "1 (worst) to 5 (best)" in sent[0]["content"]
+    said, shown, *recording = sent[1]["content"]
+    assert "Reference" in said["text"]
+    data = base64.b64decode(shown["image_url"]["url"].partition(",")[2])
+    image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+    assert image.shape == (12, 9, 3)
+    assert (image == (10, 20, 200)).all()
+    assert 1 <= sum(part["type"] == "image_url" for part in recording) <= 4
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())["results"]["findings"]
+    assert found["likeness"]["mean"] == 4
+
+
+def test_the_reference_is_that_of_the_task_if_none_is_named(tmp_path):
+    picture = tmp_path / "plan.png"
+    cv2.imwrite(str(picture), np.zeros((4, 5, 3), np.uint8))
+    task = {"metadata": {"reference": str(picture)}}
+    assert cv2.imdecode(np.frombuffer(reference_of("", task), np.uint8), 1).shape == (4, 5, 3)
+    assert reference_of("", {"metadata": {}}) is None
+    gone = {"metadata": {"reference": str(tmp_path / "gone.png")}}
+    with pytest.raises(ConfigError, match=r"gone\.png.*set reference"):
+        reference_of("", gone)
 
 
 @pytest.mark.process
