@@ -18,7 +18,7 @@ from rollout.errors import ConfigError, InputError
 
 NOTES = Path(__file__).parent / "notes"
 MOST_WORDS = 120
-TRIALS, TASKS = 8, 8
+TASKS = 8
 INFINITE_STEPS = 300
 """Steps of a battle of Echo of War that was not won, for differences of scores."""
 

@@ -16,6 +16,7 @@ from bridges.starbench.options import (
     action_space,
     observation_space,
 )
+from bridges.starbench.screen.layout import UI_MAP, UiMap
 from bridges.starbench.states import BENCHMARK, SPACE
 from rollout.api import BridgeSpec, Deadlines, Instance, Resources, Start, option
 from rollout.errors import ConfigError, StateError, UnknownNameError
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 MAX_WIDTH = 1024
 _PATIENT = Deadlines(start_s=120.0, reset_s=60.0, step_s=60.0)  # on a busy machine
 _BY_HAND = Deadlines(start_s=120.0, reset_s=600.0, step_s=60.0)  # a person begins the battles
+_DELAY_S = 0.5  # between events, as in StarBench
+_WARNING = (
+    "client=real sends clicks and keys to a program that is not ours. The terms of service of a "
+    "game may forbid that, and an account may be closed for it. Read them; if they permit it, set "
+    "real_confirmed=true"
+)
 CLIENTS = ("emulator", "pixels", "window", "real")
 
 
@@ -100,8 +107,10 @@ class StarbenchBridge(Options):
         from bridges.starbench.window import client, hosted, instance  # noqa: PLC0415 - an extra
 
         if self.client == "real":
-            ui_map = Path(self.ui_map) if self.ui_map else None
-            real = client.open_real(self.title, confirmed=self.real_confirmed, ui_map=ui_map)
+            if not self.real_confirmed:
+                raise ConfigError(_WARNING)
+            ui = UiMap(path=Path(self.ui_map) if self.ui_map else UI_MAP)
+            real = client.WindowClient(self.title, ui=ui, event_delay_s=_DELAY_S)
             return instance.WindowInstance(self, partial(_by_hand, real), real.close, ours=False)
         if self.client == "pixels":
             return instance.WindowInstance(self, self._drawn, lambda: None)

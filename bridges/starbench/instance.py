@@ -20,16 +20,7 @@ from bridges.starbench.options import (
     Options,
     blank_frame,
 )
-from rollout.api import (
-    ACTION,
-    MASK,
-    OBSERVATION,
-    Array,
-    Columns,
-    Frame,
-    Start,
-    check_slots,
-)
+from rollout.api import ACTION, MASK, OBSERVATION, Array, Columns, Frame, Start, check_slots
 from rollout.errors import GameCrashed, OutOfTurnError
 
 NAME = "starbench"

@@ -22,7 +22,7 @@ from bridges.starbench.screen.layout import UI_MAP, UiMap
 from bridges.starbench.screen.renderer import places
 from bridges.starbench.window import hosted
 from bridges.starbench.window.calibrate import main as calibrate
-from bridges.starbench.window.client import WindowClient, open_real
+from bridges.starbench.window.client import WindowClient
 from bridges.starbench.window.hosted import HostedWindow
 from rollout.api import ACTION, MASK, Start
 from rollout.errors import (
@@ -158,18 +158,16 @@ def test_a_click_outside_and_a_key_of_no_keyboard_do_no_harm(window):
 
 
 @needs_x
-def test_any_window_is_played_by_its_title_once_confirmed(window, tmp_path):
+def test_any_window_is_played_by_its_title(window, tmp_path):
     window.begin("cocolia", 1, {}, {})
     text = yaml.safe_load(UI_MAP.read_text())
     del text["boxes"]["pulse"]  # other programs count no events
     (tmp_path / "map.yaml").write_text(yaml.safe_dump(text))
-    options = {"display": window.display, "ui_map": tmp_path / "map.yaml", "timeout_s": 0.2}
-    with pytest.raises(ConfigError, match="terms of service"):
-        open_real(window.title, confirmed=False, **options)
+    options = {"display": window.display, "timeout_s": 0.2}
     with pytest.raises(UnknownNameError, match=r"gamut starbench"):
-        open_real("gamut starbenhc", confirmed=True, **options)
+        WindowClient("gamut starbenhc", **options)
     with pytest.raises(InputError, match="640 x 360 pixels"):
-        open_real(window.title, confirmed=True, **options)
+        WindowClient(window.title, ui=UiMap(path=tmp_path / "map.yaml"), **options)
     ui = UiMap(SIZE, tmp_path / "map.yaml")
     client = WindowClient("gamut starb", display=window.display, ui=ui, still_s=1.0)
     before = client.grab()
@@ -268,7 +266,7 @@ def test_in_a_real_window_a_person_begins_the_battles(tmp_path, monkeypatch):
     )
     monkeypatch.setattr("bridges.starbench.window.instance._LOOK_S", 0.01)
     window = Window([nothing, nothing, drawn])
-    monkeypatch.setattr("bridges.starbench.window.client.open_real", lambda *a, **k: window)
+    monkeypatch.setattr("bridges.starbench.window.client.WindowClient", lambda *a, **k: window)
     bridge = StarbenchBridge(client="real", view="dc", title="x", real_confirmed=True)
     space, launch = bridge.spec.state_space, {"width": 1, "timeout_s": 9}
     played = bridge.launch(tmp_path, (), **launch)

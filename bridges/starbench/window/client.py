@@ -7,13 +7,12 @@ import difflib
 import os
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import cv2
 import numpy as np
 
-from bridges.starbench.screen.layout import UI_MAP, Box, UiMap
+from bridges.starbench.screen.layout import Box, UiMap
 from bridges.starbench.screen.sprites import Picture
 from rollout.errors import (
     ConfigError,
@@ -26,12 +25,6 @@ from rollout.errors import (
 
 _POLL_S = 0.002
 _LEFT = 1  # mouse button
-_DELAY_S = 0.5  # between events for a real client, as in StarBench
-_WARNING = (
-    "client=real sends clicks and keys to a program that is not ours. The terms of service of a "
-    "game may forbid that, and an account may be closed for it. Read them; if they permit it, set "
-    "real_confirmed=true"
-)
 
 
 class WindowClient:
@@ -51,6 +44,7 @@ class WindowClient:
     Raises:
         ConfigError: there is no display, or the extra is not installed.
         UnknownNameError: there is no such window.
+        InputError: the window has another size than the map.
     """
 
     def __init__(
@@ -83,7 +77,14 @@ class WindowClient:
         try:
             self._window = self._find(title, timeout_s)
             self.place = self._where()
-            self.ui = ui or UiMap((self.place.w, self.place.h))
+            size = (self.place.w, self.place.h)
+            self.ui = ui or UiMap(size)
+            if size != self.ui.size:
+                raise InputError(
+                    f"the window {title!r} is {size[0]} x {size[1]} pixels, and {self.ui.path} is "
+                    f"for {self.ui.size[0]} x {self.ui.size[1]}; change the size of the window, or "
+                    f"write a map for it"
+                )
             self.restart()
         except BaseException:
             self.close()
@@ -225,46 +226,6 @@ class WindowClient:
         with contextlib.suppress(self._xlib.error.ConnectionClosedError, OSError):
             self._x.close()
         self._x.display.socket.close()  # not closed if the display is gone
-
-
-def open_real(
-    title: str,
-    *,
-    confirmed: bool,
-    ui_map: Path | None = None,
-    display: str | None = None,
-    timeout_s: float = 20.0,
-) -> WindowClient:
-    """Returns a client of a window that is already open, by its title.
-
-    Args:
-        title: of the window; a part of it is enough.
-        confirmed: that the user has read the warning and wants it.
-        ui_map: the map of its screen, ours by default; `python -m
-            bridges.starbench.window.calibrate` shows whether it fits.
-        display: of X; None for ``DISPLAY``.
-        timeout_s: seconds for every wait.
-
-    Raises:
-        ConfigError: it was not confirmed, or there is no display.
-        UnknownNameError: there is no such window.
-        InputError: the window has another size than the map.
-    """
-    if not confirmed:
-        raise ConfigError(_WARNING)
-    ui_map = ui_map or UI_MAP
-    ui = UiMap(path=ui_map)
-    client = WindowClient(
-        title, display=display, ui=ui, timeout_s=timeout_s, event_delay_s=_DELAY_S
-    )
-    found = (client.place.w, client.place.h)
-    if found != ui.size:
-        client.close()
-        raise InputError(
-            f"the window {title!r} is {found[0]} x {found[1]} pixels, and {ui_map} is for "
-            f"{ui.size[0]} x {ui.size[1]}; change the size of the window, or write a map for it"
-        )
-    return client
 
 
 def libraries() -> tuple[Any, Any]:
