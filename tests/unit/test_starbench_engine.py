@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from bridges.starbench import combat, content, scoring
 from bridges.starbench.battle import Battle
 from bridges.starbench.content import FOLDER, load
+from bridges.starbench.effects import compile_op
 from bridges.starbench.foes import curve_at
 from bridges.starbench.states import BATTLES, SPACE
 from bridges.starbench.units import ELEMENTS
 from bridges.starbench.view import ALL, BASIC, FIRST_ENEMY, HOLD, RELEASE, SKILL, action_id
-from rollout.errors import StateError, UnknownNameError
+from rollout.errors import ConfigError, StateError, UnknownNameError
 
 SEELE, SPARKLE, WOLF, XUAN = range(4)
 QUANTUM = ELEMENTS.index("quantum")
@@ -306,6 +307,19 @@ def test_a_wrong_name_in_a_file_is_told_with_the_nearest(tmp_path, name, old, ne
     file.write_text(file.read_text().replace(old, new))
     with pytest.raises(UnknownNameError, match=told):
         content.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("damage", {}, "mult"),
+        ("damage", {"mult": "much"}, "much"),
+        ("after", {"unit": "a"}, "turns"),
+    ],
+)
+def test_an_effect_that_is_incomplete_or_wrong_is_told(name, data, told):
+    with pytest.raises(ConfigError, match=f"a.yaml: {name}.*incomplete or wrong.*{told}"):
+        compile_op(name, data, None, load().statuses, "a.yaml")
 
 
 def test_wrong_battles_and_states_are_told():
