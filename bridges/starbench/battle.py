@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from bridges.starbench.view import (
 from rollout.api.types import Bools
 
 _MOVES = ("basic", "skill", "ultimate")
+_NEXT = attrgetter("av", "rank")  # whose turn comes first
 
 
 class Battle(Field):
@@ -209,7 +211,7 @@ class Battle(Field):
                 if unit.alive:
                     self._begin(unit, extra=True)
             else:
-                unit = min(self.units(), key=_next)
+                unit = min(self.units(), key=_NEXT)
                 if not self._offer(unit):
                     self._pass_time(unit)
 
@@ -291,7 +293,3 @@ class Battle(Field):
         battle = cls(task, 0, state, windows=windows, raw=raw)
         battle.load(saved)
         return battle
-
-
-def _next(unit: Unit) -> tuple[float, int]:
-    return unit.av, unit.rank
