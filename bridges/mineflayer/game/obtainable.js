@@ -22,17 +22,22 @@ const TRIES = 400; // draws of what depends on chance
 
 /** What else comes of what is there: items, and blocks as `#name`, each of any of the lists given. */
 const RULES = [
-  ['water_bucket', ['bucket', '#water']], ['lava_bucket', ['bucket', '#lava']], ['milk_bucket', ['bucket', '@cow']],
+  ['water_bucket', ['bucket', '#water']], ['lava_bucket', ['bucket', '#lava']],
+  ['milk_bucket', ['bucket', '@cow']],
   ['egg', ['@chicken']], ['bone_meal', ['composter']],
   ['#cobblestone', ['#water', '#lava']], ['#stone', ['#water', '#lava']], ['#obsidian', ['#water', '#lava']],
-  ['#wheat', ['wheat_seeds']], ['#beetroots', ['beetroot_seeds']], ['#carrots', ['carrot']], ['#potatoes', ['potato']],
+  ['#wheat', ['wheat_seeds']], ['#beetroots', ['beetroot_seeds']], ['#carrots', ['carrot']],
+  ['#potatoes', ['potato']],
   ['#pumpkin', ['pumpkin_seeds']], ['#melon', ['melon_seeds']], ['#cocoa', ['cocoa_beans']],
   ['#carved_pumpkin', ['#pumpkin', 'shears']], ['pumpkin_seeds', ['#pumpkin', 'shears']],
-  ['#nether_wart', ['nether_wart']], ['#bamboo', ['bamboo']], ['#kelp', ['kelp']], ['#sweet_berry_bush', ['sweet_berries']],
+  ['#nether_wart', ['nether_wart']], ['#bamboo', ['bamboo']], ['#kelp', ['kelp']],
+  ['#sweet_berry_bush', ['sweet_berries']],
   ...['oak', 'spruce', 'birch', 'jungle', 'acacia', 'dark_oak'].flatMap((wood) => [
     [`#${wood}_log`, [`${wood}_sapling`]], [`#${wood}_leaves`, [`${wood}_sapling`]],
-    [`#stripped_${wood}_log`, [`#${wood}_log`, 'wooden_axe']], [`#stripped_${wood}_wood`, [`${wood}_wood`, 'wooden_axe']]]),
-  ...registry.itemsArray.filter(({ name }) => name.endsWith('_concrete')).map(({ name }) => [`#${name}`, [`${name}_powder`, '#water']])
+    [`#stripped_${wood}_log`, [`#${wood}_log`, 'wooden_axe']],
+    [`#stripped_${wood}_wood`, [`${wood}_wood`, 'wooden_axe']]]),
+  ...registry.itemsArray.filter(({ name }) => name.endsWith('_concrete'))
+    .map(({ name }) => [`#${name}`, [`${name}_powder`, '#water']])
 ];
 
 /** Returns the blocks, creatures and items of generated worlds, written as in RULES. */
@@ -78,7 +83,10 @@ function ofBlock(name, shears) {
 function ofMob(name) {
   const items = new Set();
   for (const colour of name === 'sheep' ? ['white', 'black', 'gray', 'light_gray', 'brown', 'pink'] : ['']) {
-    for (let i = 0; i < TRIES; i++) for (const [item] of lootOfMob(registry, { name, colour, size: 1 + i % 2 }, true)) items.add(item);
+    for (let i = 0; i < TRIES; i++) {
+      const mob = { name, colour, size: 1 + i % 2 };
+      for (const [item] of lootOfMob(registry, mob, true)) items.add(item);
+    }
   }
   return items;
 }

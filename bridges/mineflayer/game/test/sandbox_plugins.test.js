@@ -74,7 +74,10 @@ test('a goal to break a block leads to where it can be dug', async () => {
   world.close();
 });
 
-const SHEEP = { targets: [{ kind: 'sheep', count: 1, distance: 5, name: 'sheep' }], items: [{ name: 'iron_sword', count: 1, slot: null }] };
+const SHEEP = {
+  targets: [{ kind: 'sheep', count: 1, distance: 5, name: 'sheep' }],
+  items: [{ name: 'iron_sword', count: 1, slot: null }]
+};
 
 test('a fight goes on by itself until its target is dead, and says so', async () => {
   const { world, error, logs } = await played(`
@@ -134,7 +137,43 @@ test('what cannot be collected is an error, unless that is to be ignored', async
 });
 
 test('fishing says what this world lacks', async () => {
-  const { world, error } = await played('await bot.fish();', { items: [{ name: 'fishing_rod', count: 1, slot: null }] });
+  const items = [{ name: 'fishing_rod', count: 1, slot: null }];
+  const { world, error } = await played('await bot.fish();', { items });
   assert.match(error.error_message, /fishing is not part of this world/);
+  world.close();
+});
+
+test('a chest is used step by step, with the names of programs in prompts', async () => {
+  const { world, error, logs } = await played(`
+    const { x, y, z } = bot.entity.position.floored();
+    const place = new Vec3(x + 6, y, z);
+    await moveToChest(bot, place);
+    const block = bot.blockAt(place);
+    let chest = await bot.openContainer(block);
+    await chest.deposit(bot.inventory.findInventoryItem(mcData.itemsByName.torch.id).type, null, 5);
+    await closeChest(bot, block);
+    chest = await bot.openContainer(block);
+    console.log(chest.findContainerItem(mcData.itemsByName.torch.id).count, chest.findContainerItem('stone'));
+    await chest.withdraw(chest.findContainerItem(mcData.itemsByName.torch.id).type, null, 2);
+    console.log(chest.findInventoryItem('torch').count);
+    await closeChest(bot, block);
+    await closeChest(bot, block);`,
+  { blocks: [at(6, 0, 0, 'chest')], items: [{ name: 'torch', count: 8, slot: null }] });
+  assert.deepStrictEqual(error, {});
+  assert.deepStrictEqual(logs, ['5 null', '5']);
+  assert.strictEqual(countOf(world, 'torch'), 5);
+  assert.strictEqual(world.bots[0].currentWindow ?? null, null);
+  world.close();
+});
+
+test('a program walks where it wants while it fights', async () => {
+  const { world, error } = await played(`
+    const sheep = bot.nearestEntity(({ name }) => name === 'sheep');
+    await bot.pvp.attack(sheep);
+    const { x, y, z } = sheep.position;
+    await bot.pathfinder.goto(new GoalBlock(x, y, z));
+    await bot.waitForTicks(1);`, { ...SHEEP, targets: [{ ...SHEEP.targets[0], distance: 12 }] });
+  assert.deepStrictEqual(error, {});
+  assert.strictEqual(look(world).values.kills, 1);
   world.close();
 });

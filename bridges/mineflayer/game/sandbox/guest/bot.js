@@ -153,10 +153,15 @@ guest.events = {
 // ----- chests and furnaces
 const items = (list) => list.filter(Boolean).map(guest.item);
 function chest(window) {
+  const find = (list, item, what) => list().find(sameItem(guest.itemId(item, what))) ?? null;
+  const containerItems = () => items(call('contents', window).container);
+  const own = () => items(call('contents', window).own);
   return freeze({
     id: window,
-    containerItems: () => items(call('contents', window).container),
-    items: () => items(call('contents', window).own),
+    containerItems,
+    items: own,
+    findContainerItem: (item) => find(containerItems, item, 'chest.findContainerItem'),
+    findInventoryItem: (item) => find(own, item, 'chest.findInventoryItem'),
     deposit: (item, _metadata, count) =>
       wait('deposit', window, guest.itemId(item, 'chest.deposit'), optional(count)),
     withdraw: (item, _metadata, count) =>
@@ -185,7 +190,12 @@ function furnace(window) {
     close: () => act('closeWindow', window)
   });
 }
-const openChest = guest.placed(async (block) => chest(await wait('openChest', xyz(block, 'bot.openChest'))));
+/** The number of the chest's window that was opened last. */
+guest.lastChest = null;
+const openChest = guest.placed(async (block) => {
+  guest.lastChest = await wait('openChest', xyz(block, 'bot.openChest'));
+  return chest(guest.lastChest);
+});
 const openFurnace = guest.placed(async (block) => furnace(await wait('openFurnace', xyz(block, 'bot.openFurnace'))));
 
 // ----- recipes

@@ -39,7 +39,7 @@ const fightUntil = async (entity, isOver) => {
     place = entity.position;
     const far = bot.entity.position.distanceTo(place);
     // A goal that moves less than its range counts as reached: it is set again now and then.
-    if (far > 2.8 && bot.currentTick - followed >= SECOND) {
+    if (far > 2.8 && guest.walks === 0 && bot.currentTick - followed >= SECOND) {
       bot.pathfinder.setGoal(goals.GoalFollow(entity, 1), true);
       followed = bot.currentTick;
     }
@@ -124,6 +124,13 @@ const withChest = async (position, use) => {
     chest.close();
   }
 };
+/** Walks to a chest. */
+const moveToChest = guest.helper((position) => goNear(new Vec3(...xyz(position, 'moveToChest')).floored(), 3));
+/** Closes the chest that was opened last; a closed one stays closed. */
+const closeChest = guest.helper(async () => {
+  if (guest.lastChest !== null) guest.act('closeWindow', guest.lastChest);
+  guest.lastChest = null;
+});
 const wanted = (items, what) => {
   if (items === null || typeof items !== 'object' || Array.isArray(items)) {
     throw new ArgumentError(`${what}: expected {name: count, ...}, got ${shown(items)}`);
@@ -226,6 +233,6 @@ const exploreUntil = guest.helper(async (direction, seconds, callback) => {
 });
 
 guest.provide({
-  killMob, shoot, getItemFromChest, depositItemIntoChest, checkItemInsideChest, moveTo, followPlayer,
-  givePlacedItemBack, exploreUntil
+  killMob, shoot, getItemFromChest, depositItemIntoChest, checkItemInsideChest, moveToChest, closeChest, moveTo,
+  followPlayer, givePlacedItemBack, exploreUntil
 });

@@ -9,7 +9,7 @@ const fight = {
   stop() {
     if (fight.target === null) return;
     fight.target = null;
-    bot.pathfinder.setGoal(null);
+    if (guest.walks === 0) bot.pathfinder.setGoal(null);
     guest.events.emit(['stoppedAttacking', []]);
   },
   async attack(entity) {

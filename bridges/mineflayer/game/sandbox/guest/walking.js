@@ -61,7 +61,16 @@ function goalOf(goal, what) {
   if (goal !== null && typeof goal === 'object' && typeof goal.kind === 'string') return goal;
   throw new ArgumentError(`${what}: expected a goal (new GoalNear(x, y, z, range), ...), got ${guest.shown(goal)}`);
 }
-const goTo = guest.placed(async (goal, ticks) => wait('goto', goalOf(goal, 'bot.pathfinder.goto'), ticks));
+/** Walks in progress that the program waits for: a fight beside them leaves the way to them. */
+guest.walks = 0;
+const goTo = guest.placed(async (goal, ticks) => {
+  guest.walks += 1;
+  try {
+    await wait('goto', goalOf(goal, 'bot.pathfinder.goto'), ticks);
+  } finally {
+    guest.walks -= 1;
+  }
+});
 
 bot.pathfinder = freeze({
   goto: goTo,
@@ -98,6 +107,7 @@ const load = () => {
 };
 guest.provide = (more) => Object.assign(helpers, more);
 for (const name of ['mineBlock', 'craftItem', 'smeltItem', 'placeItem', 'killMob', 'shoot', 'getItemFromChest',
-  'depositItemIntoChest', 'checkItemInsideChest', 'moveTo', 'followPlayer', 'givePlacedItemBack', 'exploreUntil']) {
+  'depositItemIntoChest', 'checkItemInsideChest', 'moveToChest', 'closeChest', 'moveTo', 'followPlayer',
+  'givePlacedItemBack', 'exploreUntil']) {
   Object.defineProperty(globalThis, name, { get: () => late()[name], enumerable: true });
 }
