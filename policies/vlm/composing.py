@@ -69,10 +69,16 @@ class Composer:
         """Returns what the model is told about a row of observations."""
         values = self.values(dialogue, observations, row, details)
         text = self.prompt.render("observation", **values)
-        picture = b""
+        picture = goal = b""
         if self.pictures:
             picture = self.pictures.encode(observations[self.pictures.column][row])
+        if self.pictures.goal:
+            goal = self.pictures.encode(observations[self.pictures.goal][row])
         messages, images = self._messages(dialogue, values, text, picture)
+        if goal:
+            digest = digest_of_picture(goal)
+            images[digest] = goal
+            messages[1] = _with_goal(messages[1], digest)
         return Composed(messages, images, text, picture, values)
 
     def again(self, composed: Composed, answer: str, problem: str) -> Composed:
@@ -206,6 +212,17 @@ class Composer:
         turns = (*dialogue.turns, turn)[-history.texts :] if history.texts else ()
         without = max(0, len(turns) - max(0, history.images - 1))
         return (*(replace(t, picture=b"") for t in turns[:without]), *turns[without:])
+
+
+def _with_goal(message: Mapping[str, Any], digest: str) -> dict[str, Any]:
+    """The first message of the user, with the picture of the goal before it."""
+    said = message["content"]
+    parts = said if isinstance(said, list) else [{"type": "text", "text": said}]
+    shown = [
+        {"type": "text", "text": "A picture of the goal:"},
+        {"type": "image", "digest": digest},
+    ]
+    return {**message, "content": [*shown, *parts]}
 
 
 def digest_of_picture(image: bytes) -> str:

@@ -21,18 +21,26 @@ TEXT, MISSION = "text", "mission"
 class Pictures:
     """Encodes one observation column; falsy if no pictures are sent.
 
+    Attributes:
+        column: the column.
+        goal: the column with a picture of the goal; empty for none.
+        kind: MIME type of the files.
+
     Raises:
         ConfigError: there is no such column, or which one is not clear.
     """
 
     def __init__(self, spec: BridgeSpec, history: History, options: Picture) -> None:
-        self._options, self.column = options, ""
+        self._options, self.column, self.goal = options, "", ""
         self.kind = f"image/{options.codec}"
         found = [key for key, leaf in spec.observation_space.spaces.items() if _is_image(leaf)]
         if not history.images:
             return
-        if options.column and options.column not in found:
-            raise UnknownNameError("picture among the observations", options.column, found)
+        for name in (options.column, options.goal):
+            if name and name not in found:
+                raise UnknownNameError("picture among the observations", name, found)
+        self.goal = options.goal
+        found = [key for key in found if key != self.goal]
         if not options.column and len(found) != 1:
             raise ConfigError(
                 f"history.images={history.images} needs a picture, and the observations of "

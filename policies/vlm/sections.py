@@ -20,6 +20,7 @@ class Picture(Options):
     """The observation column that is sent as a picture."""
 
     column: str = Field("", description="its name; empty for the only one there is")
+    goal: str = Field("", description="column with a picture of the goal, shown first; '' for none")
     scale: int = Field(1, ge=1, description="each pixel becomes a square of this side")
     codec: Literal["png", "jpeg"] = Field("png", description="png is lossless")
 

@@ -8,23 +8,32 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
 
+import cv2
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
 from policies.vlm import VlmPolicy
 from policies.vlm.prompt import load_prompt
-from policies.vlm.sections import History, Limits
+from policies.vlm.sections import History, Limits, Picture
 from rollout.api import Start, Task, Usage, allocate
 from rollout.data import Dataset, export_calls, play_text
-from rollout.errors import BudgetExhausted, ConfigError, DatasetError, PolicyUnavailable
+from rollout.errors import (
+    BudgetExhausted,
+    ConfigError,
+    DatasetError,
+    PolicyUnavailable,
+    UnknownNameError,
+)
 from rollout.evaluators import GameReward
 from rollout.models.client import Client, Limiter
 from rollout.models.replies import Replies
@@ -64,13 +73,13 @@ def built(url, *, folder=None, **options):
     return chosen.build(SPEC, TASK, seed=3)
 
 
-def play(policy, steps=1, *, seeds=(7,), change=True):
+def play(policy, steps=1, *, seeds=(7,), change=True, spec=SPEC):
     """Plays steps of invented observations; returns the decisions."""
     state = SPEC.state_space.state(0)
     memory = policy.initial_memory([Start(state, seed) for seed in seeds])
     decisions = []
     for step in range(steps):
-        observations = allocate(SPEC.observation_space, len(seeds))
+        observations = allocate(spec.observation_space, len(seeds))
         for column in observations.values():
             column[...] = step if change and column.dtype != object else 0
         decision = policy.act(observations, memory, details=None, explore=True)
@@ -104,6 +113,36 @@ def test_earlier_steps_are_shown_as_many_as_configured_and_thoughts_are_not():
     assert [m["role"] for m in last] == ["system", *["user", "assistant"] * 2, "user"]
     assert last[2]["content"] == f"<action>{NAMES[1]}</action>"
     assert [m["content"].splitlines()[0] for m in last[1::2]] == ["Step 2.", "Step 3.", "Step 4."]
+
+
+def test_a_picture_of_the_goal_is_shown_once_and_first():
+    plan = spaces.Box(0, 255, (20, 30, 3), np.uint8)
+    seen = spaces.Dict({**SPEC.observation_space.spaces, "plan": plan})
+    spec = replace(SPEC, observation_space=seen)
+    with ChatServer(lambda _: GOOD) as server:
+        chosen = recipe(
+            server.url, history=History(texts=2, images=1), picture=Picture(goal="plan")
+        )
+        play(chosen.build(spec, TASK, seed=3), 4, spec=spec)
+        sent = [request["messages"] for request in server.requests]
+    for number, messages in enumerate(sent):
+        images = [
+            part["image_url"]["url"].partition(",")[2]
+            for message in messages
+            if isinstance(message["content"], list)
+            for part in message["content"]
+            if part["type"] == "image_url"
+        ]
+        sizes = [
+            cv2.imdecode(np.frombuffer(base64.b64decode(image), np.uint8), 1).shape[:2]
+            for image in images
+        ]
+        assert sizes == [(20, 30), sizes[1]], number
+        assert "goal" in messages[1]["content"][0]["text"]
+    with pytest.raises(UnknownNameError, match="Nearest: plan"):
+        recipe(server.url, history=History(images=1), picture=Picture(goal="plann")).build(
+            spec, TASK, seed=3
+        )
 
 
 def test_react_shows_thoughts_and_plan_keeps_notes():
