@@ -244,7 +244,12 @@ def _value(given: Mapping[str, Any], key: str, kind: Any, statuses: Any, where: 
         return [statuses[name] for name in names]
     if key == "on":
         known("selector", value, SELECTORS, where)
-    return value if kind is None else (kind if isinstance(kind, type) else type(kind))(value)
+    if kind is None:
+        return value
+    of = kind if isinstance(kind, type) else type(kind)
+    if of is tuple and isinstance(value, str):
+        raise TypeError(f"{key}: expected a list, got {value!r}")
+    return of(value)
 
 
 _TESTS: dict[str, Callable[[Any], Test]] = {

@@ -315,6 +315,7 @@ def test_a_wrong_name_in_a_file_is_told_with_the_nearest(tmp_path, name, old, ne
         ("damage", {}, "mult"),
         ("damage", {"mult": "much"}, "much"),
         ("after", {"unit": "a"}, "turns"),
+        ("summon", {"units": "sting"}, "expected a list"),
     ],
 )
 def test_an_effect_that_is_incomplete_or_wrong_is_told(name, data, told):
