@@ -152,6 +152,8 @@ class MinelandTasks:
         states, family = usual_states(), "creative"
         if row.picture:
             options["blueprint_file"] = metadata["reference"] = row.picture
+        if row.baseline:
+            metadata["baseline"] = row.baseline
         if row.family == "construction":
             family = "construction"
         if row.family == "stage_performance":

@@ -36,6 +36,7 @@ class Row:
         acts: the actions of a play that must happen, in this order.
         commands: of the server, at the start of a play.
         picture: file of the blueprint; empty for none.
+        baseline: file of a picture of what it is compared with; empty for none.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Row:
     acts: tuple[Act, ...] = ()
     commands: tuple[str, ...] = ()
     picture: str = ""
+    baseline: str = ""
 
 
 def load_files(folder: str) -> Mapping[str, Row]:
@@ -104,7 +106,11 @@ def _row(key: str, family: str, fields: Any, folder: Path) -> Row:
     if family == "stage_performance":
         return _play(key, fields)
     give, left_out = _items(fields.get("initial_inventory"))
-    picture = folder / "construction_tasks_pictures" / f"{key}_blueprint.png"
+
+    def picture(kind: str) -> str:
+        file = folder / "construction_tasks_pictures" / f"{key}_{kind}.png"
+        return str(file) if family == "construction" and file.is_file() else ""
+
     return Row(
         key,
         family,
@@ -112,7 +118,8 @@ def _row(key: str, family: str, fields: Any, folder: Path) -> Row:
         guidance=_text(fields, "guidance"),
         give=give,
         left_out=left_out,
-        picture=str(picture) if family == "construction" and picture.is_file() else "",
+        picture=picture("blueprint"),
+        baseline=picture("baseline"),
     )
 
 

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from bridges.mineflayer import mineland
+from bridges.mineflayer.mineland.utils import base64_to_image, likeness
 from bridges.mineflayer.node import packages_problem
-from rollout.errors import ConfigError, UnknownNameError
+from rollout.errors import ConfigError, InputError, UnknownNameError
 
 pytestmark = [
     pytest.mark.process,
@@ -208,6 +209,38 @@ def test_a_play_of_a_copy_is_shown_and_scored(make, tmp_path):
             break
         act = mineland.Action.no_op(2)
     assert (task_info.is_success, task_info.local_score) == (True, 1.0)
+
+
+def test_a_building_after_a_picture_is_shown_and_compared(make, tmp_path):
+    (tmp_path / "construction_tasks.yaml").write_text("construction_task_1:\n")
+    folder = tmp_path / "construction_tasks_pictures"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    noise = np.kron(rng.integers(0, 255, (23, 40, 3)), np.ones((8, 8, 1))).astype(np.uint8)[:180]
+    for kind in ("blueprint", "baseline"):
+        cv2.imwrite(str(folder / f"construction_task_1_{kind}.png"), noise)
+    mland = make(
+        task_id="construction_task_1",
+        agents_count=1,
+        task_files=str(tmp_path),
+        headless=False,
+        image_size=(18, 32),
+    )
+    mland.reset()
+    assert mland.get_blueprint_np().shape == (3, 180, 320)
+    view = base64_to_image(mland.get_camera_view(), 320, 180)
+    assert view.shape == (3, 180, 320)
+    mland.move_camera([0, 1, 0], 1.0, 0)
+    assert (base64_to_image(mland.get_camera_view(), 320, 180) != view).any()
+    _, _, _, done, task_info = mland.step(action=mineland.Action.no_op(1))
+    assert not done
+    assert 0 <= task_info.score < 0.8  # 1 for the baseline, which is the blueprint here
+    assert task_info.blueprint.shape == (180, 320, 3)
+    assert likeness(noise, noise) == 1
+    assert likeness(noise, np.zeros_like(noise)) == 0
+    assert base64_to_image("", 4, 3).shape == (3, 3, 4)
+    with pytest.raises(InputError, match="expected a picture"):
+        base64_to_image(base64.b64encode(b"no such picture").decode(), 4, 3)
 
 
 def test_episodes_are_the_same_again_with_the_same_seed(make):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from bridges.mineflayer import MineflayerBridge
+from bridges.mineflayer import MineflayerBridge, mineland
 from bridges.mineflayer.bridge import game_command
 from bridges.mineflayer.node import GAME, packages_problem
 from bridges.mineflayer.spaces import neutral
@@ -190,3 +190,23 @@ def test_releases_are_versions(version):
 def test_what_was_never_released_is_refused(version, message):
     with pytest.raises(ConfigError, match=message):
         MineflayerBridge(mode="remote", version=version)
+
+
+def test_mineland_s_agents_come_to_a_server_and_go(serve):
+    server = serve()
+    mland = mineland.MineLand(
+        server_host="127.0.0.1", server_port=server.port, agents_count=2, headless=True
+    )
+    try:
+        assert [each.name for each in mland.reset()] == ["MineflayerBot0", "MineflayerBot1"]
+        mland.add_an_agent({"name": "Cleo"})
+        obs, _, _, done, task_info = mland.step(action=mineland.Action.chat_op(3))
+        assert (obs[2].name, done, task_info) == ("Cleo", False, None)
+        mland.disconnect_an_agent("MineflayerBot0")
+        obs, _, _, _, _ = mland.step(action=mineland.Action.no_op(3))
+        assert obs[0] is None
+        there = {each["username"] for each in server.tell("players")}
+        assert there == {"MineflayerBot1", "Cleo"}
+        assert len(mland.reset()) == 2
+    finally:
+        mland.close()

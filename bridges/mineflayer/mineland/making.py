@@ -6,6 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bridges.mineflayer.evaluators import (
     MinelandCombat,
     MinelandConstruction,
@@ -14,6 +17,7 @@ from bridges.mineflayer.evaluators import (
     MinelandSurvival,
 )
 from bridges.mineflayer.mineland.data import Observation, TaskInfo
+from bridges.mineflayer.mineland.utils import likeness
 from bridges.mineflayer.mineland.world import SPARE, MineLand, Taken
 from bridges.mineflayer.pictures import read_picture
 from bridges.mineflayer.stage import MinelandStage, StageEvaluator
@@ -33,6 +37,10 @@ _RECIPES: Mapping[str, Any] = {
 }
 
 
+CAMERA = "construction_camera"
+"""The free camera of a task to build after a picture, at the eye of agent 0 at first."""
+
+
 class TaskWorld:
     """An environment with a task, as ``make`` returns it; other attributes are those of ``env``.
 
@@ -50,9 +58,12 @@ class TaskWorld:
             asked.pop("agents", None)
         self._evaluator: Evaluator = _RECIPES[kind](**asked).build(env.most_agents)
         self._scored = kind == "mineland_construction"
-        options = document.get("options", {})
-        file = options.get("blueprint_file")
-        self._blueprint = read_picture(file) if file else None
+        metadata = document["metadata"]
+        files = (metadata.get(each) for each in ("reference", "baseline"))
+        self._blueprint, baseline = (read_picture(file) if file else None for file in files)
+        self._baseline = 0.0
+        if self._blueprint is not None and baseline is not None:
+            self._baseline = likeness(baseline, self._blueprint)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.env, name)
@@ -62,7 +73,8 @@ class TaskWorld:
         seen = self.env.reset()
         frame = self.env.frame
         assert frame is not None
-        self._info = self._task(seen[0])
+        if self._blueprint is not None and not self.env.headless:
+            self.env.bridge.addCamera(CAMERA)
         self._evaluator.reset(range(len(seen)), self.env.begun, frame)
         return seen
 
@@ -82,6 +94,8 @@ class TaskWorld:
         if self._scored:
             share = float(verdict.progress[0])
             info.score = 0.0 if math.isnan(share) else share
+        if self._blueprint is not None and not self.env.headless:
+            info.score = self.get_score()
         if isinstance(self._evaluator, StageEvaluator):
             (play,) = self._evaluator.performances
             info.local_score, info.global_score = play.key, play.appropriateness
@@ -99,6 +113,27 @@ class TaskWorld:
     def get_personalities(self) -> Mapping[str, str]:
         """Returns the personalities of the actors of a play."""
         return dict(self._document["metadata"].get("personalities", {}))
+
+    def move_camera(self, pos: Sequence[float], yaw: float, pitch: float) -> None:
+        """Moves the camera of a task to build along its own axes, and turns it further."""
+        self.env.bridge.moveCamera(CAMERA, pos, yaw, pitch)
+
+    def get_camera_view(self) -> str:
+        """Returns what the camera of a task to build sees: a JPEG file in base64."""
+        return self.env.bridge.getCameraView(CAMERA)
+
+    def get_blueprint_np(self) -> NDArray[np.uint8] | None:
+        """Returns the blueprint, ``(3, height, width)``; None without one."""
+        return None if self._blueprint is None else self._blueprint.transpose(2, 0, 1)
+
+    def get_score(self) -> float:
+        """Returns how like the blueprint the camera's view is, in shares of the baseline picture's.
+
+        Key points of pictures (ORB), as in MineLand: it says little. Judge recordings instead.
+        """
+        if self._blueprint is None or not self._baseline:
+            return 0.0
+        return likeness(self.env.bridge.picture(CAMERA), self._blueprint) / self._baseline
 
     @property
     def _is_play(self) -> bool:

@@ -97,7 +97,7 @@ class MineLand:
             more = {"mode": "remote", "host": server_host, "port": server_port or 25565}
         if not headless:
             more |= {"rgb_height": image_size[0], "rgb_width": image_size[1]}
-        self._headless = headless
+        self.headless = headless
         self._bridge = MineflayerBridge(
             agents=most,
             names=_names(agents_config, agents_count, most),
@@ -225,7 +225,7 @@ class MineLand:
 
     def _observed(self, frame: Frame, row: int) -> Observation:
         rgb: NDArray[np.uint8] | None = None
-        if not self._headless:
+        if not self.headless:
             rgb = frame.observations[RGB][row].astype(np.uint8)
         return observation((frame.details or [])[row], rgb)
 
