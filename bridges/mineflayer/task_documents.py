@@ -35,8 +35,8 @@ TIME = {
 }
 """Ticks of game time of a task; survival has the days in its name. MineLand has no limits."""
 
-_OURS = ("construction", "stage")
-"""Families whose regular ids are ours."""
+_OURS = ("construction", "stage", "creative")
+"""Families whose tasks are ours, if they do not come from a copy of MineLand's files."""
 
 _HEADS = ("harvest_", "techtree_", "_techtree_", "combat_", "survival_", "creative_",
           "construction_task_", "stage_performance_", "build_", "play_")  # fmt: skip

@@ -145,8 +145,7 @@ def _check_possible(task_id: str, head: str, item: str, with_: str) -> None:
         instead = f"{head}iron_{item.removeprefix(_CHAINMAIL)}{with_}"
         raise _impossible(task_id, "chain mail cannot be crafted", instead)
     if item not in names().items:
-        kind = f"item of Minecraft {VERSION} in task {task_id!r}:"
-        raise UnknownNameError(kind, item, names().items)
+        raise UnknownNameError(f"item of Minecraft {VERSION}", item, names().items)
 
 
 def _at_least(version: str, other: str) -> bool:
@@ -161,7 +160,7 @@ def _count(task_id: str, count: str, low: int, high: int) -> int:
 
 def _combat(task_id: str, count: str, mob: str, loadout: str | None) -> MinelandTask:
     if mob not in MOBS or mob == NONE:
-        raise UnknownNameError(f"mob to fight in task {task_id!r}:", mob, MOBS[1:])
+        raise UnknownNameError("mob to fight", mob, MOBS[1:])
     if int(count) not in NUMBERS[1:]:
         listed = ", ".join(map(str, NUMBERS[1:]))
         raise ConfigError(f"task {task_id!r}: expected {listed} mobs, got {count}")

@@ -329,3 +329,13 @@ def test_an_unknown_id_is_answered_in_few_words(name):
     with pytest.raises(UnknownNameError) as caught:
         load_task(MineflayerBridge().spec, "mineflayer", name)
     assert len(str(caught.value)) < 300
+
+
+def test_no_misspelt_item_or_mob_makes_a_long_message():
+    spec, longest = MineflayerBridge().spec, ""
+    for item in sorted(names().items, key=len)[-40:]:
+        for task_id in (f"techtree_1_{item}x", f"harvest_1_stick_with_1_{item}x"):
+            with pytest.raises(UnknownNameError) as caught:
+                load_task(spec, "mineflayer", task_id)
+            longest = max(longest, str(caught.value), key=len)
+    assert len(longest) < 300, longest

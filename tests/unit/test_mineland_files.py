@@ -149,6 +149,11 @@ def test_our_own_have_names_of_their_own():
             assert f"{verb} {what}" in task.goal
 
 
+def test_a_goal_that_is_only_in_the_id_is_not_mineland_s():
+    task = load_task(MineflayerBridge().spec, "mineflayer", "creative_dig_a_pond")
+    assert (task.goal, task.metadata["source"]) == ("dig a pond", "Gamut")
+
+
 def test_what_is_to_be_built_is_in_the_goal():
     goal = load_task(MineflayerBridge().spec, "mineflayer", "build_well").goal
     assert goal == (
