@@ -118,6 +118,23 @@ def test_the_script_that_validates_an_installation(make):
     assert len(heard) >= 2 * 4  # each hears both
 
 
+def test_a_fight_with_a_reward_for_the_blood_of_its_target(make):
+    mland = make(task_id="combat_1_zombie_with_1_diamond_sword_and_1_shield", agents_count=1)
+    mland.reset()
+    act = [mineland.Action(1, "await killMob(bot, 'zombie');")]
+    left, reward = 20.0, 0.0
+    for _ in range(400):
+        obs, _, _, done, task_info = mland.step(action=act)
+        now = sum(each["health"] for each in obs[0].target_entities)
+        assert task_info.target == obs[0].target_entities
+        reward, left = reward + left - now, now
+        act = mineland.Action.no_op(1)
+        if done:
+            break
+    assert (done, task_info.is_success) == (True, True)
+    assert reward == 20
+
+
 def test_agents_come_and_go(make):
     mland = make(task_id="playground", agents_count=2, ticks_per_step=2)
     mland.reset()
@@ -138,6 +155,10 @@ def test_agents_come_and_go(make):
     with pytest.raises(UnknownNameError, match="MineflayerBot0"):
         mland.disconnect_an_agent("MineflayerBot0")
     assert len(mland.reset()) == 2
+    mland.add_an_agent()
+    mland.add_an_agent()
+    obs, _, _, _, _ = mland.step(action=mineland.Action.no_op(4))
+    assert [each.name for each in obs] == [f"MineflayerBot{number}" for number in range(4)]
 
 
 def test_low_level_actions(make):

@@ -143,6 +143,8 @@ class MineLand:
             if slot < len(self.here) and self.here[slot]:
                 self._instance.leave(slot, timeout_s=self._bridge.spec.deadlines.step_s)
         self.here = [True] * self.agents_count
+        self.names = list(self._bridge.agent_names())
+        self._instance.names.clear()
         self.begun = self.starts(self.agents_count)
         slots = list(range(self.agents_count))
         self.frame = self._instance.reset(
