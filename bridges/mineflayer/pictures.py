@@ -127,8 +127,13 @@ class Pictures:
             yaw: radians, as of agents.
             pitch: likewise.
             out: the picture to draw, ``(height, width, 3)``.
+
+        Raises:
+            ConfigError: the renderer has no free cameras.
         """
         scene: Any = self._scenes[slot]
+        if not hasattr(scene, "eye"):
+            raise ConfigError("free cameras need renderer=rays")
         own = scene.eye, scene.yaw, scene.pitch
         scene.eye, scene.yaw, scene.pitch = np.array(eye, np.float64), yaw, pitch
         try:

@@ -101,7 +101,9 @@ def parse(task_id: str, version: str = VERSION) -> MinelandTask:
     if match := _CREATIVE_ID.fullmatch(regular):
         return MinelandTask(regular, "creative", goal=match[1].replace("_", " "))
     if regular == "playthrough":
-        raise _impossible(regular, "worlds here have no End, and no dragon", "combat_1_wither")
+        raise _impossible(
+            regular, version, "worlds here have no End, and no dragon", "combat_1_wither"
+        )
     raise UnknownNameError("task", task_id, generate())
 
 
@@ -116,9 +118,9 @@ def _words(text: str) -> str:
     return text.replace("_", " ")
 
 
-def _impossible(task_id: str, why: str, instead: str) -> ConfigError:
+def _impossible(task_id: str, version: str, why: str, instead: str) -> ConfigError:
     return ConfigError(
-        f"task {task_id!r} is impossible in Minecraft {VERSION}: {why}; nearest that is possible: "
+        f"task {task_id!r} is impossible in Minecraft {version}: {why}; nearest that is possible: "
         f"{instead}"
     )
 
@@ -129,21 +131,23 @@ def _items(
     with_ = f"_with_{loadout}" if loadout else ""
     newer = item in NEWER and _at_least(version, NEWER[item])
     if not newer:
-        _check_possible(task_id, f"{family}_{count}_", item, with_)
+        _check_possible(task_id, version, f"{family}_{count}_", item, with_)
     number = _count(task_id, count, 1, MOST_COUNT)
     parse_loadout(loadout or NONE)
     return MinelandTask(task_id, family, item, number, loadout or NONE, goal=_words(task_id))
 
 
-def _check_possible(task_id: str, head: str, item: str, with_: str) -> None:
+def _check_possible(task_id: str, version: str, head: str, item: str, with_: str) -> None:
     if item in NEWER:
         instead = f"{head}{_INSTEAD[item]}{with_}"
-        raise _impossible(task_id, f"{item} came with {NEWER[item]}", instead)
+        raise _impossible(task_id, version, f"{item} came with {NEWER[item]}", instead)
     if item in _NO_ITEM:
-        raise _impossible(task_id, f"there is no item {item}", f"{head}{_NO_ITEM[item]}{with_}")
+        raise _impossible(
+            task_id, version, f"there is no item {item}", f"{head}{_NO_ITEM[item]}{with_}"
+        )
     if item.startswith(_CHAINMAIL):
         instead = f"{head}iron_{item.removeprefix(_CHAINMAIL)}{with_}"
-        raise _impossible(task_id, "chain mail cannot be crafted", instead)
+        raise _impossible(task_id, version, "chain mail cannot be crafted", instead)
     if item not in names().items:
         raise UnknownNameError(f"item of Minecraft {VERSION}", item, names().items)
 
