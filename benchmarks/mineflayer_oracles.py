@@ -343,7 +343,8 @@ Limits are the tasks' own: a day for harvest and tech tree, two minutes for comb
 ticks a program that has to look for something gives up and waits. A row counts where the oracle
 wins most states and waiting does not. What an id begins with is what `task=` gives: for
 `harvest_1_oak_log` and `techtree_1_wooden_pickaxe` that is a file of the house, of plains and
-forests only, some of whose load-outs have planks; all others are of MineLand's id, in any biome.
+forests only, some of whose load-outs have planks; all others are of MineLand's id, in any biome
+(saplings and leaves of oaks: where oaks grow).
 
 Survival: MineLand's tasks begin in the morning, and where `idle` wins as well, winning is no merit.
 The rows with "from" are harder ones of our own: the same ids, but it is midnight, the difficulty is

@@ -38,6 +38,10 @@ TIME = {
 _OURS = ("construction", "stage", "creative")
 """Families whose tasks are ours, if they do not come from a copy of MineLand's files."""
 
+OAKS = ["plains", "forest", "savanna", "any"]
+GROWS = {"oak_sapling": OAKS, "oak_leaves": OAKS}
+"""Biomes of worlds in which a target is common, if that is not all of them."""
+
 _HEADS = ("harvest_", "techtree_", "_techtree_", "combat_", "survival_", "creative_",
           "construction_task_", "stage_performance_", "build_", "play_")  # fmt: skip
 _OF_FILES = ("construction_task_", "stage_performance_", "creative_")
@@ -186,7 +190,8 @@ class MinelandTasks:
         competing = {**judged, "competitive": self.competitive}
         if task.family in ("harvest", "techtree"):
             asked = {"target": task.target, "count": task.count}
-            return {"name": f"mineland_{task.family}", **asked, **competing}, {}, {}
+            where = {"biome": GROWS[task.target]} if task.target in GROWS else {}
+            return {"name": f"mineland_{task.family}", **asked, **competing}, {}, where
         if task.family == "combat":
             asked = {"target": task.target, "count": task.count}
             evaluator = {"name": "mineland_combat", **asked, **judged}

@@ -179,6 +179,9 @@ def test_names_of_tasks_make_tasks():
     assert (task.evaluator.target, task.evaluator.count) == ("oak_log", 8)
     assert task.state_space.factor("loadout").values == ("1_iron_pickaxe",)
     assert task.state_space.factor("biome").size == 7
+    for name in ("harvest_1_oak_leaves", "harvest_1_oak_sapling"):
+        biome = load_task(spec, "mineflayer", name).state_space.factor("biome")
+        assert biome.values == ("plains", "forest", "savanna", "any")
     assert task.limits.steps == 24_000 // 5 + 1
     assert task.metadata == {"family": "harvest", "source": "MineLand"}
     assert load_task(spec, "mineflayer", "harvest_1white_wool").metadata["irregular_id"] is True
