@@ -280,7 +280,8 @@ test('programs that block the process share the time of a step; one that only co
   };
   for (let i = 0; i < 4; i++) await holdOn(2);
   assert.strictEqual(held[0], holdMs);
-  assert.ok(held.every((ms, i) => i === 0 || ms < 0.6 * held[i - 1]), `${held}`);
+  // 1 ms is what a turn has at least; on a busy machine the thread looks late, and less is left.
+  assert.ok(held.every((ms, i) => i === 0 || ms === 1 || ms < 0.6 * held[i - 1]), `${held}`);
   assert.ok(held.reduce((sum, ms) => sum + ms, 0) <= 2 * holdMs, `${held}`);
   await holdOn(1000);
   assert.ok(held[4] >= holdMs / 2, 'what it may compute is left to it');
