@@ -12,14 +12,17 @@ let before = 0;
 /** Linux: nanoseconds that the main thread has run, then two other numbers. */
 const MAIN_THREAD = `/proc/self/task/${process.pid}/schedstat`;
 
-/** Returns the milliseconds that the main thread has run; elsewhere than on Linux, all threads. */
+/** Returns the milliseconds that the main thread has run; where Linux does not say, all threads. */
 function used() {
+  let run = 0;
   try {
-    return parseInt(fs.readFileSync(MAIN_THREAD, 'latin1'), 10) / 1e6;
+    run = parseInt(fs.readFileSync(MAIN_THREAD, 'latin1'), 10);
   } catch {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1e3;
+    // Another system. A kernel may also be built without these counts, and then says 0.
   }
+  if (run > 0) return run / 1e6;
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e3;
 }
 
 setInterval(() => {
