@@ -23,7 +23,7 @@ def auto_battle(observations: Columns) -> Array:
 
 
 def search_player(observations: Columns) -> Array:
-    """Returns what the search player plays, ``(B,)``; the first decision takes some seconds each."""
+    """Returns what the search player plays, ``(B,)``; some seconds for a battle."""
     return _each(observations, search.choose)
 
 
