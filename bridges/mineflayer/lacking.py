@@ -28,6 +28,11 @@ def _table() -> Mapping[str, Mapping[str, re.Pattern[str]]]:
     }
 
 
+def mechanics() -> tuple[str, ...]:
+    """Returns the names of the mechanics that embedded worlds lack."""
+    return tuple(_table())
+
+
 @lru_cache
 def obtainable() -> frozenset[str]:
     """Returns the items that agents can come by in embedded worlds; see game/obtainable.js."""

@@ -33,6 +33,8 @@ class Count:
     ids: int
     impossible: Mapping[str, str]
     lacks: Mapping[str, int]
+    warned: int = 0
+    """How many ids load and seem to need at least one of them."""
 
     @property
     def load(self) -> int:
@@ -50,17 +52,20 @@ def report(folder: str) -> Iterator[Count]:
             continue
         ids, impossible = [str(key) for key in read_file(file)], {}
         lacks: Counter[str] = Counter()
+        warned = 0
         for each in ids:
             try:
                 made = maker.document(each)
                 if made is None:
                     raise UnknownNameError("task", each, maker.names())
-                lacks.update(made["metadata"].get("lacks", ()))
+                needs = made["metadata"].get("lacks", ())
                 if "options" in made:
                     MineflayerBridge(task_files=folder, **made["options"])
+                lacks.update(needs)
+                warned += bool(needs)
             except InputError as error:
                 impossible[each] = str(error)
-        yield Count(family, len(ids), impossible, lacks)
+        yield Count(family, len(ids), impossible, lacks, warned)
 
 
 def main(folder: str) -> None:
@@ -80,5 +85,5 @@ def main(folder: str) -> None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m bridges.mineflayer.task_files FOLDER")
+        raise SystemExit("usage: python -m bridges.mineflayer.task_counts FOLDER")
     main(sys.argv[1])
