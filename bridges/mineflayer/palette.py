@@ -11,9 +11,11 @@ import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
 from bridges.mineflayer import rgb_tiles as t
@@ -252,56 +254,42 @@ def _plants(name: str, props: Mapping[str, Any], seed: int) -> Tile | None:  # n
     return None
 
 
-def _made(name: str, props: Mapping[str, Any], seed: int) -> dict[str, Tile] | None:
-    """Returns tiles of blocks with a front: furnaces, chests, tables, pumpkins."""
-    rock = t.plain(STONES["stone"], 44, 0.14)
-    row, column = t.ROW, t.COLUMN
-    if re.search("furnace|smoker", name):
-        mouth = (row > 7) & (row < 14) & (column > 3) & (column < 12)
-        front = t.paint(t.stones((116, 116, 116), 41, 9), mouth, (30, 26, 26))
-        if props.get("lit"):
-            front = t.paint(front, mouth & (13 - 5 * t.grain(43)[0][None, :] < row), (255, 156, 40))
-        return {"side": t.stones((116, 116, 116), 41, 9), "top": rock, "front": front}
-    if "chest" in name and "chestplate" not in name:
-        colour = (34, 48, 52) if "ender" in name else (164, 114, 46)
-        side = t.framed(t.plain(colour, 51, 0.12), (72, 48, 22))
-        lock = (row > 4) & (row < 9) & (column > 6) & (column < 9)
-        return {
-            "side": t.paint(side, row == 5, (60, 40, 18)),
-            "top": side,
-            "front": t.paint(t.paint(side, row == 5, (60, 40, 18)), lock, (200, 200, 206)),
-        }
-    if name.endswith("_table") or name in {
-        "loom",
-        "composter",
-        "barrel",
-        "lectern",
-        "bookshelf",
-        "beehive",
-    }:
-        boards = t.planks(WOODS["oak"][0], 61)
-        top = t.paint(boards, (row % 5 == 0) | (column % 5 == 0), (104, 72, 38))
-        side = t.paint(boards, (np.abs(row - column) < 2) & (row > 3) & (row < 12), (176, 176, 184))
-        if name == "bookshelf":
-            books = ((row % 8) > 0) & ((row % 8) < 7) & (column > 0) & (column < 15)
-            side = boards.copy()
-            colours = np.array([(140, 46, 40), (46, 84, 140), (60, 120, 60), (150, 120, 60)])
-            side[books, :3] = colours[(t.grain(58)[:, ::2].repeat(2, 1) * 4).astype(int)][books]
-            top = boards
-        return {"side": side, "top": top}
-    if re.search("pumpkin$|jack_o", name):
-        side = t.dim(t.plain((212, 124, 28), 57, 0.12), column % 4 == 0, 0.8)
-        eyes = ((row > 3) & (row < 7) & ((np.abs(column - 4) < 2) | (np.abs(column - 11) < 2))) | (
-            (row > 9) & (row < 13) & (column > 2) & (column < 13)
-        )
-        carved = name != "pumpkin"
-        glow = (255, 220, 110) if "jack" in name else (56, 30, 8)
-        return {
-            "side": side,
-            "top": t.plain((190, 116, 34), 58, 0.2),
-            "front": t.paint(side, eyes & carved, glow),
-        }
+@functools.cache
+def _drawings() -> Mapping[str, Any]:
+    return yaml.safe_load(Path(__file__).with_name("drawings.yaml").read_text())  # type: ignore[no-any-return] # a table
+
+
+@functools.cache
+def icon_of(name: str) -> Tile | None:
+    """Returns the drawing of an item; None for one that looks like its block."""
+    for pattern, shape, *colours in _drawings()["items"]:
+        if re.search(pattern, name):
+            main = t.hexed(colours[0]) if colours else colour_of(name)
+            return t.rimmed(t.drawn(_drawings()["shapes"][shape], main, t.empty()))
     return None
+
+
+def _made(name: str, props: Mapping[str, Any], seed: int) -> dict[str, Tile] | None:
+    """Returns the tiles of a block that is drawn: furnaces, chests, tables, rails."""
+    row: Any = next((row for row in _drawings()["blocks"] if re.search(row[0], name)), None)
+    if row is None:
+        return None
+    _, material, strokes = row
+    if re.fullmatch("[0-9a-f]{6}|0", material):
+        main = t.hexed(material.zfill(6))
+        base = t.empty() if material == "0" else t.plain(main, seed, 0.12)
+        tiles = {"side": base, "top": base}
+    else:
+        main, tiles = colour_of(material), _tiles(material, ())
+    side = t.drawn(strokes.get("side", ()), main, tiles["side"])
+    front = t.drawn(
+        strokes.get("front", ()), main, side if "front" not in strokes else tiles["side"]
+    )
+    top = t.drawn(strokes.get("top", ()), main, tiles.get("top", side))
+    if props.get("lit"):
+        front = t.drawn(strokes.get("lit", ()), main, front)
+        side = side if "front" in strokes else front
+    return {"side": side, "top": top, "front": front}
 
 
 def _simple(name: str, props: Mapping[str, Any], seed: int) -> Tile:  # noqa: PLR0911 - a list of rules
@@ -334,9 +322,8 @@ def _simple(name: str, props: Mapping[str, Any], seed: int) -> Tile:  # noqa: PL
         )
     if re.search("lantern|glowstone|shroomlight|lamp|end_rod|beacon", name):
         return t.paint(t.plain(colour_of(name), seed, 0.2), t.grain(seed) > 0.6, (255, 232, 170))
-    if name in {"ladder", "vine"} or "rail" in name or "trapdoor" in name:
-        bars = (row % 5 < 2) | (column % 11 < 2) if name != "vine" else t.grain(seed) < 0.6
-        return t.paint(t.empty(), bars, (84, 128, 44) if name == "vine" else (146, 108, 60))
+    if name == "vine":
+        return t.paint(t.empty(), t.grain(seed) < 0.6, (84, 128, 44))
     return t.plain(colour_of(name), seed, 0.16)
 
 
@@ -360,7 +347,7 @@ def _tiles(name: str, items: tuple[tuple[str, Any], ...]) -> dict[str, Tile]:
     return {"top": three[0], "side": three[1], "bottom": three[2]}
 
 
-_FRONTS: dict[str, int] = {"east": 0, "west": 1, "south": 4, "north": 5}
+_FRONTS: dict[str, int] = {"east": 0, "west": 1, "up": 2, "down": 3, "south": 4, "north": 5}
 
 
 def faces_of(name: str, props: Mapping[str, Any]) -> Sequence[Tile]:

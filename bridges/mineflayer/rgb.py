@@ -30,8 +30,10 @@ FIELD_OF_VIEW = 70.0
 _DAY = 24000
 _CLOUDS = cloud_map(CLOUDS)
 _CLOUD_HEIGHT = 128.0
-# Minecraft's curve from light levels to brightness.
+# Minecraft's curve from light levels to brightness, with its option Brightness in the middle: with
+# less, caves lit by torches are too dark to be read.
 _CURVE = (np.arange(16) / 15.0) / (4.0 - 3.0 * np.arange(16) / 15.0)
+_CURVE = 0.5 * (_CURVE + 1.0 - (1.0 - _CURVE) ** 4)
 _LAMPS = _CURVE[None, :, None] * np.array((1.0, 0.9, 0.68))
 
 
@@ -225,7 +227,7 @@ def render(
         out: filled and returned instead of a new array; contiguous and of that shape, else
             ValueError.
     """
-    grid, book = scene.grid, scene.looks.book
+    grid = scene.grid
     if grid is None:
         raise ValueError("nothing can be drawn before the first update of the scene")
     picture = np.empty((height, width, 3), np.uint8) if out is None else out
@@ -247,7 +249,7 @@ def render(
     s["n_parts"] = len(parts)
     arrays: dict[str, NDArray[Any]] = {
         "forms": grid.forms, "cells": grid.cells, "light": grid.light, "biomes": grid.biomes,
-        **book._asdict(), "shine": shine, "tints": scene.looks.tints, "clouds": _CLOUDS,
+        **scene.looks.book._asdict(), "shine": shine, "tints": scene.looks.tints, "clouds": _CLOUDS,
         "parts": parts, "bodies": scene.room, "picture": picture,
     }  # fmt: skip
     for name, array in arrays.items():

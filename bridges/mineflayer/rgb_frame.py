@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from bridges.mineflayer.rgb_compiled import inner, kernel
-from bridges.mineflayer.rgb_kernel import BODY, NOWHERE, leave_water, trace
+from bridges.mineflayer.rgb_kernel import BODY, NOWHERE, THERE, leave_water, texel_at, trace
 from bridges.mineflayer.rgb_sight import f8, set_f8, set_u1, u1
 
-# A part of a body: position of its feet relative to the eye, rotation, box, colour.
+# A part of a body: position of its feet relative to the eye, rotation, box, tiles of its sides, of
+# its front (+z) and of its top and bottom.
 (
     BODY_X, BODY_Y, BODY_Z, SINE, COSINE, MIDDLE_X, MIDDLE_Y, MIDDLE_Z, HALF_X, HALF_Y, HALF_Z,
-    PART_RED, PART_GREEN, PART_BLUE, PART,
+    PART_SIDE, PART_FRONT, PART_TOP, PART,
 ) = range(15)  # fmt: skip
 CLOUDS = 64
 """The period of the clouds in pieces, a power of two."""
@@ -111,6 +112,28 @@ def strike(s: Any, part: int) -> float:
 
 
 @inner
+def skin_at(s: Any, part: int, t: float) -> int:
+    """Returns the texel of a part where the ray meets it, on the axis that ``strike`` stored."""
+    sine, cosine = f8(part, SINE), f8(part, COSINE)
+    x, z = s.dx * t - f8(part, BODY_X), s.dz * t - f8(part, BODY_Z)
+    half_x, half_y, half_z = f8(part, HALF_X), f8(part, HALF_Y), f8(part, HALF_Z)
+    # From 0 to 1 over the box; across from the body's right, which is the left of its front.
+    across = 0.5 - (x * cosine - z * sine - f8(part, MIDDLE_X)) / (2.0 * half_x)
+    ahead = 0.5 + (-x * sine - z * cosine - f8(part, MIDDLE_Z)) / (2.0 * half_z)
+    down = 0.5 - (s.dy * t - f8(part, BODY_Y) - f8(part, MIDDLE_Y)) / (2.0 * half_y)
+    tile, u, v, half = f8(part, PART_SIDE), ahead, down, half_y
+    if s.face == 1:
+        tile, u, v, half = f8(part, PART_TOP), across, ahead, half_x
+    elif s.face == 2:
+        u = across
+        if ahead > 0.5:
+            tile = f8(part, PART_FRONT)
+    column = min(max(int(u * 16.0), 0), 15)
+    row = min(max(int(v * 16.0), 0), 15)
+    return texel_at(s, int(tile), column, row, t * 0.5 / max(half, 0.05))
+
+
+@inner
 def draw_part(s: Any, part: int, frame: Any) -> None:
     """Draws a part on the pixels of a frame."""
     light_body(s, part)
@@ -124,11 +147,13 @@ def draw_part(s: Any, part: int, frame: Any) -> None:
             t = strike(s, part)
             at = s.pixel * BODY
             if t < f8(s.bodies, at):
-                bright = _SIDES[s.face]
-                set_f8(s.bodies, at, t)
-                set_f8(s.bodies, at + 1, f8(part, PART_RED) * bright * s.shine_r)
-                set_f8(s.bodies, at + 2, f8(part, PART_GREEN) * bright * s.shine_g)
-                set_f8(s.bodies, at + 3, f8(part, PART_BLUE) * bright * s.shine_b)
+                texel = skin_at(s, part, t)
+                if texel & THERE:
+                    bright = _SIDES[s.face]
+                    set_f8(s.bodies, at, t)
+                    set_f8(s.bodies, at + 1, ((texel >> 16) & 255) * bright * s.shine_r)
+                    set_f8(s.bodies, at + 2, ((texel >> 8) & 255) * bright * s.shine_g)
+                    set_f8(s.bodies, at + 3, (texel & 255) * bright * s.shine_b)
 
 
 @inner

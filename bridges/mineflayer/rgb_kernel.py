@@ -19,7 +19,7 @@ from bridges.mineflayer.rgb_tiles import LEVELS, TEXELS
 NOWHERE = 1e9
 BODY = 4
 """Numbers for each pixel in ``s.bodies``: distance of the nearest body, its colour."""
-_THERE, _TINTED = 1 << 24, 2 << 24
+THERE, _TINTED = 1 << 24, 2 << 24
 _SHARES = np.array([0.64, 0.64, 1.0, 0.5, 0.82, 0.82, 0.9])
 """Brightness of a face: +x, -x, +y, -y, +z, -z, and crossed planes."""
 
@@ -74,9 +74,14 @@ def meet_cube(s: Any, at: int, before: int, t: float) -> bool:
     u = int((z if face < 2 else x) * 16.0) & 15
     v = int(z * 16.0) & 15 if flat else 15 - (int(y * 16.0) & 15)
     texel = texel_at(s, i4(s.tiles, look * 6 + face), u, v, t)
-    if not texel & _THERE:
+    if not texel & THERE:
         return False
-    lay_texel(s, texel, before if u1(s.emission, look) == 0 else at, at, face, t)
+    lit = before
+    if u1(s.emission, look) > 0 and f8(s.shine, u1(s.light, at) * 3) > f8(
+        s.shine, u1(s.light, before) * 3
+    ):
+        lit = at
+    lay_texel(s, texel, lit, at, face, t)
     return True
 
 
@@ -120,7 +125,7 @@ def meet_boxes(s: Any, at: int, t_in: float, t_out: float) -> bool:
         u = min(max(int((hz if side < 2 else hx) * 16.0), 0), 15)
         v = min(max(int(hz * 16.0) if flat else int((1.0 - hy) * 16.0), 0), 15)
         found = texel_at(s, i4(s.tiles, look * 6 + side), u, v, t)
-        if found & _THERE:
+        if found & THERE:
             best, texel, face = t, found, side
     if texel == 0:
         return False
@@ -145,7 +150,7 @@ def meet_cross(s: Any, at: int, t_in: float, t_out: float) -> bool:
         if u < 0 or u > 15 or v < 0 or v > 15:
             continue
         texel = texel_at(s, tile, u, v, t)
-        if texel & _THERE:
+        if texel & THERE:
             if s.wet > 0.0:  # water plants
                 leave_water(s, t)
             lay_texel(s, texel, at, at, 6, t)

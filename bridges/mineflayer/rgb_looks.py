@@ -130,6 +130,7 @@ class Looks:
     Attributes:
         forms: ``(N + 1,)`` uint8, the last one ``OUT``.
         tints: ``(256, 3)`` by biome, factors for the colours of grass and leaves.
+        templates: models of bodies whose tiles are painted; see ``rgb_models``.
     """
 
     def __init__(self, table: Mapping[str, Any]) -> None:
@@ -151,6 +152,8 @@ class Looks:
             level = int(props.get("level", 0)) if self.forms[n] == WATER else 0
             tops[n] = 0.875 if level in {0, 8} else max(0.875 - 0.11 * (level % 8), 0.1)
         box_at[count + 1] = len(all_boxes)
+        self.templates: dict[Any, NDArray[np.float64]] = {}
+        self._numbers: dict[int, tuple[int, Tile]] = {}
         self.tints = np.ones((256, 3))
         for n, biome in enumerate(table["biomes"][:256]):
             self.tints[n] = tint_of(biome) if biome else 1.0
@@ -174,14 +177,27 @@ class Looks:
         if len(missing) == 0:
             return
         new: list[Tile] = []
-        numbers: dict[int, int] = {}
-        known = len(self.book.atlas) // TEXELS
         for n in missing.tolist():
             name, _, props, *_ = self._rows[n]
             for face, tile in enumerate(faces_of(name, props)):
-                if id(tile) not in numbers:  # which remains that tile's, as `new` references it
-                    numbers[id(tile)] = known + len(new)
-                    new.append(tile)
-                self.book.tiles[n, face] = numbers[id(tile)]
+                self.book.tiles[n, face] = self._number(tile, new)
             self._painted[n] = True
-        self.book = self.book._replace(atlas=np.concatenate([self.book.atlas, atlas_of(new)]))
+        self._add(new)
+
+    def number_of(self, tile: Tile) -> int:
+        """Returns the number of a tile in the atlas; adds it if it is not there."""
+        new: list[Tile] = []
+        number = self._number(tile, new)
+        self._add(new)
+        return number
+
+    def _number(self, tile: Tile, new: list[Tile]) -> int:
+        if id(tile) not in self._numbers:
+            # The entry keeps the tile alive, so that no other gets its identity.
+            self._numbers[id(tile)] = (len(self.book.atlas) // TEXELS + len(new), tile)
+            new.append(tile)
+        return self._numbers[id(tile)][0]
+
+    def _add(self, new: list[Tile]) -> None:
+        if new:
+            self.book = self.book._replace(atlas=np.concatenate([self.book.atlas, atlas_of(new)]))

@@ -1,218 +1,253 @@
 """Bodies made of boxes: creatures, players, items on the ground. All shapes are our own.
 
 A part is a box relative to the feet of its body, which faces +z with +x on its right; parts of the
-head turn with the head.
+head turn with the head. ``bodies.yaml`` describes the kinds, ``drawings.yaml`` the items.
 """
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 
-from bridges.mineflayer.palette import DYES, colour_of, number_of, own_colour
+from bridges.mineflayer.palette import DYES, colour_of, faces_of, icon_of, number_of, own_colour
 from bridges.mineflayer.rgb_frame import PART
 from bridges.mineflayer.rgb_looks import Looks
-from bridges.mineflayer.rgb_tiles import Colour
-
-Part = tuple[float, float, float, float, float, float, Colour, bool]
-"""Middle x, y, z; half sizes x, y, z; colour; whether it turns with the head."""
+from bridges.mineflayer.rgb_tiles import Colour, Tile, drawn, empty, hexed, plain, shade
 
 YOUNG, SNEAKING = 2, 4
-_EYE: Colour = (18, 18, 20)
-_SKIN: Colour = (198, 150, 118)
 
-# Body, head, legs.
-_COATS: dict[str, tuple[Colour, Colour, Colour]] = {
-    "zombie": ((38, 128, 128), (92, 138, 80), (62, 60, 130)),
-    "husk": ((128, 108, 74), (150, 130, 92), (96, 84, 60)),
-    "drowned": ((72, 130, 120), (92, 160, 140), (50, 84, 92)),
-    "zombie_villager": ((96, 70, 50), (92, 138, 80), (80, 60, 44)),
-    "skeleton": ((196, 196, 192), (208, 208, 204), (186, 186, 182)),
-    "stray": ((140, 156, 160), (196, 206, 208), (120, 136, 140)),
-    "wither_skeleton": ((44, 44, 44), (54, 54, 54), (40, 40, 40)),
-    "enderman": ((22, 20, 26), (24, 22, 30), (20, 18, 24)),
-    "creeper": ((92, 178, 84), (104, 190, 96), (74, 146, 68)),
-    "spider": ((54, 44, 40), (66, 52, 46), (44, 36, 32)),
-    "cave_spider": ((26, 66, 74), (32, 80, 88), (20, 50, 58)),
-    "villager": ((118, 82, 56), (188, 138, 108), (96, 66, 46)),
-    "witch": ((62, 44, 82), (180, 140, 110), (50, 34, 66)),
-    "pillager": ((76, 80, 84), (140, 148, 148), (60, 60, 66)),
-    "vindicator": ((62, 70, 72), (140, 148, 148), (40, 44, 46)),
-    "iron_golem": ((204, 196, 188), (210, 200, 190), (186, 178, 170)),
-    "snow_golem": ((240, 246, 248), (222, 130, 34), (240, 246, 248)),
-    "cow": ((76, 56, 44), (82, 60, 48), (66, 50, 40)),
-    "mooshroom": ((164, 30, 30), (160, 34, 32), (150, 28, 28)),
-    "pig": ((238, 164, 160), (242, 172, 168), (228, 152, 148)),
-    "sheep": ((232, 232, 228), (202, 168, 148), (208, 180, 160)),
-    "chicken": ((240, 240, 238), (244, 244, 242), (222, 180, 60)),
-    "horse": ((140, 96, 60), (132, 90, 56), (112, 78, 50)),
-    "donkey": ((132, 120, 106), (124, 112, 100), (108, 98, 88)),
-    "mule": ((92, 62, 46), (86, 58, 44), (76, 50, 38)),
-    "llama": ((206, 186, 150), (200, 180, 146), (186, 166, 132)),
-    "wolf": ((206, 200, 196), (214, 208, 204), (190, 184, 180)),
-    "fox": ((222, 122, 46), (226, 130, 54), (62, 44, 36)),
-    "rabbit": ((160, 130, 100), (166, 136, 106), (146, 118, 90)),
-    "polar_bear": ((236, 238, 236), (240, 242, 240), (226, 228, 226)),
-    "cat": ((190, 150, 96), (196, 156, 102), (176, 138, 88)),
-    "ocelot": ((222, 176, 84), (226, 182, 90), (206, 160, 72)),
-    "slime": ((108, 190, 92), (108, 190, 92), (108, 190, 92)),
-    "magma_cube": ((70, 20, 10), (70, 20, 10), (70, 20, 10)),
-    "parrot": ((206, 30, 26), (206, 30, 26), (90, 90, 90)),
-    "squid": ((52, 76, 98), (58, 84, 106), (46, 68, 88)),
-    "bee": ((236, 192, 66), (230, 180, 60), (50, 40, 30)),
-    "zombified_piglin": ((224, 150, 140), (220, 150, 140), (128, 104, 60)),
-    "piglin": ((150, 100, 60), (232, 170, 140), (110, 76, 50)),
-    "ghast": ((244, 244, 244), (244, 244, 244), (230, 230, 230)),
-    "blaze": ((244, 188, 44), (248, 200, 60), (206, 130, 24)),
-}  # fmt: skip
-_FOUR_LEGS = re.compile(
-    r"cow|pig$|sheep|horse|donkey|mule|llama|wolf|fox|rabbit|bear|cat$|ocelot|mooshroom|goat|panda|hoglin|zoglin|strider|ravager|turtle"
-)
-_TWO_LEGS = re.compile(
-    r"player|zombie|husk|drowned|skeleton|stray|enderman|villager|witch|pillager|vindicator|evoker|illusioner|golem|piglin|trader|armor_stand|vex|giant|blaze|wither"
-)
+
+class Part(NamedTuple):
+    """A box of a body, in blocks."""
+
+    x: float
+    y: float
+    z: float
+    half_x: float
+    half_y: float
+    half_z: float
+    side: Tile
+    front: Tile
+    top: Tile
+    is_head: bool = False
+
+
+class Coat(NamedTuple):
+    """What a kind looks like; see ``bodies.yaml``."""
+
+    body: Colour
+    head: Colour
+    legs: Colour
+    kind: Mapping[str, Any]
+
+
 _THINGS = re.compile(
     r"item|boat|minecart|arrow|trident|potion|pearl|snowball|egg|fireball|tnt|falling|orb|bottle"
     r"|crystal|painting|frame|knot|bobber|firework|llama_spit|bullet|lightning|cloud|fangs|marker"
 )
 
 
-def _dark(colour: Colour, by: float = 0.8) -> Colour:
-    return (int(colour[0] * by), int(colour[1] * by), int(colour[2] * by))
+@functools.cache
+def _bodies() -> Mapping[str, Any]:
+    return yaml.safe_load(Path(__file__).with_name("bodies.yaml").read_text())  # type: ignore[no-any-return] # a table
 
 
-def _eyes(x: float, y: float, z: float, size: float, colour: Colour = _EYE) -> list[Part]:
-    return [(side * x, y, z, size, size, 0.02, colour, True) for side in (-1.0, 1.0)]
+@functools.lru_cache(maxsize=4096)
+def _tile(colour: Colour, hide: str = "") -> Tile:
+    tile = plain(colour, sum(colour), 0.1)
+    return drawn(_bodies()["hides"][hide], colour, tile) if hide else tile
 
 
-def upright(wide: float, tall: float, body: Colour, head: Colour, legs: Colour) -> list[Part]:
-    """Returns a body on two legs."""
+@functools.lru_cache(maxsize=1024)
+def _face(colour: Colour, face: str) -> Tile:
+    return drawn(_bodies()["faces"][face], colour, _tile(colour))
+
+
+def _box(
+    place: tuple[float, float, float],
+    half: tuple[float, float, float],
+    colour: Colour,
+    hide: str = "",
+) -> Part:
+    tile = _tile(colour, hide)
+    return Part(*place, *half, tile, tile, tile)
+
+
+def _head(coat: Coat, place: tuple[float, float, float], k: float) -> list[Part]:
+    """Returns a head of half size ``k`` with all that is on it."""
+    x, y, z = place
+    hide, face = _tile(coat.head), _face(coat.head, coat.kind.get("face", "plain"))
+    parts = [Part(x, y, z, k, k, k, hide, face, hide, True)]
+    for thing in coat.kind.get("head", ()):
+        for row in _bodies()["head"][thing]:
+            *numbers, name = row.removeprefix("+- ").split()
+            dx, dy, dz, wide, high, deep = (float(each) * k for each in numbers)
+            tile = _tile(getattr(coat, name) if name in Coat._fields else hexed(name))
+            places = (x + dx, x - dx) if row.startswith("+-") else (x + dx,)
+            box = (y + dy, z + dz, wide, high, deep)
+            parts += [Part(place, *box, tile, tile, tile, True) for place in places]
+    return parts
+
+
+def _upright(wide: float, tall: float, coat: Coat) -> list[Part]:
     skull = min(0.25, tall * 0.14)
-    hips, neck = tall * 0.4, tall - 2 * skull
-    chest = wide * 0.4
-    parts: list[Part] = [
-        (side * chest * 0.5, hips / 2, 0, chest * 0.44, hips / 2, chest * 0.44, legs, False)
-        for side in (-1.0, 1.0)
+    hips, neck = tall * 0.4 * coat.kind.get("hips", 1.0), tall - 2 * skull
+    chest, limbs, hide = wide * 0.4, coat.kind.get("limbs", 1.0), coat.kind.get("hide", "")
+    thin, arm = chest * 0.43 * limbs, min((neck - hips) * (1.5 if limbs < 0.6 else 1.0), neck) / 2
+    parts = [
+        _box((0, (hips + neck) / 2, 0), (chest, (neck - hips) / 2, chest * 0.52), coat.body, hide)
     ]
-    parts.append((0, (hips + neck) / 2, 0, chest, (neck - hips) / 2, chest * 0.52, body, False))
-    arm = (neck - hips) / 2
-    parts += [
-        (
-            side * chest * 1.46,
-            neck - arm,
-            0,
-            chest * 0.42,
-            arm,
-            chest * 0.42,
-            _dark(body, 0.9),
-            False,
-        )
-        for side in (-1.0, 1.0)
-    ]
-    parts.append((0, neck + skull, 0, skull, skull, skull, head, True))
-    return parts + _eyes(skull * 0.5, neck + skull * 1.05, skull, skull * 0.22)
+    for side in (-1.0, 1.0):
+        parts.append(_box((side * chest * 0.5, hips / 2, 0), (thin, hips / 2, thin), coat.legs))
+        place = (side * (chest + thin), neck - arm, 0.0)
+        parts.append(_box(place, (thin, arm, thin), shade(coat.body, 0.86)))
+    return parts + _head(coat, (0, neck + skull, 0), skull)
 
 
-def on_fours(wide: float, tall: float, body: Colour, head: Colour, legs: Colour) -> list[Part]:
-    """Returns a body on four legs."""
+def _fours(wide: float, tall: float, coat: Coat) -> list[Part]:
     long, hips, back = wide * 0.72, tall * 0.42, tall * 0.86
-    side_x, thin = wide * 0.3, wide * 0.11
-    parts: list[Part] = [
-        (x * side_x, hips / 2, z * long * 0.72, thin, hips / 2, thin, legs, False)
+    thin, hide, skull = wide * 0.11, coat.kind.get("hide", ""), wide * 0.27
+    if "high" in coat.kind:
+        long, hips, back, skull = wide * 0.6, tall * 0.42, tall * 0.74, wide * 0.15
+    parts = [
+        _box((x * wide * 0.3, hips / 2, z * long * 0.72), (thin, hips / 2, thin), coat.legs)
         for x in (-1.0, 1.0)
         for z in (-1.0, 1.0)
     ]
-    parts.append((0, (hips + back) / 2, 0, wide * 0.4, (back - hips) / 2, long, body, False))
-    skull = wide * 0.27
-    front = long + skull * 0.5
-    parts.append((0, tall - skull, front, skull, skull, skull, head, True))
     parts.append(
-        (
-            0,
-            tall - skull * 1.4,
-            front + skull,
-            skull * 0.5,
-            skull * 0.35,
-            skull * 0.2,
-            _dark(head, 0.86),
-            True,
-        )
+        _box((0, (hips + back) / 2, 0), (wide * 0.4, (back - hips) / 2, long), coat.body, hide)
     )
-    return parts + _eyes(skull * 0.66, tall - skull * 0.7, front + skull, skull * 0.18)
+    if coat.kind.get("tail"):
+        parts.append(_box((0, back, -long - 0.12), (thin * 0.7, thin * 0.7, 0.18), coat.body))
+    front = long + skull * 0.5
+    return parts + _head(coat, (0, tall * coat.kind.get("high", 1.0) - skull, front), skull)
 
 
-def _creeper(wide: float, tall: float, body: Colour, head: Colour, legs: Colour) -> list[Part]:
-    parts: list[Part] = [
-        (x * 0.13, 0.19, z * 0.26, 0.12, 0.19, 0.12, legs, False)
+def _creeper(wide: float, tall: float, coat: Coat) -> list[Part]:
+    hide = coat.kind.get("hide", "")
+    parts = [
+        _box((x * 0.13, 0.19, z * 0.26), (0.12, 0.19, 0.12), coat.legs)
         for x in (-1.0, 1.0)
         for z in (-1.0, 1.0)
     ]
-    parts += [
-        (0, 0.76, 0, 0.25, 0.38, 0.13, body, False),
-        (0, 1.39, 0, 0.25, 0.25, 0.25, head, True),
+    parts.append(_box((0, 0.76, 0), (0.25, 0.38, 0.13), coat.body, hide))
+    return parts + _head(coat, (0, tall - 0.25, 0), 0.25)
+
+
+def _spider(wide: float, tall: float, coat: Coat) -> list[Part]:
+    k = wide / 1.4
+    parts = [
+        _box((x * 0.55 * k, 0.3 * k, z * 0.14 * k), (0.34 * k, 0.06 * k, 0.05 * k), coat.legs)
+        for x in (-1.0, 1.0)
+        for z in (-3.0, -1.0, 1.0, 3.0)
     ]
-    return [*parts, *_eyes(0.12, 1.45, 0.25, 0.06), (0, 1.26, 0.25, 0.06, 0.09, 0.02, _EYE, True)]
+    parts.append(_box((0, 0.5 * k, -0.55 * k), (0.32 * k, 0.25 * k, 0.38 * k), coat.body))
+    return parts + _head(coat, (0, 0.48 * k, 0.2 * k), 0.25 * k)
 
 
-def _spider(wide: float, tall: float, body: Colour, head: Colour, legs: Colour) -> list[Part]:
-    size = wide / 1.4
-    parts: list[Part] = [
-        (x * 0.55 * size, 0.3 * size, z * 0.14 * size,
-         0.34 * size, 0.06 * size, 0.05 * size, legs, False)
-        for x in (-1.0, 1.0) for z in (-3.0, -1.0, 1.0, 3.0)
-    ]  # fmt: skip
-    parts += [(0, 0.5 * size, -0.55 * size, 0.32 * size, 0.25 * size, 0.38 * size, body, False)]
-    parts += [(0, 0.48 * size, 0.2 * size, 0.24 * size, 0.24 * size, 0.26 * size, head, True)]
-    return parts + _eyes(0.1 * size, 0.56 * size, 0.46 * size, 0.05 * size, (190, 20, 20))
-
-
-def _chicken(wide: float, tall: float, body: Colour, head: Colour, legs: Colour) -> list[Part]:
-    parts: list[Part] = [(x * 0.08, 0.12, 0, 0.03, 0.12, 0.03, legs, False) for x in (-1.0, 1.0)]
+def _bird(wide: float, tall: float, coat: Coat) -> list[Part]:
+    parts = [_box((x * 0.08, 0.12, 0), (0.03, 0.12, 0.03), coat.legs) for x in (-1.0, 1.0)]
     parts += [
-        (0, 0.38, 0, 0.19, 0.16, 0.24, body, False),
-        (0, 0.62, 0.24, 0.11, 0.16, 0.09, head, True),
+        _box((x * 0.2, 0.4, 0), (0.03, 0.13, 0.2), shade(coat.body, 0.88)) for x in (-1.0, 1.0)
     ]
-    parts += [
-        (0, 0.6, 0.36, 0.08, 0.05, 0.06, (222, 150, 40), True),
-        (0, 0.52, 0.34, 0.04, 0.05, 0.03, (200, 30, 26), True),
-    ]
-    return parts + _eyes(0.09, 0.68, 0.32, 0.03)
+    parts.append(_box((0, 0.38, 0), (0.18, 0.16, 0.24), coat.body))
+    return parts + _head(coat, (0, tall - 0.12, 0.2), 0.12)
 
 
-def _lump(wide: float, tall: float, body: Colour, head: Colour, legs: Colour) -> list[Part]:
-    half = wide * 0.5
+def _stacked(wide: float, tall: float, coat: Coat) -> list[Part]:
+    """Two cubes and a head, each smaller than the one below."""
+    low, middle, head = tall * 0.2, tall * 0.16, tall * 0.14
     return [
-        (0, tall / 2, 0, half, tall / 2, half, body, False),
-        *_eyes(half * 0.5, tall * 0.62, half, half * 0.16),
+        _box((0, low, 0), (low, low, low), coat.legs),
+        _box((0, 2 * low + middle, 0), (middle, middle, middle), coat.body),
+        *_head(coat, (0, 2 * (low + middle) + head, 0), head),
     ]
 
 
-def _thing(name: str, wide: float, tall: float, colour: Colour) -> list[Part]:
-    half = max(wide * 0.5, 0.08)
-    if name == "item":
-        return [(0, 0.3, 0, 0.14, 0.14, 0.14, colour, False)]
-    if re.search("arrow|trident", name):
-        return [
-            (0, 0.1, 0, 0.03, 0.03, 0.35, (140, 104, 62), False),
-            (0, 0.1, 0.36, 0.05, 0.05, 0.06, (220, 220, 220), False),
-        ]
-    if "boat" in name:
-        return [
-            (0, 0.1, 0, 0.6, 0.1, 0.7, colour, False),
-            *[(x * 0.6, 0.35, 0, 0.07, 0.2, 0.7, colour, False) for x in (-1.0, 1.0)],
-        ]
-    return [(0, max(tall, 0.1) / 2, 0, half, max(tall, 0.1) / 2, half, colour, False)]
+def _tentacles(wide: float, tall: float, coat: Coat) -> list[Part]:
+    half, arms = wide * 0.5, tall * 0.3
+    face = _face(coat.body, coat.kind.get("face", "plain"))
+    hide = _tile(coat.body)
+    trunk = Part(0, (tall + arms) / 2, 0, half, (tall - arms) / 2, half, hide, face, hide)
+    places = [(x * half * 0.7, arms / 2, z * half * 0.7) for x in (-1, 0, 1) for z in (-1, 0, 1)]
+    return [
+        trunk,
+        *(_box(each, (half * 0.14, arms / 2, half * 0.14), coat.legs) for each in places),
+    ]
 
 
-_SPECIAL: dict[str, Callable[[float, float, Colour, Colour, Colour], list[Part]]] = {
+def _worm(wide: float, tall: float, coat: Coat) -> list[Part]:
+    half, high, hide = max(wide, 0.3) * 0.5, max(tall, 0.25) * 0.5, coat.kind.get("hide", "")
+    tail = _box((0, high * 0.7, -half * 1.5), (half * 0.35, high * 0.6, half * 0.7), coat.legs)
+    return [
+        _box((0, high, 0), (half * 0.6, high, half), coat.body, hide),
+        tail,
+        *_head(coat, (0, high * 0.9, half * 1.3), high * 0.8),
+    ]
 
-    "creeper": _creeper, "spider": _spider, "cave_spider": _spider, "chicken": _chicken,
-    "parrot": _chicken,
+
+def _lump(wide: float, tall: float, coat: Coat) -> list[Part]:
+    half, hide = wide * 0.5, _tile(coat.body, coat.kind.get("hide", ""))
+    face = _face(coat.head, coat.kind.get("face", "plain"))
+    body = Part(0, tall / 2, 0, half, tall / 2, half, hide, face, hide)
+    return [body, *_head(coat, (0, tall / 2, 0), half)[1:]]
+
+
+def _only_head(wide: float, tall: float, coat: Coat) -> list[Part]:
+    return _head(coat, (0, tall - 0.25, 0), 0.25)
+
+
+_PLANS: dict[str, Callable[[float, float, Coat], list[Part]]] = {
+    "upright": _upright, "fours": _fours, "creeper": _creeper, "spider": _spider, "bird": _bird,
+    "stacked": _stacked, "tentacles": _tentacles, "worm": _worm, "lump": _lump, "head": _only_head,
 }  # fmt: skip
+
+
+def _item(name: str) -> list[Part]:
+    """Returns an item on the ground: its icon, upright, or a small block."""
+    icon = icon_of(name)
+    if icon is not None:
+        edge = empty()
+        return [Part(0, 0.3, 0, 0.24, 0.24, 0.02, edge, icon, edge)]
+    side, _, top, *_, front = faces_of(name, {"facing": "north"})
+    return [Part(0, 0.25, 0, 0.15, 0.15, 0.15, side, front, top)]
+
+
+def _thing(name: str, wide: float, tall: float) -> list[Part]:
+    colour = colour_of(name)
+    if re.search("arrow|trident", name):
+        shaft = _box((0, 0.1, 0), (0.03, 0.03, 0.35), (140, 104, 62))
+        return [shaft, _box((0, 0.1, 0.36), (0.05, 0.05, 0.06), (220, 220, 220))]
+    if re.search("boat|minecart", name):
+        colour = (164, 132, 80) if name == "boat" else (138, 138, 144)
+        parts = [_box((0, 0.1, 0), (0.6, 0.1, 0.7), shade(colour, 0.8))]
+        parts += [_box((x * 0.6, 0.35, 0), (0.07, 0.2, 0.7), colour) for x in (-1.0, 1.0)]
+        return parts + [_box((0, 0.35, z * 0.65), (0.55, 0.2, 0.07), colour) for z in (-1.0, 1.0)]
+    icon = icon_of(name)
+    if icon is not None:
+        edge = empty()
+        return [Part(0, 0.15, 0, 0.2, 0.2, 0.02, edge, icon, edge)]
+    half, high = max(wide * 0.5, 0.08), max(tall, 0.1) / 2
+    if name == "tnt":
+        side, _, top, *_ = faces_of(name, {})
+        return [Part(0, high, 0, half, high, half, side, side, top)]
+    return [_box((0, high, 0), (half, high, half), colour)]
+
+
+def is_flat(name: str, item: str) -> bool:
+    """Whether a body is one drawing, which always faces the eye."""
+    return icon_of(item if name == "item" else name) is not None and _is_thing(name)
+
+
+def _is_thing(name: str) -> bool:
+    return re.search(_THINGS, name) is not None and name not in _bodies()["kinds"]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -226,57 +261,59 @@ def model_of(name: str, wide: float, tall: float, variant: int, item: str) -> tu
         variant: distinguishes it from others of its kind; see ``scene.js``.
         item: name of the item, if it is an item on the ground.
     """
-    if re.search(_THINGS, name) and name not in _COATS:
-        return tuple(_thing(name, wide, tall, colour_of(item) if item else colour_of(name)))
-    body, head, legs = _COATS.get(
-        name, (own_colour(name), _dark(own_colour(name), 1.1), _dark(own_colour(name)))
-    )
+    if _is_thing(name):
+        return tuple(_item(item) if item else _thing(name, wide, tall))
+    kind = _bodies()["kinds"].get(name)
+    if kind is None:
+        own = own_colour(name)
+        return tuple(_lump(wide, tall, Coat(own, shade(own, 1.1), shade(own, 0.8), {})))
+    body, head, legs = map(hexed, kind["coat"].split())
     if name == "player":
         shirts = list(DYES.values())
-        body, head, legs = shirts[variant % 16], _SKIN, _dark(shirts[variant // 16 % 16], 0.7)
+        body, legs = shirts[variant % 16], shade(shirts[variant // 16 % 16], 0.7)
     if name == "sheep":
         body = head if variant & 16 else list(DYES.values())[variant & 15]
-    if name in _SPECIAL:
-        return tuple(_SPECIAL[name](wide, tall, body, head, legs))
-    if re.search(_FOUR_LEGS, name):
-        return tuple(on_fours(wide, tall, body, head, legs))
-    make = upright if re.search(_TWO_LEGS, name) else _lump
-    return tuple(make(wide, tall, body, head, legs))
+    return tuple(_PLANS[kind["plan"]](wide, tall, Coat(body, head, legs, kind)))
 
 
-@functools.lru_cache(maxsize=1024)
 def _template(
-    name: str, wide: float, tall: float, variant: int, item: str, flags: int
+    looks: Looks, name: str, wide: float, tall: float, variant: int, item: str, flags: int
 ) -> NDArray[np.float64]:
-    """Returns a model as rows of centre, half sizes, colour, and whether it belongs to the head."""
+    """Returns a model as rows of centre, half sizes, tiles, and whether it belongs to the head."""
     rows = []
-    for *box, colour, is_head in model_of(name, wide, tall, variant, item):
-        lower = 0.15 if flags & SNEAKING and float(box[1]) > tall * 0.4 else 0.0
-        sizes = [float(each) * (0.5 if flags & YOUNG else 1.0) for each in box]
-        rows.append((sizes[0], sizes[1] - lower, *sizes[2:], *colour, float(is_head)))
+    size = 0.5 if flags & YOUNG else 1.0
+    for part in model_of(name, wide, tall, variant, item):
+        lower = 0.15 if flags & SNEAKING and part.y > tall * 0.4 else 0.0
+        sizes = [each * size for each in part[:6]]
+        tiles = [looks.number_of(tile) for tile in part[6:9]]
+        rows.append((sizes[0], sizes[1] - lower, *sizes[2:], *tiles, float(part.is_head)))
     return np.array(rows)
 
 
 def parts_of(looks: Looks, bodies: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Returns the parts of all bodies of a scene, ``(P, PART)``.
+    """Returns the parts of all bodies of a scene, ``(P, PART)``; paints their tiles.
 
     Args:
         looks: the kinds and items there are.
         bodies: ``(N, 8)``: kind, x, y, z from the eye, yaw, head's yaw, variant, flags.
     """
+    of = bodies.astype(np.float64)
     models = []
-    for kind, *_, variant, flags in bodies.astype(np.int64).tolist():
+    for row, (kind, *_, variant, flags) in enumerate(bodies.astype(np.int64).tolist()):
         known = looks.entities[kind] if 0 <= kind < len(looks.entities) else None
         name, wide, tall = known or ("unknown", 0.6, 0.6)
         is_item = name == "item" and 0 <= variant < len(looks.items)
         item = (looks.items[variant] or "") if is_item else ""
-        models.append(_template(name, wide or 0.25, tall or 0.25, variant, item, flags))
+        key = (name, wide or 0.25, tall or 0.25, variant, item, flags)
+        if key not in looks.templates:
+            looks.templates[key] = _template(looks, *key)
+        models.append(looks.templates[key])
+        if is_flat(name, item):
+            of[row, 4:6] = np.arctan2(of[row, 1], of[row, 3])
     if not models:
         return np.zeros((0, PART))
     boxes = np.concatenate(models)
-    of = bodies.astype(np.float64)[
-        np.repeat(np.arange(len(bodies)), [len(each) for each in models])
-    ]
+    of = of[np.repeat(np.arange(len(bodies)), [len(each) for each in models])]
     yaw = np.where(boxes[:, 9] > 0, of[:, 5], of[:, 4])
     return np.column_stack([of[:, 1:4], np.sin(yaw), np.cos(yaw), boxes[:, :9]])
 

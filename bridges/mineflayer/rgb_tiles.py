@@ -7,7 +7,7 @@ distant blocks. No picture of the game is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -202,6 +202,53 @@ def torch(flame: Colour, seed: int) -> Tile:
     """Returns a torch; also used for a box that is two texels wide."""
     tile = plain((118, 88, 50), seed, 0.2)
     return paint(paint(tile, ROW < 8, flame), (ROW >= 2) & (ROW < 5), (255, 244, 190))
+
+
+def hexed(digits: str) -> Colour:
+    """Returns the colour of six hexadecimal digits."""
+    return (int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:6], 16))
+
+
+def shade(colour: Colour, factor: float) -> Colour:
+    """Returns a darker (factor below 1) or lighter colour."""
+    red, green, blue = (min(int(part * factor), 255) for part in colour)
+    return red, green, blue
+
+
+def drawn(strokes: Iterable[str], main: Colour, on: Tile) -> Tile:
+    """Returns a copy of a tile with strokes on it.
+
+    A stroke is a form, its numbers in texels and a colour: ``line X Y X Y WIDTH``, ``disc X Y
+    RADIUS``, ``box X Y X Y`` with both corners, ``rim``; ``main``, ``light``, ``dark``, six
+    digits, or ``0`` for transparent. See ``drawings.yaml``.
+    """
+    tile = on.copy()
+    colours = {"main": main, "light": shade(main, 1.35), "dark": shade(main, 0.62)}
+    for stroke in strokes:
+        form, *numbers, name = stroke.split()
+        x, y, *more = map(float, numbers or (0, 0))
+        if form == "rim":
+            where = (ROW % 15 == 0) | (COLUMN % 15 == 0)
+        elif form == "line":
+            run, fall = more[0] - x, more[1] - y
+            along = ((COLUMN - x) * run + (ROW - y) * fall) / (run * run + fall * fall)
+            along = np.clip(along, 0.0, 1.0)
+            where = np.hypot(COLUMN - x - along * run, ROW - y - along * fall) <= more[2] / 2
+        elif form == "disc":
+            where = np.hypot(COLUMN - x, ROW - y) <= more[0]
+        else:
+            where = (x <= COLUMN) & (more[0] >= COLUMN) & (y <= ROW) & (more[1] >= ROW)
+        tile = paint(tile, where, colours.get(name) or hexed(name if name != "0" else "000000"))
+        if name == "0":
+            tile[where] = 0
+    return tile
+
+
+def rimmed(tile: Tile) -> Tile:
+    """Returns a copy whose outermost texels are darker."""
+    there = np.pad(tile[..., 3] > 0, 1)
+    inside = there[:-2, 1:-1] & there[2:, 1:-1] & there[1:-1, :-2] & there[1:-1, 2:]
+    return dim(tile, (tile[..., 3] > 0) & ~inside, 0.62)
 
 
 def shrunk(tile: Tile) -> Tile:

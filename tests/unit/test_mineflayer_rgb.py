@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bridges.mineflayer import palette
+from bridges.mineflayer import palette, rgb_models, rgb_tiles
 from bridges.mineflayer.pictures import Pictures
 from bridges.mineflayer.rgb import FIELD_OF_VIEW, Looks, Scene, render, warm
 from bridges.mineflayer.rgb_frame import draw
@@ -386,10 +386,44 @@ def test_every_name_has_a_look():
 def test_models_fit_their_size():
     for name, wide, tall in (("zombie", 0.6, 1.95), ("cow", 0.9, 1.4), ("slime", 2.0, 2.0)):
         parts = model_of(name, wide, tall, 0, "")
-        top = max(y + half for _, y, _, _, half, _, _, _ in parts)
-        bottom = min(y - half for _, y, _, _, half, _, _, _ in parts)
-        assert abs(top - tall) < 0.12
-        assert abs(bottom) < 0.02
+        own = [part for part in parts if part.half_y > 0.1]
+        assert abs(max(part.y + part.half_y for part in own) - tall) < 0.12
+        assert abs(min(part.y - part.half_y for part in parts)) < 0.02
+
+
+def test_every_kind_and_drawing_of_the_tables_can_be_made():
+    """A misspelt stroke, face or plan is found here and not when a creature comes by."""
+    bodies, drawings = rgb_models._bodies(), palette._drawings()
+    for name in bodies["kinds"]:
+        assert len(model_of(name, 0.9, 1.4, 0, "")) > 0
+    drawn = {
+        name: palette.icon_of(name)
+        for name in ("iron_sword", "bread", "oak_door", "diamond", "lava_bucket", "stone")
+    }
+    assert drawn.pop("stone") is None  # a small block
+    assert all(20 < (tile[..., 3] > 0).sum() < 256 for tile in drawn.values())
+    shapes = drawings["shapes"]
+    assert {shape for _, shape, *_ in drawings["items"]} == set(shapes)
+    for strokes in shapes.values():
+        assert rgb_tiles.drawn(strokes, (200, 100, 50), rgb_tiles.empty())[..., 3].any()
+    for _, material, faces in drawings["blocks"]:
+        assert set(faces) <= {"side", "front", "top", "lit"}
+        assert material == "0" or len(palette.faces_of(material, {})) == 6
+        for strokes in faces.values():
+            rgb_tiles.drawn(strokes, (200, 100, 50), rgb_tiles.empty())
+
+
+def test_icons_face_the_eye_from_every_side():
+    """A diamond on the ground shows its drawing, whatever the direction it is seen from."""
+    seen = []
+    for x, z, yaw in ((0, 2, math.pi), (2, 0, -math.pi / 2), (0, -2, 0.0), (-2, 0, math.pi / 2)):
+        empty = render(World().scene(yaw=yaw), 64, 64)
+        row = (2, x, -0.3, z, 0.7, 0.7, 1, 0)
+        seen.append(
+            int((render(World().scene(yaw=yaw, bodies=[row]), 64, 64) != empty).any(2).sum())
+        )
+    assert min(seen) > 25
+    assert max(seen) - min(seen) < 12
 
 
 def test_other_renderers_have_no_free_cameras():

@@ -28,8 +28,8 @@ const SHOWN = new Set([
 ]);
 /** Blocks that differ in their boxes only. */
 const BY_BOXES = new RegExp([
-  'stairs|slab|wall$|fence|pane|trapdoor|anvil|hopper|piston|_rod$|bars$|bell|lectern|grindstone|observer',
-  'dispenser|dropper|rail$|note_block|repeater|comparator|cocoa|campfire|beehive|bee_nest|glazed|shulker|loom',
+  'stairs|slab|wall$|fence|pane|trapdoor|anvil|hopper|_rod$|bars$|bell|lectern|grindstone',
+  'rail$|note_block|repeater|comparator|cocoa|campfire|beehive|bee_nest|glazed|shulker',
   'stonecutter',
 ].join('|'));
 const BABY = 2;
