@@ -24,13 +24,14 @@ import psutil
 
 from benchmarks.report import header, save, spread, table
 from bridges.mineflayer import MineflayerBridge
-from bridges.mineflayer.spaces import ACTION, NEUTRAL
+from bridges.mineflayer.spaces import ACTION, CODE, KIND, NEUTRAL, NEW, RESUME
 from rollout.api import Start
 
 LABEL = "protocol-real, mechanics re-implemented"
 TICKS_PER_STEP = 20
 PATIENT_S = 600.0
 WALKERS = (1, 8, 32, 64, 128)
+HOARDERS = 64
 ASKED = {1: "1,000", 8: "250", 32: "20", 64: "19"}
 """Required ticks per second."""
 MINELAND_GB = {32: "19.65 (with vision)", 64: "6.30", 128: "9.04"}
@@ -160,6 +161,28 @@ def digest(agents: int, total: int) -> str:
     return seen.hexdigest()
 
 
+HOARD = """
+const kept = [];
+try { for (;;) kept.push(new Uint8Array(1 << 18).fill(1)); } catch (error) { kept.length -= 4; }
+for (;;) await bot.waitForTicks(1);
+"""
+"""A program that takes all the memory it may have, and keeps it."""
+
+
+def programs(agents: int) -> tuple[float, float, int]:
+    """GB with a hoarding program for each agent, GB declared, and how many programs still run."""
+    options: dict[str, Any] = {"actions": "code", "observe": ("code_state",)}
+    declared = MineflayerBridge(agents=agents, **options).spec.resources.memory_mb / 1024
+    with playing(agents, "flat", **options) as (instance, process, _):
+        texts = np.array([HOARD] * agents, object)
+        frame = instance.step({KIND: np.full(agents, NEW), CODE: texts}, timeout_s=PATIENT_S)
+        for _ in range(5):
+            none = np.array([""] * agents, object)
+            frame = instance.step({KIND: np.full(agents, RESUME), CODE: none}, timeout_s=PATIENT_S)
+        run = int((frame.observations["code_state"][:, 0] == 1).sum())
+        return process.memory_info().rss / 2**30, declared, run
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
@@ -221,6 +244,15 @@ def other(rounds: int, total: int) -> str:
     same = "the same" if first == second else "DIFFERENT"
     rows.append(
         [f"two runs, 4 agents, {total} ticks", f"`{first[:12]}` and `{second[:12]}`", "-", same]
+    )
+    held, declared, running = programs(HOARDERS)
+    rows.append(
+        [
+            f"GB, {HOARDERS} agents whose programs hold all they may",
+            f"{held:.2f}, {running} run",
+            "-",
+            f"{declared:.2f} declared",
+        ]
     )
     head = ["what", "wall clock", "CPU time", "asked or found"]
     return "\n## Resets, pictures, reproducibility\n\n" + table(head, rows)
