@@ -67,6 +67,7 @@ def _check_tag(kind: str, key: str, tag: snbt.Tag, at: int) -> None:
         "text": isinstance(value, str),
         "words": isinstance(value, list) and all(isinstance(each, str) for each in value),
         "item": isinstance(value, dict),
+        "owner": isinstance(value, str | list),
     }.get(kind, isinstance(value, list) and all(isinstance(each, dict) for each in value))
     if not good:
         raise ArgumentError(f"Tag {key}: expected {kind}", at)
@@ -159,7 +160,7 @@ def _written_block(block: Mapping[str, Any]) -> str:
 
 def _creature(text: str, at: int, _: Sequence[str]) -> Read:
     kind, end = read_known("entity:", lambda: names().entities)(text, at, ())
-    if kind not in (*names().mobs, "item"):
+    if kind not in (*names().mobs, *TABLE["summoned"]):
         raise lacking(f"entities of the kind {kind}", at)
     return kind, end
 

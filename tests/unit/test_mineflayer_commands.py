@@ -234,8 +234,8 @@ WRONG = {
     "/weather sunny": r"Expected one of clear, rain, thunder|Nearest",
 }
 LACKING = {
-    "/summon boat": "the embedded world has no entities of the kind boat",
-    "/summon horse ~ ~ ~ {Tame:1b}": "the embedded world has no taming",
+    "/summon armor_stand": "the embedded world has no entities of the kind armor_stand",
+    "/summon horse ~ ~ ~ {Attributes:[]}": "the embedded world has no attributes of creatures",
     "/setblock ~ ~ ~ chest{LootTable:x}": "the embedded world has no loot tables",
     "/scoreboard players set @s a 1": "the embedded world has no command /scoreboard",
     "/gamerule doInsomnia false": "the embedded world has no game rule doInsomnia",

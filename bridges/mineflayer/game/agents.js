@@ -6,6 +6,7 @@ require('./libraries');
 const mineflayer = require('mineflayer');
 const { pathfinder } = require('mineflayer-pathfinder');
 const { Movements, rememberTools } = require('./paths');
+const { takeSeats } = require('./seats');
 const { MemoryClient } = require('./transport');
 
 /**
@@ -68,6 +69,7 @@ function mend(bot) {
   bot.loadPlugin(pathfinder);
   bot.once('inject_allowed', () => goOn(bot));
   bot.once('inject_allowed', () => rememberTools(bot));
+  bot.once('inject_allowed', () => takeSeats(bot));
   bot.once('inject_allowed', () => {
     // mineflayer expects a number where minecraft-data now has the name.
     bot._client.on('difficulty', ({ difficulty }) => {

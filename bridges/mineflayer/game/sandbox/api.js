@@ -45,7 +45,9 @@ const EVENTS = {
   goal_reached: () => [],
   rain: () => [],
   sleep: () => [],
-  wake: () => []
+  wake: () => [],
+  mount: () => [],
+  dismount: (agent, vehicle) => (vehicle ? entityEvent(agent, vehicle) : null)
 };
 /** Events of a tick; chat is counted on its own, since others decide how much of it there is. */
 const MAX_EVENTS = 64;

@@ -2,7 +2,7 @@
 /** Actions of the body: look, walk by keys, dig, place, hit, use, sleep, talk. */
 const { Vec3 } = require('vec3');
 const { ActionError, ArgumentError } = require('./check');
-const { knownEntity, middleOf, reachedBlock, reachedEntity, seenBlock, turnTo } = require('./api_shared');
+const { entityData, knownEntity, middleOf, reachedBlock, reachedEntity, seenBlock, turnTo } = require('./api_shared');
 
 const CELL = { name: 'position', type: 'cell' };
 const POINT = { name: 'point', type: 'point' };
@@ -10,6 +10,9 @@ const ENTITY = { name: 'entity', type: 'integer', min: -2147483648, max: 2147483
 const ON = { name: 'state', type: 'boolean' };
 const CONTROLS = ['forward', 'back', 'left', 'right', 'jump', 'sprint', 'sneak'];
 const ANGLE = { type: 'number', min: -1000, max: 1000 };
+/** What mineflayer's placeEntity knows. */
+const PLACED_ENTITIES = /(_boat|_spawn_egg)$|^(armor_stand|end_crystal)$/;
+const STEER = { type: 'number', min: -1, max: 1 };
 const OFF_HAND = { name: 'offHand', type: 'boolean', default: false };
 const MINUTE = 1200; // ticks
 
@@ -81,6 +84,17 @@ async function placeBlock(agent, [cell, face], signal) {
   await bot.placeBlock(block, new Vec3(face.x, face.y, face.z));
 }
 
+/** Places a boat or another entity by a block, and returns it. */
+async function placeEntity(agent, [cell, face], signal) {
+  const { bot } = agent;
+  const block = reachedBlock(agent, cell, 'place something at');
+  if (!PLACED_ENTITIES.test(bot.heldItem?.name ?? '')) {
+    throw new ActionError('what is held is no boat, spawn egg, armor stand or end crystal (bot.equip first)');
+  }
+  await turnTo(agent, middleOf(cell).plus(face.scaled(0.5)), signal);
+  return entityData(await bot.placeEntity(block, new Vec3(face.x, face.y, face.z)));
+}
+
 async function activateBlock(agent, [cell], signal) {
   const block = reachedBlock(agent, cell, 'use');
   await turnTo(agent, middleOf(cell), signal);
@@ -90,6 +104,27 @@ async function activateBlock(agent, [cell], signal) {
 async function consume({ bot }) {
   if (!bot.heldItem) throw new ActionError('nothing is held that could be eaten (bot.equip first)');
   await bot.consume();
+}
+
+/** Gets on an entity, and waits until the server has agreed. */
+async function mount(agent, [id], signal) {
+  const { bot } = agent;
+  const entity = reachedEntity(agent, id, 'mount');
+  if (bot.vehicle) throw new ActionError(`already rides ${bot.vehicle.name} (bot.dismount first)`);
+  await turnTo(agent, entity.position.offset(0, 1, 0), signal);
+  bot.mount(entity);
+  await bot.waitForTicks(2);
+  if (!bot.vehicle) throw new ActionError(`${entity.name} cannot be mounted, or not now`);
+}
+
+function dismount({ bot }) {
+  if (!bot.vehicle) throw new ActionError('nothing is ridden (bot.mount first)');
+  bot.dismount();
+}
+
+function moveVehicle({ bot }, [left, forward]) {
+  if (!bot.vehicle) throw new ActionError('nothing is ridden (bot.mount first)');
+  bot.moveVehicle(left, forward);
 }
 
 async function fish({ bot, embedded }, _args, signal) {
@@ -164,11 +199,23 @@ module.exports = [
     'placeBlock', 'places the held block at a face of another',
     [CELL, { name: 'faceVector', type: 'cell' }], placeBlock, 200
   ),
+  {
+    ...long(
+      'placeEntity', 'places the held boat, spawn egg, ... at a face of a block',
+      [CELL, { name: 'faceVector', type: 'cell' }], placeEntity, 200
+    ), returns: 'Entity'
+  },
   long('activateBlock', 'uses a block: door, lever, button, bed, ...', [CELL], activateBlock, 200),
   long('activateEntity', 'uses an entity', [ENTITY], useOn, 200),
   long(
     'useOn', 'uses the held item on an entity: shears, wheat, ...', [ENTITY],
     async (agent, [id]) => { agent.bot.useOn(reachedEntity(agent, id, 'use something on')); }, 200
+  ),
+  long('mount', 'gets on a boat, a minecart, a horse, ... within reach', [ENTITY], mount, 200),
+  sync('dismount', 'gets off', [], dismount),
+  sync(
+    'moveVehicle', 'steers what is ridden until the next call, ever less: left 1, right -1; forward 1, back -1',
+    [{ name: 'left', ...STEER }, { name: 'forward', ...STEER }], moveVehicle
   ),
   long('consume', 'eats or drinks what is held', [], consume, 200),
   long('fish', 'casts the held rod and waits for a bite; only on servers that have fishing', [], fish),

@@ -30,7 +30,8 @@ function self(agent) {
     isSleeping: Boolean(bot.isSleeping),
     quickBarSlot: bot.quickBarSlot ?? 0,
     targetDigBlock: digs ? blockData(digs) : null,
-    usingHeldItem: Boolean(bot.usingHeldItem)
+    usingHeldItem: Boolean(bot.usingHeldItem),
+    vehicle: bot.vehicle?.id ?? null
   };
 }
 

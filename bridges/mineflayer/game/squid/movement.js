@@ -173,7 +173,8 @@ module.exports.player = (player) => {
   player.teleports = 0;
   player.unconfirmed = 0;
   const walk = ({ x, y, z, onGround }) => {
-    if (player.unconfirmed === 0) player.sendPosition(new Vec3(x, y, z), onGround);
+    // Who rides is where the seat is.
+    if (player.unconfirmed === 0 && !player.vehicle) player.sendPosition(new Vec3(x, y, z), onGround);
   };
   const turn = ({ yaw, pitch, onGround }) => {
     player.yawDegrees = yaw;
@@ -193,7 +194,7 @@ module.exports.player = (player) => {
     turn(packet);
   });
   player._client.on('flying', ({ onGround }) => {
-    if (player.unconfirmed === 0) player.sendPosition(player.position, onGround);
+    if (player.unconfirmed === 0 && !player.vehicle) player.sendPosition(player.position, onGround);
   });
   player.sendSelfPosition = (position, look) => {
     if (position) player.position = position;

@@ -155,6 +155,13 @@ function raiseShield(serv, { player, slot }) {
   return true;
 }
 
+/** Returns the points of a player's blow now, and begins the charge of the next one. */
+function blowOf(survival, player) {
+  const filled = charge(survival, player);
+  player.swungAt = survival.tick;
+  return basePower(survival, player, player.heldStack()) * (0.2 + filled * filled * 0.8);
+}
+
 /** Experience of a kill: hostile mobs 5, animals 1 to 3 (Minecraft Wiki, "Experience"). */
 function killXp(registry, victim) {
   if (victim.type === 'player') return Math.min(100, 7 * victim.experience.level);
@@ -172,6 +179,7 @@ function server(serv) {
   const { survival } = serv;
   survival.attack = (player, target) => attack(serv, player, target);
   survival.charge = (player) => charge(survival, player);
+  survival.blowOf = (player) => blowOf(survival, player);
   survival.onUseItem('shield', (call) => raiseShield(serv, call));
   serv.prependListener('gamut:death', ({ victim, by }) => {
     if (by && by.type === 'player' && by !== victim) by.addXp(killXp(serv.registry, victim));

@@ -44,6 +44,10 @@ const ORDER = [
   'fluids',
   'fire',
   'tools',
+  'husbandry',
+  'riding',
+  'rails',
+  'vehicles',
   'commands',
   // Written by others, once they are there:
   'mobs',

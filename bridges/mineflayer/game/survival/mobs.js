@@ -113,6 +113,12 @@ class Mobs {
     mob.equipment = equipmentOf(mob, this.survival.items);
   }
 
+  /** Shows what has changed about a mob to all who see it. */
+  refresh(mob) {
+    mob.metadata = metadataOf(mob);
+    this.survival.broadcast(mob, 'entity_metadata', { entityId: mob.id, metadata: mob.metadata });
+  }
+
   eggTime() {
     return this.survival.tick + LAYS[0] + Math.floor(Math.random() * (LAYS[1] - LAYS[0]));
   }
@@ -166,7 +172,7 @@ class Mobs {
       this.age(mob, tick);
       if (near && mob.health > 0) {
         this.awake.push(mob);
-        BRAINS[mob.kind.brain](this, mob, tick);
+        if (!mob.riders || !this.survival.steerMob(mob)) BRAINS[mob.kind.brain](this, mob, tick);
       }
     }
     if (this.serv.entities[mob.id] !== mob) return;
@@ -189,6 +195,7 @@ class Mobs {
     ) {
       survival.hurt(mob, { amount: 1, cause: 'drown' });
     }
+    if (mob.age > 0) mob.age--;
     if (mob.baby && kind.hostile === false && ++mob.age >= 0) {
       mob.baby = false;
       const { health } = mob;
@@ -224,7 +231,8 @@ class Mobs {
     if (kind.brain === 'enderman' && (cause === 'arrow' || !by)) mind.fearUntil = until;
     else if (kind.panic > 0 || kind.brain === 'fish' || kind.brain === 'squid')
       frighten(victim, x, z, until);
-    else if (by && by !== victim && (kind.hostile || kind.fights)) this.provoke(victim, by);
+    else if (by && by !== victim && !(victim.owner && victim.owner === by.username)
+      && (kind.hostile || kind.fights)) this.provoke(victim, by);
   }
 
   provoke(victim, by) {

@@ -9,9 +9,9 @@
 const { Vec3 } = require('vec3');
 const { FACES } = require('./blocks');
 const { COLOURS, SHORN } = require('./colours');
+const { inSight } = require('./sight');
 
 const name = 'tools';
-const REACH = 5;
 /** Where sheep keep their fleece, protocol 754. */
 const SHEEP_KEY = 16;
 const LOGS =
@@ -70,33 +70,6 @@ function milk(serv, { player, entity, slot, item }) {
   return true;
 }
 
-/**
- * The first block in a player's line of sight that satisfies `accept(info)`, before anything solid.
- */
-function inSight(survival, player, accept) {
-  const { yaw, pitch } = player.facing;
-  const step = 0.02;
-  const dir = [-Math.sin(yaw) * Math.cos(pitch), -Math.sin(pitch), Math.cos(yaw) * Math.cos(pitch)];
-  const eye = player.position.offset(0, player.crouching ? 1.27 : 1.62, 0);
-  let last = null;
-  for (let d = 0; d <= REACH; d += step) {
-    const spot = [eye.x + dir[0] * d, eye.y + dir[1] * d, eye.z + dir[2] * d];
-    const cell = spot.map(Math.floor);
-    if (last && cell.every((v, i) => v === last.cell[i]) && !last.info.boxes.length) continue;
-    const info = survival.blocks.at(...cell);
-    if (accept(info)) return { cell, info, before: last && last.cell };
-    const inside = info.boxes.some((b) =>
-      [0, 1, 2].every((i) => {
-        const v = spot[i] - cell[i];
-        return v >= b[i] && v <= b[i + 3];
-      }),
-    );
-    if (inside) return { cell, info, before: last ? last.cell : null, solid: true };
-    if (!last || !cell.every((v, i) => v === last.cell[i])) last = { cell, info };
-  }
-  return null;
-}
-
 /** The bucket that a block fills: sources only, including waterlogged blocks. Null for others. */
 function bucketOf(info) {
   if (info.name === 'bubble_column' || info.props.waterlogged) return 'water_bucket';
@@ -107,7 +80,7 @@ function bucketOf(info) {
 function fill(serv, { player, slot }) {
   const { blocks } = serv.survival;
   const found = inSight(serv.survival, player, (info) => bucketOf(info) !== null);
-  if (!found || found.solid) return false;
+  if (!found?.accepted) return false;
   const { info, cell } = found;
   if (info.props.waterlogged) blocks.set(...cell, blocks.changed(info, { waterlogged: false }));
   else blocks.setNamed(...cell, 'air');

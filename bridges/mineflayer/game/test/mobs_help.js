@@ -12,13 +12,17 @@ const mobs = (w, kind) =>
 const spawn = (w, kind, x, y, z, options) =>
   w.run(() => w.serv.survival.spawnMob(kind, new Vec3(x, y, z), options));
 
-/** Makes a mob without a will, as `/summon` does with the tag NoAI. */
-function spawnStill(w, kind, x, y, z) {
+/** Runs /summon with tags, and returns what came last of that kind. */
+function summon(w, kind, [x, y, z], tags = {}) {
   const at = [x, y, z].map((value) => ['', value]);
-  const nbt = { value: { NoAI: { value: 1 } } };
+  const rows = Object.entries(tags).map(([key, value]) => [key, { value }]);
+  const nbt = { value: Object.fromEntries(rows) };
   w.run(() => w.serv.survival.command({ name: 'summon', args: { kind, at, nbt } }));
-  return mobs(w, kind).pop();
+  return Object.values(w.serv.entities).filter((entity) => entity.name === kind).pop();
 }
+
+/** Makes a mob without a will, as `/summon` does with the tag NoAI. */
+const spawnStill = (w, kind, x, y, z) => summon(w, kind, [x, y, z], { NoAI: 1 });
 
 /** Removes random effects from a test: nothing spawns, no one heals. */
 async function calm(w) {
@@ -27,4 +31,4 @@ async function calm(w) {
   await w.console('/gamerule doDaylightCycle false');
 }
 
-module.exports = { inWorld, events, until, at, count, mobs, spawn, spawnStill, calm, Vec3 };
+module.exports = { inWorld, events, until, at, count, mobs, spawn, spawnStill, summon, calm, Vec3 };

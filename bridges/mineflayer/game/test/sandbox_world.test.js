@@ -54,6 +54,32 @@ test('a program walks, digs, places and talks', async () => {
   scene.world.close();
 });
 
+test('a program places a boat, rows it, and gets off', async () => {
+  const scene = await worldOf(1, ['/fill 0 3 10 16 3 40 water', '/give a0 oak_boat']);
+  const { logs, error } = await playIn(scene, `
+    await bot.equip('oak_boat', 'hand');
+    const boat = await bot.placeEntity(bot.blockAt(new Vec3(8, 2, 12)), new Vec3(0, 1, 0));
+    let got = 0;
+    bot.on('dismount', (from) => console.log('off', from.name));
+    await bot.mount(boat);
+    console.log(boat.name, bot.vehicle.id === boat.id);
+    const from = bot.entity.position;
+    bot.setControlState('forward', true);
+    await bot.waitForTicks(40);
+    bot.clearControlStates();
+    bot.moveVehicle(1, 0);
+    await bot.waitForTicks(5);
+    console.log(bot.entity.position.distanceTo(from) > 8, bot.entity.position.distanceTo(boat.position) < 1);
+    bot.dismount();
+    await bot.waitForTicks(2);
+    console.log(bot.vehicle);
+    try { bot.dismount(); } catch (e) { console.log(e.message); }`);
+  assert.strictEqual(error, null);
+  assert.deepStrictEqual(logs, ['boat true', 'true true', 'off boat', 'null',
+    'nothing is ridden (bot.mount first)']);
+  scene.world.close();
+});
+
 test('a new program stops a walk: no goal, no key, the agent stands', async () => {
   const scene = await worldOf(1);
   const [bot] = scene.world.bots;

@@ -128,7 +128,7 @@ function removeListener(name, handler) {
   handlers.set(name, (handlers.get(name) ?? []).filter((one) => one.handler !== handler));
   return bot;
 }
-const entityEvents = new Set(['entityHurt', 'entityDead', 'entitySpawn', 'entityGone']);
+const entityEvents = new Set(['entityHurt', 'entityDead', 'entitySpawn', 'entityGone', 'dismount']);
 function eventArguments(name, args) {
   if (!entityEvents.has(name)) return args;
   const [id, kind, place] = args;
@@ -247,9 +247,14 @@ const bot = {
   dig: (block, force) => wait('dig', xyz(block, 'bot.dig'), asBoolean(force, true)),
   placeBlock: (block, face) =>
     wait('placeBlock', xyz(block, 'bot.placeBlock'), xyz(face, 'bot.placeBlock(faceVector)')),
+  placeEntity: (block, face) =>
+    wait('placeEntity', xyz(block, 'bot.placeEntity'), xyz(face, 'bot.placeEntity(faceVector)')).then(guest.entity),
   activateBlock: (block) => wait('activateBlock', xyz(block, 'bot.activateBlock')),
   activateEntity: (entity) => wait('activateEntity', guest.entityId(entity, 'bot.activateEntity')),
   useOn: (entity) => wait('useOn', guest.entityId(entity, 'bot.useOn')),
+  mount: (entity) => wait('mount', guest.entityId(entity, 'bot.mount')),
+  dismount: () => act('dismount'),
+  moveVehicle: (left, forward) => act('moveVehicle', left, forward),
   consume: () => wait('consume'),
   fish: () => wait('fish'),
   isABed: (block) => /_bed$/.test(block?.name ?? ''),
@@ -269,7 +274,7 @@ const bot = {
   openFurnace
 };
 // What mineflayer throws by rejecting must not throw at once here: `bot.dig(null).catch(...)`.
-for (const name of ['look', 'lookAt', 'dig', 'placeBlock', 'activateBlock', 'activateEntity', 'useOn', 'sleep', 'equip',
+for (const name of ['look', 'lookAt', 'dig', 'placeBlock', 'placeEntity', 'activateBlock', 'activateEntity', 'useOn', 'mount', 'sleep', 'equip',
   'toss', 'tossStack', 'craft']) {
   const plain = bot[name];
   bot[name] = (...args) => {
@@ -290,6 +295,10 @@ const getters = {
   isRaining: () => call('clock').isRaining,
   thunderState: () => call('clock').thunderState,
   controlState: () => call('controlState'),
+  vehicle: () => {
+    const { vehicle } = self.now();
+    return vehicle === null ? null : guest.entity(call('entity', vehicle));
+  },
   targetDigBlock: () => guest.block(self.now().targetDigBlock),
   currentTick: () => guest.tick
 };

@@ -14,6 +14,7 @@ const { KINDS } = require('../mobs/kinds');
 const { stackOfTag, putMob } = require('./items');
 
 const HANDS = ['weapon.mainhand', 'weapon.offhand'];
+const VEHICLES = new Set(['boat', 'minecart']);
 const ARMOUR = ['armor.feet', 'armor.legs', 'armor.chest', 'armor.head'];
 const WOOL = 16; // metadata index of a sheep's colour
 const TRIES = 1000; // places that /spreadplayers tries for one entity
@@ -28,6 +29,20 @@ function textOf(json) {
   }
 }
 
+/** Returns the name of the player that the tag Owner names, by name or UUID; null for nobody. */
+function ownerOf(serv, { Owner }) {
+  const given = Owner?.value;
+  const words = Array.isArray(given) ? uuidOf(given) : String(given);
+  const found = serv.players.find(({ username, uuid }) => [username, uuid].includes(words));
+  return found?.username ?? null;
+}
+
+/** Returns a UUID of four whole numbers as a text. */
+function uuidOf(numbers) {
+  const hex = numbers.map((n) => (n >>> 0).toString(16).padStart(8, '0')).join('');
+  return hex.replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5');
+}
+
 function dress(serv, mob, tags) {
   const equip = (slots, tag) =>
     (tag?.value.value ?? []).forEach((value, i) => {
@@ -40,6 +55,13 @@ function dress(serv, mob, tags) {
     mob.shorn = true;
     serv.survival.setMetadata(mob, WOOL, 0, COLOURS.indexOf(mob.colour) | SHORN);
   }
+  if (tags.Tame?.value || tags.Owner) serv.survival.tameMob(mob, ownerOf(serv, tags));
+  if (tags.Sitting?.value) mob.sitting = true;
+  if (tags.Saddle?.value || tags.SaddleItem) mob.saddled = true;
+  if (tags.Age && mob.baby) mob.age = tags.Age.value;
+  if (tags.Temper) mob.temper = tags.Temper.value;
+  if (tags.InLove) mob.loveUntil = serv.survival.tick + tags.InLove.value;
+  serv.survival.mobs.refresh(mob);
   if (tags.NoAI?.value) mob.ai = null;
   if (tags.Health) mob.updateHealth(tags.Health.value);
   if (tags.Fire) mob.fireTicks = tags.Fire.value;
@@ -63,6 +85,12 @@ function summon(serv, source, { kind, at, nbt }) {
     if (!stack) throw new UserError('Unable to summon entity: an item needs the tag Item');
     survival.drop(position, stack);
     return `Summoned new ${stack.name}`;
+  }
+  if (VEHICLES.has(kind)) {
+    const item = kind === 'boat' ? `${tags.Type?.value ?? 'oak'}_boat` : kind;
+    const vehicle = survival.spawnVehicle(kind, position, { item });
+    vehicle.tags = new Set(tags.Tags?.value.value ?? []);
+    return `Summoned new ${kind}`;
   }
   if (serv.difficulty === 0 && isHostile(kind))
     throw new UserError(`Unable to summon entity: ${kind} does not live in peaceful difficulty`);
@@ -100,6 +128,7 @@ function move(serv, entity, position, turn) {
     if (entity.resting !== undefined) entity.resting = false;
     return;
   }
+  serv.survival.dismount(entity, false);
   entity.sendPosition(position.clone(), false, true);
   entity.sendSelfPosition(undefined, turn);
 }

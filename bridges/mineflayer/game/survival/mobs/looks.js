@@ -79,7 +79,23 @@ function metadataOf(mob) {
   if (mob.size) rows.push({ key: KEYS.size, type: 1, value: mob.size });
   if (mob.name === 'creeper')
     rows.push({ key: KEYS.creeper, type: 1, value: mob.mind.lit ? 1 : -1 });
+  rows.push(...madeOf(mob));
   return rows;
+}
+
+/** Flags of what can be tamed, under key 16: of pets and of horses; pigs and striders have a saddle. */
+const PETS = new Set(['wolf', 'cat', 'parrot']);
+const HORSES = new Set(['horse', 'donkey', 'mule', 'skeleton_horse', 'zombie_horse', 'llama', 'trader_llama']);
+const SADDLES = { pig: 16, strider: 18 };
+
+/** Returns the rows of what players made of a mob: tame, sitting, saddled. */
+function madeOf(mob) {
+  const { name } = mob;
+  if (PETS.has(name))
+    return [{ key: 16, type: 0, value: (mob.sitting ? 1 : 0) | (mob.tame ? 4 : 0) }];
+  if (HORSES.has(name))
+    return [{ key: 16, type: 0, value: (mob.tame ? 2 : 0) | (mob.saddled ? 4 : 0) }];
+  return SADDLES[name] ? [{ key: SADDLES[name], type: 7, value: Boolean(mob.saddled) }] : [];
 }
 
 /**

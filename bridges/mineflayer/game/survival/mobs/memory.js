@@ -44,6 +44,13 @@ const PLAIN = [
   'ai',
   'turn',
   'armourPoints',
+  'tame',
+  'owner',
+  'sitting',
+  'temper',
+  'saddled',
+  'loveUntil',
+  'fedBy',
 ];
 const REFERENCES = ['target', 'foe', 'lure'];
 

@@ -4,7 +4,7 @@
  * The behaviour of mobs that walk: animals, villagers, melee attackers, archers, creepers,
  * endermen, slimes and golems (Minecraft Wiki, page of each, 1.16).
  *
- * Simplified: no breeding, taming or trading, zombies break no doors, piglins and hoglins do not
+ * Simplified: zombies break no doors, piglins and hoglins do not
  * convert in the overworld and piglins do not barter, illagers do not raid, drowned throw no
  * tridents.
  */
@@ -89,13 +89,16 @@ function animal(mobs, mob, tick) {
   const { kind, mind } = mob;
   if (idle(mob, tick) && mind.phase === 0 && !ways.thinks(mob, tick)) return;
   if (ways.flee(mobs, mob, tick)) return;
+  const { husbandry } = mobs.survival;
+  if (mob.sitting || husbandry.courts(mobs, mob, tick)) return;
   if (kind.fights || kind.prey.length > 0) {
-    const target = ways.targetOf(mobs, mob, tick);
+    const target = ways.targetOf(mobs, mob, tick, !mob.tame);
     if (target) {
       attacks(mobs, mob, target, tick, 1.25);
       return;
     }
   }
+  if (mob.tame && husbandry.attends(mobs, mob, tick)) return;
   if (follows(mobs, mob, tick)) return;
   if (kind.grazes && (mind.phase > 0 || ways.thinks(mob, tick)) && grazes(mobs, mob, tick)) return;
   ways.stroll(mobs, mob, tick);
