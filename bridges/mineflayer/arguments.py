@@ -68,6 +68,7 @@ def _check_tag(kind: str, key: str, tag: snbt.Tag, at: int) -> None:
         "words": isinstance(value, list) and all(isinstance(each, str) for each in value),
         "item": isinstance(value, dict),
         "owner": isinstance(value, str | list),
+        "compound": isinstance(value, dict),
     }.get(kind, isinstance(value, list) and all(isinstance(each, dict) for each in value))
     if not good:
         raise ArgumentError(f"Tag {key}: expected {kind}", at)

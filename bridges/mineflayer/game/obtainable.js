@@ -14,6 +14,8 @@ const { lootOf } = require('./survival/loot');
 const { lootOfMob } = require('./survival/mobs/loot');
 const { NATURAL } = require('./survival/spawning');
 const { smelted } = require('./survival/smelting');
+const { COLOURS } = require('./survival/colours');
+const { professions } = require('./survival/trades.json');
 
 const SEEDS = [1, 2, 3, 4];
 const SPAN = 6; // chunks on each side of a place
@@ -24,6 +26,10 @@ const TRIES = 400; // draws of what depends on chance
 const RULES = [
   ['water_bucket', ['bucket', '#water']], ['lava_bucket', ['bucket', '#lava']],
   ['milk_bucket', ['bucket', '@cow']],
+  ['enchanted_book', ['book', 'enchanting_table', 'lapis_lazuli']],
+  ['chipped_anvil', ['anvil']], ['damaged_anvil', ['chipped_anvil']],
+  ...registry.itemsArray.filter(({ name }) => name.startsWith('netherite_') && registry.itemsByName[name.replace('netherite', 'diamond')])
+    .map(({ name }) => [name, [name.replace('netherite', 'diamond'), 'netherite_ingot', 'smithing_table']]),
   ['egg', ['@chicken']], ['bone_meal', ['composter']],
   ['#cobblestone', ['#water', '#lava']], ['#stone', ['#water', '#lava']], ['#obsidian', ['#water', '#lava']],
   ['#wheat', ['wheat_seeds']], ['#beetroots', ['beetroot_seeds']], ['#carrots', ['carrot']],
@@ -39,6 +45,16 @@ const RULES = [
   ...registry.itemsArray.filter(({ name }) => name.endsWith('_concrete'))
     .map(({ name }) => [`#${name}`, [`${name}_powder`, '#water']])
 ];
+
+/** Returns what villagers sell: [item, what they want for it]. */
+function trades() {
+  const words = (text) => text.match(/[a-z{][a-z_{}|,]*/g);
+  const filled = (row, colour) => row.map((text) =>
+    text.replace(/\{colour[^}]*\}/, colour).replace('{wood}', 'oak'));
+  return Object.values(professions).flatMap(({ levels }) => levels.flat()).flatMap(([wants, gives]) =>
+    COLOURS.map((colour) => filled([wants, gives], colour))
+      .map(([pays, [...item]]) => [words(item.join(''))[0], ['@villager', ...words(pays)]]));
+}
 
 /** Returns the blocks, creatures and items of generated worlds, written as in RULES. */
 function found() {
@@ -64,17 +80,19 @@ function found() {
 }
 
 /** Returns the items that a block gives with some tools. */
-function ofBlock(name, shears) {
+function ofBlock(name, shears, silk) {
   const block = registry.blocksByName[name];
   const [first, last] = rangeOf(block);
   const items = new Set();
-  const levels = { level: () => 0 };
+  const level = (enchantment) => ({ level: (_, each) => Number(each === enchantment) });
   for (let state = first; state <= last; state += Math.max(1, Math.floor((last - first) / 40))) {
     const info = { name, props: propertiesOf(block, state), air: false, liquid: false };
     for (let i = 0; i < TRIES / 10; i++) {
       for (const tool of shears ? [null, { name: 'shears' }] : [null]) {
-        for (const [item] of lootOf(levels, registry, info, tool, true)) items.add(item);
+        for (const [item] of lootOf(level(''), registry, info, tool, true)) items.add(item);
       }
+      if (!silk) continue;
+      for (const [item] of lootOf(level('silk_touch'), registry, info, null, true)) items.add(item);
     }
   }
   return items;
@@ -104,7 +122,7 @@ function recipes() {
 /** Returns everything that comes of what there is, written as in RULES. */
 function closure(names) {
   const has = (name) => names.has(name);
-  const rules = [...RULES, ...recipes()];
+  const rules = [...RULES, ...recipes(), ...trades()];
   const seen = new Set();
   for (let size = -1; size < names.size;) {
     size = names.size;
@@ -112,11 +130,12 @@ function closure(names) {
     for (const name of [...names]) {
       if (name.startsWith('#')) {
         const block = registry.blocksByName[name.slice(1)];
-        const key = `${name} ${has('shears')}`;
+        const silk = has('enchanting_table');
+        const key = `${name} ${has('shears')} ${silk}`;
         const tools = Object.keys(block.harvestTools ?? {}).map(nameOf);
         if (seen.has(key) || !block.diggable || (tools.length > 0 && !tools.some(has))) continue;
         seen.add(key);
-        for (const item of ofBlock(block.name, has('shears'))) names.add(item);
+        for (const item of ofBlock(block.name, has('shears'), silk)) names.add(item);
       } else if (name.startsWith('@')) {
         if (seen.has(name)) continue;
         seen.add(name);

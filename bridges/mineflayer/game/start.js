@@ -69,8 +69,8 @@ function inhabit(world) {
   const fill = serv.survival?.fillContainer;
   const lively = world.config.server?.doMobSpawning !== false;
   const place = (chunkX, chunkZ) => {
-    for (const { kind, x, y, z } of (lively && generator.animals?.(chunkX, chunkZ)) || []) {
-      spawn(serv, kind, new Vec3(x, y, z));
+    for (const { kind, x, y, z, merchant } of (lively && generator.animals?.(chunkX, chunkZ)) || []) {
+      spawn(serv, kind, new Vec3(x, y, z), { merchant });
     }
     for (const { x, y, z, items } of (fill && generator.chests?.(chunkX, chunkZ)) || []) {
       fill(x, y, z, items);

@@ -21,6 +21,12 @@ const LOTS = [
   { design: 'smithy', weight: 1.5 }, { design: 'pen', weight: 1.5 },
 ];
 const STEEPEST = 5;
+/** The professions of those who live in a building; nobody works at a job site. */
+const JOBS = {
+  hut: ['farmer', 'fletcher', 'shepherd', 'fisherman', 'none'],
+  house: ['librarian', 'cleric', 'cartographer', 'butcher', 'leatherworker', 'mason', 'nitwit'],
+  smithy: ['armorer', 'toolsmith', 'weaponsmith'],
+};
 
 class Villages {
   constructor(seed, climate, states) {
@@ -155,7 +161,7 @@ class Villages {
     if (y >= SEA_LEVEL - 1 && canvas.get(x, y, z) !== 0 && canvas.get(x, y + 1, z) === 0) canvas.set(x, y, z, path);
   }
 
-  /** Returns the villagers and their animals in a chunk, [{kind, x, y, z}]. */
+  /** Returns the villagers, with what they trade, and their animals in a chunk, [{kind, x, y, z}]. */
   folk(chunkX, chunkZ) {
     const x0 = chunkX * 16;
     const z0 = chunkZ * 16;
@@ -167,7 +173,9 @@ class Villages {
         if (Math.floor(x / 16) !== chunkX || Math.floor(z / 16) !== chunkZ) continue;
         if (box.design === 'hut' || box.design === 'house' || box.design === 'smithy') {
           const front = { x: box.frontX + 0.5, z: box.frontZ + 0.5 };
-          found.push({ kind: 'villager', ...front, y: this.climate.shapeAt(box.frontX, box.frontZ).height + 1 });
+          const y = this.climate.shapeAt(box.frontX, box.frontZ).height + 1;
+          const jobs = JOBS[box.design];
+          found.push({ kind: 'villager', ...front, y, merchant: { profession: jobs[box.start % jobs.length] } });
         } else if (box.design === 'pen') {
           const kind = ['sheep', 'cow', 'pig'][box.start % 3];
           for (const dx of [-1, 1]) found.push({ kind, x: x + dx, y: box.y + 1, z });

@@ -15,6 +15,18 @@ const round = (value) => Math.round(value * 1e6) / 1e6;
 /** Returns [x, y, z] of a Vec3. */
 const coordinates = (point) => [round(point.x), round(point.y), round(point.z)];
 
+/** Longest tag of an item that is told, as JSON. */
+const LONGEST_TAG = 4000;
+
+/** Adds what the tag of an item says: enchantments, its name, the kind of a potion. */
+function tagData(item, data) {
+  if (JSON.stringify(item.nbt).length > LONGEST_TAG) return;
+  data.nbt = item.nbt;
+  if (item.enchants?.length > 0) data.enchants = item.enchants;
+  if (item.customName) data.customName = item.customName;
+  if (item.repairCost) data.repairCost = item.repairCost;
+}
+
 /** Returns a stack of items as plain data, or null. */
 function itemData(item) {
   if (!item) return null;
@@ -24,6 +36,7 @@ function itemData(item) {
     data.maxDurability = item.maxDurability;
     data.durabilityUsed = item.durabilityUsed ?? 0;
   }
+  if (item.nbt) tagData(item, data);
   return data;
 }
 
@@ -42,6 +55,16 @@ function blockData(block) {
 
 function heldName(entity) {
   return entity.heldItem?.name ?? entity.equipment?.[0]?.name ?? null;
+}
+
+/** Professions by their numbers in the protocol, from 1.14 on. */
+const PROFESSIONS = ['none', 'armorer', 'butcher', 'cartographer', 'cleric', 'farmer', 'fisherman', 'fletcher',
+  'leatherworker', 'librarian', 'mason', 'nitwit', 'shepherd', 'toolsmith', 'weaponsmith'];
+
+/** Returns what a villager's clothes show, {profession, level}, or null. */
+function villagerData({ name, metadata }) {
+  const shown = name === 'villager' && Object.values(metadata ?? {}).find((each) => each?.villagerProfession >= 0);
+  return shown ? { profession: PROFESSIONS[shown.villagerProfession] ?? 'none', level: shown.level } : null;
 }
 
 /** Returns an entity as plain data. */
@@ -63,6 +86,7 @@ function entityData(entity) {
     onGround: Boolean(entity.onGround),
     health: entity.health ?? null,
     heldItem: heldName(entity),
+    villager: villagerData(entity),
     droppedItem: dropped ? { type: dropped.type, name: dropped.name, count: dropped.count } : null
   };
 }
@@ -160,5 +184,5 @@ const middleOf = (cell) => cell.offset(0.5, 0.5, 0.5);
 module.exports = {
   blockData, boxDistance, coordinates, entityData, eyeOf, hears, itemData, itemIn,
   knownEntity, middleOf, reachedBlock, reachedEntity, seenBlock, seesBlock, seesEntity, stillWanted,
-  turnTo
+  turnTo, villagerData
 };

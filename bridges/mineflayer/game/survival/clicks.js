@@ -3,7 +3,7 @@
 /**
  * The effect of a click in a window on its slots and on the stack at the cursor (wiki.vg, "Click
  * Container", protocol 754). A window is `{slots, player, quick(index)}`; a slot is `{get(),
- * set(item), accepts(item), limit, result, taken(item)}`. `click` returns whether it was accepted:
+ * set(item), accepts(item), limit, result, mayTake(), taken(item)}`. `click` returns whether it was accepted:
  * the client applies an accepted click itself, so a click whose result would differ at the cursor,
  * which this protocol cannot correct, is refused. Dragging and double clicks, which mineflayer
  * cannot do, are refused too.
@@ -31,7 +31,7 @@ class Clicks {
     if (mode === 3) return true;
     if (index === OUTSIDE) return mode === 0 ? this.outside(window, mouseButton) : true;
     const slot = window.slots[index];
-    if (!slot) return false;
+    if (!slot || (slot.mayTake && slot.get() && !slot.mayTake())) return false;
     if (mode === 1) return this.quickMove(window, index);
     if (mode === 2) return this.swap(window, index, mouseButton);
     if (mode === 4) return this.dropFrom(window, slot, mouseButton === 1);

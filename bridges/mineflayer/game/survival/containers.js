@@ -1,8 +1,7 @@
 'use strict';
 
 /**
- * Blocks with contents: chests, trapped chests and barrels (27 slots each), ender chests, and the
- * furnaces of furnace.js. Contents stay in the world, are visible to all who have the container
+ * Blocks with contents: those of the table stores.js, and ender chests. Contents stay in the world, are visible to all who have the container
  * open, and drop when the block is removed. A large chest is two containers in one window, each
  * with its own half of the slots.
  *
@@ -13,9 +12,9 @@
 
 const { Vec3 } = require('vec3');
 const { halves, isChest, settleChests } = require('./chests');
+const { STORES } = require('./stores');
 
 const name = 'containers';
-const SIZES = { chest: 27, trapped_chest: 27, barrel: 27, furnace: 3, blast_furnace: 3, smoker: 3 };
 
 function keyOf(x, y, z) {
   return `${x},${y},${z}`;
@@ -26,8 +25,9 @@ function at(survival, x, y, z, make = false) {
   const found = survival.containers.get(key);
   if (found || !make) return found;
   const kind = survival.blocks.at(x, y, z).name;
-  if (!SIZES[kind]) return undefined;
-  const container = { kind, x, y, z, slots: new Array(SIZES[kind]).fill(null), viewers: new Map() };
+  if (!STORES[kind]) return undefined;
+  const slots = new Array(STORES[kind].slots).fill(null);
+  const container = { kind, x, y, z, slots, viewers: new Map() };
   survival.containers.set(key, container);
   return container;
 }
@@ -76,7 +76,7 @@ function openChest(survival, { player, x, y, z, info }) {
   const containers = cells.map((cell) => at(survival, ...cell, true));
   const large = containers.length > 1;
   survival.openWindow(player, {
-    kind: large ? 'large_chest' : 'chest',
+    kind: large ? 'generic_9x6' : STORES[info.name].window,
     title: large ? 'Large Chest' : info.def.displayName,
     place: new Vec3(x, y, z),
     slots: containers.flatMap((container) => slotsOf(survival, container)),
@@ -96,7 +96,7 @@ function openChest(survival, { player, x, y, z, info }) {
 /** The ender chest of a player: the same wherever it is opened. */
 function openEnder(survival, { player, x, y, z, info }) {
   survival.openWindow(player, {
-    kind: 'chest',
+    kind: 'generic_9x3',
     title: info.def.displayName,
     place: new Vec3(x, y, z),
     slots: player.ender.map((_, index) => ({
@@ -133,10 +133,11 @@ function server(serv) {
       if (item) setSlot(survival, container, index, survival.items.make(item.name, item.count));
     });
   };
-  survival.onUseBlock(['chest', 'trapped_chest', 'barrel'], (call) => openChest(survival, call));
+  const plain = Object.keys(STORES).filter((kind) => !STORES[kind].own);
+  survival.onUseBlock(plain, (call) => openChest(survival, call));
   survival.onUseBlock('ender_chest', (call) => openEnder(survival, call));
   survival.blocks.onChange((x, y, z, old, now) => {
-    if (!SIZES[old.name] || old.name === now.name) return;
+    if (!STORES[old.name] || old.name === now.name) return;
     const container = at(survival, x, y, z);
     if (container) empty(survival, container);
   });

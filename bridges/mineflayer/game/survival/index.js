@@ -31,6 +31,9 @@ const ORDER = [
   'containers',
   'windows',
   'crafting',
+  'stations',
+  'enchanting',
+  'anvils',
   'furnace',
   'mining',
   'placing',
@@ -51,6 +54,7 @@ const ORDER = [
   'commands',
   // Written by others, once they are there:
   'mobs',
+  'trading',
   'spawning',
 ];
 

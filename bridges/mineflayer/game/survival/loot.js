@@ -8,6 +8,8 @@
 
 const SHEARED =
   /_leaves$|^(grass|fern|dead_bush|vine|seagrass|tall_seagrass|tall_grass|large_fern|nether_sprouts|cobweb)$/;
+/** Blocks that are not had whole, not even by silk touch. */
+const NOT_WHOLE = /^(farmland|grass_path|cake|spawner|wheat|nether_wart|chorus_plant)$/;
 /** Plants of two blocks, and the short ones of which shears give two. */
 const TALL = { tall_grass: 'grass', large_fern: 'fern', tall_seagrass: 'seagrass' };
 const SAPLINGS = { jungle: 0.025 };
@@ -134,7 +136,7 @@ function fromData(registry, info) {
 function lootOf(items, registry, info, tool, goodEnough) {
   if (info.air || info.liquid || !goodEnough) return [];
   const sheared = tool && tool.name === 'shears' && SHEARED.test(info.name);
-  if (sheared || items.level(tool, 'silk_touch')) {
+  if (sheared || (items.level(tool, 'silk_touch') && !NOT_WHOLE.test(info.name))) {
     const short = TALL[info.name];
     const whole = registry.itemsByName[short || info.name];
     if (whole && !secondHalf(info)) return [[whole.name, short ? 2 : 1]];

@@ -92,6 +92,7 @@ class Mobs {
     this.finish(mob, def);
     mob.health = mob.maxHealth;
     this.show(mob);
+    this.survival.bornMerchant(mob, options.merchant);
     mob.updateAndSpawn();
     return mob;
   }

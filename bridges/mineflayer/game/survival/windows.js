@@ -1,12 +1,13 @@
 'use strict';
 
 /**
- * Windows: a player's own and the open one of a chest, a table or a furnace; clicks in them are
+ * Windows: a player's own and the open one of a chest, a table, a villager ...; clicks in them are
  * answered with `transaction` and then the actual slots.
  *
- * `serv.survival.openWindow(player, {kind, title, slots, place, quick, closed, viewed})` opens one
- * over `slots` (see clicks.js); `player.openWindow` is it or null; `player.closeWindow()` closes
- * it, and the item at the cursor is returned to the player.
+ * `serv.survival.openWindow(player, {kind, title, slots, place, near, quick, closed, viewed})` opens
+ * one over `slots` (see clicks.js): `kind` is a name of prismarine-windows, `place` the block and
+ * `near()` the position (null: gone) that its owner must be near to. `player.openWindow` is it or null;
+ * `player.closeWindow()` closes it, and the item at the cursor is returned to the player.
  */
 
 const { Clicks } = require('./clicks');
@@ -14,15 +15,6 @@ const { wornSlot } = require('./armour');
 const { STORAGE, OFF_HAND } = require('./inventory');
 
 const name = 'windows';
-/** Window types of protocol 754. */
-const TYPES = {
-  chest: 2,
-  large_chest: 5,
-  blast_furnace: 9,
-  crafting: 11,
-  furnace: 13,
-  smoker: 21,
-};
 const MAIN = [9, 35];
 const HOTBAR = [36, 44];
 /** A window closes when its owner is farther than this from its block, or the block is gone. */
@@ -105,7 +97,7 @@ function open(serv, player, spec) {
   if (spec.place) player.openWindow.block = blockAt(serv, spec.place);
   player._client.write('open_window', {
     windowId: player.openWindow.id,
-    inventoryType: TYPES[spec.kind],
+    inventoryType: serv.survival.windowTypes[`minecraft:${spec.kind}`].type,
     windowTitle: JSON.stringify({ text: spec.title }),
   });
   sendAll(serv, player.openWindow);
@@ -171,10 +163,10 @@ function onClick(serv, player, packet) {
 }
 
 function closeIfOut(serv, player) {
-  const { place, block } = player.openWindow;
-  if (!place) return;
-  const away = player.position.distanceTo(place.offset(0.5, 0.5, 0.5));
-  if (away <= FAR && blockAt(serv, place) === block) return;
+  const { place, block, near } = player.openWindow;
+  const at = place ? place.offset(0.5, 0.5, 0.5) : near ? near() : player.position;
+  const same = !place || blockAt(serv, place) === block;
+  if (at && player.position.distanceTo(at) <= FAR && same) return;
   player._client.write('close_window', { windowId: player.openWindow.id });
   player.closeWindow();
 }
@@ -182,6 +174,7 @@ function closeIfOut(serv, player) {
 function server(serv) {
   const { survival } = serv;
   survival.clicks = new Clicks(survival);
+  survival.windowTypes = require('prismarine-windows')(serv.registry).windows;
   survival.openWindow = (player, spec) => open(serv, player, spec);
   survival.sendWindowSlot = (window, index) => sendOne(serv, window, index);
   survival.giveOrToss = (player, item) => {

@@ -14,10 +14,11 @@ const { begin, look } = require('./actions_help');
 const ROCK = 6;
 const ROOM = 2;
 const SIDES = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
-const SEEN = ['chest', 'furnace', 'crafting_table', 'red_bed', 'glass', 'stone', 'torch'];
+const SEEN = ['chest', 'furnace', 'crafting_table', 'red_bed', 'glass', 'stone', 'torch', 'enchanting_table', 'anvil'];
 const OPAQUE = ['stone', 'diamond_ore', 'bedrock', 'obsidian', 'crafting_table', 'bookshelf', 'oak_log'];
 /** None that moves, grows or falls: what happens to it would change the random numbers of the world. */
-const ANY = [...OPAQUE, 'furnace', 'air', 'glass', 'chest', 'red_bed', 'barrel', 'cobweb', 'iron_bars'];
+const ANY = [...OPAQUE, 'furnace', 'air', 'glass', 'chest', 'red_bed', 'barrel', 'cobweb', 'iron_bars', 'enchanting_table',
+  'smithing_table', 'brewing_stand'];
 /** Ticks after which an action is ended. */
 const PATIENCE = 10;
 /** The same for walks: the path is known, and no block has been dug yet. */

@@ -190,6 +190,83 @@ function furnace(window) {
     close: () => act('closeWindow', window)
   });
 }
+/** Any other window: its slots, and what can be done in it. */
+function windowOf(window) {
+  const all = () => {
+    const { container, own } = call('contents', window);
+    return [...container, ...own].map(guest.item);
+  };
+  const size = () => call('contents', window).container.length;
+  const slotIn = (item, what) => {
+    const slot = typeof item === 'number' ? item : item?.slot;
+    if (typeof slot !== 'number') throw new ArgumentError(`${what}: expected a stack of this window, got ${guest.shown(item)}`);
+    return slot;
+  };
+  const own = () => items(call('contents', window).own);
+  return {
+    id: window,
+    get type() { return call('contents', window).type; },
+    get slots() { return all(); },
+    get inventoryStart() { return size(); },
+    slotIn,
+    items: own,
+    containerItems: () => items(call('contents', window).container),
+    findInventoryItem: (item) => own().find(sameItem(guest.itemId(item, 'window.findInventoryItem'))) ?? null,
+    deposit: (item, _metadata, count) => wait('deposit', window, guest.itemId(item, 'window.deposit'), optional(count)),
+    withdraw: (item, _metadata, count) => wait('withdraw', window, guest.itemId(item, 'window.withdraw'), optional(count)),
+    pressButton: (button) => act('pressButton', window, button),
+    close: () => act('closeWindow', window)
+  };
+}
+function villager(window) {
+  return freeze({
+    ...windowOf(window),
+    get slots() { return windowOf(window).slots; },
+    get trades() {
+      return call('trades', window).map((one) => {
+        const [inputs, outputs] = [one.inputs.map(guest.item), one.outputs.map(guest.item)];
+        return { ...one, inputs, outputs, inputItem1: inputs[0], inputItem2: inputs[1] ?? null, outputItem: outputs[0] };
+      });
+    },
+    trade: (index, count) => wait('trade', window, Number(index), optional(count))
+  });
+}
+function enchantmentTable(window) {
+  const base = windowOf(window);
+  const put = (to) => (item) => wait('moveSlotItem', window, base.slotIn(item, 'table.put'), to);
+  return freeze({
+    ...base,
+    get slots() { return windowOf(window).slots; },
+    get enchantments() { return call('enchantments', window); },
+    targetItem: () => windowOf(window).slots[0],
+    putTargetItem: put(0),
+    putLapis: put(1),
+    takeTargetItem: async () => {
+      const item = windowOf(window).slots[0];
+      await wait('putAway', window, 0);
+      return item;
+    },
+    enchant: (choice) => wait('enchant', window, Number(choice)).then(guest.item)
+  });
+}
+function anvil(window) {
+  const base = windowOf(window);
+  return freeze({
+    ...base,
+    get slots() { return windowOf(window).slots; },
+    combine: (one, two, name) =>
+      wait('combine', window, base.slotIn(one, 'anvil.combine'), base.slotIn(two, 'anvil.combine'), optional(name)),
+    rename: (item, name) => wait('rename', window, base.slotIn(item, 'anvil.rename'), String(name))
+  });
+}
+/** The number of the window that clicks are for: the one that was opened last. */
+let openedLast = null;
+const opens = (name, make, argument) => guest.placed(async (target) => {
+  openedLast = await wait(name, argument(target, `bot.${name}`));
+  return make(openedLast);
+});
+const inOpen = (name) => (...args) => wait(name, openedLast ?? 0, ...args);
+
 /** The number of the chest's window that was opened last. */
 guest.lastChest = null;
 const openChest = guest.placed(async (block) => {
@@ -271,11 +348,19 @@ const bot = {
   craft,
   openChest,
   openContainer: openChest,
-  openFurnace
+  openFurnace,
+  openBlock: opens('openBlock', (window) => freeze(windowOf(window)), xyz),
+  openEnchantmentTable: opens('openEnchantmentTable', enchantmentTable, xyz),
+  openAnvil: opens('openAnvil', anvil, xyz),
+  openVillager: opens('openVillager', villager, guest.entityId),
+  trade: (window, index, count) => window.trade(index, count),
+  moveSlotItem: inOpen('moveSlotItem'),
+  putAway: inOpen('putAway'),
+  clickWindow: inOpen('clickWindow')
 };
 // What mineflayer throws by rejecting must not throw at once here: `bot.dig(null).catch(...)`.
 for (const name of ['look', 'lookAt', 'dig', 'placeBlock', 'placeEntity', 'activateBlock', 'activateEntity', 'useOn', 'mount', 'sleep', 'equip',
-  'toss', 'tossStack', 'craft']) {
+  'toss', 'tossStack', 'craft', 'moveSlotItem', 'putAway', 'clickWindow']) {
   const plain = bot[name];
   bot[name] = (...args) => {
     try {

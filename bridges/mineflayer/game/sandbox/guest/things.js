@@ -40,6 +40,7 @@ class Item {
   get displayName() { return guest.lookUp('items', this.type)?.displayName; }
   get stackSize() { return guest.lookUp('items', this.type)?.stackSize; }
 }
+Object.assign(Item.prototype, { nbt: null, enchants: Object.freeze([]), customName: null, repairCost: 0 });
 
 /** An entity: its place and health are always those of now, or the last ones seen. */
 class Entity {
@@ -80,6 +81,7 @@ class Entity {
   get health() { return this.#now().health; }
   get height() { return this.#data.height; }
   get width() { return this.#data.width; }
+  get villager() { return this.#now().villager; }
   get heldItem() { const name = this.#now().heldItem; return name ? { name } : null; }
   /** False once it is dead, gone or out of sight. */
   get isValid() { this.#now(); return !this.#gone; }

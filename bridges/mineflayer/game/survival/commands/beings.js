@@ -11,6 +11,7 @@ const {
   positionOf, blockOf, turnOf, towards, origin, entitiesOf, someOf, playersOf, called, MODES,
 } = require('./source');
 const { KINDS } = require('../mobs/kinds');
+const { NUMBERS } = require('../trading');
 const { stackOfTag, putMob } = require('./items');
 
 const HANDS = ['weapon.mainhand', 'weapon.offhand'];
@@ -74,6 +75,32 @@ function dress(serv, mob, tags) {
   }
 }
 
+/** Returns what a villager's tags say about its trade, or nothing. */
+function merchantOf({ VillagerData, Profession }) {
+  const word = (tag) => tag && String(tag.value).replace(/^minecraft:/, '');
+  const { type, profession, level } = VillagerData?.value ?? {};
+  const job = word(profession) ?? word(Profession);
+  if (!VillagerData && !job) return undefined;
+  if (job !== undefined && !NUMBERS.includes(job)) throw new UserError(`Unknown profession: ${job}`);
+  return { profession: job, level: Math.max(1, Math.min(5, level?.value ?? 1)), type: word(type) };
+}
+
+/** Returns the offers of a tag. */
+function offersOf(serv, { value }) {
+  const stack = (tag) => tag && stackOfTag(serv, tag);
+  return (value.Recipes?.value.value ?? []).map((row) => {
+    const wants = [row.buy, row.buyB].map((tag) => tag && stack({ value: tag.value })).filter(Boolean);
+    const gives = row.sell && stack(row.sell);
+    if (!gives || wants.length === 0) throw new UserError('An offer needs the tags buy and sell');
+    return {
+      wants: wants.map((item) => ({ name: item.name, count: item.count })),
+      gives: serv.survival.items.toJson(gives), uses: row.uses?.value ?? 0, most: row.maxUses?.value ?? 4,
+      xp: row.xp?.value ?? 1, share: row.priceMultiplier?.value ?? 0, demand: row.demand?.value ?? 0,
+      pays: row.rewardExp?.value !== 0,
+    };
+  });
+}
+
 function summon(serv, source, { kind, at, nbt }) {
   const { survival } = serv;
   const position = at ? positionOf(source, at) : source.position.clone();
@@ -99,7 +126,9 @@ function summon(serv, source, { kind, at, nbt }) {
     colour: tags.Color && COLOURS[tags.Color.value & 15],
     size: tags.Size && Math.max(1, tags.Size.value + 1),
     name: tags.CustomName && textOf(tags.CustomName.value),
+    merchant: merchantOf(tags),
   });
+  if (tags.Offers && mob.merchant) mob.merchant.offers = offersOf(serv, tags.Offers);
   mob.tags = new Set(tags.Tags?.value.value ?? []);
   dress(serv, mob, tags);
   return `Summoned new ${kind}`;

@@ -51,6 +51,7 @@ const PLAIN = [
   'saddled',
   'loveUntil',
   'fedBy',
+  'merchant',
 ];
 const REFERENCES = ['target', 'foe', 'lure'];
 
@@ -102,6 +103,7 @@ function revive(mobs, row) {
   mob.placeSeen = mob.position;
   survival.affected.add(mob.id);
   mobs.show(mob);
+  survival.showMerchant(mob);
   mob.updateAndSpawn();
   return mob;
 }

@@ -104,7 +104,7 @@ function animal(mobs, mob, tick) {
   ways.stroll(mobs, mob, tick);
 }
 
-/** Villagers stroll, and flee from the undead and from illagers within 8 blocks. */
+/** Villagers stroll when nobody trades with them, and flee from the undead and from illagers within 8 blocks. */
 function villager(mobs, mob, tick) {
   if ((tick + mob.turn) % 20 === 0) {
     for (const other of mobs.list.values()) {
@@ -116,6 +116,7 @@ function villager(mobs, mob, tick) {
     }
   }
   if (idle(mob, tick) && !ways.thinks(mob, tick)) return;
+  if (mob.customer) return;
   if (!ways.flee(mobs, mob, tick)) ways.stroll(mobs, mob, tick);
 }
 
