@@ -2,8 +2,11 @@
 
 /**
  * Blows: damage by weapon, charge of the swing, critical hits, sprint knock-back, sweeping,
- * shields, wear (Minecraft Wiki, "Damage" and "Attack speed", 1.16). Bows are in projectiles.js.
+ * shields, wear (Minecraft Wiki, "Damage" and "Attack speed", 1.16), enchantments (enchants.js). Bows are in projectiles.js.
  */
+
+const { sharper } = require('./enchants');
+const { level } = require('./items');
 
 const name = 'combat';
 const REACH = 3;
@@ -85,7 +88,7 @@ function basePower(survival, player, item) {
   return Math.max(0, power - 4 * survival.effectLevel(player, 'Weakness'));
 }
 
-function sweep(serv, player, target) {
+function sweep(serv, player, target, lvl, power) {
   const { survival } = serv;
   const near = survival.entitiesNear(
     target.position,
@@ -98,7 +101,8 @@ function sweep(serv, player, target) {
     const dz = Math.abs(other.position.z - target.position.z);
     if (dx > 1.5 || dz > 1.5 || Math.abs(other.position.y - target.position.y) > 1) continue;
     if (other.position.distanceTo(player.position) > REACH) continue;
-    survival.hurt(other, { amount: 1, cause: 'sweep', by: player, knockback: 0.4 });
+    const amount = 1 + (power * lvl) / (lvl + 1);
+    survival.hurt(other, { amount, cause: 'sweep', by: player, knockback: 0.4 });
   }
 }
 
@@ -120,6 +124,9 @@ function attack(serv, player, target) {
   if (distanceTo(player, target, serv.registry) > REACH + SLACK) return;
   const item = player.heldStack();
   const { kind } = weapon(item && item.name);
+  const sharp = sharper(item, target);
+  const push = level(item, 'knockback');
+  const fire = level(item, 'fire_aspect');
   const filled = charge(survival, player);
   player.swungAt = survival.tick;
   const strong = filled > 0.9;
@@ -127,22 +134,24 @@ function attack(serv, player, target) {
   const crit = strong && critical(survival, player);
   let power = basePower(survival, player, item) * (0.2 + filled * filled * 0.8);
   if (crit) power *= 1.5;
+  power += sharp * filled;
   if (kind === 'axe') breakShield(serv, player, target);
   const dealt = survival.hurt(target, { amount: power, cause: 'blow', by: player, knockback: 0.4 });
   player.exhaust(0.1);
   if (dealt <= 0) return;
+  if (fire) survival.setBurning(target, 80 * fire);
   if (crit) survival.broadcast(target, 'animation', { entityId: target.id, animation: 4 });
-  if (sprintHit && target.health > 0) {
+  if ((sprintHit || push) && target.health > 0) {
     const { yaw } = player.facing;
     const behind = player.position.offset(0, 0, 0);
     behind.x = target.position.x + Math.sin(yaw);
     behind.z = target.position.z - Math.cos(yaw);
-    survival.knockBack(target, 0.5, behind);
+    survival.knockBack(target, 0.5 * (push + (sprintHit ? 1 : 0)), behind);
     player.sprinting = false;
     player.showState();
   }
   if (strong && !crit && !sprintHit && player.onGround && kind === 'sword')
-    sweep(serv, player, target);
+    sweep(serv, player, target, level(item, 'sweeping'), power);
   if (item && item.maxDurability && kind)
     player.wearSlot(player.heldSlot(), kind === 'sword' || kind === 'trident' ? 1 : 2);
 }

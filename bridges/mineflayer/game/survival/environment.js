@@ -6,6 +6,8 @@
  * own and call `serv.survival.surroundings(entity, width, height)` for the same checks.
  */
 
+const { wornLevel } = require('./enchants');
+
 const name = 'environment';
 const AIR = 300;
 const WIDTH = 0.6;
@@ -102,7 +104,8 @@ function breathe(serv, player, eyes) {
   const gills =
     survival.effectLevel(player, 'WaterBreathing') || survival.effectLevel(player, 'ConduitPower');
   if (under && survival.needs && survival.rules.drowningDamage && !gills) {
-    player.air--;
+    const breath = wornLevel(player, 'respiration');
+    if (!breath || Math.random() < 1 / (breath + 1)) player.air--;
     if (player.air <= -20) {
       player.air = 0;
       survival.hurt(player, { amount: 2, cause: 'drown' });

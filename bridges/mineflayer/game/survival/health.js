@@ -9,7 +9,8 @@
  *
  * For half a second after a blow only stronger ones count, by the difference; armour, resistance,
  * shields and difficulty as on Mojang's server (Minecraft Wiki, "Damage"). Mobs need `health`,
- * `maxHealth` and, if any, `armourPoints`. Enchantments do not count.
+ * `maxHealth` and, if any, `armourPoints`. Enchantments of what
+ * players wear are in enchants.js.
  *
  * Events on `serv`: 'gamut:hurt' {victim, amount, cause, by}, 'gamut:death' {victim, cause, by},
  * 'gamut:respawn' {player}. A dead mob is removed 20 ticks later; its loot is handled by the mobs.
@@ -17,6 +18,7 @@
 
 const { Vec3 } = require('vec3');
 const { armourOf, throughArmour, SLOTS } = require('./armour');
+const { spared, thorns } = require('./enchants');
 
 const name = 'health';
 const GRACE = 20;
@@ -39,6 +41,7 @@ const CAUSES = {
   explosion: { armour: true },
   anvil: { armour: true },
   magic: { armour: false },
+  thorns: { armour: true },
   wither: { armour: false },
   lightning: { armour: true },
   command: { armour: false, always: true },
@@ -91,7 +94,7 @@ function knockBack(serv, victim, strength, from) {
   serv.survival.sendVelocity(victim, push);
 }
 
-function reduced(serv, victim, amount, kind) {
+function reduced(serv, victim, amount, kind, cause) {
   const { registry } = serv;
   if (kind.fire && effectLevel(victim, registry, 'FireResistance')) return 0;
   let left = amount;
@@ -103,7 +106,8 @@ function reduced(serv, victim, amount, kind) {
     left = throughArmour(left, worn.points, worn.toughness);
   }
   const resistance = kind.always ? 0 : effectLevel(victim, registry, 'Resistance');
-  return left * Math.max(0, 1 - resistance / 5);
+  left *= Math.max(0, 1 - resistance / 5);
+  return victim.type === 'player' ? left * spared(victim, cause, kind) : left;
 }
 
 /** Returns the damage of a blow that counts now, given the time since the last; 0 if none. */
@@ -143,10 +147,12 @@ function hurt(serv, victim, { amount, cause, by = null, from = by && by.position
   }
   const counts = afterGrace(survival, victim, blow, kind);
   if (counts <= 0) return 0;
-  const lost = Math.min(victim.health, reduced(serv, victim, counts, kind));
+  const lost = Math.min(victim.health, reduced(serv, victim, counts, kind, cause));
   if (victim.type === 'player' && kind.armour) {
     for (const slot of SLOTS) victim.wearSlot(slot, Math.max(1, Math.floor(counts / 4)));
     victim.exhaust(0.1);
+    const back = by && by !== victim && cause === 'blow' ? thorns(victim) : 0;
+    if (back) hurt(serv, by, { amount: back, cause: 'thorns', by: victim });
   }
   if (knockback > 0 && from) knockBack(serv, victim, knockback, from);
   if (lost <= 0) return 0;

@@ -19,6 +19,7 @@ const ORDER = [
   'players',
   'xp',
   'inventory',
+  'enchants',
   'health',
   'effects',
   'hunger',

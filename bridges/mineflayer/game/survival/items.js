@@ -2,6 +2,8 @@
 
 /** Item stacks: creation, comparison, wear, and plain JSON for snapshots. */
 
+const ARMOUR = /_(helmet|chestplate|leggings|boots)$/;
+
 /** Returns the level of an enchantment on an item, 0 without it. */
 function level(item, enchantment) {
   if (!item || !item.nbt) return 0;
@@ -50,14 +52,15 @@ function makeItems(registry) {
   /**
    * Wears an item and returns it, or null when it breaks. Items without durability are returned
    * unchanged. Unbreaking spares each point with probability level / (level + 1) (Minecraft Wiki,
-   * "Unbreaking").
+   * "Unbreaking"); armour with 40 % of that.
    */
   function wear(item, points) {
     if (!item || !item.maxDurability || points <= 0) return item;
-    const spare = level(item, 'unbreaking');
+    const unbreaking = level(item, 'unbreaking');
+    const spare = (unbreaking / (unbreaking + 1)) * (ARMOUR.test(item.name) ? 0.4 : 1);
     let lost = 0;
     for (let i = 0; i < points; i++) {
-      if (!spare || Math.random() < 1 / (spare + 1)) lost++;
+      if (!spare || Math.random() >= spare) lost++;
     }
     const used = (item.durabilityUsed || 0) + lost;
     if (used >= item.maxDurability) return null;
@@ -91,4 +94,4 @@ function distance(a, b) {
   return row[b.length];
 }
 
-module.exports = { makeItems, nearest };
+module.exports = { level, makeItems, nearest };

@@ -3,7 +3,7 @@
 /**
  * Drops of a broken block. minecraft-data has the items per block, but its chances are mostly
  * placeholders; drops that depend on chance, age or tool are here (Minecraft Wiki, 1.16). Fortune
- * is ignored, silk touch is not.
+ * and silk touch count.
  */
 
 const SHEARED =
@@ -22,16 +22,39 @@ function chance(p, item, count = 1) {
   return Math.random() < p ? [[item, count]] : [];
 }
 
-/** A ripe crop's count: three draws with probability 4/7 each in addition to the normal drop. */
-function crop(base) {
+/** A ripe crop's count: three draws, and fortune's, with probability 4/7 each in addition to the normal drop. */
+function crop(base, fortune) {
   let count = base;
-  for (let i = 0; i < 3; i++) if (Math.random() < 4 / 7) count++;
+  for (let i = 0; i < 3 + fortune; i++) if (Math.random() < 4 / 7) count++;
   return count;
 }
 
-function leaves({ info }) {
+/** How many times as much an ore gives with fortune. */
+function more(fortune, count) {
+  return fortune ? count * Math.max(1, Math.floor(Math.random() * (fortune + 2))) : count;
+}
+
+const ORES = {
+  coal_ore: ['coal', 1, 1],
+  diamond_ore: ['diamond', 1, 1],
+  emerald_ore: ['emerald', 1, 1],
+  nether_quartz_ore: ['quartz', 1, 1],
+  lapis_ore: ['lapis_lazuli', 4, 9],
+  nether_gold_ore: ['gold_nugget', 2, 6],
+};
+/** What gives up to a level of fortune more, and how much at most. */
+const HEAPS = {
+  redstone_ore: ['redstone', 4, 5, 64],
+  glowstone: ['glowstone_dust', 2, 4, 4],
+  melon: ['melon_slice', 3, 7, 9],
+  sea_lantern: ['prismarine_crystals', 2, 3, 5],
+};
+const FLINT = [0.1, 0.14, 0.25, 1];
+const SAPLING = [1, 1.25, 1.6, 2];
+
+function leaves({ info, fortune }) {
   const wood = info.name.replace('_leaves', '');
-  const drops = chance(SAPLINGS[wood] || 0.05, `${wood}_sapling`);
+  const drops = chance((SAPLINGS[wood] || 0.05) * SAPLING[fortune], `${wood}_sapling`);
   drops.push(...chance(0.02, 'stick', between(1, 2)));
   if (wood === 'oak' || wood === 'dark_oak') drops.push(...chance(0.005, 'apple'));
   return drops;
@@ -40,17 +63,19 @@ function leaves({ info }) {
 const grass = () => chance(0.125, 'wheat_seeds');
 
 const BY_HAND = {
-  coal_ore: () => [['coal', 1]],
-  diamond_ore: () => [['diamond', 1]],
-  emerald_ore: () => [['emerald', 1]],
-  nether_quartz_ore: () => [['quartz', 1]],
-  redstone_ore: () => [['redstone', between(4, 5)]],
-  lapis_ore: () => [['lapis_lazuli', between(4, 9)]],
-  nether_gold_ore: () => [['gold_nugget', between(2, 6)]],
-  glowstone: () => [['glowstone_dust', between(2, 4)]],
-  melon: () => [['melon_slice', between(3, 7)]],
-  sea_lantern: () => [['prismarine_crystals', between(2, 3)]],
-  gravel: () => (Math.random() < 0.1 ? [['flint', 1]] : [['gravel', 1]]),
+  ...Object.fromEntries(
+    Object.entries(ORES).map(([ore, [item, low, high]]) => [
+      ore,
+      ({ fortune }) => [[item, more(fortune, between(low, high))]],
+    ]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(HEAPS).map(([block, [item, low, high, most]]) => [
+      block,
+      ({ fortune }) => [[item, Math.min(most, between(low, high + fortune))]],
+    ]),
+  ),
+  gravel: ({ fortune }) => (Math.random() < FLINT[fortune] ? [['flint', 1]] : [['gravel', 1]]),
   gilded_blackstone: () =>
     Math.random() < 0.1 ? [['gold_nugget', between(2, 5)]] : [['gilded_blackstone', 1]],
   grass,
@@ -68,25 +93,25 @@ const BY_HAND = {
   red_mushroom_block: () => [['red_mushroom', Math.max(0, between(-6, 2))]],
   twisting_vines: () => chance(0.33, 'twisting_vines'),
   weeping_vines: () => chance(0.33, 'weeping_vines'),
-  wheat: ({ info }) =>
+  wheat: ({ info, fortune }) =>
     info.props.age < 7
       ? [['wheat_seeds', 1]]
       : [
           ['wheat', 1],
-          ['wheat_seeds', crop(1)],
+          ['wheat_seeds', crop(1, fortune)],
         ],
-  beetroots: ({ info }) =>
+  beetroots: ({ info, fortune }) =>
     info.props.age < 3
       ? [['beetroot_seeds', 1]]
       : [
           ['beetroot', 1],
-          ['beetroot_seeds', crop(1)],
+          ['beetroot_seeds', crop(1, fortune)],
         ],
-  carrots: ({ info }) => [['carrot', info.props.age < 7 ? 1 : crop(2)]],
-  potatoes: ({ info }) =>
+  carrots: ({ info, fortune }) => [['carrot', info.props.age < 7 ? 1 : crop(2, fortune)]],
+  potatoes: ({ info, fortune }) =>
     info.props.age < 7
       ? [['potato', 1]]
-      : [['potato', crop(2)], ...chance(0.02, 'poisonous_potato')],
+      : [['potato', crop(2, fortune)], ...chance(0.02, 'poisonous_potato')],
   nether_wart: ({ info }) => [['nether_wart', info.props.age < 3 ? 1 : between(2, 4)]],
   cocoa: ({ info }) => [['cocoa_beans', info.props.age < 2 ? 1 : 3]],
   sweet_berry_bush: ({ info }) => {
@@ -143,9 +168,10 @@ function lootOf(items, registry, info, tool, goodEnough) {
   }
   if (info.name === 'cobweb') return tool && tool.name.endsWith('_sword') ? [['string', 1]] : [];
   if (secondHalf(info)) return [];
-  if (info.name.endsWith('_leaves')) return leaves({ info });
+  const fortune = Math.min(3, items.level(tool, 'fortune'));
+  if (info.name.endsWith('_leaves')) return leaves({ info, fortune });
   const own = BY_HAND[info.name];
-  const drops = own ? own({ info }) : fromData(registry, info);
+  const drops = own ? own({ info, fortune }) : fromData(registry, info);
   return drops.filter(([, count]) => count > 0);
 }
 

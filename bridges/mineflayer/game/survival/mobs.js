@@ -245,13 +245,14 @@ class Mobs {
     }
   }
 
-  died({ victim }) {
+  died({ victim, by }) {
     if (this.list.get(victim.id) !== victim) return;
     const { survival, serv } = this;
     Object.assign(victim.mind, { target: null, foe: null, path: null });
     const slain = survival.tick - victim.slainAt < SLAIN;
+    const looting = by?.type === 'player' ? survival.items.level(by.heldStack(), 'looting') : 0;
     if (survival.rules.doMobLoot) {
-      for (const [item, count, nbt] of lootOfMob(serv.registry, victim, slain)) {
+      for (const [item, count, nbt] of lootOfMob(serv.registry, victim, slain, looting)) {
         const push = () => Math.random() * 0.2 - 0.1;
         survival.drop(
           victim.position.offset(0, victim.height / 2, 0),

@@ -3,7 +3,7 @@
 /**
  * Arrows, of players and mobs: flight, hits, sticking in blocks, picking up again (Minecraft Wiki,
  * "Arrow", "Bow" and "Crossbow", 1.16). A crossbow is loaded by holding the button and shot by the
- * next click; of its enchantments only Quick Charge counts. There are no tridents and thrown items.
+ * next click; of its enchantments only Quick Charge counts, of a bow's power, punch, flame and infinity. There are no tridents and thrown items.
  *
  * `serv.survival.shoot(shooter, {from, direction, speed, damage, spread, critical, keep})` returns
  * the arrow: speed in blocks per tick, `damage` per block per tick of speed (2 for a bow), `spread`
@@ -13,6 +13,8 @@
 
 const { Vec3 } = require('vec3');
 const { sweep, boxesOverlap } = require('./physics');
+const { bowDamage } = require('./enchants');
+const { level } = require('./items');
 
 const name = 'projectiles';
 const SIZE = 0.5;
@@ -37,6 +39,8 @@ function shoot(serv, shooter, shot) {
     spread = 1,
     critical = false,
     keep = false,
+    punch = 0,
+    flame = false,
   } = shot;
   const unit = direction.scaled(1 / (direction.norm() || 1));
   const motion = unit
@@ -48,7 +52,7 @@ function shoot(serv, shooter, shot) {
     .scaled(speed);
   const metadata = [{ key: 7, type: 0, value: critical ? 1 : 0 }];
   const arrow = serv.survival.spawnObject('arrow', from, motion, metadata, shooter.id + 1);
-  Object.assign(arrow, { shooter: shooter.id, damage, critical, keep, age: 0, stuck: null });
+  Object.assign(arrow, { shooter: shooter.id, damage, critical, keep, punch, flame, age: 0, stuck: null });
   turn(arrow);
   serv.survival.arrows.set(arrow.id, arrow);
   serv.emit('gamut:shot', { by: shooter, arrow });
@@ -109,7 +113,8 @@ function strike(serv, arrow, victim) {
   if (arrow.critical) amount += Math.floor(Math.random() * (Math.floor(amount / 2) + 2));
   const by = serv.entities[arrow.shooter] || null;
   const behind = victim.position.minus(arrow.motion);
-  const lost = survival.hurt(victim, { amount, cause: 'arrow', by, from: behind, knockback: 0.4 });
+  const lost = survival.hurt(victim, { amount, cause: 'arrow', by, from: behind, knockback: 0.4 + 0.6 * arrow.punch });
+  if (lost > 0 && arrow.flame) survival.setBurning(victim, 100);
   if (lost > 0 || victim.type !== 'player') {
     remove(survival, arrow);
     return;
@@ -262,8 +267,16 @@ function release(serv, player, using) {
   const drawn = (survival.tick - using.since) / FULL_DRAW;
   const power = Math.min(1, (drawn * drawn + drawn * 2) / 3);
   if (power < 0.1 || !bow || bow.name !== 'bow' || (from === undefined && !free)) return;
-  if (!free) player.useUp(from);
-  loose(serv, player, using.slot, { speed: 3 * power, critical: power === 1 });
+  const endless = level(bow, 'infinity') > 0;
+  if (!free && !endless) player.useUp(from);
+  loose(serv, player, using.slot, {
+    speed: 3 * power,
+    critical: power === 1,
+    damage: bowDamage(bow),
+    punch: level(bow, 'punch'),
+    flame: level(bow, 'flame') > 0,
+    ...(endless ? { keep: false } : {}),
+  });
 }
 
 function server(serv) {
@@ -295,6 +308,8 @@ function save(serv) {
       damage: arrow.damage,
       critical: arrow.critical,
       keep: arrow.keep,
+      punch: arrow.punch,
+      flame: arrow.flame,
       age: arrow.age,
       stuck: arrow.stuck,
     },

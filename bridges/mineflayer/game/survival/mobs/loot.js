@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * What the dead leave, without looting (Minecraft Wiki, page of each mob, Java Edition 1.16). A row
+ * What the dead leave (Minecraft Wiki, page of each mob, Java Edition 1.16). A row
  * is [item, least, most, options]: `chance`, `slain` (only if a player hurt it within the last five
  * seconds), `size` (of a slime). A range may begin below zero: what comes out below one is nothing.
  * minecraft-data's table is used for what has no row here: its counts are placeholders.
@@ -98,9 +98,14 @@ function weighted(options) {
   return options.find((option) => (left -= option[3]) < 0) || options[options.length - 1];
 }
 
-function rolled({ rolls, of, chance = 1 }) {
+/** Each level of looting adds up to one to what drops in numbers. */
+function more(looting) {
+  return looting ? Math.round(Math.random() * looting) : 0;
+}
+
+function rolled({ rolls, of, chance = 1 }, looting) {
   const drops = [];
-  if (Math.random() >= chance) return drops;
+  if (Math.random() >= chance + (chance < 1 ? 0.01 * looting : 0)) return drops;
   for (let i = between(...rolls); i > 0; i--) {
     const [item, low, high] = weighted(of);
     if (item) drops.push([item, between(low, high)]);
@@ -114,20 +119,23 @@ function rolled({ rolls, of, chance = 1 }) {
  * @param {object} mob `name`, `baby`, `burning`, and of sheep `colour` and `shorn`, of slimes
  *   `size`
  * @param {boolean} slain whether a player hurt it lately
+ * @param {number} looting level of what the player killed it with
  */
-function lootOfMob(registry, mob, slain) {
+function lootOfMob(registry, mob, slain, looting = 0) {
   if (mob.baby) return [];
   const drops = [];
   for (const row of rows(registry, mob.name)) {
     const options = Array.isArray(row) ? row[3] || {} : row;
     if ((options.slain && !slain) || (options.size && !options.size(mob.size))) continue;
     if (!Array.isArray(row)) {
-      drops.push(...rolled(row));
+      drops.push(...rolled(row, looting));
       continue;
     }
     const [item, low, high] = row;
-    if (options.chance !== undefined && Math.random() >= options.chance) continue;
-    drops.push([item, between(low, high), options.potion ? tagOf(options.potion) : null]);
+    const chance = options.chance + (options.slain ? 0.01 * looting : 0);
+    if (options.chance !== undefined && Math.random() >= chance) continue;
+    const extra = options.chance === undefined ? more(looting) : 0;
+    drops.push([item, between(low, high) + extra, options.potion ? tagOf(options.potion) : null]);
   }
   if (mob.name === 'sheep' && !mob.shorn) drops.push([`${mob.colour || 'white'}_wool`, 1, null]);
   return drops.filter(([, count]) => count > 0)
