@@ -21,7 +21,7 @@ from rollout.tasks import load_task
     [
         ("elytra", "the End"),
         ("blaze_rod", "the Nether"),
-        ("potion", "brewing"),
+        ("splash_potion", "the Nether"),
         ("podzol", "mushroom fields and giant taigas"),
         ("dark_oak_log", "dark forests"),
         ("honeycomb", "bees"),
@@ -62,9 +62,9 @@ def test_mineland_s_items_can_be_had():
 
 
 def test_goals_name_what_is_missing():
-    assert lacking_for_goal("Build a nether portal and brew a potion") == [
+    assert lacking_for_goal("Build a nether portal and launch fireworks") == [
         "the Nether",
-        "brewing",
+        "fireworks",
     ]
     assert lacking_for_goal("catch a fish with a fishing rod") == ["fishing"]
     for goal in ("build a house", "tend to the garden", "fence in a field", "mend the bridge"):

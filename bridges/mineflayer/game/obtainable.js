@@ -30,6 +30,8 @@ const RULES = [
   ['chipped_anvil', ['anvil']], ['damaged_anvil', ['chipped_anvil']],
   ...registry.itemsArray.filter(({ name }) => name.startsWith('netherite_') && registry.itemsByName[name.replace('netherite', 'diamond')])
     .map(({ name }) => [name, [name.replace('netherite', 'diamond'), 'netherite_ingot', 'smithing_table']]),
+  ['potion', ['glass_bottle', '#water']], ['splash_potion', ['potion', 'gunpowder', 'brewing_stand', 'blaze_powder']],
+  ['lingering_potion', ['splash_potion', 'dragon_breath', 'brewing_stand', 'blaze_powder']],
   ['egg', ['@chicken']], ['bone_meal', ['composter']],
   ['#cobblestone', ['#water', '#lava']], ['#stone', ['#water', '#lava']], ['#obsidian', ['#water', '#lava']],
   ['#wheat', ['wheat_seeds']], ['#beetroots', ['beetroot_seeds']], ['#carrots', ['carrot']],

@@ -56,12 +56,14 @@ function begin(serv, { player, slot, item }) {
   return true;
 }
 
-function affect(serv, player, itemName) {
+function affect(serv, player, item) {
+  const itemName = item.name;
   const { registry } = serv;
   for (const [effect, amplifier, duration, chance] of DOES[itemName] || []) {
     if (Math.random() < chance)
       player.addEffect(registry.effectsByName[effect].id, { amplifier, duration });
   }
+  if (itemName === 'potion') serv.survival.drinkPotion(player, item);
   if (itemName === 'milk_bucket') player.clearEffects();
   if (itemName === 'honey_bottle') player.removeEffect(registry.effectsByName.Poison.id);
 }
@@ -71,7 +73,7 @@ function swallow(serv, player, slot) {
   const item = player.inventory.slots[slot];
   const food = serv.registry.foodsByName[item.name];
   if (food) player.feed(food.foodPoints, food.saturation);
-  affect(serv, player, item.name);
+  affect(serv, player, item);
   // The status is sent first: the client interprets a changed stack as an interruption.
   player._client.write('entity_status', { entityId: player.id, entityStatus: 9 });
   if (player.gameMode !== 1) {

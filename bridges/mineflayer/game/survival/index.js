@@ -36,6 +36,7 @@ const ORDER = [
   'enchanting',
   'anvils',
   'furnace',
+  'brewing',
   'mining',
   'placing',
   'interact',

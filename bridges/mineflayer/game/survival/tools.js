@@ -146,6 +146,7 @@ function server(serv) {
   const { survival } = serv;
   survival.setMetadata = setMetadata;
   survival.setShorn = setShorn;
+  survival.inSight = (player, accept) => inSight(survival, player, accept);
   survival.onUseEntity((call) => shear(serv, call));
   survival.onUseEntity((call) => milk(serv, call));
   const buckets = ['water_bucket', 'lava_bucket'];

@@ -107,14 +107,16 @@ const ENDS = {
   fireball: (survival, missile, shooter) => explode(survival, missile.position, 1, shooter),
   wither_skull: (survival, missile, shooter) => explode(survival, missile.position, 1, shooter),
   potion(survival, missile, shooter) {
+    const thrown = missile.potion !== null;
     const near = survival.entitiesNear(
       missile.position,
       SPLASH,
-      (e) => e !== shooter && e.health > 0 && (e.type === 'player' || e.kind),
+      (e) => (thrown || e !== shooter) && e.health > 0 && (e.type === 'player' || e.kind),
     );
     for (const victim of near) {
       const share = 1 - victim.position.distanceTo(missile.position) / SPLASH;
-      if (missile.effect === 'harming') {
+      if (thrown) survival.splash(victim, missile.potion, victim === missile.struck ? 1 : share, shooter);
+      else if (missile.effect === 'harming') {
         const amount = unscaled(survival, victim, shooter, 6 * share);
         survival.hurt(victim, { amount, cause: 'magic', by: shooter });
       } else afflict(survival, victim, missile.effect, Math.round(missile.duration * share));
@@ -143,13 +145,14 @@ class Missiles {
       [],
       1 + (shooter ? shooter.id : 0),
     );
-    const { effect = null, duration = 0, target = null } = more;
+    const { effect = null, duration = 0, target = null, potion = null } = more;
     const length = velocity.norm() || 1;
     Object.assign(missile, {
       shooter: shooter ? shooter.id : null,
       effect,
       duration,
       target,
+      potion,
       age: 0,
       aim: velocity.scaled(1 / length),
     });
@@ -237,6 +240,7 @@ class Missiles {
     const shooter = survival.serv.entities[missile.shooter] || null;
     if (victim) HITS[missile.name](survival, missile, victim, speed, shooter);
     this.end(missile);
+    missile.struck = victim;
     const ends = ENDS[missile.name];
     if (ends) ends(survival, missile, shooter);
   }
@@ -270,6 +274,7 @@ class Missiles {
       age: m.age,
       effect: m.effect,
       duration: m.duration,
+      potion: m.potion,
       shooter: refer(m.shooter),
       target: refer(m.target),
     }));
@@ -284,11 +289,12 @@ class Missiles {
       const missile = as(row.id, () =>
         this.shoot(row.kind, null, new Vec3(...row.position), new Vec3(...row.motion)),
       );
-      const { age, effect, duration } = row;
+      const { age, effect, duration, potion = null } = row;
       Object.assign(missile, {
         age,
         effect,
         duration,
+        potion,
         aim: new Vec3(...row.aim),
         shooter: resolve(row.shooter),
         target: resolve(row.target),
