@@ -124,6 +124,16 @@ function discard(serv, entity) {
   serv.survival.removeEntity(entity);
 }
 
+/** Changes how many lie there; none takes the entity away. */
+function setCount(serv, entity, count) {
+  if (count <= 0) {
+    discard(serv, entity);
+    return;
+  }
+  entity.stack.count = count;
+  show(serv, entity);
+}
+
 function pickUp(serv, entity) {
   const { survival } = serv;
   for (const player of serv.players) {
@@ -178,6 +188,7 @@ function server(serv) {
   survival.drop = (...args) => drop(serv, ...args);
   survival.popItem = (...args) => popItem(serv, ...args);
   survival.toss = (player, item) => toss(serv, player, item);
+  survival.setDropCount = (entity, count) => setCount(serv, entity, count);
   survival.onTick((tick) => {
     for (const entity of [...survival.drops.values()]) {
       // A plugin or a command may have removed the entity.

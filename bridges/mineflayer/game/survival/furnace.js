@@ -162,7 +162,7 @@ function server(serv) {
   survival.onTick(() => {
     for (const furnace of survival.furnaces) {
       const alive = survival.container(furnace.x, furnace.y, furnace.z) === furnace;
-      if (!alive || !tickFurnace(survival, furnace)) survival.furnaces.delete(furnace);
+      if (!alive || !tickFurnace(survival, prepare(furnace))) survival.furnaces.delete(furnace);
     }
   });
 }

@@ -35,6 +35,8 @@ const ORDER = [
   'stations',
   'enchanting',
   'anvils',
+  'cutting',
+  'hoppers',
   'furnace',
   'brewing',
   'mining',

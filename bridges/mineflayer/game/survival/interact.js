@@ -2,7 +2,8 @@
 
 /**
  * Doors, trapdoors, gates, buttons and levers. There is no redstone: a switch only opens and closes
- * the doors, trapdoors and gates that touch it or the block it is attached to, iron ones too.
+ * the doors, trapdoors and gates that touch it or the block it is attached to, iron ones too, and
+ * drives dispensers and droppers there.
  */
 
 const { FACES } = require('./blocks');
@@ -10,6 +11,7 @@ const { looksTo } = require('./placing');
 
 const name = 'interact';
 const HANGS_ON = { north: [0, 0, 1], south: [0, 0, -1], west: [1, 0, 0], east: [-1, 0, 0] };
+const GIVES = /^(dispenser|dropper)$/;
 const MOVED = /_door$|_trapdoor$|_fence_gate$/;
 /** Ticks a button stays down. */
 const PRESS = { stone: 20, wooden: 30 };
@@ -58,6 +60,11 @@ function drive(blocks, x, y, z, info, powered) {
         there.name.endsWith('_door') && there.props.half === 'upper'
           ? [spot[0], spot[1] - 1, spot[2]]
           : spot;
+      if (GIVES.test(there.name) && there.props.triggered !== powered) {
+        blocks.set(...spot, blocks.changed(there, { triggered: powered }));
+        if (powered) blocks.serv.survival.dispense(...spot);
+        continue;
+      }
       if (!MOVED.test(there.name) || done.has(String(key)) || there.props.powered === powered)
         continue;
       done.add(String(key));
