@@ -1,8 +1,9 @@
 """Programs that solve MineLand's tasks by the ``code`` actions, as policies.
 
 ``program("harvest_8_cobblestone")`` returns the program of a task. Each consists of the task's
-constants, ``oracles/walk.js``, ``oracles/library.js`` and the program of its family. It knows
-recipes, tools and mechanics of the game, and nothing of any world. There are two ways to play it:
+constants (what its goal says) and the files in ``oracles`` of its family, the last of which is its
+own. It knows recipes, tools and mechanics of the game, and nothing of any world. In a play, all
+actors run the same program, each with its own part. There are two ways to play it:
 
 * ``policy.name=callable policy.target=bridges.mineflayer.oracle:harvest_8_cobblestone`` (see
   ``attribute`` for ids with a point) restarts it whenever it ends before its task;
@@ -22,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from bridges.mineflayer.blueprints import blueprint
+from bridges.mineflayer.scripts import SCRIPTS
 from bridges.mineflayer.spaces import CODE, KIND, MOST_CODE, NEW, RESUME
 from bridges.mineflayer.task_ids import MinelandTask, parse
 from rollout.api import Array, Columns
@@ -29,12 +32,14 @@ from rollout.errors import ConfigError, InputError
 
 PROGRAMS = Path(__file__).with_name("oracles")
 _FAMILIES = {
-    "harvest": "gather",
-    "techtree": "gather",
-    "combat": "fight",
-    "survival": "survive",
+    "harvest": ("walk", "library", "gather"),
+    "techtree": ("walk", "library", "gather"),
+    "combat": ("walk", "fight"),
+    "survival": ("walk", "survive"),
+    "construction": ("walk", "build"),
+    "stage": ("walk", "act"),
 }
-"""The programs by the family of a task."""
+"""The files of a program by the family of its task."""
 
 _POINT = "__dot__"
 
@@ -57,7 +62,7 @@ def program(task_id: str) -> str:
             f"no oracle plays {task.family} tasks such as {task_id!r}; expected one of the "
             f"families {', '.join(_FAMILIES)}"
         )
-    text = _constants(task) + _read("walk") + _read("library") + _read(_FAMILIES[task.family])
+    text = _constants(task) + "".join(map(_read, _FAMILIES[task.family]))
     if len(text) > MOST_CODE:
         raise ConfigError(f"the program of {task_id!r} has {len(text)} of {MOST_CODE} characters")
     return text
@@ -126,6 +131,15 @@ def __getattr__(name: str) -> Act:
 
 def _constants(task: MinelandTask) -> str:
     named: Mapping[str, Any] = {"TARGET": task.target, "COUNT": task.count}
+    if task.family == "construction":
+        named = {"PLAN": [[*place, name] for place, name in blueprint(task.blueprint).plan.items()]}
+    if task.family == "stage":
+        script = SCRIPTS[task.target]
+        held: dict[str, list[str]] = {actor: [] for actor in script.actors}
+        for owned in script.give:
+            actor, _, item = owned.partition(".")
+            held[actor].append(item)
+        named = {"ACTS": script.acts, "HELD": held}
     return "".join(f"const {name} = {json.dumps(value)};\n" for name, value in named.items())
 
 

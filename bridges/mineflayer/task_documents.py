@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from bridges.mineflayer.factors import CONDITION
 from bridges.mineflayer.lacking import check_item, lacking_for_goal, warn
@@ -38,15 +43,25 @@ TIME = {
 _OURS = ("construction", "stage", "creative")
 """Families whose tasks are ours, if they do not come from a copy of MineLand's files."""
 
-OAKS = ["plains", "forest", "savanna", "any"]
-GROWS = {"oak_sapling": OAKS, "oak_leaves": OAKS}
-"""Biomes of worlds in which a target is common, if that is not all of them."""
+_GROWS = Path(__file__).with_name("grows.yaml")
 
 _HEADS = ("harvest_", "techtree_", "_techtree_", "combat_", "survival_", "creative_",
           "construction_task_", "stage_performance_", "build_", "play_")  # fmt: skip
 _OF_FILES = ("construction_task_", "stage_performance_", "creative_")
 _BURNING = ("zombie", "skeleton", "stray", "phantom")
 """Mobs that daylight kills, so that in MineLand's permanent morning no agent had to fight them."""
+
+
+@lru_cache
+def _grows() -> Sequence[tuple[re.Pattern[str], Mapping[str, Any]]]:
+    rows: Sequence[Mapping[str, Any]] = yaml.safe_load(_GROWS.read_text())
+    return [(re.compile(row["targets"]), row) for row in rows]
+
+
+def biomes_for(target: str) -> list[str]:
+    """Returns the biomes in which a target is common; none if it is in all of them."""
+    row = next(row for pattern, row in _grows() if pattern.search(target))
+    return list(row.get("biomes", ()))
 
 
 def usual_states(**values: Any) -> dict[str, Any]:
@@ -190,7 +205,8 @@ class MinelandTasks:
         competing = {**judged, "competitive": self.competitive}
         if task.family in ("harvest", "techtree"):
             asked = {"target": task.target, "count": task.count}
-            where = {"biome": GROWS[task.target]} if task.target in GROWS else {}
+            biomes = biomes_for(task.target)
+            where = {"biome": biomes} if biomes else {}
             return {"name": f"mineland_{task.family}", **asked, **competing}, {}, where
         if task.family == "combat":
             asked = {"target": task.target, "count": task.count}

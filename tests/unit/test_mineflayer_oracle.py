@@ -20,8 +20,10 @@ BRIDGE = MineflayerBridge(actions="code")
 TASK = "techtree_1_stone_pickaxe"
 
 
-@pytest.mark.parametrize("family", ["harvest", "techtree", "combat", "survival"])
-def test_every_task_of_the_programmatic_families_has_a_program(family):
+@pytest.mark.parametrize(
+    "family", ["harvest", "techtree", "combat", "survival", "construction", "stage"]
+)
+def test_every_task_of_the_decided_families_has_a_program(family):
     space = BRIDGE.spec.action_space[CODE]
     for task_id in generate(family):
         text = oracle.program(task_id)
@@ -36,9 +38,18 @@ def test_a_program_has_the_constants_of_its_task():
     assert not any(line.startswith("//") for line in text.splitlines())
 
 
+def test_programs_of_buildings_and_plays_have_what_the_goal_tells():
+    text = oracle.program("build_pillar")
+    assert text.startswith('const PLAN = [[0, 0, 0, "cobblestone"], [0, 1, 0, "cobblestone"]')
+    assert "async function mine(" not in text  # what it does not use is left out
+    text = oracle.program("play_argue")
+    assert text.startswith('const ACTS = [["Max", "chat", "The bread is mine."]')
+    assert '\nconst HELD = {"Max": [], "Emma": ["bread"]};\n' in text
+
+
 def test_families_without_a_program_and_unknown_tasks_are_refused():
-    with pytest.raises(ConfigError, match="no oracle plays construction tasks"):
-        oracle.program("build_house")
+    with pytest.raises(ConfigError, match="no oracle plays creative tasks"):
+        oracle.program("creative_build_a_house")
     with pytest.raises(InputError):
         oracle.program("harvest_1_oak_lgo")
 

@@ -1,7 +1,6 @@
 // Shared by the programs of the oracles: getting items by any means. It is preceded by the
 // constants of a task and followed by the program of its family.
 const WOODS = ['oak', 'spruce', 'birch', 'jungle', 'acacia', 'dark_oak'];
-const PICKS = ['wooden', 'stone', 'iron', 'diamond'];
 const COLOURS = ['poppy', 'dandelion', 'allium', 'cornflower', 'azure_bluet', 'lily_of_the_valley'];
 // Blocks that drop an item, and the pickaxe that they need: 0 none, 1 wooden, 2 stone, 3 iron.
 const MINE = {
@@ -14,7 +13,7 @@ const MINE = {
   sugar_cane: [['sugar_cane'], 0], pumpkin: [['pumpkin'], 0], melon_slice: [['melon'], 0],
   brown_mushroom: [['brown_mushroom'], 0], red_mushroom: [['red_mushroom'], 0],
   wheat_seeds: [['grass', 'tall_grass'], 0], wheat: [['wheat'], 0], carrot: [['carrots'], 0],
-  potato: [['potatoes'], 0], oak_sapling: [['oak_leaves'], 0], apple: [['oak_leaves'], 0],
+  potato: [['potatoes'], 0],
   snowball: [['snow'], 0]
 };
 for (const wood of WOODS) MINE[`${wood}_log`] = [[`${wood}_log`], 0];
@@ -81,6 +80,7 @@ async function mine(name, count) {
   let poor = 0;
   while (have(name) < count && poor < 25) {
     await needPick(level);
+    await bot.waitForTicks(1); // a tick allows few searches
     const cell = bot.findBlocks({ matching: blocks, maxDistance: 48, count: 32 }).find((one) => !shunned.has(`${one}`));
     const block = cell && bot.blockAt(cell);
     const had = have(name);
@@ -88,34 +88,20 @@ async function mine(name, count) {
       if (!await tried(() => take(block))) shunned.add(`${cell}`);
     } else if (DEPTH[name]) await tunnel(blocks, DEPTH[name]);
     else if (level > 0) await tunnel(blocks, Math.max(50, feet().y - 8));
-    else await explore(() => sees(blocks), 4);
-    // Leaves, grass and gravel rarely drop the item: a try that mined some is not a failure.
-    poor = have(name) > had ? 0 : poor + (block && /leaves|grass|gravel/.test(block.name) ? 0.2 : 1);
+    else await explore(() => sees(blocks));
+    // Grass and gravel rarely drop the item: a try that mined some is not a failure.
+    poor = have(name) > had ? 0 : poor + (block && /grass|gravel/.test(block.name) ? 0.2 : 1);
   }
   if (have(name) < count) throw new ActionError(`found no more ${name}`);
 }
 
-/** Pursues a creature and strikes it until it is dead, then picks up its drops. */
-async function chase(prey) {
-  const sword = bot.inventory.items().find(({ name }) => /_sword$|_axe$/.test(name));
-  if (sword) await bot.equip(sword, 'hand');
-  let place = prey.position;
-  for (let t = 0; t < 40 && prey.isValid; t++) {
-    if (!await approach(() => prey.position, 2.2, 100)) break;
-    place = prey.position;
-    await bot.lookAt(place.offset(0, prey.height * 0.7, 0));
-    if (!prey.isValid || bot.entity.position.distanceTo(prey.position) > 3.4) continue;
-    if (await tried(() => bot.attack(prey))) await bot.waitForTicks(sword ? 13 : 10);
-    for (let i = 0; i < 25 && prey.health <= 0 && prey.isValid; i++) await bot.waitForTicks(1);
-  }
-  if (prey.isValid) throw new ActionError(`the ${prey.name} got away`);
-  await gather(place, 8);
-}
+const lost = new Set();
 
 async function hunt(name, count) {
   for (let poor = 0; have(name) < count && poor < 12; poor++) {
-    const found = await explore(() => bot.nearestEntity({ name: KILL[name] }));
-    if (found && await tried(() => chase(found))) poor = -1;
+    const prey = await explore(() => bot.nearestEntity((one) => one.name === KILL[name] && !lost.has(one.id)));
+    if (await tried(() => chase(prey))) poor = -1;
+    else lost.add(prey.id);
   }
   if (have(name) < count) throw new ActionError(`found no more ${name}`);
 }
@@ -126,7 +112,8 @@ const shaft = ({ x, z }) => `${x} ${z}`;
 /** Fells the reachable part of a trunk, and picks up the logs; fails if it got nothing. */
 async function fell(cell, kinds, search) {
   const isLog = (at) => kinds.includes(bot.blockAt(at)?.name);
-  await approach(() => cell.offset(0.5, 0, 0.5), 1.6, 240);
+  const there = await approach(() => cell.offset(0.5, 0, 0.5), 1.6, 240);
+  if (!there) await walkTo(new GoalNear(cell.x, cell.y, cell.z, 2), 300);
   let foot = cell;
   // Leaves may have hidden the lowest log.
   for (let at = cell, dy = 0; dy < 8; dy++, at = at.offset(0, -1, 0)) if (isLog(at)) foot = at;
@@ -147,8 +134,7 @@ async function chop(kinds, enough) {
   const tree = () => bot.findBlocks({ matching: kinds, maxDistance: 48, count: 64 })
     .find((cell) => !felled.has(shaft(cell)));
   for (let poor = 0; !enough() && poor < 12; poor++) {
-    const cell = await explore(tree, 6);
-    if (!cell) continue;
+    const cell = await explore(tree);
     if (await tried(() => fell(cell, kinds, poor % 4 === 3))) poor = -1;
     // The rest of it is out of reach.
     felled.add(shaft(cell));
@@ -285,12 +271,31 @@ const scoop = (liquid) => async (count) => {
   }
 };
 
-async function leaves(count) {
-  await obtain('shears', 1);
-  for (let poor = 0; have('oak_leaves') < count && poor < 20; poor++) {
-    await explore(() => sees(['oak_leaves']));
-    await tried(() => mineBlock('oak_leaves', 1));
+/** Digs the leaves of oaks within reach, tree after tree, and picks up what they drop. */
+const rake = (name, tool) => async (count) => {
+  const leaves = () => bot.findBlocks({ matching: ['oak_leaves'], maxDistance: 6, count: 64 })
+    .filter((cell) => !shunned.has(`${cell}`));
+  // A search for trunks is cheaper than one for leaves.
+  const tree = () => bot.findBlocks({ matching: ['oak_log'], maxDistance: 48, count: 64 })
+    .find((cell) => !felled.has(shaft(cell)));
+  if (tool) await obtain(tool, 1);
+  while (have(name) < count) {
+    const cell = await explore(tree);
+    felled.add(shaft(cell));
+    const there = await approach(() => cell.offset(0.5, 0, 0.5), 1.2, 240);
+    if (!there) await walkTo(new GoalNear(cell.x, feet().y, cell.z, 3), 200);
+    if (tool) await bot.equip(tool, 'hand');
+    for (let more = 4; more > 0; more--) {
+      await bot.waitForTicks(1);
+      const reached = leaves().filter((one) => bot.canDigBlock(bot.blockAt(one) ?? { position: one }));
+      if (reached.length === 0) break;
+      for (const one of reached) if (have(name) < count && !await tried(() => bot.dig(bot.blockAt(one)))) shunned.add(`${one}`);
+      await gather(bot.entity.position, 6);
+    }
   }
-}
+};
 
-const SPECIAL = { water_bucket: scoop('water'), lava_bucket: scoop('lava'), oak_leaves: leaves };
+const SPECIAL = {
+  water_bucket: scoop('water'), lava_bucket: scoop('lava'), oak_leaves: rake('oak_leaves', 'shears'),
+  oak_sapling: rake('oak_sapling'), apple: rake('apple')
+};

@@ -36,9 +36,12 @@ async function digIn() {
 
 const firm = () => !/water|lava|sand|gravel/.test(bot.blockAt(feet().offset(0, -1, 0))?.name ?? 'water');
 while (true) {
-  for (let blows = 0; armed && foe(4) && blows < 8; blows++) await tried(() => chase(foe(4)));
+  for (let fights = 0; armed && bot.health > 7 && foe(6) && fights < 8; fights++) {
+    await tried(() => killMob(foe(6).name, 20));
+    await bot.waitForTicks(1);
+  }
   if (!roofed() && foe(28)) await flee();
-  if (!roofed() && !firm()) await explore(firm, 6);
+  if (!roofed() && !firm()) await explore(firm);
   if (!solid(bot.blockAt(feet().offset(0, 2, 0)))) await digIn();
   await eat();
   await bot.waitForTicks(foe(8) ? 20 : 100);

@@ -3,8 +3,8 @@
 // material that is needed must not be used for building.
 const FREELY = { scafoldingBlocks: ['dirt'] };
 bot.pathfinder.setMovements(FREELY);
-// Ticks after which a search ends: what is not found by then is not near.
-const GIVE_UP = 5000;
+// Ticks after which a search ends: the tasks that need one have a day.
+const GIVE_UP = 22000;
 const have = (name) => bot.inventory.count(name);
 const log = (text) => console.log(text);
 const feet = () => bot.entity.position.floored();
@@ -24,7 +24,8 @@ async function tried(work) {
 const sees = (names, maxDistance = 48) => bot.findBlock({ matching: names, maxDistance });
 const turns = [[1, 0], [0, 1], [-1, 0], [0, -1], [1, 1], [-1, 1], [-1, -1], [1, -1]];
 let way = Math.floor(Math.random() * 8);
-const turn = () => { way = (way + 1 + Math.floor(Math.random() * 5)) % 8; };
+const ROCK = /stone|ore|ite$|obsidian|terracotta/;
+const PICKS = ['wooden', 'stone', 'iron', 'diamond'];
 const ROCKS = ['dirt', 'cobblestone', 'andesite', 'diorite', 'granite'];
 const builds = () => ROCKS.some((name) => have(name) > 0);
 const walkTo = (goal, ticks) => tried(() => bot.pathfinder.goto(goal, ticks));
@@ -71,18 +72,26 @@ function cliff(x, z) {
 async function clear(cell) {
   const block = bot.blockAt(cell);
   if (!solid(block) || /table|furnace|chest|bedrock/.test(block.name) || !bot.canDigBlock(block)) return false;
-  const pick = /stone|ore|ite$|obsidian|terracotta/.test(block.name) && PICKS.findLast((kind) => have(`${kind}_pickaxe`) > 0);
+  const pick = ROCK.test(block.name) && PICKS.findLast((kind) => have(`${kind}_pickaxe`) > 0);
   return tried(async () => {
     if (pick) await bot.equip(`${pick}_pickaxe`, 'hand');
     await bot.dig(block);
   });
 }
 
-/** Makes room for a step up or ahead; returns whether something was dug. */
+/** Whether a block takes long to dig: rock without a pickaxe. */
+const tough = (cell) => ROCK.test(bot.blockAt(cell)?.name) && !PICKS.some((kind) => have(`${kind}_pickaxe`) > 0);
+
+/** Makes room for a step up or ahead, but not in rock by hand; returns whether something was dug. */
 async function room(x, z) {
   let dug = false;
-  for (const [dx, dy, dz] of [[x, 1, z], [0, 2, 0], [x, 2, z]]) dug = await clear(feet().offset(dx, dy, dz)) || dug;
-  return dug || clear(feet().offset(x, 0, z));
+  // The own cell too: a fence takes only the middle of a block.
+  for (const [dx, dy, dz] of [[0, 0, 0], [x, 1, z], [0, 2, 0], [x, 2, z], [x, 0, z]]) {
+    const cell = feet().offset(dx, dy, dz);
+    if ((dug && dy === 0) || tough(cell)) continue;
+    dug = await clear(cell) || dug;
+  }
+  return dug;
 }
 
 function press(x, z) {
@@ -194,27 +203,86 @@ async function near(cell, range = 2.2) {
   if (!within()) throw new ActionError(`no way to ${cell}`);
 }
 
-/** Walks around until something is found: the result of `test`, or null after some legs. */
-async function explore(test, legs = 12) {
-  const seen = test();
-  if (seen) return seen;
-  if (bot.currentTick > GIVE_UP) {
-    log('gives up');
-    await bot.waitForTicks(24000);
-  }
-  await surface();
-  for (let leg = 0, short = 0; leg < legs; leg++) {
-    const from = bot.entity.position;
-    const found = await march(test, 400);
+// The corners of a square spiral around the place where the search began: how far apart, which is
+// next, and the directions to it.
+const STRIDE = 48;
+let spot = null;
+let heading = turns[way % 4];
+let [legs, side] = [1, 0];
+
+/** Goes on to the next point of the spiral. */
+function nextSpot() {
+  const [x, z] = heading;
+  spot = spot.offset(x * STRIDE, 0, z * STRIDE);
+  side += 1;
+  if (side % legs > 0) return;
+  heading = [-z, x];
+  if (side < 2 * legs) return;
+  [legs, side] = [legs + 1, 0];
+}
+
+/** Walks towards a place, and along what is in the way; returns what `test` gives, or null. */
+async function headFor(place, test, ticks) {
+  const end = bot.currentTick + ticks;
+  const hand = Math.random() < 0.5 ? 1 : -1;
+  for (let blocked = 0; bot.currentTick < end && blocked < 14; blocked++) {
+    const found = await approach(() => place, 8, end - bot.currentTick, test);
+    if (found === true) return test();
     if (found) return found;
-    if (bot.entity.position.distanceTo(from) >= 16) { short = 0; continue; }
-    turn();
-    short += 1;
-    if (short % 6 < 5) { leg -= 0.8; continue; }
-    // Shut in by walls or cliffs: a path is searched.
-    const [x, z] = turns[way % 8];
-    const to = bot.entity.position.offset(x * 8, 0, z * 8);
-    await walkTo(new GoalNearXZ(to.x, to.z, 2), 200);
+    await surface();
+    const { x, y, z } = bot.entity.position;
+    const ahead = Math.atan2(place.z - z, place.x - x);
+    if (blocked % 7 === 6) {
+      // Shut in by walls or cliffs: a path is searched.
+      await walkTo(new GoalNear(x + 12 * Math.cos(ahead), y, z + 12 * Math.sin(ahead), 6), 300);
+      continue;
+    }
+    const turned = ahead + (blocked % 7 < 3 ? hand : -hand) * (1 + blocked % 3) * 0.8;
+    const aside = new Vec3(x + 10 * Math.cos(turned), y, z + 10 * Math.sin(turned));
+    const seen = await approach(() => aside, 1.5, 80, test);
+    if (seen && seen !== true) return seen;
+    await bot.waitForTicks(1);
   }
   return test();
+}
+
+/**
+ * Walks until something is found, and returns what `test` gives: along a spiral, which passes
+ * every place once. At the end of the time it waits.
+ */
+async function explore(test) {
+  let found = test();
+  for (; !found; nextSpot()) {
+    if (bot.currentTick > GIVE_UP) {
+      log('gives up');
+      await bot.waitForTicks(24000);
+    }
+    await bot.waitForTicks(1); // a tick allows few searches
+    await surface();
+    spot = spot ?? bot.entity.position;
+    found = await headFor(spot, test, 500);
+    if (found) break;
+  }
+  return found;
+}
+
+/** Pursues a creature and strikes it until it is dead, then picks up its drops. */
+async function chase(prey) {
+  const sword = bot.inventory.items().find(({ name }) => /_sword$|_axe$/.test(name));
+  if (sword) await bot.equip(sword, 'hand');
+  let place = prey.position;
+  for (let t = 0; t < 40 && prey.isValid; t++) {
+    if (!await approach(() => prey.position, 2.2, 100)) {
+      // Behind a cliff or a wall: a path is searched.
+      const { x, y, z } = prey.position;
+      if (!prey.isValid || !await walkTo(new GoalNear(x, y, z, 2), 300)) break;
+    }
+    place = prey.position;
+    await bot.lookAt(place.offset(0, prey.height * 0.7, 0));
+    if (!prey.isValid || bot.entity.position.distanceTo(prey.position) > 3.4) continue;
+    if (await tried(() => bot.attack(prey))) await bot.waitForTicks(sword ? 13 : 10);
+    for (let i = 0; i < 25 && prey.health <= 0 && prey.isValid; i++) await bot.waitForTicks(1);
+  }
+  if (prey.isValid) throw new ActionError(`the ${prey.name} got away`);
+  await gather(place, 8);
 }
