@@ -66,18 +66,18 @@ def test_goals_name_what_is_missing():
         "the Nether",
         "fireworks",
     ]
-    assert lacking_for_goal("catch a fish with a fishing rod") == ["fishing"]
+    assert lacking_for_goal("launch a firework") == ["fireworks"]
     for goal in ("build a house", "tend to the garden", "fence in a field", "mend the bridge"):
         assert lacking_for_goal(goal) == []
 
 
 def test_a_goal_that_asks_for_it_is_loaded_with_a_warning(tmp_path, caplog):
-    text = "go_fishing: {goal: Catch five fish., initial_inventory: {}, type: creative}"
+    text = "have_fireworks: {goal: Launch five fireworks., initial_inventory: {}, type: creative}"
     (tmp_path / "creative_tasks.yaml").write_text(text)
     spec = MineflayerBridge(task_files=str(tmp_path)).spec
     with caplog.at_level(logging.WARNING):
-        task = load_task(spec, "mineflayer", "go_fishing")
-        load_task(spec, "mineflayer", "go_fishing")
-    assert task.metadata["lacks"] == ["fishing"]
+        task = load_task(spec, "mineflayer", "have_fireworks")
+        load_task(spec, "mineflayer", "have_fireworks")
+    assert task.metadata["lacks"] == ["fireworks"]
     (record,) = caplog.records
-    assert "go_fishing: its goal seems to need fishing" in record.getMessage()
+    assert "have_fireworks: its goal seems to need fireworks" in record.getMessage()

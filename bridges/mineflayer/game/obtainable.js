@@ -10,6 +10,7 @@ const registry = require('prismarine-registry')('1.16.5');
 const { propertiesOf, rangeOf } = require('./generator/blocks');
 const { CHOICES } = require('./generator/climate');
 const { makeGenerator } = require('./generator');
+const { Chance } = require('./generator/noise');
 const { lootOf } = require('./survival/loot');
 const { lootOfMob } = require('./survival/mobs/loot');
 const { NATURAL } = require('./survival/spawning');
@@ -22,6 +23,10 @@ const SPAN = 6; // chunks on each side of a place
 const STRIDE = 40; // chunks between places
 const TRIES = 400; // draws of what depends on chance
 
+// The same draws every time: what is rare must not be in the list now and then.
+const chance = new Chance(1);
+Math.random = () => chance.next();
+
 /** What else comes of what is there: items, and blocks as `#name`, each of any of the lists given. */
 const RULES = [
   ['water_bucket', ['bucket', '#water']], ['lava_bucket', ['bucket', '#lava']],
@@ -32,6 +37,9 @@ const RULES = [
     .map(({ name }) => [name, [name.replace('netherite', 'diamond'), 'netherite_ingot', 'smithing_table']]),
   ['potion', ['glass_bottle', '#water']], ['splash_potion', ['potion', 'gunpowder', 'brewing_stand', 'blaze_powder']],
   ['lingering_potion', ['splash_potion', 'dragon_breath', 'brewing_stand', 'blaze_powder']],
+  ...Object.values(require('./survival/fishing.json')).flatMap(({ rows = [] }) =>
+    rows.map(([item]) => [item, ['fishing_rod', '#water']])),
+  ...['cod', 'salmon', 'pufferfish', 'tropical_fish'].map((fish) => [`${fish}_bucket`, ['water_bucket', `@${fish}`]]),
   ['egg', ['@chicken']], ['bone_meal', ['composter']],
   ['#cobblestone', ['#water', '#lava']], ['#stone', ['#water', '#lava']], ['#obsidian', ['#water', '#lava']],
   ['#wheat', ['wheat_seeds']], ['#beetroots', ['beetroot_seeds']], ['#carrots', ['carrot']],
@@ -89,7 +97,7 @@ function ofBlock(name, shears, silk) {
   const level = (enchantment) => ({ level: (_, each) => Number(each === enchantment) });
   for (let state = first; state <= last; state += Math.max(1, Math.floor((last - first) / 40))) {
     const info = { name, props: propertiesOf(block, state), air: false, liquid: false };
-    for (let i = 0; i < TRIES / 10; i++) {
+    for (let i = 0; i < TRIES / 4; i++) {
       for (const tool of shears ? [null, { name: 'shears' }] : [null]) {
         for (const [item] of lootOf(level(''), registry, info, tool, true)) items.add(item);
       }

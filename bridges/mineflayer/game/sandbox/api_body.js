@@ -127,8 +127,7 @@ function moveVehicle({ bot }, [left, forward]) {
   bot.moveVehicle(left, forward);
 }
 
-async function fish({ bot, embedded }, _args, signal) {
-  if (embedded) throw new ActionError('there is nothing to catch: fishing is not part of this world');
+async function fish({ bot }, _args, signal) {
   if (bot.heldItem?.name !== 'fishing_rod') throw new ActionError('no fishing_rod is held (bot.equip first)');
   signal.addEventListener('abort', () => bot.activateItem()); // reels the line in
   await bot.fish();
@@ -218,7 +217,7 @@ module.exports = [
     [{ name: 'left', ...STEER }, { name: 'forward', ...STEER }], moveVehicle
   ),
   long('consume', 'eats or drinks what is held', [], consume, 200),
-  long('fish', 'casts the held rod and waits for a bite; only on servers that have fishing', [], fish),
+  long('fish', 'casts the held rod where the agent looks, waits for a bite, and reels in', [], fish, 2 * MINUTE),
   long('sleep', 'lies down in a bed', [CELL], sleep, 200),
   long('wake', 'gets up', [], async ({ bot }) => bot.wake(), 200),
   {

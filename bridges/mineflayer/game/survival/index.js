@@ -55,6 +55,8 @@ const ORDER = [
   'riding',
   'rails',
   'vehicles',
+  'fishing',
+  'throwing',
   'commands',
   // Written by others, once they are there:
   'mobs',

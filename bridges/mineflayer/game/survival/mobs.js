@@ -177,6 +177,7 @@ class Mobs {
       }
     }
     if (this.serv.entities[mob.id] !== mob) return;
+    if (mob.vehicle && this.survival.carry(mob)) return;
     if (!near && mob.kind.moves !== 'walk') return;
     if (mob.resting || this.survival.blocks.loaded(mob.position.x, mob.position.z)) {
       step(this.survival, mob, tick);

@@ -6,7 +6,7 @@
  * players ride. A rider steers by the packet steer_vehicle: what it says holds until the next one,
  * less 2 % a tick, and wherever the rider looks is ahead. Sneaking, a teleport and death get off.
  *
- * `serv.survival.mount(player, entity)` returns whether there was a seat; `dismount(player)`,
+ * `serv.survival.mount(rider, entity)` returns whether there was a seat; `dismount(rider)`,
  * `steering(entity)` returns {forward, sideways, yaw (radians), rider} of who steers, or null.
  * Events: 'gamut:mounted' and 'gamut:dismounted' {player, entity}.
  */
@@ -17,6 +17,7 @@ const RIDES = require('./riding.json');
 const name = 'riding';
 const KEEPS = 0.98; // share of a steering that is left after a tick
 const LEAST = 0.01;
+const SITS = 0.35; // blocks that a sitting player is lower
 const OFF = 2; // flag of steer_vehicle: gets off
 const TEMPER = 100;
 const THROWS = 50; // ticks after which an untamed animal decides, on average
@@ -26,31 +27,41 @@ const BESIDE = [[0, 0, 1], [1, 0, 0], [-1, 0, 0], [0, 0, -1]].flatMap(([x, , z])
 
 const rideOf = (entity) => RIDES[entity.name];
 
+const isPlayer = ({ type }) => type === 'player';
+
 /** Tells all who see it, and its riders, who rides an entity. */
 function tell(serv, entity, also = []) {
-  const to = new Set([...serv.tracker.watchers(entity), ...entity.riders, ...also]);
+  const to = new Set([...serv.tracker.watchers(entity), ...entity.riders, ...also].filter(
+    (each) => isPlayer(each) && each.joined));
   const passengers = entity.riders.map(({ id }) => id);
   serv._writeArray('set_passengers', { entityId: entity.id, passengers }, [...to]);
 }
 
-function seatOf(entity) {
+/** Where the feet of a rider are; those of creatures are higher than those of players who sit. */
+function seatOf(entity, rider) {
   const { x, y, z } = entity.position;
-  return new Vec3(x, y + rideOf(entity).height, z);
+  return new Vec3(x, y + rideOf(entity).height + (isPlayer(rider) ? 0 : SITS), z);
 }
 
-function mount(serv, player, entity) {
+function place(rider, position) {
+  rider.fallDistance = 0;
+  if (isPlayer(rider)) rider.sendPosition(position, false, true);
+  else Object.assign(rider, { position, onGround: false, resting: false });
+}
+
+function mount(serv, rider, entity) {
   const ride = rideOf(entity);
-  if (!ride || player.vehicle || player.health <= 0 || player.sleeping) return false;
+  if (!ride || rider.vehicle || rider.health <= 0 || rider.sleeping) return false;
   entity.riders ??= [];
   if (entity.riders.length >= ride.seats) return false;
-  entity.riders.push(player);
+  entity.riders.push(rider);
   entity.resting = false;
-  Object.assign(player, { vehicle: entity, steer: { forward: 0, sideways: 0 }, fallDistance: 0 });
+  Object.assign(rider, { vehicle: entity, steer: { forward: 0, sideways: 0 } });
   if (entity.mind) Object.assign(entity.mind, { path: null, lure: null });
   tell(serv, entity);
-  player.sendPosition(seatOf(entity), false, true);
-  player.sendSelfPosition();
-  serv.emit('gamut:mounted', { player, entity });
+  place(rider, seatOf(entity, rider));
+  if (isPlayer(rider)) rider.sendSelfPosition();
+  serv.emit('gamut:mounted', { player: rider, entity });
   return true;
 }
 
@@ -71,18 +82,18 @@ function exitOf({ blocks }, entity) {
   return entity.position.offset(0, RIDES[entity.name].height + 1, 0);
 }
 
-/** Gets a player off; without a place the player is put there by who calls. */
-function dismount(serv, player, place = true) {
-  const entity = player.vehicle;
+/** Gets a rider off; with `stays`, who calls puts it somewhere. */
+function dismount(serv, rider, stays = false) {
+  const entity = rider.vehicle;
   if (!entity) return false;
-  player.vehicle = null;
-  entity.riders.splice(entity.riders.indexOf(player), 1);
-  tell(serv, entity, [player]);
-  if (place) {
-    player.sendPosition(exitOf(serv.survival, entity), false, true);
-    player.sendSelfPosition();
+  rider.vehicle = null;
+  entity.riders.splice(entity.riders.indexOf(rider), 1);
+  tell(serv, entity, [rider]);
+  if (!stays) {
+    place(rider, exitOf(serv.survival, entity));
+    if (isPlayer(rider)) rider.sendSelfPosition();
   }
-  serv.emit('gamut:dismounted', { player, entity });
+  serv.emit('gamut:dismounted', { player: rider, entity });
   return true;
 }
 
@@ -90,7 +101,7 @@ function dismount(serv, player, place = true) {
 function steering(entity) {
   const ride = rideOf(entity);
   const [rider] = entity.riders ?? [];
-  if (!rider || (ride.saddle && !entity.saddled) || (ride.tame && !entity.tame)) return null;
+  if (!rider || !isPlayer(rider) || (ride.saddle && !entity.saddled) || (ride.tame && !entity.tame)) return null;
   if (ride.tame && !ride.saddle) return null;
   if (ride.guide && rider.heldStack()?.name !== ride.guide) return null;
   const forward = ride.guide ? 1 : rider.steer.forward;
@@ -151,22 +162,27 @@ function use(serv, { player, entity, slot, item }) {
   return mount(serv, player, entity);
 }
 
+/** Keeps a rider in the seat; returns whether it rides on. */
+function carry(serv, rider) {
+  const { vehicle } = rider;
+  const gone = serv.entities[vehicle.id] !== vehicle || (vehicle.type === 'mob' && !(vehicle.health > 0));
+  if (gone || !(rider.health > 0)) {
+    dismount(serv, rider, !(rider.health > 0));
+    return false;
+  }
+  const seat = seatOf(vehicle, rider);
+  if (!seat.equals(rider.position)) place(rider, seat);
+  return true;
+}
+
 function tick(serv) {
   for (const player of serv.players) {
-    const { vehicle } = player;
-    if (!vehicle) continue;
-    const gone = serv.entities[vehicle.id] !== vehicle || (vehicle.type === 'mob' && !(vehicle.health > 0));
-    if (gone || player.health <= 0) {
-      dismount(serv, player, player.health > 0);
-      continue;
-    }
+    if (!player.vehicle || !carry(serv, player)) continue;
     const { steer } = player;
     for (const key of ['forward', 'sideways']) {
       steer[key] *= KEEPS;
       if (Math.abs(steer[key]) < LEAST) steer[key] = 0;
     }
-    const seat = seatOf(vehicle);
-    if (!seat.equals(player.position)) player.sendPosition(seat, false, true);
   }
 }
 
@@ -182,7 +198,8 @@ function leap(player) {
 function server(serv) {
   const { survival } = serv;
   survival.mount = (player, entity) => mount(serv, player, entity);
-  survival.dismount = (player, place) => dismount(serv, player, place);
+  survival.dismount = (rider, stays) => dismount(serv, rider, stays);
+  survival.carry = (rider) => carry(serv, rider);
   survival.steering = steering;
   survival.steerMob = (mob) => steerMob(serv, mob);
   survival.onUseEntity((call) => use(serv, call));
@@ -203,8 +220,8 @@ function player(player, serv) {
     if (actionId === 0 || actionId === 'start_sneaking') dismount(serv, player);
     if (actionId === 5 || /^start_(horse|riding)_jump$/.test(actionId)) leap(player);
   });
-  client.on('end', () => dismount(serv, player, false));
-  player.on('fresh', () => dismount(serv, player, false));
+  client.on('end', () => dismount(serv, player, true));
+  player.on('fresh', () => dismount(serv, player, true));
   const { spawnEntity } = player;
   player.spawnEntity = (entity) => {
     spawnEntity(entity);

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * Tools used on blocks and animals: shears on sheep, buckets for water, lava and milk, axes that
+ * Tools used on blocks and animals: shears on sheep, buckets for water, lava, milk and fish, axes that
  * strip, shovels that make paths, spawn eggs (Minecraft Wiki, pages of the items). What is poured
  * flows (fluids.js). 'gamut:sheared' {player, entity, count}.
  */
@@ -70,6 +70,16 @@ function milk(serv, { player, entity, slot, item }) {
   return true;
 }
 
+const FISH = ['cod', 'salmon', 'pufferfish', 'tropical_fish'];
+
+/** A bucket of water takes in a fish. */
+function scoop(serv, { player, entity, slot, item }) {
+  if (item?.name !== 'water_bucket' || !FISH.includes(entity.name) || !(entity.health > 0)) return false;
+  exchange(serv, player, slot, `${entity.name}_bucket`);
+  serv.survival.mobs.remove(entity);
+  return true;
+}
+
 /** The bucket that a block fills: sources only, including waterlogged blocks. Null for others. */
 function bucketOf(info) {
   if (info.name === 'bubble_column' || info.props.waterlogged) return 'water_bucket';
@@ -98,9 +108,12 @@ function pour(serv, { player, slot, item }) {
   return pourAt(serv, player, slot, to, liquid);
 }
 
-function pourAt(serv, player, slot, [x, y, z], liquid) {
+function pourAt(serv, player, slot, [x, y, z], content) {
+  const fish = FISH.includes(content) ? content : null;
+  const liquid = fish ? 'water' : content;
   if (!serv.survival.pour(x, y, z, liquid)) return false;
   exchange(serv, player, slot, 'bucket');
+  if (fish) serv.survival.spawnMob(fish, new Vec3(x + 0.5, y + 0.2, z + 0.5));
   serv.emit('gamut:placed', { player, block: liquid, x, y, z });
   return true;
 }
@@ -109,7 +122,7 @@ function pourAt(serv, player, slot, [x, y, z], liquid) {
 function pourOn(serv, { player, slot, item, info, x, y, z, face }) {
   if (!FACES[face]) return false;
   const liquid = item.name.replace('_bucket', '');
-  const soaks = liquid === 'water' && info.props.waterlogged === false;
+  const soaks = liquid !== 'lava' && info.props.waterlogged === false;
   if (info.replaceable || soaks) {
     if (pourAt(serv, player, slot, [x, y, z], liquid)) return true;
   }
@@ -149,7 +162,8 @@ function server(serv) {
   survival.inSight = (player, accept) => inSight(survival, player, accept);
   survival.onUseEntity((call) => shear(serv, call));
   survival.onUseEntity((call) => milk(serv, call));
-  const buckets = ['water_bucket', 'lava_bucket'];
+  survival.onUseEntity((call) => scoop(serv, call));
+  const buckets = ['water', 'lava', ...FISH].map((content) => `${content}_bucket`);
   survival.onUseItem('bucket', (call) => fill(serv, call));
   survival.onUseItem(buckets, (call) => pour(serv, call));
   survival.onUseItemOn('bucket', (call) => fill(serv, call));

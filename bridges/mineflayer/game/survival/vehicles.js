@@ -4,7 +4,9 @@
  * Boats and minecarts: placing, motion, breaking (Minecraft Wiki, "Boat" and "Minecart", Java
  * Edition 1.16).
  *
- * Simplified: creatures do not get in, boats do not sink with those aboard and are carried by no
+ * Creatures that a boat without a player at its oars, or a moving minecart, touches get in.
+ *
+ * Simplified: boats do not sink with those aboard and are carried by no
  * current, minecarts pass through one another and through creatures.
  *
  * `serv.survival.spawnVehicle(kind, position, {item, heading})` makes one; `item` is what it drops,
@@ -129,6 +131,24 @@ function roll(survival, cart) {
 
 const MOVES = { boat: sail, minecart: roll };
 
+/** Lets creatures get in that touch a boat or a cart: those that fit, and do not live in water. */
+function takeIn(serv, entity) {
+  const { survival } = serv;
+  const { name: kind, position, riders } = entity;
+  if (riders.some(({ type }) => type === 'player')) return;
+  if (kind === 'minecart' && Math.hypot(entity.motion.x, entity.motion.z) < 0.1) return;
+  const { width, height } = BODY[kind];
+  for (const mob of survival.mobs.list.values()) {
+    if (mob.vehicle || !(mob.health > 0) || mob.kind.moves === 'swim' || mob.width >= BODY.boat.width) continue;
+    if (mob.ai === null) continue;
+    const reach = (width + mob.width) / 2 + (kind === 'boat' ? 0.2 : 0);
+    const at = mob.position;
+    if (Math.abs(at.x - position.x) > reach || Math.abs(at.z - position.z) > reach) continue;
+    if (at.y > position.y + height || at.y + mob.height < position.y) continue;
+    survival.mount(mob, entity);
+  }
+}
+
 function tick(serv) {
   const { survival } = serv;
   for (const entity of [...survival.vehicles.values()]) {
@@ -143,6 +163,7 @@ function tick(serv) {
     }
     // One at rest is looked at now and then.
     if (entity.resting && !entity.riders.length && (survival.tick + entity.id) % 10 !== 0) continue;
+    takeIn(serv, entity);
     const before = entity.position;
     MOVES[entity.name](survival, entity);
     entity.resting = entity.position === before && Math.hypot(entity.motion.x, entity.motion.z) < 1e-3;

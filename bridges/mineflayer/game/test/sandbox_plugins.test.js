@@ -136,10 +136,20 @@ test('what cannot be collected is an error, unless that is to be ignored', async
   world.close();
 });
 
-test('fishing says what this world lacks', async () => {
-  const items = [{ name: 'fishing_rod', count: 1, slot: null }];
-  const { world, error } = await played('await bot.fish();', { items });
-  assert.match(error.error_message, /fishing is not part of this world/);
+test('fishing catches something, and says what it takes', async () => {
+  const items = ['stone', 'fishing_rod'].map((name) => ({ name, count: 1, slot: null }));
+  const blocks = [];
+  for (let x = -3; x <= 3; x++) for (let z = 2; z <= 20; z++) blocks.push(at(x, -1, z, 'water'));
+  const { world, error, logs } = await played(`
+    try { await bot.fish(); } catch (e) { console.log(e.message); }
+    await bot.equip('fishing_rod', 'hand');
+    await bot.lookAt(bot.entity.position.offset(0, 0, 7), true);
+    const before = bot.experience.points;
+    await bot.fish();
+    await bot.waitForTicks(40);
+    console.log(bot.experience.points > before);`, { items, blocks });
+  assert.deepStrictEqual(error, {});
+  assert.deepStrictEqual(logs, ['no fishing_rod is held (bot.equip first)', 'true']);
   world.close();
 });
 

@@ -237,3 +237,27 @@ for (const actions of ['human', 'low_level']) {
     world.close();
   });
 }
+
+test('a creature that touches a boat gets in, stays, and gets out when it breaks', () =>
+  inWorld({}, async (w, bot, player) => {
+    await calm(w);
+    await w.console('/summon boat 8.5 4 11.5');
+    const pig = summon(w, 'pig', [9.3, 4, 11.5]);
+    const cow = summon(w, 'cow', [2.5, 4, 20.5]);
+    await w.step(20);
+    const boat = vehicle(w);
+    assert.equal(pig.vehicle, boat);
+    assert.deepEqual(bot.entities[boat.id].passengers.map(({ name }) => name), ['pig']);
+    await w.step(400);
+    assert.ok(pig.position.distanceTo(boat.position) < 0.5, 'it is trapped');
+    assert.ok(!cow.vehicle);
+    await getOn(w, bot, boat);
+    assert.equal(player.vehicle, boat, 'there are two seats');
+    w.run(() => bot.dismount());
+    await w.step(2);
+    for (let i = 0; i < 20 && w.serv.entities[boat.id]; i++) {
+      w.run(() => bot.attack(clientSide(bot, boat)));
+      await w.step(6);
+    }
+    assert.ok(!pig.vehicle && pig.health > 0);
+  }));

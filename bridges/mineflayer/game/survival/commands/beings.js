@@ -152,12 +152,13 @@ function kill(serv, source, { targets }) {
 /** Moves an entity, with its view if `turn` is given. */
 function move(serv, entity, position, turn) {
   if (entity.type !== 'player') {
+    serv.survival.dismount(entity, true);
     entity.position = position.clone();
     if (turn) entity.yaw = Math.round((turn[0] * 256) / 360);
     if (entity.resting !== undefined) entity.resting = false;
     return;
   }
-  serv.survival.dismount(entity, false);
+  serv.survival.dismount(entity, true);
   entity.sendPosition(position.clone(), false, true);
   entity.sendSelfPosition(undefined, turn);
 }

@@ -2,11 +2,11 @@
 
 /**
  * What mobs shoot and throw besides arrows (those are in projectiles.js): fireballs, skulls,
- * snowballs, potions, shulkers' bullets, each with its own flight (Minecraft Wiki, "Projectile",
+ * snowballs, potions, shulkers' bullets, eggs, pearls, bottles, each with its own flight (Minecraft Wiki, "Projectile",
  * 1.16). A blow sends a ghast's fireball back in the direction of the striker's look.
  *
  * Simplified: shulkers' bullets fly straight at their target, there are no dragon's breath,
- * tridents and spit, players throw nothing.
+ * tridents and spit.
  */
 
 const { Vec3 } = require('vec3');
@@ -16,6 +16,9 @@ const { explode } = require('./blast');
 /** `drag` and `fall` per tick; `push`: speed gained per tick; `life`: ticks. */
 const FLIGHT = {
   snowball: { drag: 0.99, fall: 0.03, life: 600 },
+  egg: { drag: 0.99, fall: 0.03, life: 600 },
+  ender_pearl: { drag: 0.99, fall: 0.03, life: 600 },
+  experience_bottle: { drag: 0.99, fall: 0.07, life: 600 },
   potion: { drag: 0.99, fall: 0.05, life: 600 },
   small_fireball: { drag: 0.95, fall: 0, push: 0.1, life: 600 },
   fireball: { drag: 0.95, fall: 0, push: 0.1, life: 600, size: 1 },
@@ -65,6 +68,11 @@ const HITS = {
     if (victim.name === 'blaze') survival.hurt(victim, { amount: 3, cause: 'blow', by: shooter });
     if (victim.type !== 'player') survival.knockBack(victim, 0.4, missile.position);
   },
+  egg(survival, missile, victim) {
+    if (victim.type !== 'player') survival.knockBack(victim, 0.4, missile.position);
+  },
+  ender_pearl() {},
+  experience_bottle() {},
   small_fireball(survival, missile, victim, speed, shooter) {
     const amount = unscaled(survival, victim, shooter, 5);
     const lost = survival.hurt(victim, {
@@ -104,6 +112,24 @@ const HITS = {
 
 /** The effect of a missile where it ends, at a victim or a block. */
 const ENDS = {
+  egg(survival, missile) {
+    if (Math.random() >= 1 / 8) return;
+    for (let i = Math.random() < 1 / 32 ? 4 : 1; i > 0; i--)
+      survival.spawnMob('chicken', missile.position, { baby: true });
+  },
+  ender_pearl(survival, missile, shooter) {
+    if (!shooter || !(shooter.health > 0)) return;
+    if (shooter.type === 'player') {
+      survival.dismount(shooter, true);
+      shooter.sendPosition(missile.position.clone(), false, true);
+      shooter.sendSelfPosition();
+    }
+    survival.hurt(shooter, { amount: 5, cause: 'fall' });
+    if (Math.random() < 0.05) survival.spawnMob('endermite', missile.position, { natural: true });
+  },
+  experience_bottle(survival, missile, shooter) {
+    if (shooter?.addXp) shooter.addXp(3 + Math.floor(Math.random() * 5) + Math.floor(Math.random() * 5));
+  },
   fireball: (survival, missile, shooter) => explode(survival, missile.position, 1, shooter),
   wither_skull: (survival, missile, shooter) => explode(survival, missile.position, 1, shooter),
   potion(survival, missile, shooter) {
