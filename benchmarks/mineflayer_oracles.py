@@ -282,9 +282,14 @@ def part(player: str) -> str:
 
 def run(cases: Sequence[Case], options: argparse.Namespace) -> None:
     """Plays all, and writes the results after every instance: a whole run takes an hour or two."""
-    rows: dict[str, dict[str, Any]] = {}
+    command = f"{COMMAND} --processes {options.processes}"
+    command += f" --states {options.states} --seed {options.seed}"
+    command += f" --tasks {' '.join(options.tasks)}" if options.tasks else ""
+    # Known before anything is written, which changes the checkout.
+    head, rows = header(TITLE, f"{command} --save"), {}
     if options.resume:
-        rows = json.loads((RESULTS / "mineflayer_oracles.json").read_text())["rows"]
+        former = json.loads((RESULTS / "mineflayer_oracles.json").read_text())
+        head, rows = former["header"], former["rows"]
     failed = []
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.processes, mp_context=spawn) as pool:
@@ -299,18 +304,14 @@ def run(cases: Sequence[Case], options: argparse.Namespace) -> None:
             for (group, player), scores in zip(plan, future.result(), strict=True):
                 for case, each in zip(group, scores, strict=True):
                     rows.setdefault(case.name, {"family": case.family})[part(player)] = each
-            write(rows, options)
+            write({"header": head, "rows": rows}, options.save)
     if failed:
         raise SystemExit("not played:\n" + "\n".join(failed))
 
 
-def write(rows: Mapping[str, Mapping[str, Any]], options: argparse.Namespace) -> None:
+def write(data: Mapping[str, Any], save: bool) -> None:
     """Writes the rows and their report if they are to be saved, else prints the report."""
-    command = f"{COMMAND} --processes {options.processes}"
-    command += f" --states {options.states} --seed {options.seed}"
-    command += f" --tasks {' '.join(options.tasks)}" if options.tasks else ""
-    data = {"header": header(TITLE, f"{command} --save"), "rows": rows}
-    if not options.save:
+    if not save:
         print(report(data))
         return
     RESULTS.mkdir(exist_ok=True)
