@@ -1,14 +1,15 @@
 'use strict';
 
 /**
- * Arrows, of players and mobs: flight, hits, sticking in blocks, picking up again (Minecraft Wiki,
- * "Arrow", "Bow" and "Crossbow", 1.16). A crossbow is loaded by holding the button and shot by the
- * next click; of its enchantments only Quick Charge counts, of a bow's power, punch, flame and infinity. There are no tridents and thrown items.
+ * Arrows and tridents: flight, hits, sticking in blocks, picking up again (Minecraft Wiki, "Arrow",
+ * "Bow", "Crossbow" and "Trident", 1.16). A crossbow is loaded by holding the button and shot by the
+ * next click; of its enchantments only Quick Charge counts, of a bow's power, punch, flame and
+ * infinity, of a trident's loyalty. What else is thrown is in throwing.js.
  *
  * `serv.survival.shoot(shooter, {from, direction, speed, damage, spread, critical, keep})` returns
  * the arrow: speed in blocks per tick, `damage` per block per tick of speed (2 for a bow), `spread`
  * 1 for a player, more for mobs (14 less 4 per level of difficulty), `keep` whether players can
- * pick it up. Events: 'gamut:shot' {by, arrow}.
+ * pick it up, `item` the trident instead of an arrow. Events: 'gamut:shot' {by, arrow}.
  */
 
 const { Vec3 } = require('vec3');
@@ -22,6 +23,8 @@ const TIP = 0.05;
 const GRAVITY = 0.05;
 const STUCK_FOR = 1200;
 const FULL_DRAW = 20;
+const TRIDENT = { damage: 8, speed: 2.5, least: 10 }; // health points, blocks a tick, ticks of drawing
+const RETURNS = 0.6; // blocks a tick and level of loyalty
 /** Ticks that loading a crossbow takes, and how many fewer with each level of Quick Charge. */
 const [LOADING, QUICK] = [25, 5];
 
@@ -41,6 +44,7 @@ function shoot(serv, shooter, shot) {
     keep = false,
     punch = 0,
     flame = false,
+    item = null,
   } = shot;
   const unit = direction.scaled(1 / (direction.norm() || 1));
   const motion = unit
@@ -51,8 +55,10 @@ function shoot(serv, shooter, shot) {
     )
     .scaled(speed);
   const metadata = [{ key: 7, type: 0, value: critical ? 1 : 0 }];
-  const arrow = serv.survival.spawnObject('arrow', from, motion, metadata, shooter.id + 1);
-  Object.assign(arrow, { shooter: shooter.id, damage, critical, keep, punch, flame, age: 0, stuck: null });
+  const kind = item ? item.name : 'arrow';
+  const arrow = serv.survival.spawnObject(kind, from, motion, metadata, shooter.id + 1);
+  const fresh = { spent: false, age: 0, stuck: null };
+  Object.assign(arrow, { shooter: shooter.id, damage, critical, keep, punch, flame, item, ...fresh });
   turn(arrow);
   serv.survival.arrows.set(arrow.id, arrow);
   serv.emit('gamut:shot', { by: shooter, arrow });
@@ -109,12 +115,17 @@ function victimOf(serv, arrow, share) {
 function strike(serv, arrow, victim) {
   const { survival } = serv;
   const speed = arrow.motion.norm();
-  let amount = Math.ceil(speed * arrow.damage);
+  let amount = arrow.item ? arrow.damage : Math.ceil(speed * arrow.damage);
   if (arrow.critical) amount += Math.floor(Math.random() * (Math.floor(amount / 2) + 2));
   const by = serv.entities[arrow.shooter] || null;
   const behind = victim.position.minus(arrow.motion);
   const lost = survival.hurt(victim, { amount, cause: 'arrow', by, from: behind, knockback: 0.4 + 0.6 * arrow.punch });
   if (lost > 0 && arrow.flame) survival.setBurning(victim, 100);
+  if (arrow.item) {
+    arrow.spent = true;
+    arrow.motion = new Vec3(arrow.motion.x * -0.01, arrow.motion.y * -0.1, arrow.motion.z * -0.01);
+    return;
+  }
   if (lost > 0 || victim.type !== 'player') {
     remove(survival, arrow);
     return;
@@ -140,7 +151,7 @@ function fly(serv, arrow) {
   const blocked = to.hitX || to.hitY || to.hitZ;
   const length = motion.norm() || 1;
   const share = blocked ? position.distanceTo(new Vec3(to.x, to.y, to.z)) / length : 1;
-  const victim = victimOf(serv, arrow, share);
+  const victim = arrow.spent ? null : victimOf(serv, arrow, share);
   if (victim) {
     strike(serv, arrow, victim);
     return;
@@ -151,7 +162,7 @@ function fly(serv, arrow) {
     return;
   }
   const wet = survival.blocks.at(to.x, to.y, to.z).water;
-  arrow.motion = motion.scaled(wet ? 0.6 : 0.99).offset(0, -GRAVITY, 0);
+  arrow.motion = motion.scaled(wet && !arrow.item ? 0.6 : 0.99).offset(0, -GRAVITY, 0);
   turn(arrow);
 }
 
@@ -168,16 +179,31 @@ function pickUp(serv, arrow) {
     if (!arrow.keep || player.health <= 0 || player.gameMode === 3) continue;
     if (!boxesOverlap(player.position.offset(0, -0.5, 0), 2.6, 2.8, arrow.position, SIZE, SIZE))
       continue;
-    if (player.give(survival.items.make('arrow')) > 0) continue;
+    if (player.give(arrow.item ?? survival.items.make('arrow')) > 0) continue;
     survival.broadcast(arrow, 'collect', {
       collectedEntityId: arrow.id,
       collectorEntityId: player.id,
       pickupItemCount: 1,
     });
-    serv.emit('gamut:picked', { player, item: 'arrow', count: 1 });
+    serv.emit('gamut:picked', { player, item: arrow.name, count: 1 });
     remove(survival, arrow);
     return;
   }
+}
+
+/** A loyal trident flies back to who threw it, through blocks; returns whether it does. */
+function comesBack(serv, arrow) {
+  const loyalty = level(arrow.item, 'loyalty');
+  const owner = serv.entities[arrow.shooter];
+  if (!loyalty || !(owner?.health > 0)) return false;
+  arrow.stuck = null;
+  const way = owner.position.offset(0, 1, 0).minus(arrow.position);
+  const far = way.norm() || 1;
+  const step = way.scaled(Math.min(1, (RETURNS * loyalty) / far));
+  const { x, y, z } = arrow.position.plus(step);
+  serv.survival.moveEntity(arrow, x, y, z, false);
+  pickUp(serv, arrow);
+  return true;
 }
 
 function tickArrow(serv, arrow) {
@@ -187,6 +213,7 @@ function tickArrow(serv, arrow) {
     remove(survival, arrow);
     return;
   }
+  if (arrow.item && (arrow.stuck || arrow.spent) && comesBack(serv, arrow)) return;
   if (!arrow.stuck) {
     fly(serv, arrow);
     return;
@@ -232,16 +259,20 @@ function loaded({ survival }, item, full) {
   return copy;
 }
 
-/** Shoots an arrow where a player looks, and wears what it came from. */
-function loose(serv, player, slot, shot) {
+/** Where a player shoots from, and where to. */
+function aimed(player) {
   const { yaw, pitch } = player.facing;
   const direction = new Vec3(
     -Math.sin(yaw) * Math.cos(pitch),
     -Math.sin(pitch),
     Math.cos(yaw) * Math.cos(pitch),
   );
-  const from = player.position.offset(0, 1.52, 0);
-  shoot(serv, player, { from, direction, keep: player.gameMode !== 1, ...shot });
+  return { from: player.position.offset(0, 1.52, 0), direction };
+}
+
+/** Shoots an arrow where a player looks, and wears what it came from. */
+function loose(serv, player, slot, shot) {
+  shoot(serv, player, { ...aimed(player), keep: player.gameMode !== 1, ...shot });
   player.wearSlot(slot, 1);
 }
 
@@ -256,6 +287,19 @@ function charge(serv, player, { slot, since }) {
   if (survival.tick - since < ticks || (from === undefined && !free)) return;
   if (!free) player.useUp(from);
   player.setSlot(slot, loaded(serv, bow, true));
+}
+
+/** Throws a trident that was drawn for long enough. */
+function hurl(serv, player, { slot, since }) {
+  const { survival } = serv;
+  const trident = player.inventory.slots[slot];
+  if (trident?.name !== 'trident' || survival.tick - since < TRIDENT.least) return;
+  player.wearSlot(slot, 1);
+  const worn = player.inventory.slots[slot];
+  if (!worn) return;
+  const item = survival.items.copy(worn);
+  if (player.gameMode !== 1) player.setSlot(slot, null);
+  shoot(serv, player, { ...aimed(player), item, speed: TRIDENT.speed, damage: TRIDENT.damage, keep: player.gameMode !== 1 });
 }
 
 /** Releases a bow: the longer it was drawn, up to a second, the faster the arrow. */
@@ -284,6 +328,9 @@ function server(serv) {
   survival.arrows = new Map();
   survival.shoot = (shooter, shot) => shoot(serv, shooter, shot);
   survival.onUseItem(['bow', 'crossbow'], (call) => draw(serv, call));
+  survival.onUseItem('trident', ({ player, slot }) => {
+    if (!player.using) player.using = { kind: 'trident', slot, item: 'trident', since: survival.tick };
+  });
   survival.onTick(() => {
     for (const arrow of [...survival.arrows.values()]) {
       if (serv.entities[arrow.id]) tickArrow(serv, arrow);
@@ -296,6 +343,7 @@ function player(player, serv) {
   player.on('releases', (using) => {
     if (using.kind === 'bow') release(serv, player, using);
     if (using.kind === 'crossbow') charge(serv, player, using);
+    if (using.kind === 'trident') hurl(serv, player, using);
   });
 }
 
@@ -310,6 +358,8 @@ function save(serv) {
       keep: arrow.keep,
       punch: arrow.punch,
       flame: arrow.flame,
+      spent: arrow.spent,
+      item: serv.survival.items.toJson(arrow.item),
       age: arrow.age,
       stuck: arrow.stuck,
     },
@@ -322,13 +372,13 @@ function load(serv, data) {
   for (const { position, motion, rest } of data || []) {
     const metadata = [{ key: 7, type: 0, value: rest.critical ? 1 : 0 }];
     const arrow = survival.spawnObject(
-      'arrow',
+      rest.item ? rest.item.name : 'arrow',
       new Vec3(...position),
       new Vec3(...motion),
       metadata,
       rest.shooter + 1,
     );
-    Object.assign(arrow, rest);
+    Object.assign(arrow, rest, { item: survival.items.fromJson(rest.item) });
     turn(arrow);
     survival.arrows.set(arrow.id, arrow);
   }

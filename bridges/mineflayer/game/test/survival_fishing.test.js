@@ -168,3 +168,33 @@ test('a bucket of water takes in a fish and lets it out', () =>
     await w.step(2);
     assert.deepEqual([mobs(w, 'cod').length, count(player, 'bucket')], [1, 1]);
   }));
+
+test('a trident is thrown, hits for 8, and is picked up; a loyal one comes back', () =>
+  inWorld({}, async (w, bot, player) => {
+    await calm(w);
+    await w.console('/give a0 trident');
+    await w.until(() => bot.equip(id(w, 'trident'), 'hand'));
+    const cow = summon(w, 'cow', [8.5, 4, 14.5], { NoAI: 1 });
+    const hurl = async () => {
+      await w.until(() => bot.lookAt(new Vec3(8.5, 5.2, 14.5), true));
+      await w.step(1);
+      w.run(() => bot.activateItem());
+      await w.step(12);
+      w.run(() => bot.deactivateItem());
+      await w.step(1);
+    };
+    await hurl();
+    assert.equal(count(player, 'trident'), 0, 'it has left the hand');
+    await until(w, () => cow.health === 2, 20);
+    await w.step(20);
+    assert.equal(bot.nearestEntity(({ name }) => name === 'trident').name, 'trident');
+    await w.console('/tp a0 8.5 4 13.5');
+    await until(w, () => count(player, 'trident') === 1, 60);
+    assert.equal(player.inventory.slots[36].durabilityUsed, 1);
+    await w.console('/tp a0 8.5 4 8.5');
+    await w.console('/enchant a0 loyalty 3');
+    await w.step(5);
+    await hurl();
+    await until(w, () => count(player, 'trident') === 1, 60);
+    agree(bot, player);
+  }));
