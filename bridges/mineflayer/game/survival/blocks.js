@@ -118,6 +118,7 @@ function describe(registry, stateId) {
     suffocates:
       full && !/glass|leaves|ice$|barrier|glowstone|sea_lantern|slime|honey/.test(def.name),
     replaceable: REPLACEABLE.has(def.name) && !(def.name === 'snow' && props.layers > 1),
+    plate: def.name.endsWith('_pressure_plate'),
     air: def.name === 'air' || def.name === 'cave_air' || def.name === 'void_air',
   };
 }

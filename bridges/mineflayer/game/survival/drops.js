@@ -168,6 +168,7 @@ function tickItem(serv, entity, tick) {
   if (!serv.survival.drops.has(entity.id)) return;
   const { x, y, z } = entity.position;
   const here = blocks.at(x, y, z);
+  if (here.plate) serv.survival.tread(Math.floor(x), Math.floor(y), Math.floor(z), here);
   if (
     entity.age >= LIFETIME ||
     y < -64 ||

@@ -14,7 +14,7 @@
  * Flint and steel and fire charges light fires. Lava searches for fuel once it has flowed, or once
  * fuel was placed within its reach; its updates are random, like random ticks (growth.js).
  *
- * Simplified: TNT burns without exploding; lightning does not strike; no portals are lit; at most
+ * Simplified: lightning does not strike; no portals are lit; at most
  * `MOST` fires are updated in a tick, the others in the next ones.
  */
 
@@ -203,7 +203,7 @@ class Fire {
     const [dx, dy, dz] = FACES[face];
     const [ex, ey, ez] = [x + dx, y + dy, z + dz];
     const readiness = this.fuel(this.read(ex, ey, ez).stateId)[1];
-    if (below(oneIn) >= readiness) return;
+    if (below(oneIn) >= readiness || this.survival.primeTnt(ex, ey, ez)) return;
     const stays = below(age + 10) < 5 && !this.survival.rainsOn({ x: ex, y: ey, z: ez });
     const young = Math.min(OLD, age + (below(5) >> 2));
     if (stays) this.blocks.set(ex, ey, ez, this.stateFor(ex, ey, ez, young));

@@ -1,17 +1,13 @@
 'use strict';
 
 /**
- * Doors, trapdoors, gates, buttons and levers. There is no redstone: a switch only opens and closes
- * the doors, trapdoors and gates that touch it or the block it is attached to, iron ones too, and
- * drives dispensers and droppers there.
+ * Doors, trapdoors, gates, buttons and levers in the hands of players. What switches drive is
+ * redstone.js.
  */
 
-const { FACES } = require('./blocks');
 const { looksTo } = require('./placing');
 
 const name = 'interact';
-const HANGS_ON = { north: [0, 0, 1], south: [0, 0, -1], west: [1, 0, 0], east: [-1, 0, 0] };
-const GIVES = /^(dispenser|dropper)$/;
 const MOVED = /_door$|_trapdoor$|_fence_gate$/;
 /** Ticks a button stays down. */
 const PRESS = { stone: 20, wooden: 30 };
@@ -39,40 +35,6 @@ function toggle(serv, { player, x, y, z, info }) {
   return true;
 }
 
-/** Opens or closes what a switch at a position controls. */
-function drive(blocks, x, y, z, info, powered) {
-  const on =
-    info.props.face === 'floor'
-      ? [0, -1, 0]
-      : info.props.face === 'ceiling'
-        ? [0, 1, 0]
-        : HANGS_ON[info.props.facing];
-  const centres = [
-    [x, y, z],
-    [x + on[0], y + on[1], z + on[2]],
-  ];
-  const done = new Set();
-  for (const [cx, cy, cz] of centres) {
-    for (const [dx, dy, dz] of FACES) {
-      const spot = [cx + dx, cy + dy, cz + dz];
-      const there = blocks.at(...spot);
-      const key =
-        there.name.endsWith('_door') && there.props.half === 'upper'
-          ? [spot[0], spot[1] - 1, spot[2]]
-          : spot;
-      if (GIVES.test(there.name) && there.props.triggered !== powered) {
-        blocks.set(...spot, blocks.changed(there, { triggered: powered }));
-        if (powered) blocks.serv.survival.dispense(...spot);
-        continue;
-      }
-      if (!MOVED.test(there.name) || done.has(String(key)) || there.props.powered === powered)
-        continue;
-      done.add(String(key));
-      setOpen(blocks, ...spot, { open: powered, powered });
-    }
-  }
-}
-
 function press(serv, { player, x, y, z, info }) {
   const { survival } = serv;
   const { blocks } = survival;
@@ -80,7 +42,6 @@ function press(serv, { player, x, y, z, info }) {
   if (!lever && info.props.powered) return true;
   const powered = !info.props.powered;
   blocks.set(x, y, z, blocks.changed(info, { powered }));
-  drive(blocks, x, y, z, info, powered);
   if (!lever)
     survival.schedule(/stone/.test(info.name) ? PRESS.stone : PRESS.wooden, 'button', [x, y, z]);
   serv.emit('gamut:used', { player, block: info.name, x, y, z });
@@ -91,7 +52,6 @@ function release(blocks, x, y, z) {
   const info = blocks.at(x, y, z);
   if (!info.name.endsWith('_button') || !info.props.powered) return;
   blocks.set(x, y, z, blocks.changed(info, { powered: false }));
-  drive(blocks, x, y, z, info, false);
 }
 
 function server(serv) {
@@ -106,7 +66,7 @@ function server(serv) {
     (call) => press(serv, call),
   );
   survival.onScheduled('button', ([x, y, z]) => release(survival.blocks, x, y, z));
-  survival.setOpen = (x, y, z, open) => setOpen(survival.blocks, x, y, z, { open });
+  survival.setOpen = (x, y, z, open, more) => setOpen(survival.blocks, x, y, z, { open, ...more });
 }
 
 module.exports = { name, server };

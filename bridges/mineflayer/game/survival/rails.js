@@ -16,6 +16,7 @@ const IS_RAIL = /(^|_)rail$/;
 const MOST = 0.4; // blocks per tick
 const SLOPE = 0.0078125; // gained per tick downhill
 const BOOST = 0.06; // of a powered rail per tick
+const CHAIN = 8; // rails that a powered one passes its power on to
 const FEET = 0.0625; // a cart's height above the ground
 
 /** The two sides that each shape joins, and the side that is a block higher. */
@@ -142,6 +143,22 @@ function onward(blocks, { next: [x, y, z], side }) {
   return null;
 }
 
+/** Returns the cells of the rails of a kind that share a power: up to 8 to each side, and the first. */
+function chainOf(blocks, x, y, z) {
+  const first = { x, y, z, info: blocks.at(x, y, z) };
+  const chain = [[x, y, z]];
+  for (const start of edges(first)) {
+    let out = start;
+    for (let i = 0; i < CHAIN; i++) {
+      const rail = onward(blocks, out);
+      if (!rail || rail.info.name !== first.info.name) break;
+      chain.push([rail.x, rail.y, rail.z]);
+      out = edges(rail).find(({ side }) => side !== BACK[out.side]);
+    }
+  }
+  return chain;
+}
+
 /** Returns the rail beside a cell on a side, one higher or lower too: [x, y, z, info, rise], or null. */
 function beside(blocks, x, y, z, side) {
   const [dx, dz] = STEP[side];
@@ -232,4 +249,4 @@ function server(serv) {
   });
 }
 
-module.exports = { name, server, railAt, ride, SHAPES, isRail };
+module.exports = { name, server, railAt, ride, chainOf };

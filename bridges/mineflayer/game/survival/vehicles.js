@@ -118,6 +118,7 @@ function roll(survival, cart) {
     motion.z += Math.cos(wish.yaw) * 0.02;
   }
   if (rail) {
+    if (rail.info.name === 'detector_rail') survival.tread(rail.x, rail.y, rail.z, rail.info);
     ride(survival, cart, rail);
     return;
   }

@@ -198,7 +198,8 @@ test('rails bend beside one another, rise, and carry a cart downhill and round a
 
 test('a powered rail drives a cart, one without power stops it', () =>
   inWorld({}, async (w, bot) => {
-    await w.console('/fill 8 4 10 8 4 30 powered_rail[shape=north_south,powered=true]');
+    await w.console('/fill 8 3 10 8 3 19 redstone_block');
+    await w.console('/fill 8 4 10 8 4 27 powered_rail[shape=north_south]');
     await w.console('/setblock 8 4 9 stone');
     await w.console('/fill 8 4 28 8 4 30 powered_rail[shape=north_south,powered=false]');
     await w.console('/summon minecart 8.5 4.06 10.5');

@@ -104,7 +104,7 @@ test('a button makes a dropper give into a chest and a dispenser shoot', () =>
     put(w, [X, Y, Z], [{ name: 'stick', count: 2 }]);
     await w.step(2);
     await w.until(() => bot.activateBlock(seen(bot, X, Y + 1, Z)));
-    await w.step(2);
+    await w.step(5);
     assert.deepEqual([inside(w, X, Y, Z), inside(w, X + 1, Y, Z)], ['stick x1', 'stick x1']);
     set(w, [X, Y, Z], 'dispenser', { facing: 'up' });
     put(w, [X, Y, Z], [{ name: 'arrow', count: 1 }]);

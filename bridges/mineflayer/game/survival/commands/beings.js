@@ -113,6 +113,10 @@ function summon(serv, source, { kind, at, nbt }) {
     survival.drop(position, stack);
     return `Summoned new ${stack.name}`;
   }
+  if (kind === 'tnt') {
+    survival.spawnTnt(position, tags.Fuse?.value ?? 0);
+    return 'Summoned new tnt';
+  }
   if (VEHICLES.has(kind)) {
     const item = kind === 'boat' ? `${tags.Type?.value ?? 'oak'}_boat` : kind;
     const vehicle = survival.spawnVehicle(kind, position, { item });

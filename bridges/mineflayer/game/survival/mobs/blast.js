@@ -96,12 +96,16 @@ function strike(survival, victim, centre, power, by) {
   return push;
 }
 
-function breakBlocks(survival, cells, power) {
+function breakBlocks(survival, cells, share) {
   const { blocks, registry, items } = survival;
   for (const [x, y, z] of cells.values()) {
     const info = blocks.at(x, y, z);
     if (info.air) continue;
-    const loot = Math.random() < 1 / power ? lootOf(items, registry, info, null, true) : [];
+    if (info.name === 'tnt') {
+      survival.primeTnt(x, y, z, 10 + Math.floor(Math.random() * 20));
+      continue;
+    }
+    const loot = Math.random() < share ? lootOf(items, registry, info, null, true) : [];
     blocks.setNamed(x, y, z, 'air');
     for (const [item, count] of survival.rules.doTileDrops ? loot : []) {
       if (registry.itemsByName[item]) survival.popItem(x, y, z, items.make(item, count));
@@ -115,9 +119,10 @@ function breakBlocks(survival, cells, power) {
  * @param {object} survival of the world
  * @param {Vec3} centre
  * @param {number} power 3 for a creeper, 1 for a ghast's fireball
- * @param {object} by who is to blame; it is not hurt
+ * @param {object} by who is to blame, or null; it is not hurt
+ * @param {number} share of the broken blocks that drop; all those of TNT do
  */
-function explode(survival, centre, power, by) {
+function explode(survival, centre, power, by, share = 1 / power) {
   const { serv } = survival;
   const cells = survival.rules.mobGriefing ? broken(survival.blocks, centre, power) : new Map();
   const pushes = new Map();
@@ -129,7 +134,7 @@ function explode(survival, centre, power, by) {
     const push = strike(survival, victim, centre, power, by);
     if (push && victim.type === 'player') pushes.set(victim, push);
   }
-  breakBlocks(survival, cells, power);
+  breakBlocks(survival, cells, share);
   for (const player of serv.players) {
     if (player.position.distanceTo(centre) > 64) continue;
     const push = pushes.get(player) || new Vec3(0, 0, 0);

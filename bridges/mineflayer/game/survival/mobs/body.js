@@ -167,6 +167,7 @@ function step(survival, mob, tick) {
   const { x, y, z } = mob.position;
   const here = survival.blocks.at(x, y + 0.001, z);
   mob.wet = here.water;
+  if (here.plate) survival.tread(Math.floor(x), Math.floor(y), Math.floor(z), here);
   if (kind.moves === 'fly') drift(survival, mob, motion, 0.91, 0);
   else if (kind.moves === 'swim' && here.water) drift(survival, mob, motion, 0.9, 0);
   else if (kind.moves !== 'still') {
