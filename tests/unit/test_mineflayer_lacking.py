@@ -20,8 +20,7 @@ from rollout.tasks import load_task
     ("item", "mechanic"),
     [
         ("elytra", "the End"),
-        ("blaze_rod", "the Nether"),
-        ("splash_potion", "the Nether"),
+        ("beacon", "the Wither"),
         ("podzol", "mushroom fields and giant taigas"),
         ("dark_oak_log", "dark forests"),
         ("honeycomb", "bees"),
@@ -62,8 +61,8 @@ def test_mineland_s_items_can_be_had():
 
 
 def test_goals_name_what_is_missing():
-    assert lacking_for_goal("Build a nether portal and launch fireworks") == [
-        "the Nether",
+    assert lacking_for_goal("Defeat the wither and launch fireworks") == [
+        "the Wither",
         "fireworks",
     ]
     assert lacking_for_goal("launch a firework") == ["fireworks"]

@@ -42,7 +42,13 @@ class Agent {
     this.observer = new Observer(this);
     this.actor = makeActor(config.actions, this);
     this.lastPlace = bot.entity.position.clone();
-    this.listen(bot, 'spawn', () => { this.bornAt = this.tick(); });
+    // It also spawns where it comes to from another dimension.
+    let dead = false;
+    this.listen(bot, 'death', () => { dead = true; });
+    this.listen(bot, 'spawn', () => {
+      if (dead) this.bornAt = this.tick();
+      dead = false;
+    });
     this.listen(bot, 'end', (reason) => this.end('kicked', `the connection ended: ${reason}`));
     if (!this.embedded) this.listen(bot, 'death', () => this.died());
   }

@@ -10,6 +10,7 @@ const registry = require('prismarine-registry')('1.16.5');
 const { propertiesOf, rangeOf } = require('./generator/blocks');
 const { CHOICES } = require('./generator/climate');
 const { makeGenerator } = require('./generator');
+const { NETHER_Z } = require('./generator/nether');
 const { Chance } = require('./generator/noise');
 const { lootOf } = require('./survival/loot');
 const { lootOfMob } = require('./survival/mobs/loot');
@@ -37,6 +38,7 @@ const RULES = [
     .map(({ name }) => [name, [name.replace('netherite', 'diamond'), 'netherite_ingot', 'smithing_table']]),
   ['potion', ['glass_bottle', '#water']], ['splash_potion', ['potion', 'gunpowder', 'brewing_stand', 'blaze_powder']],
   ['lingering_potion', ['splash_potion', 'dragon_breath', 'brewing_stand', 'blaze_powder']],
+  ...require('./survival/bartering.json').rows.map(([item]) => [item, ['gold_ingot', '@piglin']]),
   ...Object.values(require('./survival/fishing.json')).flatMap(({ rows = [] }) =>
     rows.map(([item]) => [item, ['fishing_rod', '#water']])),
   ...['cod', 'salmon', 'pufferfish', 'tropical_fish'].map((fish) => [`${fish}_bucket`, ['water_bucket', `@${fish}`]]),
@@ -52,6 +54,8 @@ const RULES = [
     [`#${wood}_log`, [`${wood}_sapling`]], [`#${wood}_leaves`, [`${wood}_sapling`]],
     [`#stripped_${wood}_log`, [`#${wood}_log`, 'wooden_axe']],
     [`#stripped_${wood}_wood`, [`${wood}_wood`, 'wooden_axe']]]),
+  ...['crimson', 'warped'].flatMap((wood) => ['stem', 'hyphae'].map((part) =>
+    [`#stripped_${wood}_${part}`, [`${wood}_${part}`, 'wooden_axe']])),
   ...registry.itemsArray.filter(({ name }) => name.endsWith('_concrete'))
     .map(({ name }) => [`#${name}`, [`${name}_powder`, '#water']])
 ];
@@ -72,14 +76,15 @@ function found() {
   for (const seed of SEEDS) {
     for (const biome of ['any', ...CHOICES]) {
       const generator = makeGenerator({ seed, biome, site: 'wild' });
-      for (const [x0, z0] of [[0, 0], [STRIDE, 0], [0, STRIDE]]) {
+      const places = [[0, 0], [STRIDE, 0], [0, STRIDE], ...(biome === 'any' ? [[0, NETHER_Z / 16], [STRIDE, NETHER_Z / 16]] : [])];
+      for (const [x0, z0] of places) {
         for (let x = x0; x < x0 + SPAN; x++) {
           for (let z = z0; z < z0 + SPAN; z++) {
             const column = generator.generate(x, z);
             for (const section of column.sections) {
               for (const state of section?.palette ?? []) names.add(`#${registry.blocksByStateId[state].name}`);
             }
-            for (const { kind } of generator.animals(x, z)) names.add(`@${kind}`);
+            for (const { kind } of [...generator.animals(x, z), ...generator.spawners(x, z)]) names.add(`@${kind}`);
             for (const { items } of generator.chests(x, z)) for (const { name } of items) names.add(name);
           }
         }

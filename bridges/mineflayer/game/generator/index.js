@@ -17,6 +17,7 @@ const { CHOICES, Climate, SEA_LEVEL } = require('./climate');
 const { Cover } = require('./cover');
 const { Ground } = require('./ground');
 const { lightChunk } = require('./light');
+const { Nether, NETHER_ROW } = require('./nether');
 const { hash, seedOf } = require('./noise');
 const { Ores } = require('./ores');
 const { NAMES, Plans } = require('./plan');
@@ -56,6 +57,7 @@ class Generator {
     this.cover = new Cover(seed, this.climate, this.plans, states);
     this.creatures = new Animals(seed, this.plans, this.villages);
     this.biomeIds = NAMES.map((name) => registry.biomesByName[name].id);
+    this.nether = new Nether(seed, states, registry);
     this.seed = seedOf(seed, 'spawn');
   }
 
@@ -78,7 +80,21 @@ class Generator {
     return chests;
   }
 
+  makeNether(chunkX, chunkZ) {
+    canvas.begin(chunkX, chunkZ);
+    this.nether.draw(canvas, chunkX, chunkZ);
+    const chunk = new this.Chunk();
+    writeBlocks(chunk, canvas);
+    lightChunk(chunk, canvas, this.tables);
+    for (let n = 0; n < 1024; n++) {
+      const [x, z] = [chunkX * 16 + (n & 3) * 4 + 2, chunkZ * 16 + ((n >> 2) & 3) * 4 + 2];
+      chunk.biomes[n] = this.nether.biomeIds[this.nether.biomeAt(x, z)];
+    }
+    return { chunk, chests: [] };
+  }
+
   make(chunkX, chunkZ) {
+    if (chunkZ >= NETHER_ROW) return this.makeNether(chunkX, chunkZ);
     const chests = this.draw(chunkX, chunkZ);
     const chunk = new this.Chunk();
     writeBlocks(chunk, canvas);
@@ -114,7 +130,7 @@ class Generator {
   }
 
   animals(chunkX, chunkZ) {
-    return this.flat ? [] : this.creatures.of(chunkX, chunkZ);
+    return this.flat || chunkZ >= NETHER_ROW ? [] : this.creatures.of(chunkX, chunkZ);
   }
 
   biomeAt(x, z) {
@@ -147,7 +163,7 @@ class Generator {
  *
  * Returns {generate(chunkX, chunkZ) -> a prismarine-chunk of its own, spawn: {x, y, z} (middle of the
  * feet, on dry land under open sky), animals(chunkX, chunkZ) -> [{kind, x, y, z}], chests(chunkX,
- * chunkZ) -> [{x, y, z, items: [{name, count}]}], biomeAt(x, z) -> name}. Throws RangeError on an
+ * chunkZ) -> [{x, y, z, items: [{name, count}]}], spawners(chunkX, chunkZ) -> [{x, y, z, kind}], biomeAt(x, z) -> name}. Throws RangeError on an
  * option that is none.
  */
 function makeGenerator({ seed, biome = 'any', site = 'wild', version = '1.16.5' }) {
@@ -163,6 +179,8 @@ function makeGenerator({ seed, biome = 'any', site = 'wild', version = '1.16.5' 
     generate: (chunkX, chunkZ) => generator.generate(chunkX, chunkZ),
     animals: (chunkX, chunkZ) => generator.animals(chunkX, chunkZ),
     chests: (chunkX, chunkZ) => generator.chests(chunkX, chunkZ),
+    spawners: (chunkX, chunkZ) =>
+      chunkZ >= NETHER_ROW ? generator.nether.spawners(chunkX, chunkZ) : [],
     biomeAt: (x, z) => generator.biomeAt(x, z),
     get spawn() {
       spawn = spawn || generator.spawn();

@@ -8,6 +8,7 @@
 
 const { Vec3 } = require('vec3');
 const { STEPS } = require('./halves');
+const { explode } = require('./mobs/blast');
 
 const name = 'beds';
 const LONG_ENOUGH = 100;
@@ -52,6 +53,11 @@ function lie(serv, call) {
   if (player.sleeping || blocks.at(head.x, head.y, head.z).id !== call.info.id) return true;
   if (player.position.distanceTo(head.offset(0.5, 0, 0.5)) > NEAR + 1)
     return refuse(serv, player, 'the bed is too far away');
+  if (serv.survival.dimensionOf(head) !== 'overworld') {
+    blocks.setNamed(head.x, head.y, head.z, 'air');
+    explode(serv.survival, head.offset(0.5, 0.5, 0.5), 5, null);
+    return true;
+  }
   player.bed = head;
   if (!nightOrStorm(serv))
     return refuse(serv, player, 'you can sleep only at night and in thunderstorms');

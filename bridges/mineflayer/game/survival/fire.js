@@ -14,7 +14,7 @@
  * Flint and steel and fire charges light fires. Lava searches for fuel once it has flowed, or once
  * fuel was placed within its reach; its updates are random, like random ticks (growth.js).
  *
- * Simplified: lightning does not strike; no portals are lit; at most
+ * Simplified: lightning does not strike; at most
  * `MOST` fires are updated in a tick, the others in the next ones.
  */
 

@@ -61,6 +61,10 @@ const ORDER = [
   'redstone',
   'fishing',
   'throwing',
+  'dimensions',
+  'portals',
+  'spawners',
+  'bartering',
   'commands',
   // Written by others, once they are there:
   'mobs',

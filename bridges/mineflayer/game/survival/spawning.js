@@ -7,13 +7,14 @@
  *
  * Simplified: a few chunks are tried per tick instead of all (the caps are reached a little later);
  * the caps are the game's in proportion to the loaded chunks; fish and squid spawn with the world's
- * chunks only; no slimes in swamps, no patrols, sieges, raids, jockeys and spawners; no mob has
+ * chunks only; no slimes in swamps, no patrols, sieges, raids and jockeys; no mob has
  * armour. Regional difficulty is that of a new world. New animals spawn only in worlds whose
  * generator makes animals (not on flat sites).
  */
 
 const { Vec3 } = require('vec3');
 const { KINDS: ANIMALS } = require('../generator/animals');
+const { hash } = require('../generator/noise');
 const { KINDS } = require('./mobs/kinds');
 const { darkEnough, lightAt, isDay, seesSky } = require('./mobs/light');
 
@@ -56,13 +57,28 @@ const COLD = swap(
     ['skeleton', 20],
   ],
 );
+/** In the Nether it is dark enough everywhere. */
+const NETHER = {
+  nether_wastes: [['ghast', 50], ['zombified_piglin', 100], ['magma_cube', 2], ['enderman', 1], ['piglin', 15]],
+  soul_sand_valley: [['skeleton', 20], ['ghast', 50], ['enderman', 1]],
+  crimson_forest: [['zombified_piglin', 1], ['hoglin', 9], ['piglin', 5]],
+  warped_forest: [['enderman', 1]],
+  basalt_deltas: [['ghast', 40], ['magma_cube', 100]],
+};
+/** On the bricks of its fortresses. */
+const FORTRESS = [['blaze', 10], ['zombified_piglin', 5], ['wither_skeleton', 8], ['skeleton', 2], ['magma_cube', 3]];
 const BY_BIOME = {
+  ...NETHER,
   desert: DRY,
   desert_hills: DRY,
   snowy_tundra: COLD,
   ice_spikes: COLD,
   frozen_river: COLD,
 };
+
+/** Slimes live in one chunk of ten, deep down, in the light as in the dark. */
+const SLIMES = { below: 40, share: 0.1, chunks: 10, kinds: [['slime', 1]] };
+const inSlimeChunk = (serv, x, z) => hash(serv.hashedSeed[0], x >> 4, z >> 4) % SLIMES.chunks === 0;
 
 function draw(weights) {
   let left = Math.random() * weights.reduce((sum, [, weight]) => sum + weight, 0);
@@ -173,16 +189,26 @@ class Spawning {
       gz += below(6) - below(6);
       const nearest = this.nearest(gx, y, gz);
       if (nearest < TOO_NEAR || nearest > GONE) continue;
-      kind ??= category === 'bat' ? 'bat' : draw(BY_BIOME[this.biome(gx, y, gz)] || COMMON);
-      if (!this.fits(kind, gx, y, gz) || !this.suits(category, gx, y, gz)) continue;
+      kind ??= category === 'bat' ? 'bat' : draw(this.kindsAt(gx, y, gz));
+      if (!this.fits(kind, gx, y, gz) || !this.suits(category, gx, y, gz, kind)) continue;
       this.mobs.spawn(kind, new Vec3(gx + 0.5, y, gz + 0.5), { natural: true });
       this.counts[category]++;
     }
   }
 
-  suits(category, x, y, z) {
+  kindsAt(x, y, z) {
+    if (this.survival.blocks.at(x, y - 1, z).name === 'nether_bricks') return FORTRESS;
+    const slimy = y < SLIMES.below && inSlimeChunk(this.serv, x, z) && !seesSky(this.survival, x, y, z);
+    if (slimy && Math.random() < SLIMES.share) return SLIMES.kinds;
+    return BY_BIOME[this.biome(x, y, z)] || COMMON;
+  }
+
+  suits(category, x, y, z, kind) {
+    if (kind === 'slime') return true;
     const { survival } = this;
-    if (category === 'monster') return darkEnough(survival, x, y, z);
+    const inNether = NETHER[this.biome(x, y, z)] !== undefined;
+    if (category === 'monster') return inNether || darkEnough(survival, x, y, z);
+    if (inNether) return false;
     return y < 63 && lightAt(survival, x, y, z) <= below(4) && !seesSky(survival, x, y, z);
   }
 
@@ -306,6 +332,6 @@ function load(serv, data) {
 }
 
 /** The kinds that come after a world was made. */
-const NATURAL = [...new Set([...COMMON, ...DRY, ...COLD].map(([kind]) => kind)), 'bat', 'phantom'];
+const NATURAL = [...new Set([...COMMON, ...DRY, ...COLD, ...FORTRESS, ...SLIMES.kinds, ...Object.values(NETHER).flat()].map(([kind]) => kind)), 'bat', 'phantom'];
 
 module.exports = { NATURAL, name, server, save, load };

@@ -111,9 +111,12 @@ function pour(serv, { player, slot, item }) {
 function pourAt(serv, player, slot, [x, y, z], content) {
   const fish = FISH.includes(content) ? content : null;
   const liquid = fish ? 'water' : content;
-  if (!serv.survival.pour(x, y, z, liquid)) return false;
+  const { survival } = serv;
+  // Water is gone at once where it is hot.
+  const dries = liquid === 'water' && survival.dimensionOf({ z }) === 'the_nether';
+  if (!dries && !survival.pour(x, y, z, liquid)) return false;
   exchange(serv, player, slot, 'bucket');
-  if (fish) serv.survival.spawnMob(fish, new Vec3(x + 0.5, y + 0.2, z + 0.5));
+  if (fish) survival.spawnMob(fish, new Vec3(x + 0.5, y + 0.2, z + 0.5));
   serv.emit('gamut:placed', { player, block: liquid, x, y, z });
   return true;
 }

@@ -51,6 +51,8 @@ const PLAIN = [
   'saddled',
   'loveUntil',
   'fedBy',
+  'admires',
+  'paidBy',
   'merchant',
 ];
 const REFERENCES = ['target', 'foe', 'lure'];

@@ -5,7 +5,7 @@
  * endermen, slimes and golems (Minecraft Wiki, page of each, 1.16).
  *
  * Simplified: zombies break no doors, piglins and hoglins do not
- * convert in the overworld and piglins do not barter, illagers do not raid, drowned throw no
+ * convert in the overworld, illagers do not raid, drowned throw no
  * tridents.
  */
 
@@ -129,6 +129,7 @@ function unprovoked(mobs, mob) {
 }
 
 function melee(mobs, mob, tick) {
+  if (mob.admires) return;
   if (idle(mob, tick) && (tick + mob.turn) % 2 !== 0) return;
   const willing = mob.mind.target === null && (tick + mob.turn) % 10 === 0 && unprovoked(mobs, mob);
   const target = ways.targetOf(mobs, mob, tick, willing);
