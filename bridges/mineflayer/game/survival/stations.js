@@ -135,7 +135,9 @@ function player(player) {
   client.on('enchant_item', ({ windowId, enchantment } = {}) => {
     if (player.openWindow?.id === windowId) press(player, enchantment);
   });
-  client.on('select_trade', ({ slot } = {}) => press(player, slot));
+  client.on('select_trade', ({ slot } = {}) => {
+    if (stationOf(player)?.spec.kind === 'merchant') press(player, slot);
+  });
   client.on('name_item', ({ name: text } = {}) => {
     const station = stationOf(player);
     if (station?.spec.kind !== 'anvil' || typeof text !== 'string' || text.length > 35) return;
