@@ -145,8 +145,8 @@ def _constants(task: MinelandTask) -> str:
 
 @lru_cache
 def _read(name: str) -> str:
-    """A program's text without comments and indentation, to keep it below the limit."""
+    """A program's text without comments, indentation and some spaces, to keep it short enough."""
     lines = (PROGRAMS / f"{name}.js").read_text(encoding="ascii").splitlines()
     bare = (line.strip() for line in lines)
     kept = (line for line in bare if not line.startswith(("//", "/**", "* ", "*/")))
-    return "\n".join(kept) + "\n"
+    return "\n".join(line.replace(" => ", "=>") for line in kept) + "\n"

@@ -95,6 +95,27 @@ async function mine(name, count) {
   if (have(name) < count) throw new ActionError(`found no more ${name}`);
 }
 
+/** Pursues a creature and strikes it until it is dead, then picks up its drops. */
+async function chase(prey) {
+  const sword = bot.inventory.items().find(({ name }) => /_sword$|_axe$/.test(name));
+  if (sword) await bot.equip(sword, 'hand');
+  let place = prey.position;
+  for (let t = 0; t < 40 && prey.isValid; t++) {
+    if (!await approach(() => prey.position, 2.2, 100)) {
+      // Behind a cliff or a wall: a path is searched.
+      const { x, y, z } = prey.position;
+      if (!prey.isValid || !await walkTo(new GoalNear(x, y, z, 2), 300)) break;
+    }
+    place = prey.position;
+    await bot.lookAt(place.offset(0, prey.height * 0.7, 0));
+    if (!prey.isValid || bot.entity.position.distanceTo(prey.position) > 3.4) continue;
+    if (await tried(() => bot.attack(prey))) await bot.waitForTicks(sword ? 13 : 10);
+    for (let i = 0; i < 25 && prey.health <= 0 && prey.isValid; i++) await bot.waitForTicks(1);
+  }
+  if (prey.isValid) throw new ActionError(`the ${prey.name} got away`);
+  await gather(place, 8);
+}
+
 const lost = new Set();
 
 async function hunt(name, count) {
@@ -232,7 +253,8 @@ async function craftOnce(name) {
   }
   if (recipes.length === 0) throw new ActionError(`there is no way to get ${name}`);
   const planks = (recipe) => recipe.delta.some((part) => /_planks$|_log$/.test(mcData.items[part.id].name));
-  if (recipes.length > 1 && recipes.every(planks) && recipes.every((recipe) => lack(recipe) > 0)) await wood(5);
+  // Any wood will do; sticks are made of bamboo too.
+  if (recipes.filter(planks).length > 1 && recipes.every((recipe) => lack(recipe) > 0)) await wood(5);
   const best = recipes.reduce((a, b) => (lack(b) < lack(a) ? b : a));
   // Getting one part may use up another.
   for (let tries = 0; tries < 4 && lack(best) > 0; tries++) {

@@ -7,6 +7,12 @@ const foe = (maxDistance) => bot.nearestEntity({ kind: 'Hostile mobs', maxDistan
 const armed = bot.inventory.items().some(({ name }) => name.endsWith('_sword'));
 const COVER = /^(dirt|cobblestone|.*_planks|.*stone)$/;
 
+/** Walks straight ahead along a path of `turns`. */
+function march(test, ticks) {
+  const [x, z] = turns[way % 8];
+  return approach(() => bot.entity.position.offset(16 * x, 0, 16 * z), 1, ticks, test);
+}
+
 /** Runs away from hostile mobs: they are slower, and forget a player they do not see. */
 async function flee() {
   for (let legs = 0; legs < 12 && foe(28); legs++) {

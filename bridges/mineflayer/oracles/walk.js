@@ -39,9 +39,22 @@ function roofed() {
   return false;
 }
 
-/** Climbs up from below the ground. A path search costs little if it is one block long. */
+let [outside, shut] = [null, null];
+
+/**
+ * Goes back to the open, or climbs up from below the ground, but does not try where it just failed.
+ * A path search costs little if it is one block long.
+ */
 async function surface() {
-  if (!roofed()) return;
+  if (!roofed()) outside = bot.entity.position;
+  else if (!shut || shut.distanceTo(bot.entity.position) > 12) await climb();
+}
+
+async function climb() {
+  if (outside?.distanceTo(bot.entity.position) < 40) {
+    bot.pathfinder.setMovements({ ...FREELY, canDig: false });
+    await walkTo(new GoalNear(outside.x, outside.y, outside.z, 1), 400);
+  }
   bot.pathfinder.setMovements({ scafoldingBlocks: ROCKS });
   for (let poor = 0; roofed() && poor < 6;) {
     const { x, y, z } = feet();
@@ -52,6 +65,7 @@ async function surface() {
     way += 1;
     poor += 1;
   }
+  shut = roofed() ? bot.entity.position : null;
   bot.pathfinder.setMovements(FREELY);
 }
 
@@ -142,12 +156,6 @@ async function approach(goal, range, ticks, test = () => null) {
     bot.clearControlStates();
   }
   return null;
-}
-
-/** Walks straight ahead along a path of `turns`. */
-function march(test, ticks) {
-  const [x, z] = turns[way % 8];
-  return approach(() => bot.entity.position.offset(16 * x, 0, 16 * z), 1, ticks, test);
 }
 
 /** Walks over the items around a position. */
@@ -264,25 +272,4 @@ async function explore(test) {
     if (found) break;
   }
   return found;
-}
-
-/** Pursues a creature and strikes it until it is dead, then picks up its drops. */
-async function chase(prey) {
-  const sword = bot.inventory.items().find(({ name }) => /_sword$|_axe$/.test(name));
-  if (sword) await bot.equip(sword, 'hand');
-  let place = prey.position;
-  for (let t = 0; t < 40 && prey.isValid; t++) {
-    if (!await approach(() => prey.position, 2.2, 100)) {
-      // Behind a cliff or a wall: a path is searched.
-      const { x, y, z } = prey.position;
-      if (!prey.isValid || !await walkTo(new GoalNear(x, y, z, 2), 300)) break;
-    }
-    place = prey.position;
-    await bot.lookAt(place.offset(0, prey.height * 0.7, 0));
-    if (!prey.isValid || bot.entity.position.distanceTo(prey.position) > 3.4) continue;
-    if (await tried(() => bot.attack(prey))) await bot.waitForTicks(sword ? 13 : 10);
-    for (let i = 0; i < 25 && prey.health <= 0 && prey.isValid; i++) await bot.waitForTicks(1);
-  }
-  if (prey.isValid) throw new ActionError(`the ${prey.name} got away`);
-  await gather(place, 8);
 }
