@@ -414,9 +414,9 @@ blueprint and the script, which the goal tells. They see what the bridge's sense
 no walls. The list of tasks and the programs were made with states of seeds 31 and 33. A first run
 with the seed of this table was stopped after 42 rows of combat, because a program for creepers,
 made with seed 33, had been finished meanwhile; nothing else was known of its states. After the run,
-the programs were mended in worlds of seed 34: sticks of any wood, and shorter ways out of caves; the
-table was not measured again. With three states, a task is won if all three are. The intervals take states as
-independent of one another, but many tasks begin in the same worlds.
+the programs were mended in worlds of seed 34: sticks of any wood, and shorter ways out of caves;
+the table was not measured again. With three states, a task is won if all three are. The intervals
+take states as independent of one another, but many tasks begin in the same worlds.
 """
 
 
