@@ -34,6 +34,8 @@ _CLOUD_HEIGHT = 128.0
 # less, caves lit by torches are too dark to be read.
 _CURVE = (np.arange(16) / 15.0) / (4.0 - 3.0 * np.arange(16) / 15.0)
 _CURVE = 0.5 * (_CURVE + 1.0 - (1.0 - _CURVE) ** 4)
+_NETHER_HAZE = np.array((58.0, 14.0, 10.0))
+_NETHER_LIGHT = 0.25
 _LAMPS = _CURVE[None, :, None] * np.array((1.0, 0.9, 0.68))
 
 
@@ -150,10 +152,11 @@ def _mix(
     return one + (np.array(other) - one) * share
 
 
-def _hour(scene: Scene, s: Any, wet: bool, open_sky: float) -> NDArray[np.float64]:
+def _hour(scene: Scene, s: Any, wet: bool, open_sky: float, in_nether: bool) -> NDArray[np.float64]:
     """Sets the colours of the time of day; returns each light level's brightness, ``(256, 3)``.
 
     ``open_sky`` is 1 where the sky's light reaches the eye, less in caves, where the haze is dark.
+    The Nether has no day: its haze is red, and nothing in it is wholly dark.
     """
     sun = math.cos((scene.time - _DAY / 4) * 2 * math.pi / _DAY)
     day = min(max(sun * 1.9 + 0.55, 0.0), 1.0)
@@ -171,15 +174,18 @@ def _hour(scene: Scene, s: Any, wet: bool, open_sky: float) -> NDArray[np.float6
         "glare": _mix(fog, (255, 190, 110), 0.75) * open_sky,
         "deep_water": deep,
     }
+    if in_nether:
+        colours["fog"] = colours["top"] = colours["glare"] = _NETHER_HAZE
     if wet:
         colours["fog"] = colours["top"] = deep
     for name, colour in colours.items():
         for part, value in zip("rgb", colour, strict=True):
             s[f"{name}_{part}"] = value
-    s["day"], s["clear"], s["drowned"] = day, 1.0 - scene.rain, float(wet)
+    s["day"], s["clear"], s["drowned"] = day, 1.0 - scene.rain, float(wet or in_nether)
     sky = _mix(np.array((0.19, 0.22, 0.36)), (1.0, 1.0, 1.0), day) * (1.0 - 0.35 * storm)
     shine = np.maximum(_CURVE[:, None, None] * sky, _LAMPS)
-    return np.ascontiguousarray(np.maximum(shine, 0.045).reshape(256, 3), np.float64)
+    least = _NETHER_LIGHT if in_nether else 0.045
+    return np.ascontiguousarray(np.maximum(shine, least).reshape(256, 3), np.float64)
 
 
 def _cell(grid: Grid, eye: NDArray[np.float64]) -> int:
@@ -243,7 +249,9 @@ def render(
     s["rows"], s["columns"] = height, width
     s["wide"], s["tall"], s["deep"] = sizes
     sky = int(grid.light[_cell(grid, eye)]) >> 4
-    shine = _hour(scene, s, wet, min(sky / 8.0, 1.0))
+    column = _cell(grid, eye) // grid.tall
+    in_nether = bool(scene.looks.in_nether[grid.biomes[column]])
+    shine = _hour(scene, s, wet, min(sky / 8.0, 1.0), in_nether)
     _aim(scene, s, eye, wet)
     parts = parts_of(scene.looks, scene.bodies)
     s["n_parts"] = len(parts)

@@ -23,6 +23,7 @@ Boxes = list[list[float]]
 
 _CUTOUT = re.compile(r"leaves$|glass$|spawner|barrier")
 _WET = re.compile(r"kelp|seagrass|^sea_pickle|coral")
+_NETHER = re.compile(r"nether|soul_sand_valley|crimson|warped|basalt")
 _ATTACHED: dict[str, tuple[int, int]] = {
     "north": (0, 1),
     "south": (0, -1),
@@ -130,6 +131,7 @@ class Looks:
     Attributes:
         forms: ``(N + 1,)`` uint8, the last one ``OUT``.
         tints: ``(256, 3)`` by biome, factors for the colours of grass and leaves.
+        in_nether: ``(256,)`` by biome, whether it is one of the Nether's.
         templates: models of bodies whose tiles are painted; see ``rgb_models``.
     """
 
@@ -155,8 +157,10 @@ class Looks:
         self.templates: dict[Any, NDArray[np.float64]] = {}
         self._numbers: dict[int, tuple[int, Tile]] = {}
         self.tints = np.ones((256, 3))
+        self.in_nether = np.zeros(256, np.bool_)
         for n, biome in enumerate(table["biomes"][:256]):
             self.tints[n] = tint_of(biome) if biome else 1.0
+            self.in_nether[n] = re.search(_NETHER, biome or "") is not None
         self.book = Book(
             tiles=np.zeros((count + 1, 6), np.int32),
             box_at=box_at,

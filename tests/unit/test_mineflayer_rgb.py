@@ -33,7 +33,7 @@ TABLE = {
     ],
     "entities": [None, ["zombie", 0.6, 1.95], ["item", 0.25, 0.25], ["sheep", 0.9, 1.3]],
     "items": [None, "diamond", "red_wool"],
-    "biomes": ["plains", "desert"],
+    "biomes": ["plains", "desert", "nether_wastes"],
 }
 NAMES = [row[0] for row in TABLE["appearances"]]
 SIZE = (48, 32, 48)
@@ -305,6 +305,14 @@ def test_grass_has_the_colour_of_its_biome():
     desert = render(world.scene(pitch=-0.8), 32, 32).reshape(-1, 3).mean(0)
     assert desert[0] > plains[0] + 15
     assert plains[1] > 1.3 * plains[0]
+
+
+def test_the_nether_has_a_red_haze_and_no_night():
+    world = World()
+    world.biomes[:] = 2
+    day, night = (render(world.scene(time=hour, pitch=0.5), 32, 32) for hour in (6000, 18000))
+    np.testing.assert_array_equal(day[:8], night[:8])
+    assert day[..., 0].mean() > 2 * day[..., 2].mean()
 
 
 def test_pictures_are_the_same_each_time():
