@@ -134,7 +134,7 @@ def pictures(rounds: int) -> tuple[list[float], list[float]]:
     with playing(1, "wild", **options) as (instance, _, _):
         for _ in range(40):
             instance.step(walk(rng, 1), timeout_s=PATIENT_S)
-        shown = instance._pictures
+        shown = instance.pictures
         for _ in range(rounds):
             began = time.thread_time()
             for _ in range(100):
