@@ -20,12 +20,13 @@ from bridges.mineflayer.scripts import SCRIPTS
 from bridges.mineflayer.task_files import Row, load_files
 from bridges.mineflayer.task_ids import (
     PLAYGROUND,
+    PLAYTHROUGH,
     MinelandTask,
     generate,
     parse,
     regular_id,
 )
-from rollout.errors import UnknownNameError
+from rollout.errors import ConfigError, UnknownNameError
 
 DAY = 24_000
 """Ticks of a day."""
@@ -37,6 +38,7 @@ TIME = {
     "construction": DAY,
     "stage": DAY // 2,
     "creative": DAY // 2,
+    "playthrough": 20 * DAY,
 }
 """Ticks of game time of a task; survival has the days in its name. MineLand has no limits."""
 
@@ -112,7 +114,7 @@ class MinelandTasks:
             return self._of_row(rows[name])
         if rows and name.startswith(_OF_FILES):
             raise UnknownNameError("task", name, rows)
-        if not name.startswith(_HEADS) and name not in (PLAYGROUND, "playthrough"):
+        if not name.startswith(_HEADS) and name not in (PLAYGROUND, PLAYTHROUGH):
             return None
         try:
             task = parse(name, self.version)
@@ -120,6 +122,8 @@ class MinelandTasks:
             if error.kind == "task":  # not an id of this form: files may have similar names
                 return None
             raise
+        if task.family == "playthrough" and not self.embedded:
+            raise ConfigError("task 'playthrough' counts the dragon of an embedded world")
         if self.embedded and task.family in ("harvest", "techtree"):
             given = {item.name for item in parse_loadout(task.loadout)}
             check_item(task.id, task.target, task.target in given)
@@ -234,4 +238,10 @@ class MinelandTasks:
             # Not peaceful, where no agent ever gets hungry enough to eat; but no other mobs come.
             states = {"site": "flat", "difficulty": "easy", **mob}
             return evaluator, {**cast, "give": dict(script.give), "spawning": False}, states
-        return {"name": "mineland_creative", "goal": task.goal}, {}, {}
+        states = {}
+        evaluator = {"name": "mineland_creative", "goal": task.goal}
+        if task.family == "playthrough":
+            # The dragon of the End is the only target.
+            evaluator = {"name": "signal_goal", "signal": "target_deaths", "relative": True}
+            states = {"difficulty": "normal"}
+        return evaluator, {}, states

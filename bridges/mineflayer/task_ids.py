@@ -21,6 +21,9 @@ from bridges.mineflayer.names import NEWER, VERSION, names
 from bridges.mineflayer.scripts import SCRIPTS
 from rollout.errors import ConfigError, UnknownNameError
 
+PLAYTHROUGH = "playthrough"
+"""MineLand's id for the whole game, a family of its own."""
+_PLAYTHROUGH_GOAL = "Find the way to the End and kill the ender dragon."
 FAMILIES = ("harvest", "techtree", "combat", "survival", "construction", "stage", "creative")
 PLAYGROUND = "playground"
 DAYS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 4)
@@ -54,7 +57,7 @@ class MinelandTask:
 
     Attributes:
         id: regular form of the id.
-        family: one of ``FAMILIES``.
+        family: one of ``FAMILIES``, or ``playthrough``.
         target: item, mob, or name of the script; empty where there is none.
         count: number of targets.
         loadout: initial items of the agents, as in the id; ``none`` for nothing.
@@ -86,8 +89,8 @@ def parse(task_id: str, version: str = VERSION) -> MinelandTask:
         UnknownNameError: no such task, item or mob; the message names the nearest.
     """
     regular = regular_id(task_id)
-    if regular == PLAYGROUND:
-        return MinelandTask(regular, "creative")
+    if regular in (PLAYGROUND, PLAYTHROUGH):
+        return _whole_game(regular)
     if match := _ITEMS_ID.fullmatch(regular):
         return _items(regular, version, *match.groups())
     if match := _COMBAT_ID.fullmatch(regular):
@@ -100,11 +103,13 @@ def parse(task_id: str, version: str = VERSION) -> MinelandTask:
         raise _needs_files(regular, match[1])
     if match := _CREATIVE_ID.fullmatch(regular):
         return MinelandTask(regular, "creative", goal=match[1].replace("_", " "))
-    if regular == "playthrough":
-        raise _impossible(
-            regular, version, "worlds here have no End, and no dragon", "combat_1_wither"
-        )
     raise UnknownNameError("task", task_id, generate())
+
+
+def _whole_game(task_id: str) -> MinelandTask:
+    if task_id == PLAYGROUND:
+        return MinelandTask(task_id, "creative")
+    return MinelandTask(task_id, "playthrough", "ender_dragon", 1, goal=_PLAYTHROUGH_GOAL)
 
 
 def regular_id(task_id: str) -> str:

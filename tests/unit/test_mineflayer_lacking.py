@@ -19,7 +19,7 @@ from rollout.tasks import load_task
 @pytest.mark.parametrize(
     ("item", "mechanic"),
     [
-        ("elytra", "the End"),
+        ("elytra", "outer islands of the End"),
         ("beacon", "the Wither"),
         ("podzol", "mushroom fields and giant taigas"),
         ("dark_oak_log", "dark forests"),

@@ -97,6 +97,13 @@ def test_ids_mean_what_they_say():
     )
 
 
+def test_the_whole_game_is_a_task_of_embedded_worlds():
+    task = load_task(MineflayerBridge().spec, "mineflayer", "playthrough")
+    assert task.metadata["family"] == "playthrough"
+    with pytest.raises(ConfigError, match="embedded"):
+        load_task(MineflayerBridge(mode="remote").spec, "mineflayer", "playthrough")
+
+
 @pytest.mark.parametrize(
     ("irregular", "regular"),
     [
@@ -128,7 +135,6 @@ def test_irregular_ids_are_understood(irregular, regular):
             "harvest_1_cobblestone_wall_with_1_iron_pickaxe$",
         ),
         ("techtree_1_chainmail_boots", ConfigError, "cannot be crafted.*: techtree_1_iron_boots$"),
-        ("playthrough", ConfigError, "no End"),
         ("harvest_1_oak_lo", UnknownNameError, "'oak_lo'. Nearest: oak_log"),
         ("harvest_1_stick_with_1_iron_pickax", UnknownNameError, "Nearest: iron_pickaxe"),
         ("harvest_1_stick_with_iron_pickaxe", ConfigError, "'iron_pickaxe' is no number and item"),

@@ -10,6 +10,7 @@ const registry = require('prismarine-registry')('1.16.5');
 const { propertiesOf, rangeOf } = require('./generator/blocks');
 const { CHOICES } = require('./generator/climate');
 const { makeGenerator } = require('./generator');
+const { END_Z } = require('./generator/end');
 const { NETHER_Z } = require('./generator/nether');
 const { Chance } = require('./generator/noise');
 const { lootOf } = require('./survival/loot');
@@ -42,7 +43,7 @@ const RULES = [
   ...Object.values(require('./survival/fishing.json')).flatMap(({ rows = [] }) =>
     rows.map(([item]) => [item, ['fishing_rod', '#water']])),
   ...['cod', 'salmon', 'pufferfish', 'tropical_fish'].map((fish) => [`${fish}_bucket`, ['water_bucket', `@${fish}`]]),
-  ['egg', ['@chicken']], ['bone_meal', ['composter']],
+  ['dragon_egg', ['ender_eye']], ['egg', ['@chicken']], ['bone_meal', ['composter']],
   ['#cobblestone', ['#water', '#lava']], ['#stone', ['#water', '#lava']], ['#obsidian', ['#water', '#lava']],
   ['#wheat', ['wheat_seeds']], ['#beetroots', ['beetroot_seeds']], ['#carrots', ['carrot']],
   ['#potatoes', ['potato']],
@@ -76,7 +77,7 @@ function found() {
   for (const seed of SEEDS) {
     for (const biome of ['any', ...CHOICES]) {
       const generator = makeGenerator({ seed, biome, site: 'wild' });
-      const places = [[0, 0], [STRIDE, 0], [0, STRIDE], ...(biome === 'any' ? [[0, NETHER_Z / 16], [STRIDE, NETHER_Z / 16]] : [])];
+      const places = [[0, 0], [STRIDE, 0], [0, STRIDE], ...(biome === 'any' ? [[0, NETHER_Z / 16], [STRIDE, NETHER_Z / 16], [0, END_Z / 16]] : [])];
       for (const [x0, z0] of places) {
         for (let x = x0; x < x0 + SPAN; x++) {
           for (let z = z0; z < z0 + SPAN; z++) {

@@ -17,6 +17,7 @@ const { CHOICES, Climate, SEA_LEVEL } = require('./climate');
 const { Cover } = require('./cover');
 const { Ground } = require('./ground');
 const { lightChunk } = require('./light');
+const { End, END_ROW } = require('./end');
 const { Nether, NETHER_ROW } = require('./nether');
 const { hash, seedOf } = require('./noise');
 const { Ores } = require('./ores');
@@ -58,6 +59,7 @@ class Generator {
     this.creatures = new Animals(seed, this.plans, this.villages);
     this.biomeIds = NAMES.map((name) => registry.biomesByName[name].id);
     this.nether = new Nether(seed, states, registry);
+    this.end = new End(seed, states, registry);
     this.seed = seedOf(seed, 'spawn');
   }
 
@@ -77,7 +79,18 @@ class Generator {
     }
     this.cover.draw(canvas, plan);
     this.cover.snowfall(canvas, plan, this.tables.open);
+    this.end.drawStronghold(canvas);
     return chests;
+  }
+
+  makeEnd(chunkX, chunkZ) {
+    canvas.begin(chunkX, chunkZ);
+    this.end.draw(canvas);
+    const chunk = new this.Chunk();
+    writeBlocks(chunk, canvas);
+    lightChunk(chunk, canvas, this.tables);
+    chunk.biomes.fill(this.end.biomeId);
+    return { chunk, chests: [] };
   }
 
   makeNether(chunkX, chunkZ) {
@@ -94,6 +107,7 @@ class Generator {
   }
 
   make(chunkX, chunkZ) {
+    if (chunkZ >= END_ROW) return this.makeEnd(chunkX, chunkZ);
     if (chunkZ >= NETHER_ROW) return this.makeNether(chunkX, chunkZ);
     const chests = this.draw(chunkX, chunkZ);
     const chunk = new this.Chunk();
@@ -133,6 +147,12 @@ class Generator {
     return this.flat || chunkZ >= NETHER_ROW ? [] : this.creatures.of(chunkX, chunkZ);
   }
 
+  spawners(chunkX, chunkZ) {
+    if (chunkZ >= END_ROW) return [];
+    if (chunkZ >= NETHER_ROW) return this.nether.spawners(chunkX, chunkZ);
+    return this.flat ? [] : this.end.spawners(chunkX, chunkZ);
+  }
+
   biomeAt(x, z) {
     return this.plans.biomeAt(Math.floor(x), Math.floor(z));
   }
@@ -163,7 +183,7 @@ class Generator {
  *
  * Returns {generate(chunkX, chunkZ) -> a prismarine-chunk of its own, spawn: {x, y, z} (middle of the
  * feet, on dry land under open sky), animals(chunkX, chunkZ) -> [{kind, x, y, z}], chests(chunkX,
- * chunkZ) -> [{x, y, z, items: [{name, count}]}], spawners(chunkX, chunkZ) -> [{x, y, z, kind}], biomeAt(x, z) -> name}. Throws RangeError on an
+ * chunkZ) -> [{x, y, z, items: [{name, count}]}], spawners(chunkX, chunkZ) -> [{x, y, z, kind}], strongholds() -> [{x, y, z}], biomeAt(x, z) -> name}. Throws RangeError on an
  * option that is none.
  */
 function makeGenerator({ seed, biome = 'any', site = 'wild', version = '1.16.5' }) {
@@ -179,8 +199,8 @@ function makeGenerator({ seed, biome = 'any', site = 'wild', version = '1.16.5' 
     generate: (chunkX, chunkZ) => generator.generate(chunkX, chunkZ),
     animals: (chunkX, chunkZ) => generator.animals(chunkX, chunkZ),
     chests: (chunkX, chunkZ) => generator.chests(chunkX, chunkZ),
-    spawners: (chunkX, chunkZ) =>
-      chunkZ >= NETHER_ROW ? generator.nether.spawners(chunkX, chunkZ) : [],
+    spawners: (chunkX, chunkZ) => generator.spawners(chunkX, chunkZ),
+    strongholds: () => (generator.flat ? [] : generator.end.strongholds()),
     biomeAt: (x, z) => generator.biomeAt(x, z),
     get spawn() {
       spawn = spawn || generator.spawn();

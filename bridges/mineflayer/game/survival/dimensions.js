@@ -1,22 +1,28 @@
 'use strict';
 
 /**
- * The Nether beside the overworld: both lie in one world, far apart (generator/nether.js), so that
- * every rule holds in both. Who comes from one to the other is told that its dimension has changed.
+ * The Nether and the End beside the overworld: all lie in one world, far apart (generator/nether.js,
+ * end.js), so that every rule holds in all. Who comes from one to the other is told that its dimension has changed.
  *
- * `serv.survival.dimensionOf(position)` returns 'overworld' or 'the_nether'; `player.dimension` is
+ * `serv.survival.dimensionOf(position)` returns 'overworld', 'the_nether' or 'the_end'; `player.dimension` is
  * that of a player. Event: 'gamut:travelled' {player, dimension}.
  */
 
-const { NETHER_Z } = require('../generator/nether');
+const { END_ROW } = require('../generator/end');
+const { NETHER_ROW, NETHER_Z } = require('../generator/nether');
 
 const name = 'dimensions';
 const SCALE = 8; // blocks of the overworld for one of the Nether
-const WORLDS = { overworld: 'minecraft:overworld', the_nether: 'minecraft:the_nether' };
+const WORLDS = {
+  overworld: 'minecraft:overworld', the_nether: 'minecraft:the_nether', the_end: 'minecraft:the_end',
+};
 
-const dimensionOf = ({ z }) => (z >= NETHER_Z / 2 ? 'the_nether' : 'overworld');
+function dimensionOf({ z }) {
+  if (z >= END_ROW * 16) return 'the_end';
+  return z >= NETHER_ROW * 16 ? 'the_nether' : 'overworld';
+}
 
-/** Returns where a place of one dimension is in the other: [x, z]. */
+/** Returns where a place of the overworld or the Nether is in the other: [x, z]. */
 function across({ x, z }) {
   return dimensionOf({ z }) === 'overworld'
     ? [x / SCALE, z / SCALE + NETHER_Z]

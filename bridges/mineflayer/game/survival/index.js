@@ -63,6 +63,7 @@ const ORDER = [
   'throwing',
   'dimensions',
   'portals',
+  'theend',
   'spawners',
   'bartering',
   'commands',

@@ -27,7 +27,9 @@ const { Missiles, afflict } = require('./mobs/missiles');
 const { isDay, seesSky } = require('./mobs/light');
 const { lootOfMob } = require('./mobs/loot');
 const { saveMobs, loadMobs } = require('./mobs/memory');
-const BRAINS = { ...require('./mobs/walkers'), ...require('./mobs/floaters') };
+const BRAINS = {
+  ...require('./mobs/walkers'), ...require('./mobs/floaters'), ...require('./mobs/dragon'),
+};
 
 const name = 'mobs';
 const AWAKE = 48;
@@ -168,7 +170,7 @@ class Mobs {
     mob.sinks = false;
     mob.climbs = false;
     if ((tick + mob.turn) % LOOKS === 0 || mind.near === 0) mind.near = this.nearest(mob) + 1e-9;
-    const near = mind.near <= AWAKE;
+    const near = mind.near <= (mob.kind.awake ?? AWAKE);
     if (mob.health > 0) {
       this.age(mob, tick);
       if (near && mob.health > 0) {

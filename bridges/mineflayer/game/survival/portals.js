@@ -153,7 +153,7 @@ function tick(serv) {
       player.portalRest = false;
       continue;
     }
-    if (player.portalRest || player.health <= 0) continue;
+    if (player.portalRest || player.health <= 0 || player.dimension === 'the_end') continue;
     player.portalTicks++;
     if (player.portalTicks < (player.gameMode === 1 ? 1 : STANDS)) continue;
     player.portalTicks = 0;

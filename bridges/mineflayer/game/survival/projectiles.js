@@ -151,6 +151,12 @@ function fly(serv, arrow) {
   const blocked = to.hitX || to.hitY || to.hitZ;
   const length = motion.norm() || 1;
   const share = blocked ? position.distanceTo(new Vec3(to.x, to.y, to.z)) / length : 1;
+  const crystal = survival.crystalOn(position, motion);
+  if (crystal && !blocked) {
+    survival.shatter(crystal);
+    remove(survival, arrow);
+    return;
+  }
   const victim = arrow.spent ? null : victimOf(serv, arrow, share);
   if (victim) {
     strike(serv, arrow, victim);

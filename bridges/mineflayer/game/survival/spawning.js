@@ -57,13 +57,14 @@ const COLD = swap(
     ['skeleton', 20],
   ],
 );
-/** In the Nether it is dark enough everywhere. */
+/** In the Nether and the End it is dark enough everywhere. */
 const NETHER = {
   nether_wastes: [['ghast', 50], ['zombified_piglin', 100], ['magma_cube', 2], ['enderman', 1], ['piglin', 15]],
   soul_sand_valley: [['skeleton', 20], ['ghast', 50], ['enderman', 1]],
   crimson_forest: [['zombified_piglin', 1], ['hoglin', 9], ['piglin', 5]],
   warped_forest: [['enderman', 1]],
   basalt_deltas: [['ghast', 40], ['magma_cube', 100]],
+  the_end: [['enderman', 10]],
 };
 /** On the bricks of its fortresses. */
 const FORTRESS = [['blaze', 10], ['zombified_piglin', 5], ['wither_skeleton', 8], ['skeleton', 2], ['magma_cube', 3]];
@@ -270,7 +271,7 @@ class Spawning {
     if (tick - this.rested < SLEEPLESS) return;
     for (const player of this.mobs.players) {
       const { x, y, z } = player.position;
-      if (y < 63 || !seesSky(this.survival, x, y + 1, z)) continue;
+      if (y < 63 || player.dimension !== 'overworld' || !seesSky(this.survival, x, y + 1, z)) continue;
       if (Math.random() >= (tick - this.rested - SLEEPLESS) / (tick - this.rested)) continue;
       const at = new Vec3(x + below(21) - 10, y + 20 + below(15), z + below(21) - 10);
       this.mobs.spawn('phantom', at, { natural: true });

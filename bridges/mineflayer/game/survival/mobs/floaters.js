@@ -7,8 +7,7 @@
  * Much simpler than in the game: vexes do not pass through walls; the wither hovers above its
  * target, shoots and regains health, and neither charges up nor breaks blocks by itself; guardians'
  * beams hit at once when charged and they have no thorns; evokers' fangs hit the target after their
- * warm-up and draw no lines; witches drink nothing; shulkers do not teleport; the dragon hangs in
- * the air.
+ * warm-up and draw no lines; witches drink nothing; shulkers do not teleport.
  */
 
 const { Vec3 } = require('vec3');

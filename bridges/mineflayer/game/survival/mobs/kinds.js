@@ -170,7 +170,7 @@ const MONSTERS = {
     brain: 'wither', moves: 'fly', follow: 40, armour: 4, fireproof: true, undead: true,
     sunproof: true, xp: [50, 50], prey: ['player', 'living'], unhurtByFall: true,
   }),
-  ender_dragon: monster(200, 0, 0, { brain: 'still', moves: 'still', xp: [500, 500], prey: [],
+  ender_dragon: monster(200, 0, 10, { brain: 'dragon', moves: 'still', awake: 200, xp: [12000, 12000], prey: [],
     peaceful: true }),
 };
 

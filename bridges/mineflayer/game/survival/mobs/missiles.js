@@ -247,6 +247,12 @@ class Missiles {
     const from = missile.position.toArray();
     const to = missile.position.plus(motion).toArray();
     const wall = hitsBlock(survival.blocks, from, to);
+    const crystal = survival.crystalOn(missile.position, motion);
+    if (crystal && wall > 1) {
+      this.end(missile);
+      survival.shatter(crystal);
+      return;
+    }
     const { victim, share } = this.firstHit(missile, from, to);
     const way = Math.min(1, wall, share);
     missile.position = missile.position.plus(motion.scaled(way));
