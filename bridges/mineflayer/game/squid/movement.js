@@ -16,6 +16,7 @@ const OUT_OF_VIEW = 8;
 const UNITS = 4096; // of a relative move, per block (protocol 1.9 and later)
 const FARTHEST = 32767; // maximum units of one relative move
 const LOOK_IS_RELATIVE = 0x18; // a teleport's yaw and pitch are added to the player's own
+const FARTHEST_PLACE = 3e7; // blocks from the origin, the end of the world
 const DONE = Promise.resolve(true);
 
 /** Returns the signed byte of an angle in degrees: 256 units per turn. */
@@ -173,10 +174,12 @@ module.exports.player = (player) => {
   player.teleports = 0;
   player.unconfirmed = 0;
   const walk = ({ x, y, z, onGround }) => {
+    if (![x, y, z].every((value) => Math.abs(value) <= FARTHEST_PLACE)) return; // not a number, or outside
     // Who rides is where the seat is.
     if (player.unconfirmed === 0 && !player.vehicle) player.sendPosition(new Vec3(x, y, z), onGround);
   };
   const turn = ({ yaw, pitch, onGround }) => {
+    if (!Number.isFinite(yaw) || !Number.isFinite(pitch)) return;
     player.yawDegrees = yaw;
     player.pitchDegrees = pitch;
     player.yaw = angleByte(yaw);

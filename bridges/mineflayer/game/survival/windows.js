@@ -134,7 +134,7 @@ function onClick(serv, player, packet) {
   const window = packet.windowId === 0 ? player.ownWindow : player.openWindow;
   const answer = (accepted) =>
     player._client.write('transaction', {
-      windowId: packet.windowId,
+      windowId: (packet.windowId << 24) >> 24, // a signed byte here, an unsigned one in the click
       action: packet.action,
       accepted,
     });
