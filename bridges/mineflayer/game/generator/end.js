@@ -91,6 +91,11 @@ class End {
 
   /** The middles of the strongholds: {x, y, z} of the floor under the portal. */
   strongholds() {
+    this.all ??= this.placed();
+    return this.all;
+  }
+
+  placed() {
     const chance = new Chance(hash(this.seed, 3));
     const turn = chance.next() * 2 * Math.PI;
     return Array.from({ length: STRONGHOLDS }, (_, i) => {

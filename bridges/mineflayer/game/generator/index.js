@@ -200,7 +200,7 @@ function makeGenerator({ seed, biome = 'any', site = 'wild', version = '1.16.5' 
     animals: (chunkX, chunkZ) => generator.animals(chunkX, chunkZ),
     chests: (chunkX, chunkZ) => generator.chests(chunkX, chunkZ),
     spawners: (chunkX, chunkZ) => generator.spawners(chunkX, chunkZ),
-    strongholds: () => (generator.flat ? [] : generator.end.strongholds()),
+    strongholds: () => (generator.flat ? [] : [...generator.end.strongholds()]),
     biomeAt: (x, z) => generator.biomeAt(x, z),
     get spawn() {
       spawn = spawn || generator.spawn();

@@ -3,10 +3,11 @@
 /**
  * What players do with animals: feeding, breeding, taming, letting sit, naming, dyeing fleeces
  * (Minecraft Wiki, "Breeding" and "Taming", 1.16). The table is animals.json. A tame animal has
- * `owner`, the name of a player, and may have `sitting`; one in love has `loveUntil`.
+ * `owner`, the name of a player, and may have `sitting`; one in love has `loveUntil`; one on a lead
+ * has `leash`, the name of who holds it.
  *
  * Simplified: pandas need no bamboo around them, babies do not follow their parents, parrots sit on
- * no shoulder, foxes trust nobody, cats bring no gifts.
+ * no shoulder, foxes trust nobody, cats bring no gifts, leads are not tied to fences.
  *
  * Events: 'gamut:tamed' {player, entity}, 'gamut:bred' {player, entity (the baby), parents}.
  */
@@ -23,6 +24,7 @@ const REST = 6000; // ticks until a parent can be bred again
 const COURTS = 60; // ticks that two spend together
 const NEAR = 8; // blocks within which one looks for the other
 const FOLLOWS = 10; // blocks from which a pet walks to its owner
+const LEASH = { pulls: 4, tears: 10, force: 0.04 }; // blocks, blocks, blocks a tick per block
 const LOST = 12; // blocks from which it is put beside its owner
 const STATUS = { smoke: 6, hearts: 7, love: 18 };
 
@@ -110,6 +112,45 @@ function names(serv, { player, entity, slot, item }) {
   spend(player, slot);
   serv.survival.mobs.refresh(entity);
   return true;
+}
+
+/** Puts an animal on a lead, or takes it off. */
+function leads(serv, { player, entity, slot, item }) {
+  if (entity.kind?.hostile || entity.kind?.moves === 'swim' || entity.name === 'villager') return false;
+  if (entity.leash) {
+    if (entity.leash !== player.username) return false;
+    release(serv, entity);
+    return true;
+  }
+  if (item?.name !== 'lead') return false;
+  spend(player, slot);
+  entity.leash = player.username;
+  entity.natural = false;
+  entity.resting = false;
+  serv.survival.broadcast(entity, 'attach_entity', { entityId: entity.id, vehicleId: player.id });
+  return true;
+}
+
+/** Lets an animal off; the lead falls to the ground. */
+function release(serv, mob) {
+  mob.leash = null;
+  serv.survival.broadcast(mob, 'attach_entity', { entityId: mob.id, vehicleId: -1 });
+  serv.survival.drop(mob.position.offset(0, 0.5, 0), serv.survival.items.make('lead'));
+}
+
+/** Pulls an animal on a lead towards who holds it. */
+function pull(mobs, mob) {
+  const { serv } = mobs;
+  const holder = serv.players.find(({ username, health }) => username === mob.leash && health > 0);
+  const far = holder ? holder.position.distanceTo(mob.position) : Infinity;
+  if (far > LEASH.tears) release(serv, mob);
+  else if (far > LEASH.pulls) {
+    const way = holder.position.minus(mob.position).scaled((LEASH.force * (far - LEASH.pulls)) / far);
+    mob.motion.x += way.x;
+    mob.motion.y += Math.max(0, way.y);
+    mob.motion.z += way.z;
+    mob.resting = false;
+  }
 }
 
 /** The text of an item's name, which is JSON or plain. */
@@ -259,10 +300,10 @@ function guard(serv, { victim, by }) {
 function server(serv) {
   const { survival } = serv;
   survival.tameMob = (mob, owner) => tame(serv, mob, owner);
-  survival.husbandry = { courts, attends };
+  survival.husbandry = { courts, attends, pull };
   survival.onUseEntity((call) => {
     if (call.entity.type !== 'mob' || !(call.entity.health > 0)) return false;
-    return [names, dyes, tries, heals, feeds, calms, sits].some((use) => use(serv, call));
+    return [leads, names, dyes, tries, heals, feeds, calms, sits].some((use) => use(serv, call));
   });
   serv.on('gamut:hurt', (event) => guard(serv, event));
 }

@@ -179,6 +179,7 @@ class Mobs {
       }
     }
     if (this.serv.entities[mob.id] !== mob) return;
+    if (mob.leash && mob.health > 0) this.survival.husbandry.pull(this, mob);
     if (mob.vehicle && this.survival.carry(mob)) return;
     if (!near && mob.kind.moves !== 'walk') return;
     if (mob.resting || this.survival.blocks.loaded(mob.position.x, mob.position.z)) {

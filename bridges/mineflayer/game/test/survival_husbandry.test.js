@@ -133,3 +133,25 @@ test('a fed wolf heals, a hungry parrot is tamed with seeds, and a name tag name
     assert.equal(sheep.gamutName, 'Dolly');
     assert.equal(player.inventory.slots[36], null);
   }));
+
+test('a cow on a lead comes along, and is let off; a lead tears', () =>
+  inWorld({}, async (w, bot, player) => {
+    await calm(w);
+    await w.console('/give a0 lead 2');
+    const cow = summon(w, 'cow', [9.5, 4, 9.5]);
+    await w.step(2);
+    await hold(w, bot, 'lead');
+    await feed(w, bot, cow);
+    assert.deepEqual([cow.leash, count(player, 'lead')], ['a0', 1]);
+    await w.console('/tp a0 16.5 4 9.5');
+    await until(w, () => cow.position.distanceTo(player.position) < 5, 200);
+    await w.console(`/tp a0 ${cow.position.x + 1} 4 ${cow.position.z}`);
+    await w.step(2);
+    await feed(w, bot, cow);
+    assert.equal(cow.leash, null);
+    await until(w, () => count(player, 'lead') === 2, 60);
+    await feed(w, bot, cow);
+    await w.console('/tp a0 60.5 4 9.5');
+    await w.step(3);
+    assert.equal(cow.leash, null);
+  }));

@@ -51,6 +51,7 @@ const PLAIN = [
   'saddled',
   'loveUntil',
   'fedBy',
+  'leash',
   'admires',
   'paidBy',
   'merchant',
