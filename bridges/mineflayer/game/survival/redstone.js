@@ -158,9 +158,12 @@ class Redstone {
   together(change) {
     const outer = this.busy;
     this.busy = true;
-    change();
-    this.busy = outer;
-    this.flush();
+    try {
+      change();
+    } finally {
+      this.busy = outer;
+      this.flush();
+    }
   }
 
   set(x, y, z, info, props) {
@@ -264,6 +267,26 @@ class Redstone {
       }
     }
     this.apply(power);
+    this.settleArms(net);
+  }
+
+  /** Sets the arms of the dust of a net that waits in the queue: its power is known. */
+  settleArms(net) {
+    for (let again = true; again;) {
+      again = false;
+      for (const [key, row] of net) {
+        if (row === null || !this.queue.delete(key)) continue;
+        again = true;
+        this.setArms(...row.at);
+      }
+    }
+  }
+
+  setArms(x, y, z) {
+    const info = this.blocks.at(x, y, z);
+    if (info.name !== 'redstone_wire') return;
+    const arms = this.arms(x, y, z);
+    if (FLAT.some((side) => info.props[side] !== arms[side])) this.set(x, y, z, info, arms);
   }
 
   /** Sets the power of pieces of dust, and lets what is around those that changed react. */
@@ -320,9 +343,8 @@ const quasi = (redstone, x, y, z) =>
   redstone.powerAt(x, y, z) > 0 || redstone.powerAt(x, y + 1, z) > 0;
 
 const REACTIONS = {
-  wire(redstone, x, y, z, info) {
-    const arms = redstone.arms(x, y, z);
-    if (FLAT.some((side) => info.props[side] !== arms[side])) redstone.set(x, y, z, info, arms);
+  wire(redstone, x, y, z) {
+    redstone.setArms(x, y, z);
     redstone.spread(x, y, z);
   },
   torch(redstone, x, y, z, info) {

@@ -41,6 +41,25 @@ test('dust that a player lays carries power from a lever to a lamp, one less eac
     assert.equal(props(w, 13, 4, 6).lit, false, 'two redstone ticks later');
   }));
 
+test('a large net of dust is computed once for a change, however much of it is near', () =>
+  inWorld({}, async (w) => {
+    const { redstone } = w.serv.survival;
+    const { spread } = redstone;
+    let count = 0;
+    redstone.spread = (...cell) => {
+      count++;
+      spread.apply(redstone, cell);
+    };
+    await w.console('/fill 3 4 3 14 4 14 redstone_wire');
+    assert.equal(count, 1, 'when it is laid');
+    await w.console('/setblock 8 5 8 redstone_block');
+    assert.equal(count, 2);
+    assert.deepEqual([[8, 8], [9, 8], [9, 9], [14, 14], [3, 3]].map(([x, z]) => props(w, x, 4, z).power), [15, 14, 13, 3, 5]);
+    await w.console('/setblock 8 5 8 air');
+    assert.deepEqual([count, props(w, 8, 4, 8).power, props(w, 3, 4, 3).power], [3, 0, 0]);
+    assert.deepEqual([props(w, 3, 4, 3).north, props(w, 3, 4, 3).south], ['none', 'side']);
+  }));
+
 test('dust reaches 15 blocks, climbs, and stops at a block that conducts above it', () =>
   inWorld({}, async (w) => {
     await w.console('/fill 10 4 8 27 4 8 redstone_wire');

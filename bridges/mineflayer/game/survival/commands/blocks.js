@@ -93,15 +93,17 @@ function fill(serv, source, { from, to, block, mode = 'replace', only }) {
   const isShell = (at) =>
     ['x', 'y', 'z'].some((axis) => at[axis] === box.low[axis] || at[axis] === box.high[axis]);
   let count = 0;
-  for (const at of cells(box)) {
-    const there = serv.survival.blocks.at(at.x, at.y, at.z);
-    if (only && !matches(there, only)) continue;
-    if (mode === 'keep' && !there.air) continue;
-    const inside = (mode === 'hollow' || mode === 'outline') && !isShell(at);
-    if (inside && mode === 'outline') continue;
-    put(serv, at, inside ? AIR : block, mode === 'destroy');
-    count++;
-  }
+  serv.survival.redstone.together(() => {
+    for (const at of cells(box)) {
+      const there = serv.survival.blocks.at(at.x, at.y, at.z);
+      if (only && !matches(there, only)) continue;
+      if (mode === 'keep' && !there.air) continue;
+      const inside = (mode === 'hollow' || mode === 'outline') && !isShell(at);
+      if (inside && mode === 'outline') continue;
+      put(serv, at, inside ? AIR : block, mode === 'destroy');
+      count++;
+    }
+  });
   return `Successfully filled ${count} blocks`;
 }
 
