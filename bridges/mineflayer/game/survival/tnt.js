@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * TNT (Minecraft Wiki, "TNT", Java Edition 1.16): lit by flint and steel, fire charges, fire,
+ * TNT (Minecraft Wiki, "TNT", Java Edition 1.16), at most four explosions a tick: lit by flint and steel, fire charges, fire,
  * redstone and explosions; it explodes after 80 ticks with power 4, and all that it breaks drops.
  *
  * `serv.survival.primeTnt(x, y, z, fuse)` lights the block there; `spawnTnt(position, fuse)` makes a
@@ -15,6 +15,7 @@ const { explode } = require('./mobs/blast');
 const name = 'tnt';
 const FUSE = 80;
 const POWER = 4;
+const MOST = 4; // explosions a tick; the others wait for the next ones
 const SIZE = 0.98;
 const FUSE_KEY = 7;
 
@@ -57,13 +58,15 @@ function fall(survival, entity) {
 
 function tick(serv) {
   const { survival } = serv;
+  let blasts = 0;
   for (const entity of [...survival.tnt.values()]) {
     if (serv.entities[entity.id] !== entity) {
       survival.tnt.delete(entity.id);
       continue;
     }
     fall(survival, entity);
-    if (--entity.fuse > 0) continue;
+    if (--entity.fuse > 0 || blasts >= MOST) continue;
+    blasts++;
     const centre = entity.position.offset(0, SIZE / 16, 0);
     remove(survival, entity);
     explode(survival, centre, POWER, null, 1);

@@ -223,6 +223,18 @@ test('TNT is lit by flint and steel and by redstone, sets off its neighbours, an
     assert.ok(!(cow.health > 0));
   }));
 
+test('of much TNT that is due at once, four explode in a tick, and all at last', () =>
+  inWorld({}, async (w) => {
+    const { survival } = w.serv;
+    for (let i = 0; i < 10; i++) w.run(() => survival.spawnTnt(new Vec3(8.5, 60 + 12 * i, 8.5), 1));
+    const left = [];
+    for (let i = 0; i < 3; i++) {
+      await w.step(1);
+      left.push(survival.tnt.size);
+    }
+    assert.deepEqual(left, [6, 2, 0]);
+  }));
+
 test('pressure plates: a player presses stone, an item only wood; an iron door opens', () =>
   inWorld({}, async (w, bot, player) => {
     await calm(w);

@@ -262,3 +262,13 @@ test('a creature that touches a boat gets in, stays, and gets out when it breaks
     }
     assert.ok(!pig.vehicle && pig.health > 0);
   }));
+
+test('an animal that dies leaves its saddle', () =>
+  inWorld({}, async (w) => {
+    const { survival } = w.serv;
+    const pig = w.run(() => survival.spawnMob('pig', new Vec3(4.5, 4, 4.5)));
+    pig.saddled = true;
+    w.run(() => survival.hurt(pig, { amount: 99, cause: 'command' }));
+    const saddles = [...survival.drops.values()].filter(({ stack }) => stack.name === 'saddle');
+    assert.equal(saddles.length, 1);
+  }));

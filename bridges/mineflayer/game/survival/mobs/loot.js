@@ -138,6 +138,7 @@ function lootOfMob(registry, mob, slain, looting = 0) {
     drops.push([item, between(low, high) + extra, options.potion ? tagOf(options.potion) : null]);
   }
   if (mob.name === 'sheep' && !mob.shorn) drops.push([`${mob.colour || 'white'}_wool`, 1, null]);
+  if (mob.saddled) drops.push(['saddle', 1, null]);
   return drops.filter(([, count]) => count > 0)
     .map(([item, count, nbt = null]) => [(mob.burning && COOKED[item]) || item, count, nbt]);
 }
