@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from bridges.mineflayer import snbt
-from bridges.mineflayer.command_table import TABLE
+from bridges.mineflayer.command_table import LOOT_TABLES, TABLE
 from bridges.mineflayer.names import names
 from bridges.mineflayer.reading import (
     ArgumentError,
@@ -65,6 +65,7 @@ def _check_tag(kind: str, key: str, tag: snbt.Tag, at: int) -> None:
     good = {
         "number": isinstance(value, int | float),
         "text": isinstance(value, str),
+        "loot": isinstance(value, str),
         "words": isinstance(value, list) and all(isinstance(each, str) for each in value),
         "item": isinstance(value, dict),
         "owner": isinstance(value, str | list),
@@ -72,6 +73,10 @@ def _check_tag(kind: str, key: str, tag: snbt.Tag, at: int) -> None:
     }.get(kind, isinstance(value, list) and all(isinstance(each, dict) for each in value))
     if not good:
         raise ArgumentError(f"Tag {key}: expected {kind}", at)
+    if kind == "loot":
+        table = value.removeprefix("minecraft:").removeprefix("chests/")
+        if table not in LOOT_TABLES:
+            raise ArgumentError(f"Unknown loot table '{table[:40]}'", at, table, LOOT_TABLES)
     if kind in ("item", "items"):
         for item in [value] if kind == "item" else value:
             _check_item(item, key, at)

@@ -14,6 +14,10 @@ FILE = Path(__file__).parent / "game" / "survival" / "commands.json"
 TABLE: Mapping[str, Any] = json.loads(FILE.read_text())
 """The commands, their forms, and what the embedded world lacks."""
 
+_LOOT: Mapping[str, Any] = json.loads(FILE.with_name("loot_tables.json").read_text())
+LOOT_TABLES = (*_LOOT["tables"], *_LOOT["as"])
+"""Loot of chests that the embedded world has, without ``chests/``."""
+
 _TOKEN = re.compile(r"(\[)?(?:(\w+):)?(\w+)(?:\(([^)]*)\))?\]?")
 
 

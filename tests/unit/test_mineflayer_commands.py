@@ -57,6 +57,9 @@ TAGS = {
     "item": some(('{id:"minecraft:bow",Count:1b}', "{}", "{id:stone,Count:3b,tag:{Damage:2}}")),
     "items": some(("[{id:bow,Count:1b},{}]", "[]", '[{Slot:1b,id:"minecraft:apple",Count:2b}]')),
     "effects": some(("[{Id:1b,Amplifier:2b,Duration:100}]", "[]")),
+    "owner": some(('"Ann"', "[I;1,2,3,4]")),
+    "compound": some(('{profession:"minecraft:cleric",level:2}', "{}", "{Recipes:[{xp:1}]}")),
+    "loot": some(('"minecraft:chests/igloo_chest"', "simple_dungeon")),
 }
 
 
@@ -231,12 +234,13 @@ WRONG = {
     "/time set dusk": r"Incorrect argument for command|Expected a time",
     "/execute as @a give @s stone": r"Unknown or incomplete command at position 14",
     "/execute as @a": r"Unknown or incomplete command",
+    "/setblock ~ ~ ~ chest{LootTable:igloo}": r"Unknown loot table 'igloo'.*igloo_chest",
     "/weather sunny": r"Expected one of clear, rain, thunder|Nearest",
 }
 LACKING = {
     "/summon armor_stand": "the embedded world has no entities of the kind armor_stand",
     "/summon horse ~ ~ ~ {Attributes:[]}": "the embedded world has no attributes of creatures",
-    "/setblock ~ ~ ~ chest{LootTable:x}": "the embedded world has no loot tables",
+    "/setblock ~ ~ ~ chest{Lock:x}": "the embedded world has no locked containers",
     "/scoreboard players set @s a 1": "the embedded world has no command /scoreboard",
     "/gamerule doInsomnia false": "the embedded world has no game rule doInsomnia",
     "/kill @e[nbt={}]": "the embedded world has no selectors by nbt",

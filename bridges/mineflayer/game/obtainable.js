@@ -16,6 +16,7 @@ const { Chance } = require('./generator/noise');
 const { lootOf } = require('./survival/loot');
 const { lootOfMob } = require('./survival/mobs/loot');
 const { NATURAL } = require('./survival/spawning');
+const { itemsOf } = require('./survival/chest_loot');
 const { smelted } = require('./survival/smelting');
 const { COLOURS } = require('./survival/colours');
 const { professions } = require('./survival/trades.json');
@@ -86,7 +87,9 @@ function found() {
               for (const state of section?.palette ?? []) names.add(`#${registry.blocksByStateId[state].name}`);
             }
             for (const { kind } of [...generator.animals(x, z), ...generator.spawners(x, z)]) names.add(`@${kind}`);
-            for (const { items } of generator.chests(x, z)) for (const { name } of items) names.add(name);
+            for (const { items, loot } of generator.chests(x, z)) {
+              for (const name of loot ? itemsOf(loot) : items.map((item) => item.name)) names.add(name);
+            }
           }
         }
       }

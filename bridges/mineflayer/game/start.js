@@ -72,8 +72,9 @@ function inhabit(world) {
     for (const { kind, x, y, z, merchant } of (lively && generator.animals?.(chunkX, chunkZ)) || []) {
       spawn(serv, kind, new Vec3(x, y, z), { merchant });
     }
-    for (const { x, y, z, items } of (fill && generator.chests?.(chunkX, chunkZ)) || []) {
-      fill(x, y, z, items);
+    for (const { x, y, z, items, loot, seed } of (fill && generator.chests?.(chunkX, chunkZ)) || []) {
+      if (loot) serv.survival.fillWithLoot(x, y, z, loot, seed);
+      else fill(x, y, z, items);
     }
   };
   for (const key of Object.keys(serv.overworld.columns)) place(...key.split(',').map(Number));

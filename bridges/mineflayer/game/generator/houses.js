@@ -267,4 +267,4 @@ function drawBuilding(canvas, states, box, groundAt, chests) {
   design.draw(pen, new Chance(box.start));
 }
 
-module.exports = { DESIGNS, drawBuilding, materials };
+module.exports = { DESIGNS, Pen, drawBuilding, materials };

@@ -1,7 +1,7 @@
 'use strict';
 
 /**
- * The seeded world: ground, caves, ores, trees, plants, villages, animals.
+ * The seeded world: ground, caves, ores, trees, plants, villages, structures, animals.
  *
  * Everything is a function of seed, biome, site and position, so a chunk has the same bytes in any
  * order of requests and in any process. Heights and numbers follow the game at 1.16 where a file
@@ -23,6 +23,7 @@ const { hash, seedOf } = require('./noise');
 const { Ores } = require('./ores');
 const { NAMES, Plans } = require('./plan');
 const { findSpawn } = require('./spawn');
+const { Structures } = require('./structures');
 const { Trees } = require('./trees');
 const { Villages } = require('./villages');
 
@@ -51,12 +52,18 @@ class Generator {
     this.climate = new Climate(seed, biome === 'any' && this.flat ? 'plains' : biome, this.flat);
     this.caves = new Caves(seed);
     this.villages = new Villages(seed, this.climate, states);
-    this.plans = new Plans(seed, this.climate, this.caves, this.villages);
+    this.structures = new Structures(seed, this.climate, states, this.villages);
+    // What stands on the ground: where no tree, pond or animal is.
+    this.sites = {
+      takes: (x, z, gap) => this.villages.takes(x, z, gap) || this.structures.takes(x, z, gap),
+      folk: (chunkX, chunkZ) => [...this.villages.folk(chunkX, chunkZ), ...this.structures.folk(chunkX, chunkZ)],
+    };
+    this.plans = new Plans(seed, this.climate, this.caves, this.sites);
     this.ground = new Ground(seed, this.climate, this.caves, states);
     this.ores = new Ores(seed, states);
     this.trees = new Trees(states);
     this.cover = new Cover(seed, this.climate, this.plans, states);
-    this.creatures = new Animals(seed, this.plans, this.villages);
+    this.creatures = new Animals(seed, this.plans, this.sites);
     this.biomeIds = NAMES.map((name) => registry.biomesByName[name].id);
     this.nether = new Nether(seed, states, registry);
     this.end = new End(seed, states, registry);
@@ -71,7 +78,9 @@ class Generator {
     if (!this.flat) this.ground.carve(canvas, plan);
     this.ores.draw(canvas, plan.top, (x, z) => this.plans.biomeAt(x, z) === 'mountains');
     if (this.flat) return [];
-    const chests = this.villages.draw(canvas, (x, z) => this.plans.groundAt(x, z));
+    const groundAt = (x, z) => this.plans.groundAt(x, z);
+    const chests = this.villages.draw(canvas, groundAt);
+    chests.push(...this.structures.draw(canvas, groundAt));
     for (let dz = -1; dz <= 1; dz++) {
       for (let dx = -1; dx <= 1; dx++) {
         for (const tree of this.plans.get(chunkX + dx, chunkZ + dz).trees) this.trees.draw(canvas, tree);
@@ -140,7 +149,7 @@ class Generator {
   }
 
   chests(chunkX, chunkZ) {
-    return this.first(chunkX, chunkZ).chests.map((chest) => ({ ...chest, items: chest.items.map((item) => ({ ...item })) }));
+    return this.first(chunkX, chunkZ).chests.map((chest) => ({ ...chest, items: (chest.items ?? []).map((item) => ({ ...item })) }));
   }
 
   animals(chunkX, chunkZ) {
@@ -164,7 +173,7 @@ class Generator {
       x: (start & 63) - 32,
       z: ((start >>> 6) & 63) - 32,
       climate: this.climate,
-      villages: this.villages,
+      villages: this.sites,
       plans: this.plans,
       chunkAt: (chunkX, chunkZ) => this.first(chunkX, chunkZ).chunk,
     });
@@ -183,7 +192,8 @@ class Generator {
  *
  * Returns {generate(chunkX, chunkZ) -> a prismarine-chunk of its own, spawn: {x, y, z} (middle of the
  * feet, on dry land under open sky), animals(chunkX, chunkZ) -> [{kind, x, y, z}], chests(chunkX,
- * chunkZ) -> [{x, y, z, items: [{name, count}]}], spawners(chunkX, chunkZ) -> [{x, y, z, kind}], strongholds() -> [{x, y, z}], biomeAt(x, z) -> name}. Throws RangeError on an
+ * chunkZ) -> [{x, y, z, items: [{name, count}]}], those of structures with `loot`, a table's name, and
+ * `seed`, spawners(chunkX, chunkZ) -> [{x, y, z, kind}], strongholds() -> [{x, y, z}], biomeAt(x, z) -> name}. Throws RangeError on an
  * option that is none.
  */
 function makeGenerator({ seed, biome = 'any', site = 'wild', version = '1.16.5' }) {

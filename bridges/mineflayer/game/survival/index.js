@@ -35,6 +35,7 @@ const ORDER = [
   'stations',
   'enchanting',
   'anvils',
+  'chest_loot',
   'cutting',
   'hoppers',
   'furnace',

@@ -6,6 +6,7 @@ const { UserError } = require('flying-squid');
 const { blockOf } = require('./source');
 const { stackOfTag } = require('./items');
 const { lootOf } = require('../loot');
+const { tableName } = require('../chest_loot');
 
 /** As in the game: blocks that one /fill or /clone may concern. */
 const MOST = 32768;
@@ -44,9 +45,15 @@ function put(serv, { x, y, z }, block, drops = false) {
   survival.blocks.set(x, y, z, survival.blocks.state(block.name, propsOf(block)));
   for (const [item, count] of loot) survival.popItem(x, y, z, kinds.make(item, count));
   const items = block.nbt?.value.Items?.value.value ?? [];
-  if (items.length === 0) return;
+  const table = block.nbt?.value.LootTable?.value;
+  if (items.length === 0 && table === undefined) return;
   const into = survival.container(x, y, z);
   if (!into) throw new UserError(`${block.name} at ${x}, ${y}, ${z} is not a container`);
+  if (table !== undefined) {
+    if (!tableName(table)) throw new UserError(`Unknown loot table: ${table}`);
+    const seed = block.nbt.value.LootTableSeed?.value;
+    survival.fillWithLoot(x, y, z, table, typeof seed === 'number' ? seed : undefined);
+  }
   items.forEach((tag, index) => {
     const slot = tag.Slot?.value ?? index;
     if (!(slot >= 0 && slot < into.slots.length))
