@@ -49,7 +49,15 @@ class Builder extends Pen {
     if (wy > 0 && this.canvas.holds(wx, wy, wz)) this.canvas.set(wx, wy, wz, this.stateAt(name, properties, x, y, z));
   }
 
+  /** Whether a part of a structure lies in the canvas at all. */
+  touches([x0, y0, z0, x1, y1, z1]) {
+    const [a, , b] = this.place(x0, y0, z0);
+    const [c, , d] = this.place(x1, y1, z1);
+    return this.canvas.touches(Math.min(a, c), Math.min(b, d), Math.max(a, c), Math.max(b, d));
+  }
+
   fill(x0, y0, z0, x1, y1, z1, name, properties = {}) {
+    if (!this.touches([x0, y0, z0, x1, y1, z1])) return;
     for (let y = y0; y <= y1; y++) {
       for (let z = z0; z <= z1; z++) for (let x = x0; x <= x1; x++) this.put(x, y, z, name, properties);
     }
@@ -95,7 +103,9 @@ class Builder extends Pen {
     if (kind === 'fill') this.fill(...where, ...rest);
     else if (kind === 'put') this.put(...where, ...rest);
     else if (kind === 'pyramid') this.pyramid(where, ...rest);
-    else if (kind === 'tunnel') this.tunnel(...where);
+    else if (kind === 'tunnel') {
+      if (this.touches(where)) this.tunnel(...where);
+    }
     else if (kind === 'box') {
       const [x0, y0, z0, x1, y1, z1] = where;
       this.fill(...where, ...rest);
@@ -118,7 +128,7 @@ class Builder extends Pen {
 }
 
 /** A canvas that holds nothing: for what stands in a structure without its blocks. */
-const NOWHERE = { holds: () => false, get: () => -1, set: () => {} };
+const NOWHERE = { holds: () => false, touches: () => false, get: () => -1, set: () => {} };
 
 class Structures {
   constructor(seed, climate, states, villages) {
@@ -128,12 +138,13 @@ class Structures {
       const most = Math.max(design.wide, design.deep);
       return { name, design, most, seed: seedOf(seed, name), known: new Map() };
     });
+    this.above = this.kinds.filter(({ design }) => design.on === 'ground');
   }
 
   /** Returns the structures that may extend into a box of the world. */
-  near(x0, z0, x1, z1) {
+  near(x0, z0, x1, z1, kinds = this.kinds) {
     const found = [];
-    for (const kind of this.kinds) {
+    for (const kind of kinds) {
       const { every } = kind.design;
       const { most } = kind;
       for (let rz = Math.floor((z0 - most) / every); rz <= Math.floor(z1 / every); rz++) {
@@ -196,7 +207,7 @@ class Structures {
 
   /** Whether a column belongs to a structure above ground or to its margin of so many blocks. */
   takes(x, z, gap) {
-    return this.near(x - gap, z - gap, x + gap, z + gap).some(({ design }) => DESIGNS[design].on === 'ground');
+    return this.near(x - gap, z - gap, x + gap, z + gap, this.above).length > 0;
   }
 
   /** Draws the parts of structures in a chunk; returns the chests of the chunk, [{x, y, z, loot, seed}]. */

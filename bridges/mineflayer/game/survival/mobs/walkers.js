@@ -116,7 +116,7 @@ function villager(mobs, mob, tick) {
     }
   }
   if (idle(mob, tick) && !ways.thinks(mob, tick)) return;
-  if (mob.customer) return;
+  if (mob.customer?.openWindow?.merchant === mob) return;
   if (!ways.flee(mobs, mob, tick)) ways.stroll(mobs, mob, tick);
 }
 
