@@ -286,7 +286,6 @@ def test_the_example_plays():
 def test_what_is_wrong_is_said_before_anything_is_started():
     for error, options, message in (
         (UnknownNameError, {"task_id": "havest_1_stick"}, "Nearest: harvest_1_stick"),
-        (ConfigError, {"task_id": "playthrough"}, "no End"),
         (ConfigError, {"task_id": "construction_task_1"}, "task_files"),
         (ConfigError, {"task_id": "play_cook", "agents_count": 2}, "agents_count=1"),
         (ConfigError, {"server_host": "x"}, r"MineLand\(...\)"),
@@ -295,3 +294,13 @@ def test_what_is_wrong_is_said_before_anything_is_started():
     ):
         with pytest.raises(error, match=message):
             mineland.make(**{"task_id": "playground", "agents_count": 1, **options})
+
+
+def test_the_dragon_is_a_task_too():
+    world = mineland.make(task_id="playthrough", agents_count=1)
+    try:
+        world.reset()
+        _, _, _, done, info = world.step(mineland.Action.no_op(1))
+        assert (done, info.is_success) == (False, False)
+    finally:
+        world.close()

@@ -24,6 +24,7 @@ from bridges.mineflayer.stage import MinelandStage, StageEvaluator
 from bridges.mineflayer.task_documents import MinelandTasks
 from rollout.api import Evaluator, Outcome
 from rollout.errors import ConfigError, UnknownNameError
+from rollout.evaluators import SignalGoal
 
 MODES = ("cooperative", "competitive")
 _RECIPES: Mapping[str, Any] = {
@@ -34,6 +35,7 @@ _RECIPES: Mapping[str, Any] = {
     "mineland_construction": MinelandConstruction,
     "mineland_creative": MinelandCreative,
     "mineland_stage": MinelandStage,
+    "signal_goal": SignalGoal,
 }
 
 
@@ -207,4 +209,8 @@ def make(
     env = MineLand(
         agents_count, states={**states, **given}, most_agents=most, options=options, **kwargs
     )
-    return TaskWorld(env, made, mode)
+    try:
+        return TaskWorld(env, made, mode)
+    except BaseException:
+        env.close()
+        raise
