@@ -90,13 +90,15 @@ class _Items(WorldJudge):
 class MinelandCombat:
     """Success once enough targets have died, of any cause; failure once every agent has died once.
 
-    Failure also once too few are left: a creeper that explodes is gone but did not die.
+    Failure also once too few are left: a creeper that explodes is gone but did not die. Not so
+    where the world has them elsewhere (``placed`` false), as the dragon of the End.
 
     Reward is the health that targets lost, for any reason; every agent of a world receives it.
     """
 
-    target: str = option("zombie", "kind of the targets; the state places them")
+    target: str = option("zombie", "kind of the targets")
     count: int = option(1, "how many have to die")
+    placed: bool = option(True, "whether the state places them around the agents")
     agents: int = option(1, _AGENTS)
     reward: float = option(1.0, "reward for each point of health that a target loses")
     success_reward: float = option(0.0, "reward for the success")
@@ -152,7 +154,8 @@ class _Combat(WorldJudge):
     def decided(self, share: Floats, frame: Frame) -> tuple[Bools, Bools]:
         everyone = self.together((self._mine >= 1) | ~self.known, np.all).astype(np.bool_)
         too_few = self.together(self._dead + self._left, np.max) < self._options.count
-        return share >= 1.0, (everyone | too_few) & self.known
+        lost = everyone | (too_few & self._options.placed)
+        return share >= 1.0, lost & self.known
 
 
 @dataclass(frozen=True)

@@ -242,6 +242,7 @@ class MinelandTasks:
         evaluator = {"name": "mineland_creative", "goal": task.goal}
         if task.family == "playthrough":
             # The dragon of the End is the only target.
-            evaluator = {"name": "signal_goal", "signal": "target_deaths", "relative": True}
+            asked = {"target": task.target, "placed": False}
+            evaluator = {"name": "mineland_combat", **asked, **judged}
             states = {"difficulty": "normal"}
         return evaluator, {}, states

@@ -177,6 +177,13 @@ def test_combat_is_lost_once_too_few_are_left():
     assert judged.see(frame(targets_left=0, target_deaths=1))[2] == [FAILURE]
 
 
+def test_targets_that_are_elsewhere_need_not_be_left():
+    """The dragon is in the End: nothing of it is loaded before somebody gets there."""
+    judged = Judged(MinelandCombat(target="ender_dragon", placed=False), frame(targets_left=0))
+    assert judged.see(frame(targets_left=0))[2] == [RUNNING]
+    assert judged.see(frame(targets_left=0, target_deaths=1))[2] == [SUCCESS]
+
+
 # Survival ----------------------------------------------------------------------------------------
 
 

@@ -24,7 +24,6 @@ from bridges.mineflayer.stage import MinelandStage, StageEvaluator
 from bridges.mineflayer.task_documents import MinelandTasks
 from rollout.api import Evaluator, Outcome
 from rollout.errors import ConfigError, UnknownNameError
-from rollout.evaluators import SignalGoal
 
 MODES = ("cooperative", "competitive")
 _RECIPES: Mapping[str, Any] = {
@@ -35,7 +34,6 @@ _RECIPES: Mapping[str, Any] = {
     "mineland_construction": MinelandConstruction,
     "mineland_creative": MinelandCreative,
     "mineland_stage": MinelandStage,
-    "signal_goal": SignalGoal,
 }
 
 
