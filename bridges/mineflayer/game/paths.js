@@ -34,10 +34,15 @@ replace(AStar, 'compute', (search) => function compute() {
   }
 });
 
-/** Lets a bot look for the best tool once per state of a block while it searches. */
+/**
+ * Lets a bot look for the best tool once per state of a block while it searches. For a block that was
+ * unloaded since its path was found there is none: the library would throw out of the tick; so it
+ * goes on to dig, which fails, and searches again.
+ */
 function rememberTools(bot) {
   const { bestHarvestTool } = bot.pathfinder;
   bot.pathfinder.bestHarvestTool = (block) => {
+    if (block === null) return null;
     const { cells, tools } = bot.pathfinder.movements;
     if (!cells) return bestHarvestTool(block);
     if (!tools.has(block.stateId)) tools.set(block.stateId, bestHarvestTool(block));

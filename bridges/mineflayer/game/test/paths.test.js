@@ -58,3 +58,19 @@ for (const [site, biome] of [['wild', 'snowy'], ['wild', 'forest'], ['flat', 'pl
     world.close();
   });
 }
+
+test('a block that is unloaded before it is dug ends no world, and the walk goes on', async () => {
+  const world = await begin({ actions: 'code' }, { state: { site: 'flat' }, items: [{ name: 'iron_pickaxe', count: 1 }] });
+  const { bot } = world.agents[0];
+  const { bestHarvestTool } = bot.pathfinder;
+  let asked = 0;
+  // As the library does when `blockAt` finds nothing; not while it searches.
+  bot.pathfinder.bestHarvestTool = (block) =>
+    bestHarvestTool(bot.pathfinder.movements.cells || asked++ > 0 ? block : null);
+  const { x, y, z } = bot.entity.position.floored();
+  await world.play([[0, { kind: 1, code: `await bot.pathfinder.goto(new GoalBlock(${x}, ${y - 2}, ${z}));` }]]);
+  for (let n = 0; n < 60 && bot.entity.position.y > y - 2; n++) await world.play([[0, { kind: 0, code: '' }]]);
+  assert.ok(asked > 1, `${asked} blocks were asked for`);
+  assert.strictEqual(bot.entity.position.floored().y, y - 2);
+  world.close();
+});
