@@ -73,6 +73,8 @@ function inhabit(world) {
       spawn(serv, kind, new Vec3(x, y, z), { merchant });
     }
     for (const { x, y, z, items, loot, seed } of (fill && generator.chests?.(chunkX, chunkZ)) || []) {
+      // Another structure, or a block of the start, may have taken its place.
+      if (!serv.survival.container(x, y, z)) continue;
       if (loot) serv.survival.fillWithLoot(x, y, z, loot, seed);
       else fill(x, y, z, items);
     }

@@ -8,7 +8,6 @@
  */
 
 const { Vec3 } = require('vec3');
-const { STORES } = require('./stores');
 const { effects: EFFECTS, recipes: RECIPES, bottles: BOTTLES } = require('./potions.json');
 
 const name = 'brewing';
@@ -46,6 +45,12 @@ function brewed(item, ingredient) {
 }
 
 const isBottle = ({ name: kind }) => kind === 'potion' || kind === 'glass_bottle' || THROWN.includes(kind);
+
+/** Whether a slot of a stand takes an item. */
+function accepts(index, item) {
+  if (index < INGREDIENT) return isBottle(item);
+  return index === FUEL ? item.name === 'blaze_powder' : INGREDIENTS.has(item.name);
+}
 
 /** Returns what each bottle of a stand becomes; empty if nothing does. */
 function work({ slots }) {
@@ -124,15 +129,13 @@ function prepare(stand) {
 function open(serv, { player, x, y, z, info }) {
   const { survival } = serv;
   const stand = prepare(survival.container(x, y, z));
-  const accepts = [isBottle, isBottle, isBottle, (item) => INGREDIENTS.has(item.name), (item) => item.name === 'blaze_powder'];
   survival.openWindow(player, {
-    kind: STORES[STAND].window,
+    kind: STAND,
     title: info.def.displayName,
     place: new Vec3(x, y, z),
     slots: survival.containerSlots(stand).map((slot, index) => ({
       ...slot,
       limit: index < INGREDIENT ? 1 : 64,
-      accepts: accepts[index],
       set: (item) => {
         slot.set(item);
         survival.stands.add(stand);
@@ -225,4 +228,4 @@ function load(serv) {
   }
 }
 
-module.exports = { name, server, load, brewed, EFFECTS };
+module.exports = { name, server, load, accepts, brewed, EFFECTS };

@@ -12,7 +12,7 @@
 
 const { Vec3 } = require('vec3');
 const { halves, isChest, settleChests } = require('./chests');
-const { STORES } = require('./stores');
+const { STORES, accepts } = require('./stores');
 
 const name = 'containers';
 
@@ -45,6 +45,7 @@ function slotsOf(survival, container) {
   return container.slots.map((_, index) => ({
     get: () => container.slots[index],
     set: (item) => setSlot(survival, container, index, item),
+    accepts: (item) => accepts(container.kind, index, item),
   }));
 }
 

@@ -119,7 +119,7 @@ function slots(serv, player, furnace) {
   });
   return [
     wake(first),
-    { ...wake(fuel), accepts: (item) => burnTime(item.name) > 0 || item.name === 'bucket' },
+    wake(fuel),
     { ...output, result: true, taken: (item) => take(serv, player, furnace, item) },
   ];
 }

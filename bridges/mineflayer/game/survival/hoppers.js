@@ -11,7 +11,7 @@
 
 const { Vec3 } = require('vec3');
 const { halves } = require('./chests');
-const { burnTime } = require('./smelting');
+const { accepts } = require('./stores');
 
 const name = 'hoppers';
 const EVERY = 8;
@@ -49,21 +49,13 @@ function putOne(survival, containers, door, item) {
       const there = container.slots[index];
       const most = ONE_EACH[container.kind]?.includes(index) ? 1 : item.stackSize;
       if (there && (!survival.items.same(there, item) || there.count >= most)) continue;
-      if (!fits(container.kind, index, item)) continue;
+      if (!accepts(container.kind, index, item)) continue;
       survival.setContainerSlot(container, index, survival.items.copy(item, (there ? there.count : 0) + 1));
       wake(survival, container);
       return true;
     }
   }
   return false;
-}
-
-/** Whether a slot takes an item: fuel burns, bottles are bottles, powder is powder. */
-function fits(kind, index, { name: item }) {
-  if (DOORS[kind] === OVENS) return index !== 1 || burnTime(item) > 0;
-  if (kind !== 'brewing_stand') return true;
-  if (index === 4) return item === 'blaze_powder';
-  return index === 3 || /potion$|^glass_bottle$/.test(item);
 }
 
 /** Takes one item out of containers that `to` accepts; returns whether it did. */

@@ -121,6 +121,17 @@ test('what loot tables name exists', () => {
   }
 });
 
+test('a world is begun where a dungeon took the place of a chest of a mineshaft', async () => {
+  const world = await begin({ view_distance: 1 }, { state: { world: 441102968, biome: 'plains', site: 'wild' } });
+  const { survival } = world.serv;
+  const cell = [-75, 25, -25];
+  await world.run(async () => {
+    await world.serv.overworld.getColumn(-5, -2);
+    assert.equal(survival.blocks.at(...cell).name, 'cobblestone');
+  });
+  await world.close();
+});
+
 test('a chest of a temple that is reached holds what its table gives, the same each time', async () => {
   const [box] = some('desert_temple', 3, 1);
   const holds = async () => {

@@ -83,6 +83,19 @@ test('a hopper takes from above, gives on, and feeds a furnace by its doors', ()
     assert.equal(inside(w, X, Y - 1, Z), 'glass x2');
   }));
 
+test('a hopper puts only ingredients into a brewing stand, and no box into a box', () =>
+  inWorld({}, async (w) => {
+    set(w, [X, Y, Z], 'brewing_stand');
+    set(w, [X, Y + 1, Z], 'hopper', { facing: 'down' });
+    put(w, [X, Y + 1, Z], [{ name: 'dirt', count: 1 }, { name: 'nether_wart', count: 1 }]);
+    set(w, [X + 2, Y, Z], 'shulker_box');
+    set(w, [X + 2, Y + 1, Z], 'hopper', { facing: 'down' });
+    put(w, [X + 2, Y + 1, Z], [{ name: 'red_shulker_box', count: 1 }, { name: 'apple', count: 1 }]);
+    await w.step(40);
+    const held = [[X, Y, Z], [X, Y + 1, Z], [X + 2, Y, Z], [X + 2, Y + 1, Z]].map((cell) => inside(w, ...cell));
+    assert.deepEqual(held, ['nether_wart x1', 'dirt x1', 'apple x1', 'red_shulker_box x1']);
+  }));
+
 test('a hopper moves an item in 8 ticks and picks up what lies on it', () =>
   inWorld({}, async (w) => {
     set(w, [X, Y, Z], 'hopper', { facing: 'east' });
