@@ -58,6 +58,6 @@ def test_the_runs(configs):
     *_, sweep = configs
     # The clone is no file of the repository; what else needs it is checked when runs begin.
     plan = SweepPlan.make(sweep.model_copy(update={"baselines": {}}), TRAINER.check)
-    assert len([run for run in plan.runs if run.arm == "random"]) == 30
+    assert len([run for run in plan.runs if run.arm == "random"]) == 60
     assert {run.sets["test"].digest for run in plan.runs} == {plan.base.held_out["test"].digest}
     assert len({run.states.digest for run in plan.runs}) == len(plan.runs)
