@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import statistics
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,14 +16,19 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def machine() -> str:
-    """Returns one line about the processor, the memory and the load."""
+    """Returns one line about the processor, the GPU and the load."""
     model = "unknown processor"
     info = Path("/proc/cpuinfo")
     if info.exists():
         names = [x for x in info.read_text().splitlines() if x.startswith("model name")]
         model = names[0].partition(":")[2].strip() if names else model
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
-    return f"{model}, {os.cpu_count()} cores, {platform.system()}, load {load}"
+    found = ""
+    if asked := shutil.which("nvidia-smi"):
+        command = [asked, "--query-gpu=name", "--format=csv,noheader"]
+        names = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+        found = "".join(f"{name}, " for name in names.splitlines())
+    return f"{model}, {os.cpu_count()} cores, {found}{platform.system()}, load {load}"
 
 
 def header(title: str, command: str) -> str:

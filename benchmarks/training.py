@@ -4,6 +4,7 @@ Every setup is warmed up, then all take turns in rounds, so that ratios compare 
 One turn is a number of complete training iterations, for some seconds of wall time.
 
     python -m benchmarks.training [--rounds 3] [--seconds 8] [--only cartpole semantic rgb] [--save]
+    python -m benchmarks.training --only gpu --save   # a table of its own, on a machine with a GPU
 """
 
 from __future__ import annotations
@@ -204,10 +205,38 @@ def rgb() -> list[Setup]:
     ]
 
 
+def gpu() -> list[Setup]:
+    """The same picture, learned from on a GPU in bfloat16; a runner is one process on the CPU."""
+    base = {
+        "bridge": {"name": "blockworld", "observe": ["rgb"], "actions": "human"},
+        "policy": {"name": "actor_critic", "hidden": [256], "cnn_width": 0.5, "activation": "relu"},
+        "task": "hunt_sheep",
+        "width": 128,
+        "fragment": {"steps": 32},
+        "learners": {"gpus": 1},
+        "algorithm": {
+            "name": "ppo",
+            "batch": 4096,
+            "minibatch": 1024,
+            "epochs": 2,
+            "precision": "bfloat16",
+        },
+    }
+    most = max(2, (os.cpu_count() or 2) - 2)
+    return [
+        ours("blockworld rgb 64x64, one process", "gpu", base),
+        *(
+            ours(f"blockworld rgb 64x64, {n} runners", "gpu", {**base, "runners": n})
+            for n in (2, most)
+        ),
+    ]
+
+
 GROUPS: dict[str, Callable[[], list[Setup]]] = {
     "cartpole": cartpole,
     "semantic": semantic,
     "rgb": rgb,
+    "gpu": gpu,
 }
 
 
@@ -256,19 +285,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=8.0)
-    parser.add_argument("--only", nargs="*", default=list(GROUPS), choices=list(GROUPS))
+    parser.add_argument(
+        "--only", nargs="*", default=[g for g in GROUPS if g != "gpu"], choices=list(GROUPS)
+    )
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
     command = f"python -m benchmarks.training --rounds {options.rounds} --seconds {options.seconds}"
+    if options.only == ["gpu"]:
+        command += " --only gpu"
     text = header("PPO end to end", command)
     # Setups of a group exist at the same time and take turns: more actors than processors.
-    with ray_session(num_cpus=16):
+    with ray_session(num_cpus=64):
         for group in options.only:
             rates = measure(group, options.rounds, options.seconds)
             text += "\n" + report(group, rates)
             print(report(group, rates), flush=True)
     if options.save:
-        save("training", text)
+        save("training_gpu" if options.only == ["gpu"] else "training", text)
     return 0
 
 

@@ -172,7 +172,7 @@ class SweepConfig(RunConfig):
         *RunConfig.may_change,
         *("title", "score", "sizes", "seeds", "arms", "grid", "evaluate", "baselines"),
         *("parallel", "retries", "stall_s", "mirror_runs", "videos", "intervals"),
-        "train.checkpoint",
+        *("train.checkpoint", "train.learners.gpus"),
     )
 
     title: str = key("", "Title of report and figure; empty for the name of the output.")

@@ -210,6 +210,7 @@ def _run_of(config: SweepConfig, game: ArmGame, n: int, seed: int) -> SweepRun:
         states.require_trainable()
     sets = {TRAIN: first_of(states, config.evaluate.train_states), **game.held_out}
     decides = {k: v for k, v in resolved(train).items() if k not in TrainConfig.may_change}
+    decides["learners"]["gpus"] = 0.0  # a run may go on where there are others
     trains = digest([decides, _describe(game)])
     return SweepRun(
         name, folder, arm.name, n, seed, train, None, states, sets, config.evaluate, trains

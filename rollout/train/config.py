@@ -124,7 +124,7 @@ class TrainConfig(RunConfig):
 
     may_change: ClassVar[tuple[str, ...]] = (
         *RunConfig.may_change,
-        *("checkpoint", "episodes", "callbacks"),
+        *("checkpoint", "episodes", "callbacks", "learners.gpus"),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("env_steps", "validation.patience")
     renamed: ClassVar[Mapping[str, str]] = {

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from rollout.api import Array, Columns
 from rollout.data import Dataset, EpisodeRef
+from rollout.data.schema import column_name
 from rollout.train.batch import ACTION, OBSERVATION, part
 
 
@@ -42,10 +43,14 @@ class Demonstrations:
         Args:
             dataset: where they are.
             refs: the episodes, at least one.
-            columns: names of the columns wanted.
+            columns: names of the columns wanted, ``observation/<key>`` or ``action/<key>``; in a
+                dataset, those of a space without keys have no slash.
         """
-        episodes = [dataset.read(ref, columns).columns for ref in refs]
-        joined = {key: np.concatenate([each[key] for each in episodes]) for key in columns}
+        names = {column: column_name(*column.split("/", 1)) for column in columns}
+        episodes = [dataset.read(ref, list(names.values())).columns for ref in refs]
+        joined = {
+            key: np.concatenate([each[name] for each in episodes]) for key, name in names.items()
+        }
         return cls(joined, np.array([ref.length for ref in refs], np.int64))
 
     def chunks(

@@ -298,6 +298,9 @@ def test_a_run_that_would_differ_is_refused(folder, call):
     assert "other-n2-s0 was begun with another configuration" in said
     status, said = call("--resume", "--set", "train.env_steps=2000")
     assert status == 2, "the template may not change"
+    arms["arms"]["other"]["set"] = {"algorithm.lr": 0.01}
+    status, _ = call("--resume", "--set", "train.learners.gpus=0.5", changes=arms)
+    assert status == 0, "it may go on where there is a GPU"
 
 
 def test_a_task_that_changes_under_a_sweep_is_noticed(folder, call):

@@ -185,6 +185,7 @@ def plan_of(config):
     [
         ({"train": {"host": {"retries": 5}}}, True),
         ({"train": {"checkpoint": {"every": 5}}}, True),
+        ({"train": {"learners": {"gpus": 0.5}}}, True),
         ({"wandb": {"project": "other"}}, True),
         ({"log": {"level": "error"}}, True),
         ({"videos": {"best": 1}}, True),

@@ -43,6 +43,24 @@ def recorded(tmp_path_factory):
     return folder
 
 
+def test_spaces_without_keys_are_cloned_too(tmp_path):
+    recording = CollectConfig.model_validate(
+        {
+            "output": str(tmp_path / "recorded"),
+            "bridge": {"name": "gymnasium", "id": "CartPole-v1"},
+            "policy": {"name": "random"},
+            "episodes": 4,
+            "actors": 0,
+            "wandb": {"mode": "disabled"},
+        }
+    )
+    with Stop() as stop:
+        assert collect(recording, Session(resume=False, stop=stop)) is None
+    policy = {"name": "actor_critic", "hidden": [16]}
+    cloned_run = {"output": str(tmp_path / "run"), "dataset": str(tmp_path / "recorded")}
+    assert cloned(CloneConfig.model_validate({**cloned_run, "policy": policy}))["epochs"] == 10
+
+
 def config_of(recorded, folder, memory="none", **keys):
     policy = {"name": "actor_critic", "hidden": [16], "columns": ["position"], "memory": memory}
     keys = {"dataset": str(recorded), "epochs": 4, "minibatch": 32, "bptt": 8, "lr": 0.03, **keys}
