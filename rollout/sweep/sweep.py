@@ -212,16 +212,20 @@ class _Sweep:
         if now - self._looked < _LOOK_S:
             return
         self._looked = now
-        total = sum(run.config.env_steps for run in self._plan.runs)
+        runs = self._plan.runs
+        total = sum(run.config.env_steps for run in runs)
         steps, seconds = self._steps(), now - self._began
         rate = (steps - self._steps_before) / seconds if seconds else 0.0
         left = "?" if rate <= 0 else duration(max(0, total - steps) / rate)
-        done = sum(run.name in self._outcomes for run in self._plan.runs)
-        shown = {"runs": f"{done}/{len(self._plan.runs)}", "steps/s": round(rate), "left": left}
-        self._job.progress.update(min(1.0, steps / total), shown)
+        done = sum(run.name in self._outcomes for run in runs)
+        if done < len(runs) and steps >= total:
+            left = "evaluation"
+        part = min(1.0 if done == len(runs) else 0.99, steps / total)
+        shown = {"runs": f"{done}/{len(runs)}", "steps/s": round(rate), "left": left}
+        self._job.progress.update(part, shown)
         if now - self._written > _REFRESH_S:
             self._written = now
-            self._job.metrics.write(steps, {"done": min(1.0, steps / total), "sweep/ended": done})
+            self._job.metrics.write(steps, {"done": part, "sweep/ended": done})
 
     def _missing(self) -> dict[str, str]:
         """The runs without a result, and why."""
