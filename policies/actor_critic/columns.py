@@ -11,7 +11,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from rollout.api import MASK
+from rollout.api import MASK, OBSERVATION
 from rollout.errors import ConfigError, UnknownNameError
 
 PRIVILEGED = "privileged"
@@ -22,6 +22,7 @@ _CODES = 256  # likewise one on a grid with at most so many
 _MOST = 2**16  # limit of values of a symbol; a larger table is a mistake
 _SMALLEST = 8  # pixels; a smaller array is not a picture
 _WIDE = 1e6  # a bound larger than this is not used as a scale
+_LARGE = 100.0  # the floats of a plain Box are scaled if they extend farther, such as brightness
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,9 @@ class ColumnEntry:
 
     Attributes:
         key: the column.
-        kind: ``numbers`` are scaled by their bounds, if any, to -1 to 1; ``symbols`` are one-hot or
-            embedded; a ``picture`` goes through the convolutional network.
+        kind: ``numbers`` are scaled by their bounds, if any, to -1 to 1, but for the floats of a
+            plain ``Box``, see ``entries``; ``symbols`` are one-hot or embedded; a ``picture`` goes
+            through the convolutional network.
         shape: of one row's value.
         options: for a column of symbols, the number of values of each place.
         starts: likewise, the smallest value of each place.
@@ -83,6 +85,10 @@ def entries(
     picture: the bounds of such a grid are often those of the data type (MiniGrid's 7 x 7 x 3 codes
     are 0 to 255), and codes read as numbers, where 8 is near 9, are hardly learned. A vector of
     integers, such as the memory of an Atari console, is numbers.
+
+    The floats of a game whose observation is a plain ``Box`` are read as they are, as other
+    libraries do: their bounds are often limits that no value comes near. Acrobot's velocities, of 1
+    to 4 within bounds of 13 and 28, are hardly learned from when they are scaled by them.
 
     Raises:
         UnknownNameError: there is no such column.
@@ -137,6 +143,8 @@ def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
             return ColumnEntry(key, "symbols", shape, options, tuple(least))
     low, high = (bound.astype(np.float64).ravel() for bound in (leaf.low, leaf.high))
     bounded = (np.abs(low) < _WIDE) & (np.abs(high) < _WIDE) & (high > low)
+    if key == OBSERVATION and np.issubdtype(leaf.dtype, np.floating):
+        bounded &= high - low > _LARGE
     low, high = np.where(bounded, low, np.nan), np.where(bounded, high, np.nan)
     return ColumnEntry(key, "numbers", shape, low=tuple(low), high=tuple(high), doubtful=doubtful)
 

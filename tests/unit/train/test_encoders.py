@@ -77,6 +77,17 @@ def test_how_columns_are_read_is_logged_with_a_warning_for_what_may_be_codes(cap
     assert len(caplog.messages) == 1
 
 
+@pytest.mark.parametrize(
+    ("key", "most", "scaled"),
+    [("observation", 28.3, False), ("observation", 255.0, True), ("speed", 28.3, True)],
+)
+def test_floats_of_a_plain_box_are_read_as_they_are(key, most, scaled):
+    space = spaces.Dict({key: spaces.Box(-most, most, (2,), np.float32)})
+    (entry,) = entries(space)
+    assert np.isfinite(entry.low).all() == scaled
+    assert ("as they are" in entry.told()) != scaled
+
+
 def test_columns_are_chosen_and_called_symbols_by_name():
     chosen = entries(SPACE, ("privileged_map", "large"), ("large",))
     assert [(e.key, e.kind) for e in chosen] == [
