@@ -37,8 +37,9 @@ def start(tmp_path):
     for program in started:
         program.close(1.0)
         assert not psutil.pid_exists(program.pid)
-    assert threading.active_count() == threads
-    assert psutil.Process().num_fds() == descriptors
+    # Not equal: what another test left may be closed meanwhile.
+    assert threading.active_count() <= threads
+    assert psutil.Process().num_fds() <= descriptors
 
 
 def ask(program, request, timeout_s=20.0):
