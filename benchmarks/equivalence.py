@@ -3,6 +3,8 @@
     python -m benchmarks.equivalence run FOLDER     # hours; goes on where it was
     python -m benchmarks.equivalence report FOLDER [--save]
 
+What is done so far is in ``benchmarks/results/equivalence``: copy it to FOLDER to go on with it.
+
 **Protocol**, fixed before the runs. Four games, three libraries, seeds 20 to 31 and these settings.
 With seeds 0 to 6 it was seen that floats must be read as they are; these are fresh.
 All see the same environments through ``Counted``, which writes down every episode. The score of a
