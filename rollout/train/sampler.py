@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,16 @@ class Sample:
     abandoned: list[Start] = field(default_factory=list)
     figures: HostFigures = field(default_factory=lambda: HostFigures(instances=0, ready=0))
     idle_failures: list[tuple[int, Event]] = field(default_factory=list)
+
+
+def enough(samples: Sequence[Sample], batch: int) -> bool:
+    """Returns whether one more sample of mean size would not bring the steps nearer to ``batch``.
+
+    Not whether they reach it: while a game is being relaunched, some rows of a fragment have no
+    step, and a batch of as many steps as a fragment has rows would become two fragments.
+    """
+    steps = sum(sample.env_steps for sample in samples)
+    return steps > 0 and steps + steps / len(samples) / 2 >= batch
 
 
 class Sampler:

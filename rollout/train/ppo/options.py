@@ -28,7 +28,9 @@ class Rates:
 class PpoOptions:
     """How PPO learns, see ``Ppo``."""
 
-    batch: int = option(8192, "Steps per update.", unit="steps", gt=0)
+    batch: int = option(
+        8192, "Steps per update: the number of whole fragments nearest to it.", unit="steps", gt=0
+    )
     minibatch: int = option(1024, "Steps of a minibatch.", unit="steps", gt=0)
     epochs: int = option(4, "Passes over each batch.", unit="epochs", gt=0)
     accumulate: int = option(

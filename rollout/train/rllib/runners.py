@@ -21,7 +21,7 @@ from rollout.host.schedule import Schedule
 from rollout.observe.hosts import HostTable
 from rollout.train.plan import TrainPlan
 from rollout.train.rllib.lending import LentRunners
-from rollout.train.sampler import Sample
+from rollout.train.sampler import Sample, enough
 
 _FETCH_S = 120.0  # deadline to fetch a plan
 
@@ -104,7 +104,7 @@ class LocalRunner:
     def collect(self, samples: list[Sample], version: int, weights: Weights) -> None:
         """Appends fragments to ``samples`` until they make a batch."""
         self._sampler.load(weights(), version)
-        while sum(sample.env_steps for sample in samples) < self._plan.algorithm.batch:
+        while not enough(samples, self._plan.algorithm.batch):
             samples.append(sample := self._sampler.sample())
             self.hosts.note(0, sample.figures)
 
@@ -191,11 +191,11 @@ class RemoteRunners:
             self.supervisor.poll()
             samples += self._early
             self._early.clear()
-            have = sum(sample.env_steps for sample in samples)
+            full = enough(samples, batch)
             requested = [runner for runner in self._runners if runner.actor.requests]
             # After this update the newest version is version + 1.
             late = any(version + 1 - runner.version > most for runner in requested)
-            if have < batch or (most and not late):
+            if not full or (most and not late):
                 for runner in self._runners:
                     actor = runner.actor
                     if actor.handle is not None and not actor.requests:
@@ -203,7 +203,7 @@ class RemoteRunners:
                         actor.requests.append(ask.remote(shared(), version, runner.position))
                         runner.version = version
             requested = [runner for runner in self._runners if runner.actor.requests]
-            if have >= batch and not late:
+            if full and not late:
                 self.hosts.queue("in_flight", len(requested))
                 return
             if not requested:

@@ -12,6 +12,7 @@ from rollout.errors import BudgetExhausted, ConfigError
 from rollout.testing import FakeBridge
 from rollout.train.batch import env_steps, join
 from rollout.train.ppo import Ppo
+from rollout.train.sampler import Sample, enough
 from tests.unit.train.learning_tools import Likes, make_schedule, network_of, sampling, small
 
 pytestmark = pytest.mark.heavy
@@ -35,6 +36,18 @@ def test_samples_hold_what_was_played():
     total = sum(s.batch["reward"].sum() for s in samples if s.batch)
     lost = sum(s.batch["reward"][s.batch["valid"]].size for s in samples if s.batch)
     assert total == pytest.approx(sum(r.total_reward for r in results), abs=0.01 * lost)
+
+
+def test_a_batch_is_the_number_of_fragments_nearest_to_its_steps():
+    sample = lambda steps: Sample({}, steps, 0)  # noqa: E731
+    assert not enough([], 100)
+    assert not enough([sample(0)], 100)
+    assert enough([sample(100)], 100)
+    assert enough([sample(93)], 100)  # seven rows had no step; two fragments would be 186
+    assert not enough([sample(66)], 100)  # 132 is nearer
+    assert enough([sample(67)], 100)
+    assert not enough([sample(20), sample(0), sample(30)], 100)
+    assert enough([sample(1000)], 100)
 
 
 def test_last_signals_go_with_each_result():

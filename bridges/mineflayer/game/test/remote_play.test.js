@@ -39,8 +39,8 @@ test('an agent leaves a server and another one joins, under a name of its own', 
   await game.step(array(IDLE, IDLE));
   assert.deepStrictEqual(await there(), ['Ben']);
   const start = { seed: 1, episode: 1, state: {}, items: [], targets: [], name: 'Cleo' };
-  const { ok } = await game.session.answer({ id: 8, op: 'reset', slots: [0], starts: [start] });
-  assert.ok(ok);
+  const answer = await game.session.answer({ id: 8, op: 'reset', slots: [0], starts: [start] });
+  assert.ok(answer.ok, answer.error?.message);
   assert.deepStrictEqual(await there(), ['Ben', 'Cleo']);
 });
 
