@@ -150,6 +150,9 @@ class Connection {
       mend(bot);
       mendItems(bot);
       if (/^1\.(8|9)(\.|$)/.test(config.version)) mendColumns(bot);
+      // Adds the plug-ins now. mineflayer adds them a millisecond later, and misses the login of a
+      // server that is faster.
+      bot.emit('inject_allowed');
       return bot;
     } catch (error) { // it throws for versions that it has no tables of
       throw new RefusedError(`${this.where} for ${this.username}: ${wordsOf(error)}; versions that `
@@ -170,12 +173,12 @@ class Connection {
     // For the whole connection, so that none of its errors ends the process; its end comes as
     // `end`.
     bot.on('error', (error) => { this.trouble = { text: wordsOf(error), at: real.now() }; });
-    // On the client: the bot's own event does not exist yet while its plug-ins are being added.
+    // Before mineflayer's own listener, whose event the agent hears.
     const kicked = ({ reason }) => {
       this.lose(KickedError, reasonOf(reason, minecraftData(this.config.version)));
       real.setImmediate(() => client.socket?.destroy()); // some servers wait for us to leave
     };
-    for (const packet of ['disconnect', 'kick_disconnect']) client.on(packet, kicked);
+    for (const packet of ['disconnect', 'kick_disconnect']) client.prependListener(packet, kicked);
     bot.once('end', (reason) => {
       const recent = real.now() - this.trouble.at < BLAME_MS;
       this.lose(EndedError, recent ? this.trouble.text : `the connection ended: ${reason}`);

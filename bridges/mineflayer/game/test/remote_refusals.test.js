@@ -93,7 +93,7 @@ test('the message says that the connection was closed, however that was noticed'
   const silent = await port(t, (socket) => sockets.push(socket.on('error', () => {})));
   for (const noticed of ['read ECONNRESET', 'write EPIPE']) {
     const connection = new Connection(configOf(silent), 'r0');
-    await once(connection.bot, 'inject_allowed');
+    assert.ok(connection.bot.pathfinder); // at once, so that a fast server's login is heard
     connection.bot.emit('error', new Error(noticed));
     connection.bot.emit('end', 'socketClosed');
     assert.match(connection.lost.error.message, new RegExp(`: ${noticed} \\(the server, or the way to it`));
