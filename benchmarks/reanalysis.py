@@ -2,7 +2,8 @@
 
 ``python benchmarks/reanalysis.py benchmarks/results/hunt_sheep_wide`` reads ``results.parquet`` and
 prints gap, ease, gain, loss, adjusted gap and their change for every N of the first arm, with 95 %
-intervals, and the verdict. It imports numpy, scipy and pyarrow, nothing of Gamut, and was written
+intervals, the verdict, and by how much its adjusted gaps are larger than those of other arms with
+the same training seeds. It imports numpy, scipy and pyarrow, nothing of Gamut, and was written
 from ``docs/statistics.md`` and ``docs/sweep.md``, so that errors are not shared.
 """
 
@@ -17,14 +18,19 @@ CONFIDENCE = 0.95
 
 
 def read(folder):
-    """Returns the mean score of every state that a run of the first arm played.
+    """Returns the mean score of every state that a run of an arm played.
 
-    With sampled actions; by N, training seed and set, then by position of the state in its set.
+    With sampled actions; by arm, then by N, training seed and set, then by position of the state in
+    its set.
     """
     table = pq.read_table(Path(folder) / "results.parquet")
     rows = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    keep = (rows["arm"] == rows["arm"][0]) & (rows["actions"] == "sampled")
-    keep &= rows["end"] != "lost"
+    return {arm: of_arm(rows, arm) for arm in dict.fromkeys(rows["arm"].tolist()) if arm}
+
+
+def of_arm(rows, arm):
+    """Returns what ``read`` returns for one arm."""
+    keep = (rows["arm"] == arm) & (rows["actions"] == "sampled") & (rows["end"] != "lost")
     names, sets = np.unique(rows["set"][keep].astype(str), return_inverse=True)
     integers = (rows[name][keep] for name in ("n", "training_seed", "position"))
     keys, cell = np.unique(np.stack([*integers, sets], 1), axis=0, return_inverse=True)
@@ -71,65 +77,106 @@ def interval(statistic, seeds, shared):
     return point, point - half, point + half
 
 
-def analyse(rows, n, top):
-    """Returns the figures of an N by name, each with point, low and high.
+class Arm:
+    """The scores of an arm's runs with N training states, beside those with most.
 
     Args:
-        rows: as ``read`` returns them.
+        rows: of the arm, as ``read`` returns them.
         n: number of training states.
         top: the largest number.
     """
-    seeds = sorted({seed for m, seed, _ in rows if m == n})
-    own = np.array([score(rows, n, s, "train") for s in seeds])
-    held = np.array([score(rows, n, s, "test") for s in seeds])
-    top_own = np.array([score(rows, top, s, "train") for s in seeds])
-    top_held = np.array([score(rows, top, s, "test") for s in seeds])
-    positions = sorted(rows[n, seeds[0], "test"])
-    cells, top_cells = (
-        np.array([[rows[m, s, "test"][p] for p in positions] for s in seeds]) for m in (n, top)
-    )
-    cross, top_cross = (
-        np.array([[score(rows, top, k, f"train/n{m}-s{s}") for s in seeds] for k in seeds])
-        for m in (n, top)
-    )
-    played = np.isfinite(cross).sum() == len(seeds) * (len(seeds) - 1) and len(seeds) > 2
 
-    def others(matrix, i):
-        return np.mean([matrix[k, s] for s in i for k in i if k != s])
+    def __init__(self, rows, n, top):
+        self.seeds = seeds = sorted({seed for m, seed, _ in rows if m == n})
+        self.own, self.top_own = (
+            np.array([score(rows, m, s, "train") for s in seeds]) for m in (n, top)
+        )
+        self.held, self.top_held = (
+            np.array([score(rows, m, s, "test") for s in seeds]) for m in (n, top)
+        )
+        positions = sorted(rows[n, seeds[0], "test"])
+        self.cells, self.top_cells = (
+            np.array([[rows[m, s, "test"][p] for p in positions] for s in seeds]) for m in (n, top)
+        )
+        self.cross, self.top_cross = (
+            np.array([[score(rows, top, k, f"train/n{m}-s{s}") for s in seeds] for k in seeds])
+            for m in (n, top)
+        )
+        expected = len(seeds) * (len(seeds) - 1)
+        self.played = np.isfinite(self.cross).sum() == expected and len(seeds) > 2
+        # What the shared states add to the interval of the adjusted gap.
+        self.shared = self.top_cells - self.cells if self.played else self.cells
 
-    def adjusted(i):  # i: some of the seeds
-        if not played:
-            return own[i].mean() - held[i].mean()
-        return own[i].mean() - others(cross, i) + top_held[i].mean() - held[i].mean()
+    def adjusted(self, i):
+        """Returns the adjusted gap of some of the seeds, by their places."""
+        if not self.played:
+            return self.own[i].mean() - self.held[i].mean()
+        loss = self.top_held[i].mean() - self.held[i].mean()
+        return self.own[i].mean() - others(self.cross, i) + loss
+
+
+def others(cross, i):
+    """Returns the mean score of some of the seeds on each other's training states."""
+    return np.mean([cross[k, s] for s in i for k in i if k != s])
+
+
+def analyse(arm, *, largest):
+    """Returns the figures of an N by name, each with point, low and high.
+
+    Args:
+        arm: an ``Arm``.
+        largest: whether its N is the largest.
+    """
+    count, own, held, top_held = len(arm.seeds), arm.own, arm.held, arm.top_held
+    apart = arm.top_cells - arm.cells
 
     def change(i):
-        gain = top_own[i].mean()
-        gain -= others(top_cross, i) if played else top_held[i].mean()
-        return adjusted(i) - gain
+        gain = arm.top_own[i].mean()
+        gain -= others(arm.top_cross, i) if arm.played else top_held[i].mean()
+        return arm.adjusted(i) - gain
 
-    count, apart = len(seeds), top_cells - cells
     found = {
-        "gap": interval(lambda i: own[i].mean() - held[i].mean(), count, cells),
-        "held-out": interval(lambda i: held[i].mean(), count, cells),
-        "adjusted": interval(adjusted, count, apart if played else cells),
+        "gap": interval(lambda i: own[i].mean() - held[i].mean(), count, arm.cells),
+        "held-out": interval(lambda i: held[i].mean(), count, arm.cells),
+        "adjusted": interval(arm.adjusted, count, arm.shared),
     }
-    if played:
-        found["ease"] = interval(lambda i: others(cross, i) - top_held[i].mean(), count, top_cells)
-        found["gain"] = interval(lambda i: own[i].mean() - others(cross, i), count, None)
-    if n != top:
+    if arm.played:
+        ease = lambda i: others(arm.cross, i) - top_held[i].mean()  # noqa: E731
+        found["ease"] = interval(ease, count, arm.top_cells)
+        gain = lambda i: own[i].mean() - others(arm.cross, i)  # noqa: E731
+        found["gain"] = interval(gain, count, None)
+    if not largest:
         found["loss"] = interval(lambda i: top_held[i].mean() - held[i].mean(), count, apart)
         found["change"] = interval(change, count, apart)
     return found
 
 
+def compare(a, b):
+    """Returns the adjusted gap of an arm minus that of another; None if their seeds differ."""
+    if a.seeds != b.seeds:
+        return None
+    difference = lambda i: a.adjusted(i) - b.adjusted(i)  # noqa: E731
+    return interval(difference, len(a.seeds), a.shared - b.shared)
+
+
 def main(folder):
     """Prints the figures and the verdict."""
-    rows = read(folder)
+    arms = read(folder)
+    (first, rows), *rest = arms.items()
     ns = sorted({n for n, _, _ in rows})
-    results = {n: analyse(rows, n, ns[-1]) for n in ns}
+    results = {n: analyse(Arm(rows, n, ns[-1]), largest=n == ns[-1]) for n in ns}
     for n, found in results.items():
         shown = (f"{k} {p:.3f} [{low:.3f}, {high:.3f}]" for k, (p, low, high) in found.items())
         print(f"N = {n:,}: {'; '.join(shown)}")
+    n, top = ns[0], ns[-1]
+    for other, its in rest:
+        # Arms of which not all sizes were run have no loss at the largest.
+        if {n, top} <= {m for m, _, _ in its}:
+            found = compare(Arm(rows, n, top), Arm(its, n, top))
+            if found is not None:
+                point, low, high = found
+                shown = f"adjusted {point:.3f} [{low:.3f}, {high:.3f}]"
+                print(f"N = {n:,}, {first} - {other}: {shown}")
     _, low, high = next(iter(results.values())).get("change", (np.nan,) * 3)
     shrinks = "the gap shrinks" if low > 0 else "the gap grows" if high < 0 else "not shown"
     print(f"verdict: {shrinks}")

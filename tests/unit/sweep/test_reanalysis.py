@@ -15,15 +15,20 @@ from tests.unit.sweep.sweep_tables import BASE, cross_played, lose, sweep_table
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "reanalysis.py"
 
 
+def reanalysed(folder):
+    """The lines that the script prints."""
+    command = [sys.executable, "-I", SCRIPT, folder]  # -I: the project cannot be imported
+    done = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
 @pytest.mark.parametrize("crossed", [True, False])
 def test_the_headline_is_the_same_without_our_code(tmp_path, crossed):
     table = sweep_table(BASE, seeds=range(4), spread=0.05, repeats=2)
     if crossed:
         table = lose(cross_played(table, ease=0.04), [0, 7])
     write_table(tmp_path / "results.parquet", table)
-    command = [sys.executable, "-I", SCRIPT, tmp_path]  # -I: the project cannot be imported
-    said = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    *lines, verdict = said.splitlines()
+    *lines, verdict = reanalysed(tmp_path)
     assert verdict == "verdict: the gap shrinks"
     for line, point, part in zip(lines, curves(table), decompositions(table), strict=True):
         named = {
@@ -39,3 +44,15 @@ def test_the_headline_is_the_same_without_our_code(tmp_path, crossed):
             numbers = [[float(x) for x in re.findall(r"-?[\d.]+", t)] for t in (text, found[name])]
             assert numbers[0] == pytest.approx(numbers[1], abs=0.00101), name
         assert found.keys() == wanted.keys()
+
+
+def test_the_adjusted_gaps_of_two_arms_are_compared(tmp_path):
+    other = {("lists", n): dict(means) for (_, n), means in BASE.items()}
+    other["lists", 16]["train"] -= 0.1
+    table = sweep_table(BASE | other, seeds=range(4))
+    write_table(tmp_path / "results.parquet", table)
+    *_, line, verdict = reanalysed(tmp_path)
+    assert verdict == "verdict: the gap shrinks"
+    found = re.fullmatch(r"N = 16, random - lists: adjusted 0\.100 \[(0\.0\d+), (0\.1\d+)\]", line)
+    assert found, line
+    assert float(found[1]) + float(found[2]) == pytest.approx(0.2, abs=0.002)
