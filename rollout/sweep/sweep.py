@@ -216,11 +216,8 @@ class _Sweep:
         total = sum(run.config.env_steps for run in runs)
         steps, seconds = self._steps(), now - self._began
         rate = (steps - self._steps_before) / seconds if seconds else 0.0
-        left = "?" if rate <= 0 else duration(max(0, total - steps) / rate)
         done = sum(run.name in self._outcomes for run in runs)
-        if done < len(runs) and steps >= total:
-            left = "evaluation"
-        part = min(1.0 if done == len(runs) else 0.99, steps / total)
+        part, left = _progress(steps, total, rate, done=done == len(runs))
         shown = {"runs": f"{done}/{len(runs)}", "steps/s": round(rate), "left": left}
         self._job.progress.update(part, shown)
         if now - self._written > _REFRESH_S:
@@ -314,3 +311,18 @@ def _newest_steps(run: SweepRun) -> int:
     lines, _ = newest_lines(run.folder / METRICS)
     steps = lines[-1].get("env_steps") if lines else None
     return steps if isinstance(steps, int) else 0
+
+
+def _progress(steps: int, total: int, rate: float, *, done: bool) -> tuple[float, str]:
+    """Returns the fraction of a sweep that is done, and for how long it will go on, in words.
+
+    Args:
+        steps: training steps so far.
+        total: of all runs.
+        rate: steps per second.
+        done: whether all runs have been evaluated, which has no steps.
+    """
+    if steps >= total and not done:
+        return 0.99, "evaluation"
+    left = duration(max(0, total - steps) / rate) if rate > 0 else "?"
+    return min(1.0 if done else 0.99, steps / total), left

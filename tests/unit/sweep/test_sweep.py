@@ -19,7 +19,7 @@ from rollout.observe.metrics import read_metrics
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import curves, of_other_run, set_of_run
 from rollout.sweep.plan import SweepPlan, first_of
-from rollout.sweep.sweep import sweep
+from rollout.sweep.sweep import _progress, sweep
 from tests.unit.sweep import sweep_trainer
 from tests.unit.sweep.sweep_trainer import TRAINER
 
@@ -497,3 +497,10 @@ def test_settings_are_chosen_on_validation_states_and_test_is_opened_on_record(f
     assert call("--resume", "--set", *some, *more)[0] == 0
     assert len(record.read_bytes().splitlines()) == 3
     assert "test, opened 3 time(s): at an unknown time, 20" in report.read_text()
+
+
+def test_progress_says_when_only_evaluations_are_left():
+    assert _progress(0, 1000, 0.0, done=False) == (0.0, "?")
+    assert _progress(400, 1000, 10.0, done=False) == (0.4, "1m00s")
+    assert _progress(1040, 1000, 10.0, done=False) == (0.99, "evaluation")
+    assert _progress(1040, 1000, 10.0, done=True) == (1.0, "0s")
