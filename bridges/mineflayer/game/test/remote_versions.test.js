@@ -7,7 +7,10 @@ const { CRAFTABLES } = require('../actions');
 
 /** One of them stands for all, unless all are asked for. */
 const VERSIONS = process.env.ALL_VERSIONS ? ['1.8.8', '1.12.2', '1.18.2', '1.20.4', '1.21.4'] : ['1.20.4'];
-const PROGRAM = `const { x, z } = bot.entity.position;
+/** It looks first: at the first look flying-squid puts a player back to where it came in. */
+const PROGRAM = `await bot.look(1, 0, true);
+  await bot.waitForTicks(4);
+  const { x, z } = bot.entity.position;
   console.log(bot.blockAt(bot.entity.position.offset(0, -1, 0)).name);
   bot.on('chat', (name, text) => console.log(name, text));
   bot.chat('here I am');
