@@ -1,6 +1,6 @@
-"""Shows that our PPO reaches what Stable-Baselines3's and RLlib's reach, with the same settings.
+"""Asks whether our PPO reaches what Stable-Baselines3's and RLlib's reach, with the same settings.
 
-    python -m benchmarks.equivalence run FOLDER     # hours; goes on where it was
+    python -m benchmarks.equivalence run FOLDER     # an hour; goes on where it was
     python -m benchmarks.equivalence report FOLDER [--save]
 
 **Protocol**, fixed before the runs. Four games, three libraries, seeds 40 to 51, one set of
@@ -340,7 +340,8 @@ def report(folder: Path) -> str:
         *("difference, 90 %", "margin", "p", "verdict"),
     ]
     head = header("PPO beside other libraries", "python -m benchmarks.equivalence report FOLDER")
-    return f"{head}\n{__doc__.partition('**Protocol**')[2].strip()}\n\n{table(columns, rows)}"
+    protocol = "".join(__doc__.partition("**Protocol**")[1:])
+    return f"{head}\n{protocol.strip()}\n\n{table(columns, rows)}"
 
 
 def main() -> None:
