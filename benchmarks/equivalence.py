@@ -16,7 +16,8 @@ range from random play to the best possible return. No seed is left out.
 The settings were chosen with Stable-Baselines3 alone, on seeds 0 to 5 and 100 to 123, so that runs
 of one library agree with each other. With those first intended (8 environments, 4 epochs, a
 constant rate) its own runs were too different for any test: on Acrobot 6 of 24 had found no way to
-the goal after 40,000 steps, and on CartPole the standard deviation was 100.
+the goal after 40,000 steps, and on CartPole the standard deviation was 100. Of the runs with those,
+40 of all three libraries, on seeds 20 to 23 and 31, had been seen.
 """
 
 from __future__ import annotations
