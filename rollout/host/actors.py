@@ -281,7 +281,7 @@ class Supervisor:
         pause = actor.health.failed(now, lived_s)
         self.withdraw(actor)
         if exhausted and not elsewhere and pause is not None:
-            rest = actor.health.quarantine()
+            rest = self.host.quarantine_s
             pause, actor.quarantined = (None if rest is None else max(pause, rest)), True
         if pause is None:
             what = "%s %d failed: %s; it is given up after more than %d failures (%s)"

@@ -363,7 +363,7 @@ class Pool:
         pooled.incarnation += 1
         self.counts["failed"] += 1
         pause = pooled.health.failed(now, now - game.launched if game.up else 0.0)
-        rest = pooled.health.quarantine() if pause is None else None
+        rest = self.host.quarantine_s if pause is None else None
         if self._closed:
             return Event(number, "failed", None, now - pooled.sent, phase, reason, replaced=False)
         if pause is not None:

@@ -36,14 +36,13 @@ class Health:
     """The record of failures of one instance of a pool, or of one actor.
 
     Attributes:
-        host: ``restart_window_s``, ``failure_rate``, ``backoff_s`` and ``quarantine_s`` are read.
+        host: ``restart_window_s``, ``failure_rate`` and ``backoff_s`` are read.
         restarts: failures within the window that are followed by a restart, however few steps were
             played; actors play no steps.
         failures: times of the failures within the window, monotonic seconds.
         played: for each of them, the steps since the failure before it.
         steps: steps since the last failure, counted by the pool.
         in_a_row: failures since an episode was finished, or since it had settled.
-        quarantines: number of quarantines so far.
     """
 
     host: HostConfig
@@ -52,7 +51,6 @@ class Health:
     played: deque[int] = field(default_factory=deque)
     steps: int = 0
     in_a_row: int = 0
-    quarantines: int = 0
 
     def failed(self, now: float, lived_s: float) -> float | None:
         """Records a failure.
@@ -78,15 +76,6 @@ class Health:
             return 0.0
         # The exponent is bounded, so that failures at every launch for days do not overflow.
         return min(LONGEST_PAUSE_S, self.host.backoff_s * 2.0 ** min(self.in_a_row - 2, 30))
-
-    def quarantine(self) -> float | None:
-        """Returns the seconds of a quarantine; None when the instance is given up.
-
-        One restart follows it: another failure within the window begins a new quarantine.
-        """
-        if self.host.quarantine_s is not None:
-            self.quarantines += 1
-        return self.host.quarantine_s
 
 
 def exhausted(games: str, host: HostConfig, reason: str) -> BudgetExhausted:
