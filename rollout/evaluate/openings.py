@@ -14,7 +14,7 @@ from rollout.observe.run_files import parse
 log = logging.getLogger(__name__)
 
 OPENINGS = "test_openings.jsonl"
-"""File of a run directory with a line for every session that played test states."""
+"""File of a run directory with a line for every session that set out to play test states."""
 
 
 def note_opening(folder: Path, about: str) -> None:
