@@ -19,7 +19,7 @@ and held-out states are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -92,19 +92,70 @@ def decompositions(
     Raises:
         DatasetError: as in ``curves``.
     """
+    found = []
+    for arm, n, largest, sets, played in _all_played(table, actions):
+        gap = gap_of(sets[TRAIN], sets[TEST], intervals)
+        if gap is not None:
+            found.append(_decomposition(arm, n, largest, gap, played, intervals))
+    return found
+
+
+def adjusted_differences(
+    table: Table,
+    *,
+    base: str,
+    actions: str = SAMPLED,
+    intervals: Intervals = DEFAULT_INTERVALS,
+) -> dict[tuple[str, int], Estimate]:
+    """Returns the adjusted gap of each other arm minus that of the base arm, by arm and N.
+
+    Paired by training seed; only where both have cross-play and the same training seeds.
+
+    Args:
+        table: results, see ``rollout.evaluate.scoreboard.COLUMNS``.
+        base: the arm with which others are compared.
+        actions: ``"sampled"`` or ``"deterministic"``.
+        intervals: confidence of intervals; the method is the jackknife.
+
+    Raises:
+        DatasetError: as in ``curves``.
+    """
+    every = {(arm, n): played for arm, n, _, _, played in _all_played(table, actions)}
+    found = {}
+    for (arm, n), own in every.items():
+        other = every.get((base, n))
+        if arm == base or other is None or own.seeds != other.seeds:
+            continue
+        if own.cross is not None and other.cross is not None:
+            found[arm, n] = _difference(own, other, intervals)
+    return found
+
+
+def _difference(own: _Played, other: _Played, intervals: Intervals) -> Estimate:
+    one, two = _adjusted(own), _adjusted(other)
+    pairs = zip(own.difference, other.difference, strict=False)
+    return jackknife(
+        lambda seeds: one(seeds) - two(seeds),
+        len(own.seeds),
+        replace(intervals, bounds=UNBOUNDED),
+        shared=[minus(ours, theirs, own.seeds).values for ours, theirs in pairs],
+    )
+
+
+def _all_played(
+    table: Table, actions: str
+) -> Iterator[tuple[str, int, int, Mapping[str, Scores], _Played]]:
+    """Yields arm, N, the arm's largest N, the scores of each set, and what is compared."""
     arms: dict[str, dict[int, Table]] = {}
     for arm, n, cell in cells(table, actions):
         arms.setdefault(arm, {})[n] = cell
-    found = []
     for arm, own in arms.items():
         sets = {n: by_set(cell) for n, cell in own.items()}
         usable = [n for n, each in sets.items() if TRAIN in each and TEST in each]
         for n in usable:
             played = _played(sets[n], sets[usable[-1]], own[usable[-1]], n)
-            gap = gap_of(sets[n].get(TRAIN), sets[n].get(TEST), intervals)
-            if played is not None and gap is not None:
-                found.append(_decomposition(arm, n, usable[-1], gap, played, intervals))
-    return found
+            if played is not None:
+                yield arm, n, usable[-1], sets[n], played
 
 
 class _Played(NamedTuple):
@@ -198,8 +249,7 @@ def _decomposition(
         states = [scores.values for scores in shared]
         return jackknife(statistic, len(p.seeds), wide, shared=states)
 
-    def adjusted(seeds: NDArray[np.intp]) -> float:
-        return parts(seeds).gain + parts(seeds).loss
+    adjusted = _adjusted(p)
 
     def change(seeds: NDArray[np.intp]) -> float:
         return adjusted(seeds) - of_largest(seeds).gain
@@ -258,3 +308,9 @@ def _parts(
         return _Parts(others - reference, ours - others, reference - apart)
 
     return parts
+
+
+def _adjusted(played: _Played) -> _Statistic:
+    """Returns the function of the adjusted gap for some of the seeds."""
+    parts = _parts(played.own, played.held, played.top_held, played.cross)
+    return lambda seeds: parts(seeds).gain + parts(seeds).loss

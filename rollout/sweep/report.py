@@ -24,7 +24,7 @@ from rollout.sweep.curves import (
     curves,
     worst_cases,
 )
-from rollout.sweep.decomposition import Decomposition
+from rollout.sweep.decomposition import Decomposition, adjusted_differences
 from rollout.sweep.report_tables import Figures, digits_for
 from rollout.sweep.summary import SweepReport
 
@@ -95,11 +95,13 @@ def _sections(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str]]:
     """The titles and texts of the report, in their order; empty texts are left out."""
     other = DETERMINISTIC if data.actions == SAMPLED else SAMPLED
     again = curves(data.table, actions=other, intervals=data.intervals)
-    compared = contrasts(data.table, base=data.base, actions=data.actions, intervals=data.intervals)
+    base, actions, intervals = data.base, data.actions, data.intervals
+    compared = contrasts(data.table, base=base, actions=actions, intervals=intervals)
+    adjusted = adjusted_differences(data.table, base=base, actions=actions, intervals=intervals)
     missing = [f"{arm}, N = {n:,}, training seed {seed}" for arm, n, seed in data.missing()]
     yield f"Scores ({data.actions} actions)", tables.score_tables(data, figures)
     yield "What the gap consists of", tables.parts_table(data.parts, figures)
-    yield "Which arms change the gap", tables.contrast_table(compared, figures)
+    yield "Which arms change the gap", tables.contrast_table(compared, adjusted, figures)
     yield f"The same with {other} actions", tables.short_tables(again, figures) if again else ""
     yield "Success rates", tables.success_table(data.points, figures)
     yield "Where a larger N means nothing more", _bullets(_limits(data))

@@ -167,14 +167,24 @@ def estimand(seeds: int) -> str:
     return f"other runs on other states; {seeds} run{'s' if seeds > 1 else ''} seen"
 
 
-def contrast_table(contrasts: Sequence[Contrast], figures: Figures) -> str:
-    """Returns the comparisons with the base arm; empty if there is no other arm."""
+def contrast_table(
+    contrasts: Sequence[Contrast],
+    adjusted: Mapping[tuple[str, int], Estimate],
+    figures: Figures,
+) -> str:
+    """Returns the comparisons with the base arm; empty if there is no other arm.
+
+    Args:
+        contrasts: the comparisons.
+        adjusted: differences of the adjusted gaps, by arm and N.
+        figures: how figures are written.
+    """
     if not contrasts:
         return ""
     base = contrasts[0].base
     header = [
         *("N", "arm", "gap", f"gap of {base}", "difference of the gaps"),
-        f"held-out score minus that of {base}",
+        *("difference of the adjusted gaps", f"held-out score minus that of {base}"),
     ]
     rows = [
         [
@@ -183,13 +193,15 @@ def contrast_table(contrasts: Sequence[Contrast], figures: Figures) -> str:
             figures(c.gap),
             figures(c.base_gap),
             figures(c.gap_difference),
+            figures(adjusted.get((c.arm, c.n))),
             figures(c.test_difference) + ("" if c.same_test_states else " (other states)"),
         ]
         for c in sorted(contrasts, key=lambda c: c.n)
     ]
     return (
         f"{table(header, rows)}\n\nDifferences are paired by training seed and position in "
-        f"the set, over the episodes that have a result in both arms."
+        f"the set, over the episodes that have a result in both arms. Those of the adjusted gaps "
+        f"are paired by training seed and need cross-play."
     )
 
 

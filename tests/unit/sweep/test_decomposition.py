@@ -6,7 +6,7 @@ import pytest
 from rollout.data.tables import concatenate
 from rollout.evaluate.statistics import Intervals, difference, gap, jackknife
 from rollout.sweep.curves import by_set, cells, curves, select
-from rollout.sweep.decomposition import decompositions
+from rollout.sweep.decomposition import adjusted_differences, decompositions
 from tests.unit.sweep.sweep_tables import BASE, cross_played, lose, sweep_table
 
 PARTS = ("ease", "gain", "loss", "adjusted", "change")
@@ -97,6 +97,25 @@ def test_arms_are_split_with_their_own_reference():
     other = sweep_table({("a", 16): {"train": 0.9, "test": 0.4}, ("a", 64): {"train": 0.1}})
     found = decompositions(concatenate([sweep_table(BASE), other]))
     assert [(part.arm, part.n, part.largest) for part in found][-1] == ("a", 16, 16)
+
+
+def test_adjusted_gaps_of_arms_are_compared_seed_by_seed():
+    other = {("lists", n): dict(means) for (_, n), means in BASE.items()}
+    other["lists", 16]["train"] -= 0.1
+    tables = [
+        cross_played(sweep_table(each), ease=ease) for each, ease in ((BASE, 0), (other, 0.05))
+    ]
+    found = adjusted_differences(concatenate(tables), base="random")
+    assert list(found) == list(other)
+    # The training states of the other arm are easier by 0.05, which is no part of its adjusted gap.
+    assert found["lists", 16].point == pytest.approx(-0.15)
+    assert found["lists", 16].high < 0
+    own = [part.adjusted for table in tables for part in decompositions(table) if part.n == 16]
+    assert own[1].point - own[0].point == pytest.approx(-0.15)
+    # Only with the same seeds, and with cross-play of both.
+    fewer = select(tables[1], tables[1]["training_seed"] > 0)
+    for others in (fewer, sweep_table(other)):
+        assert not adjusted_differences(concatenate([tables[0], others]), base="random")
 
 
 def test_the_jackknife_of_a_mean_is_the_t_interval():

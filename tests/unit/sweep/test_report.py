@@ -197,6 +197,7 @@ def test_arms_are_reported_and_compared(tmp_path):
     ]  # fmt: skip
     assert float(shown[1]["difference of the gaps"].split()[0]) == pytest.approx(-0.1)
     assert shown[1]["gap of random"].startswith("0.270")
+    assert shown[1]["difference of the adjusted gaps"] == "-"
     changed = section(
         report(tmp_path, sweep_table(ARMS), base_arm="prefix"), "Which arms change the gap"
     )
