@@ -104,7 +104,7 @@ def _sections(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str]]:
     yield "Which arms change the gap", tables.contrast_table(compared, adjusted, figures)
     yield f"The same with {other} actions", tables.short_tables(again, figures) if again else ""
     yield "Success rates", tables.success_table(data.points, figures)
-    yield "Where a larger N means nothing more", _bullets(_limits(data))
+    yield "Numbers of states above the number of episodes", _bullets(_limits(data))
     yield "Protocol", tables.mapping_table(("what", "how"), _protocol(data))
     yield "Sets of states", tables.sets_table(data) if data.sets else ""
     yield "Lost episodes", _lost(data)

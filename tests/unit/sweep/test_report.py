@@ -120,15 +120,12 @@ def test_training_is_reported_beside_the_scores(tmp_path):
     assert [row["never visited"] for row in shown] == ["0%", "0%", "0%", "71%"]
 
 
-def test_where_n_means_nothing_more(tmp_path):
-    text = section(
-        report(tmp_path, sweep_table(BASE), episodes=200), "Where a larger N means nothing more"
-    )
+def test_n_above_the_number_of_episodes(tmp_path):
+    title = "Numbers of states above the number of episodes"
+    text = section(report(tmp_path, sweep_table(BASE), episodes=200), title)
     assert "about 200 training episodes, fewer than its states from N = 256 on" in text
     assert "with N = 1,024, 80.5% of the states are never visited" in text
-    text = section(
-        report(tmp_path, sweep_table(BASE), episodes=1024), "Where a larger N means nothing more"
-    )
+    text = section(report(tmp_path, sweep_table(BASE), episodes=1024), title)
     assert text == "- random: no run has more states than it plays episodes."
 
 
