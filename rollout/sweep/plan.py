@@ -46,6 +46,8 @@ class SweepRun:
         sets: the state sets to evaluate on, by name.
         evaluation: how to evaluate.
         trains: digest of everything that affects the training.
+        larger: the run of the same arm and training seed with the largest N; None if it is this
+            one, and for a baseline.
     """
 
     name: str
@@ -59,6 +61,7 @@ class SweepRun:
     sets: Mapping[str, StateSet]
     evaluation: SweepEvaluation
     trains: str
+    larger: SweepRun | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -161,7 +164,7 @@ class SweepPlan:
             ]
             with named(f"arm {game.arm.name!r}"):
                 check(own[0].config)
-            runs += [_with_cross_play(run, own) for run in own]
+            runs += [_with_larger(_with_cross_play(run, own), own) for run in own]
         base = next(iter(games.values()))
         # Longest first, so that the sweep does not end with one long run.
         runs.sort(key=lambda run: (-_cost(run, games[run.arm].task), -run.n, run.training_seed))
@@ -228,6 +231,12 @@ def _with_cross_play(run: SweepRun, arm: list[SweepRun]) -> SweepRun:
     others = [other for other in arm if other.training_seed != run.training_seed]
     sets = {set_of_run(other.n, other.training_seed): other.sets[TRAIN] for other in others}
     return replace(run, sets={**run.sets, **sets})
+
+
+def _with_larger(run: SweepRun, arm: list[SweepRun]) -> SweepRun:
+    same = [other for other in arm if other.training_seed == run.training_seed]
+    largest = max(same, key=lambda other: other.n)
+    return replace(run, larger=largest if largest.n > run.n else None)
 
 
 def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:

@@ -203,11 +203,16 @@ def _limits(data: SweepReport) -> list[str]:
             within.append(arm)
             continue
         never = max(run.training["visits"]["never"] for run in runs if run.n == beyond[-1])
+        shared = sorted({run.n for run in runs if "shared" in run.training})
+        same = (
+            f"The runs with N = {' and '.join(f'{n:,}' for n in shared)} are those with N = "
+            f"{beyond[-1]:,} and the same seeds, since their sets begin with the same states."
+        )
         lines.append(
             f"{arm}: a run plays about {episodes:,.0f} training episodes, fewer than its states "
             f"from N = {beyond[0]:,} on; with N = {beyond[-1]:,}, {never:.1%} of the states are "
             f"never visited. Such N differ in which states are seen, not in how often one comes "
-            f"back: their scores should agree but for chance."
+            f"back: their scores should agree but for chance.{f' {same}' if shared else ''}"
         )
     if within:
         lines.append(f"{', '.join(within)}: no run has more states than it plays episodes.")

@@ -28,7 +28,7 @@ from typing import Any, NotRequired
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from rollout.api import Fragment
+from rollout.api import Fragment, StateSet
 from rollout.cli import Session
 from rollout.config import PolicyConfig
 from rollout.configuration.problems import wrong_in
@@ -43,7 +43,7 @@ from rollout.host import PlayOptions
 from rollout.observe.logs import about, log_losses, log_notices
 from rollout.observe.run_files import read_json
 from rollout.signals import Stop
-from rollout.sweep.plan import SweepRun
+from rollout.sweep.plan import SweepRun, first_of
 from rollout.tasks import bridge_and_task
 from rollout.train.config import TrainConfig
 
@@ -71,12 +71,16 @@ class Trainer:
         train: trains in a run directory; as ``rollout.train.train.train``.
         player: returns the policy trained in a run directory.
         room: raises ``InputError`` if the joined cluster has no machine for a configuration.
+        in_order: whether a training visits the states of its set one after the other, as a
+            ``Schedule`` does, and its summary tells episodes and visits. Then runs whose sets have
+            more states than are visited share one training.
     """
 
     check: Callable[[TrainConfig], object]
     train: Callable[[TrainConfig, Session], str | None]
     player: Callable[[Path], PolicyConfig]
     room: Callable[[TrainConfig], object] = _anywhere
+    in_order: bool = False
 
 
 def _check(config: TrainConfig) -> Any:
@@ -103,7 +107,7 @@ def _player(folder: Path) -> PolicyConfig:
     return PolicyConfig(name="checkpoint", path=str(find_checkpoint(folder).path))
 
 
-TRAINER = Trainer(_check, _train, _player, _room)
+TRAINER = Trainer(_check, _train, _player, _room, in_order=True)
 """Trains as ``scripts/train.py`` does, see ``rollout.train``."""
 
 
@@ -123,6 +127,7 @@ class Training(TypedDict):
     episodes: int
     seconds: float
     visits: VisitCounts
+    shared: NotRequired[str]
 
 
 class SetName(TypedDict):
@@ -158,6 +163,12 @@ class RunResult:
     run: SweepRun
     table: Table
     result: Result
+
+
+def folder_of_training(outcome: RunResult) -> Path:
+    """Returns the run directory of the training, which runs of several N may share."""
+    own = outcome.run.folder
+    return own.with_name(outcome.result["training"].get("shared", own.name))
 
 
 def outcome_of(run: SweepRun) -> RunResult | None:
@@ -203,8 +214,10 @@ def work(run: SweepRun, trainer: Trainer, stop: Stop) -> None:
     with _locked(run), about(run=run.name):
         if outcome_of(run) is not None:
             return
-        trained = _trained(run, trainer, stop) if run.baseline is None else {}
-        _evaluate(run, trainer, trained)
+        trained: tuple[Path, dict[str, Any]] = run.folder, {}
+        if run.baseline is None:
+            trained = _shared(run, trainer) or _trained(run, trainer, stop)
+        _evaluate(run, trainer, *trained)
 
 
 @contextlib.contextmanager
@@ -243,21 +256,62 @@ def _require_same(run: SweepRun) -> None:
         )
 
 
-def _trained(run: SweepRun, trainer: Trainer, stop: Stop) -> dict[str, Any]:
-    """Trains unless that is finished, and returns the summary."""
+def _trained(run: SweepRun, trainer: Trainer, stop: Stop) -> tuple[Path, dict[str, Any]]:
+    """Trains unless that is finished; returns the run directory of the training and its results."""
     missing = trainer.train(run.config, Session(resume=True, stop=stop))
     if missing is not None:
         raise RunFailed(missing)
-    path = run.folder / SUMMARY
-    summary = read_json(path)
-    if summary.get("status") != "done":
-        raise RunFailed(f"{path} does not say that the training is done")
-    return summary
+    results = _finished(run)
+    if results is None:
+        raise RunFailed(f"{run.folder / SUMMARY} does not say that the training is done")
+    return run.folder, results
 
 
-def _evaluate(run: SweepRun, trainer: Trainer, trained: dict[str, Any]) -> None:
+def _finished(run: SweepRun) -> dict[str, Any] | None:
+    """Returns the results of a run's training; None if it is not finished."""
+    summary = read_json(run.folder / SUMMARY)
+    return summary["results"] if summary.get("status") == "done" else None
+
+
+def _shared(run: SweepRun, trainer: Trainer) -> tuple[Path, dict[str, Any]] | None:
+    """Returns directory and results of the training with the largest N, if it is this one as well.
+
+    A training that visits states in order never notices how many follow. So two trainings with the
+    same seed are the same if their sets begin with the same states, and both have more of them than
+    the training begins episodes.
+    """
+    larger = run.larger
+    if not trainer.in_order or larger is None or _finished(run) is not None:
+        return None
+    results, most, own = _finished(larger), larger.states, run.states
+    # Only random sets begin alike; comparing others would make them.
+    if results is None or own is None or type(most) is not StateSet:
+        return None
+    if first_of(most, run.n).digest != own.digest:
+        return None
+    _require_same(larger)
+    c = run.config
+    _, bridge, _ = bridge_and_task(c.bridge, c.task)
+    playing = c.instances * bridge.spec.choose_width(c.width)
+    begun = results["episodes"] + sum(results.get("lost", {}).values()) + playing
+    # A runner plays every ``runners``-th episode, and may be ahead of the others.
+    if begun * max(1, c.runners) > run.n:
+        return None
+    log.info("%s has more states than its training visits: that is %s", run.name, larger.name)
+    visits = {
+        **results["visits"],
+        "states": run.n,
+        "min": 0,
+        "median": float(2 * results["episodes"] > run.n),
+        "max": 1,
+        "never": 1 - results["episodes"] / run.n,
+    }
+    return larger.folder, {**results, "visits": visits, "shared": larger.name}
+
+
+def _evaluate(run: SweepRun, trainer: Trainer, folder: Path, trained: dict[str, Any]) -> None:
     began = time.monotonic()
-    player = run.baseline or trainer.player(run.folder)
+    player = run.baseline or trainer.player(folder)
     journal = run.folder / f"evaluation-{run.digest}"
     for old in run.folder.glob("evaluation-*"):
         if old != journal:
@@ -292,7 +346,7 @@ def _evaluate(run: SweepRun, trainer: Trainer, trained: dict[str, Any]) -> None:
         "trains": run.trains,
         "digest": run.digest,
         **({} if run.states is None else {"set": run.states.describe()}),
-        **({"training": trained["results"]} if trained else {}),
+        **({"training": trained} if trained else {}),
         "player": {"name": player.name, **player.options},
         "scores": _scores_of_sets(table),
         "lost": int((table["end"] == "lost").sum()),

@@ -26,7 +26,7 @@ from rollout.sweep.curves import DETERMINISTIC, SAMPLED, Point, curves, scores_o
 from rollout.sweep.decomposition import Decomposition, decompositions
 from rollout.sweep.factors import told
 from rollout.sweep.plan import SweepPlan, SweepRun
-from rollout.sweep.run import RunResult, SetName, Training
+from rollout.sweep.run import RunResult, SetName, Training, folder_of_training
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,10 @@ def _in_order(plan: SweepPlan) -> list[SweepRun]:
 def _run_info(outcome: RunResult, output: Path) -> RunInfo:
     result, run = outcome.result, outcome.run
     # The folder of the sweep may have been moved since.
-    checkpoint = str(run.folder.relative_to(output))
-    player = Path(str(result["player"].get("path", run.folder)))
-    if player.name != run.folder.name:
+    folder = folder_of_training(outcome)
+    checkpoint = str(folder.relative_to(output))
+    player = Path(str(result["player"].get("path", folder)))
+    if player.name != folder.name:
         checkpoint += f"/{'/'.join(player.parts[-2:])}"
     return RunInfo(*run.key, result["set"], result["training"], checkpoint)
 

@@ -16,7 +16,7 @@ from rollout.evaluate.legs import TEST, Legs
 from rollout.evaluate.videos import Recorded, best_and_worst, record
 from rollout.files import parse_json, write_atomically
 from rollout.sweep.plan import SweepPlan
-from rollout.sweep.run import RunResult, Trainer, legs_of
+from rollout.sweep.run import RunResult, Trainer, folder_of_training, legs_of
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ def _videos_of(
             log.warning("%s is damaged (%s); its videos are recorded again", done, error)
         shutil.rmtree(folder)
     shown = (TEST, run.evaluation.actions[0])
-    players = legs_of(run, trainer.player(run.folder))
+    players = legs_of(run, trainer.player(folder_of_training(outcome)))
     own = tuple(leg for leg in players if (leg.set_name, leg.actions) == shown)
     legs = Legs(own, base.task.state_space, run.evaluation.seed)
     recorded = list(

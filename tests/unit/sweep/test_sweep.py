@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 import yaml
 
 from rollout.cli import main
-from rollout.config import load_config
+from rollout.config import load_config, parse_set
 from rollout.data.tables import read_table
 from rollout.evaluate.statistics import Intervals
 from rollout.files import locked
+from rollout.host.schedule import Schedule
 from rollout.observe.metrics import read_metrics
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import curves, of_other_run, set_of_run
@@ -122,8 +124,10 @@ def summary(folder):
     return json.loads((folder / "run" / "summary.json").read_text())
 
 
-def plan_of(folder):
-    return SweepPlan.make(load_config(SweepConfig, folder / "config.yaml"), TRAINER.check)
+def plan_of(folder, *settings):
+    given = [parse_set(text) for text in settings]
+    config = load_config(SweepConfig, folder / "config.yaml", given)
+    return SweepPlan.make(config, TRAINER.check)
 
 
 pytestmark = pytest.mark.heavy
@@ -280,6 +284,35 @@ def test_another_evaluation_trains_nothing(folder, call):
     assert call("--resume", "--set", "evaluate.test_states=12")[0] == 0
     assert trained(folder) == []
     assert set(results(folder)["position"][results(folder)["set"] == "test"]) == set(range(12))
+
+
+def test_runs_with_more_states_than_are_visited_share_a_training(folder, call, monkeypatch):
+    # The trainer begins 20 episodes, and 8 more may be in progress.
+    monkeypatch.setitem(globals(), "TRAINER", replace(TRAINER, in_order=True))
+    changes = ("sizes=[6,27,28,40]", "evaluate.train_states=6", "videos.best=1")
+    assert call("--set", *changes)[0] == 0
+    sizes = {name: int(name.split("-")[1][1:]) for name in trained(folder)}
+    assert sorted(sizes.values()) == [6, 6, 27, 27, 40, 40]
+    table = results(folder)
+    rows = {n: {k: v[table["n"] == n] for k, v in table.items()} for n in (27, 28, 40)}
+    keys = ("training_seed", "set", "actions", "position", "state", "repeat", "score")
+    assert all((rows[28][key] == rows[40][key]).all() for key in keys)
+    assert set(rows[28]["player"]) == {"random-n28-s0", "random-n28-s1"}
+    training = json.loads((folder / "run/runs/random-n28-s1/result.json").read_text())["training"]
+    assert training["shared"] == "random-n40-s1"
+    visits = {"states": 28, "episodes": 20, "min": 0, "median": 1.0, "max": 1, "never": 8 / 28}
+    assert training["visits"] == visits
+    report = (folder / "run" / "report.md").read_text()
+    assert "The runs with N = 28 are those with N = 40 and the same seeds" in report
+    # What it rests on: the same starts, and so the same training.
+    runs = {run.name: run for run in plan_of(folder, *changes).runs}
+    few, most = (runs[f"random-n{n}-s1"].states for n in (28, 40))
+    starts = (Schedule(states, seed=1, episodes=28).take(28) for states in (few, most))
+    assert len({str([(s.state.index, s.seed) for s in each]) for each in starts}) == 1
+    # Another evaluation trains nothing.
+    (folder / "faults" / "trained").unlink()
+    assert call("--resume", "--set", *changes, "evaluate.test_states=12")[0] == 0
+    assert trained(folder) == []
 
 
 def test_without_resume_a_sweep_is_left_alone(folder, call):
