@@ -142,7 +142,8 @@ def look_at(folder: Path, *, now: float | None = None) -> Look:
     number = len(about["sessions"]) - 1
     lines, damaged = newest_lines(folder / METRICS)
     log = run_files.tail(folder / LOG)
-    places = sorted(p.parent for name in TRIALS for p in folder.glob(f"{name}/*/{RUN}"))
+    marks = [f"{name}/*/{file}" for name in TRIALS for file in (RUN, RESULT)]
+    places = sorted({p.parent for mark in marks for p in folder.glob(mark)})
     trials = [trial for place in places if (trial := _trial(place, now)) is not None]
     checkpoint = run_files.newest_checkpoint(folder)
     began = datetime.fromisoformat(session["started"]).timestamp()
@@ -268,19 +269,22 @@ def _warnings(log: list[bytes], damaged: int) -> tuple[Warned, ...]:
 
 def _trial(folder: Path, now: float) -> tuple[Trial, float] | None:
     """A run that a job started, with the time of its last output; None if it is no run."""
+    result, sessions = run_files.read_json(folder / RESULT), []
     try:
         sessions = run_files.read_about(folder)["sessions"]
     except RunDirectoryError:
-        return None
+        if not result:  # a run that shares the training of another has nothing else
+            return None
     lines, _ = newest_lines(folder / METRICS)
     evaluation = [modified(path) for path in folder.glob("evaluation-*/*")]
     sign = max(_sign(folder, lines), *evaluation, 0.0)
-    state = _state(folder, sessions, now - sign, lines)
-    if evaluation:  # the folder is removed when the evaluation is complete
-        state = "silent" if now - sign > _SILENT_S else "evaluating"
-    result = run_files.read_json(folder / RESULT)
+    state: State
     if result:
         state = "done"  # written last
+    elif evaluation:  # the folder is removed when the evaluation is complete
+        state = "silent" if now - sign > _SILENT_S else "evaluating"
+    else:
+        state = _state(folder, sessions, now - sign, lines)
     scores: dict[str, float] = {}
     for name, by_actions in (result.get("scores") or {}).items():
         known = [v for v in by_actions.values() if isinstance(v, int | float)]

@@ -384,6 +384,15 @@ def test_a_sweep_shows_the_table_of_its_runs(tmp_path):
     assert len(sweep.screen().splitlines()) == 38
 
 
+def test_a_run_that_shares_the_training_of_another_is_shown(tmp_path):
+    sweep = sweep_of(tmp_path, 4)
+    shared = sweep.folder / "runs" / "random-n003-s1"
+    shared.mkdir()
+    (shared / "result.json").write_text('{"scores": {"test": {"sampled": 0.25}}}')
+    rows = [row.split() for row in sweep.screen().splitlines()]
+    assert ["random-n003-s1", "done", "100%", "0.250"] in rows
+
+
 def test_a_sweep_whose_runs_live_is_no_silent_one(tmp_path):
     sweep = sweep_of(tmp_path, 2)
     sweep.log("", ago=400)
