@@ -280,6 +280,10 @@ def _draw_adjusted(axes: Axes, parts: Sequence[Decomposition]) -> None:
     beside = offset_copy(axes.transData, axes.get_figure(root=True), x=-4, units="points")
     look = {**_ADJUSTED, "elinewidth": 1.6, "zorder": 3.5, "transform": beside}
     axes.errorbar(ns, middle, (middle - low, high - middle), **look)
+    # What is drawn beside its place does not count for the limits of the axis.
+    ends = np.concatenate((low, high))
+    axes.update_datalim([(ns[0], end) for end in ends[np.isfinite(ends)]])
+    axes.autoscale_view(scalex=False)
 
 
 def _draw_base(axes: Axes, base: Sequence[Point], key: str) -> None:

@@ -6,10 +6,12 @@ import cv2
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from rollout.sweep.curves import curves
-from rollout.sweep.figure import STYLE, draw
-from tests.unit.sweep.sweep_tables import BASE, sweep_table
+from rollout.sweep.decomposition import decompositions
+from rollout.sweep.figure import STYLE, _draw_adjusted, draw
+from tests.unit.sweep.sweep_tables import BASE, cross_played, sweep_table
 
 pytestmark = pytest.mark.heavy
 
@@ -82,6 +84,17 @@ def test_curves_lie_where_their_scores_are(base):
         apart[place] = (at[1] - at[0]) / height
     assert apart["first"] > 0.2
     assert abs(apart["last"]) < 0.05
+
+
+def test_the_intervals_of_the_adjusted_gap_are_not_cut_off():
+    table = cross_played(sweep_table(BASE, spread=0.3), ease=0.02)
+    parts = decompositions(table)
+    axes = Figure().subplots()
+    axes.plot([16, 1024], [0.0, 0.01])
+    _draw_adjusted(axes, parts)
+    low, high = axes.get_ylim()
+    assert low < min(part.adjusted.low for part in parts)
+    assert high > max(part.adjusted.high for part in parts)
 
 
 def test_the_same_points_give_the_same_bytes(arms, tmp_path):
