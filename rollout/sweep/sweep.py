@@ -40,7 +40,7 @@ from rollout.sweep.factors import find_inert
 from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.pool import Ended, run_here, run_on_ray
 from rollout.sweep.report import publish, verdict
-from rollout.sweep.run import TRAINER, RunResult, Trainer, outcome_of
+from rollout.sweep.run import TRAINER, RunResult, Trainer, folder_of_training, outcome_of
 from rollout.sweep.summary import (
     SweepReport,
     digests_of,
@@ -266,7 +266,9 @@ class _Sweep:
             results={
                 "runs": len(trained),
                 "planned": len(runs),
-                "env_steps": self._steps_of(*trained),
+                "env_steps": self._steps_of(
+                    *(o for o in trained if folder_of_training(o) == o.run.folder)
+                ),
                 "episodes_evaluated": sum(len(o.table["score"]) for o in trained),
                 "missing": self._missing(),
             },

@@ -302,6 +302,7 @@ def test_runs_with_more_states_than_are_visited_share_a_training(folder, call, m
     assert training["shared"] == "random-n40-s1"
     visits = {"states": 28, "episodes": 20, "min": 0, "median": 1.0, "max": 1, "never": 8 / 28}
     assert training["visits"] == visits
+    assert summary(folder)["results"]["env_steps"] == 6 * 1000  # of eight runs
     report = (folder / "run" / "report.md").read_text()
     assert "The runs with N = 28 are those with N = 40 and the same seeds" in report
     # What it rests on: the same starts, and so the same training.
