@@ -109,7 +109,8 @@ def adjusted_differences(
 ) -> dict[tuple[str, int], Estimate]:
     """Returns the adjusted gap of each other arm minus that of the base arm, by arm and N.
 
-    Paired by training seed; only where both have cross-play and the same training seeds.
+    Paired by training seed; only where both have cross-play, the same training seeds and the same
+    largest N, whose policies are the reference.
 
     Args:
         table: results, see ``rollout.evaluate.scoreboard.COLUMNS``.
@@ -120,10 +121,10 @@ def adjusted_differences(
     Raises:
         DatasetError: as in ``curves``.
     """
-    every = {(arm, n): played for arm, n, _, _, played in _all_played(table, actions)}
+    every = {(arm, n, top): played for arm, n, top, _, played in _all_played(table, actions)}
     found = {}
-    for (arm, n), own in every.items():
-        other = every.get((base, n))
+    for (arm, n, top), own in every.items():
+        other = every.get((base, n, top))
         if arm == base or other is None or own.seeds != other.seeds:
             continue
         if own.cross is not None and other.cross is not None:

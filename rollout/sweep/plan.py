@@ -224,9 +224,12 @@ def _with_cross_play(run: SweepRun, arm: list[SweepRun]) -> SweepRun:
     """A run with the largest N also plays the training states of the runs of other seeds.
 
     See ``rollout.sweep.decomposition``. Only the sets are needed for this, not the other runs.
+    Other than random samples, sets of all seeds have in common what sets them apart from held-out
+    states; the reference, trained on it too, would make that look like ease.
     """
     seeds = {other.training_seed for other in arm}
-    if run.n < max(other.n for other in arm) or len(seeds) < LEAST_SEEDS:
+    reference = run.n == max(other.n for other in arm) and len(seeds) >= LEAST_SEEDS
+    if not reference or run.config.state_set.subset != "random":
         return run
     others = [other for other in arm if other.training_seed != run.training_seed]
     sets = {set_of_run(other.n, other.training_seed): other.sets[TRAIN] for other in others}

@@ -157,8 +157,8 @@ def parts_table(parts: Sequence[Decomposition], figures: Figures) -> str:
         f"arm's largest N, trained with other seeds. Ease: how much better they are on these "
         f"training states than on held-out states. Gain: how much better the run is on its own "
         f"training states than they are. Loss: how much worse it is on held-out states. Adjusted: "
-        f"gain + loss; without cross-play, which needs 3 seeds, the gap. Change: the adjusted gap "
-        f"minus that of the largest N, paired by training seed."
+        f"gain + loss; without cross-play, which needs 3 seeds and random sets, the gap. Change: "
+        f"the adjusted gap minus that of the largest N, paired by training seed."
     )
 
 

@@ -112,9 +112,10 @@ def test_adjusted_gaps_of_arms_are_compared_seed_by_seed():
     assert found["lists", 16].high < 0
     own = [part.adjusted for table in tables for part in decompositions(table) if part.n == 16]
     assert own[1].point - own[0].point == pytest.approx(-0.15)
-    # Only with the same seeds, and with cross-play of both.
+    # Only with the same seeds, with cross-play of both, and with references of the same N.
     fewer = select(tables[1], tables[1]["training_seed"] > 0)
-    for others in (fewer, sweep_table(other)):
+    smallest = cross_played(sweep_table({("lists", 16): other["lists", 16]}), ease=0.05)
+    for others in (fewer, sweep_table(other), smallest):
         assert not adjusted_differences(concatenate([tables[0], others]), base="random")
 
 

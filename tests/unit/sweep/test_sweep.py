@@ -203,6 +203,10 @@ def test_runs_with_the_largest_n_play_the_training_states_of_other_seeds(folder,
             if run.n == 6 and seed != run.training_seed
         }  # two seeds would not suffice: see rollout.sweep.decomposition
         assert {k: s for k, s in run.sets.items() if of_other_run(k)} == others
+    changes = {"seeds": [0, 1, 2], "sizes": [6], "train.state_set.subset": "prefix"}
+    config = load_config(SweepConfig, folder / "config.yaml", [*changes.items()])
+    plan = SweepPlan.make(config, TRAINER.check)
+    assert not any(of_other_run(name) for run in plan.runs for name in run.sets)
     call(changes={"seeds": [0, 1, 2]})
     rows = read_table(folder / "run" / "results.parquet")
     keys = ("state", "repeat", "episode_seed")
