@@ -60,6 +60,14 @@ def until(true, limit_s=LIMIT_S):
     return True
 
 
+def all_up(mark, guard):
+    """Waits for the whole family and its guard, on a machine that may be busy."""
+    assert until(lambda: left(mark, guard) == SIZE + 1, 600.0), (
+        [each for each in marked_processes() if each.game == mark],
+        start_time(guard),
+    )
+
+
 def left(mark, guard):
     alive = [each for each in marked_processes() if each.game == mark]
     return len(alive) + (start_time(guard) is not None)
@@ -70,7 +78,7 @@ def host():
     """An actor with a running game; the process it is in, the game's mark, its guard."""
     actor = make_host()
     pid, mark, guard = ray.get(actor.facts.remote(), timeout=600)
-    assert until(lambda: left(mark, guard) == SIZE + 1, 60.0)
+    all_up(mark, guard)
     return actor, pid, mark, guard
 
 
@@ -90,7 +98,7 @@ def test_a_handle_that_is_dropped():
     """Ray ends the actor in an orderly way then, and kills the children of its process first."""
     actor = make_host()
     _, mark, guard = ray.get(actor.facts.remote(), timeout=600)
-    assert until(lambda: left(mark, guard) == SIZE + 1, 60.0)
+    all_up(mark, guard)
     del actor
     assert until(lambda: not left(mark, guard))
 
@@ -119,7 +127,7 @@ def test_kill_9_of_the_driver(tmp_path):
         words = driver.stdout.readline().split()
         assert len(words) == 3, (tmp_path / "driver.log").read_text()
         mark, guard = words[1], int(words[2])
-        assert until(lambda: left(mark, guard) == SIZE + 1, 60.0)
+        all_up(mark, guard)
         its_ray = psutil.Process(driver.pid).children(recursive=True)
         try:
             driver.kill()
