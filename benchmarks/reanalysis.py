@@ -1,10 +1,10 @@
 """Computes the headline of a sweep again, from its episodes alone.
 
 ``python benchmarks/reanalysis.py benchmarks/results/hunt_sheep_wide`` reads ``results.parquet`` and
-prints gap, ease, gain, loss, adjusted gap and their change for every N of the first arm, with 95 %
-intervals, the verdict, and by how much its adjusted gaps are larger than those of other arms with
-the same training seeds. It imports numpy, scipy and pyarrow, nothing of Gamut, and was written
-from ``docs/statistics.md`` and ``docs/sweep.md``, so that errors are not shared.
+prints gap, ease, gain, loss, adjusted gap and their change for every arm and N, with 95 %
+intervals, the verdict of the first arm, and by how much its adjusted gaps are larger than those of
+other arms with the same training seeds. It imports numpy, scipy and pyarrow, nothing of Gamut, and
+was written from ``docs/statistics.md`` and ``docs/sweep.md``, so that errors are not shared.
 """
 
 import sys
@@ -159,15 +159,24 @@ def compare(a, b):
     return interval(difference, len(a.seeds), a.shared - b.shared)
 
 
+def results_of(rows):
+    """Returns the figures of every N of an arm; see ``analyse``."""
+    ns = sorted({n for n, _, _ in rows})
+    return {n: analyse(Arm(rows, n, ns[-1]), largest=n == ns[-1]) for n in ns}
+
+
 def main(folder):
     """Prints the figures and the verdict."""
     arms = read(folder)
     (first, rows), *rest = arms.items()
-    ns = sorted({n for n, _, _ in rows})
-    results = {n: analyse(Arm(rows, n, ns[-1]), largest=n == ns[-1]) for n in ns}
-    for n, found in results.items():
-        shown = (f"{k} {p:.3f} [{low:.3f}, {high:.3f}]" for k, (p, low, high) in found.items())
-        print(f"N = {n:,}: {'; '.join(shown)}")
+    results = {arm: results_of(its) for arm, its in arms.items()}
+    for arm, found in results.items():
+        for n, figures in found.items():
+            shown = (
+                f"{k} {p:.3f} [{low:.3f}, {high:.3f}]" for k, (p, low, high) in figures.items()
+            )
+            print(f"{'' if arm == first else f'{arm}, '}N = {n:,}: {'; '.join(shown)}")
+    ns = [*results[first]]
     n, top = ns[0], ns[-1]
     for other, its in rest:
         # Arms of which not all sizes were run have no loss at the largest.
@@ -177,7 +186,7 @@ def main(folder):
                 point, low, high = found
                 shown = f"adjusted {point:.3f} [{low:.3f}, {high:.3f}]"
                 print(f"N = {n:,}, {first} - {other}: {shown}")
-    _, low, high = next(iter(results.values())).get("change", (np.nan,) * 3)
+    _, low, high = results[first][n].get("change", (np.nan,) * 3)
     shrinks = "the gap shrinks" if low > 0 else "the gap grows" if high < 0 else "not shown"
     print(f"verdict: {shrinks}")
 

@@ -52,8 +52,12 @@ def test_the_adjusted_gaps_of_two_arms_are_compared(tmp_path):
     both = [sweep_table(each, seeds=range(4), spread=0.05) for each in (BASE, other)]
     table = concatenate([cross_played(each, ease=0.04) for each in both])
     write_table(tmp_path / "results.parquet", table)
-    *_, line, verdict = reanalysed(tmp_path)
+    *lines, line, verdict = reanalysed(tmp_path)
     assert verdict == "verdict: the gap shrinks"
+    gaps = {(p.arm, p.n): p.gap.text(3) for p in curves(table)}
+    assert [f"lists, N = {n:,}: gap {gap}" for (arm, n), gap in gaps.items() if arm == "lists"] == [
+        shown.partition(";")[0] for shown in lines if shown.startswith("lists")
+    ]
     found = re.fullmatch(r"N = 16, random - lists: adjusted (\S+) \[(\S+), (\S+)\]", line)
     assert found, line
     ours = adjusted_differences(table, base="random")["lists", 16]
