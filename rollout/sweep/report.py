@@ -178,8 +178,8 @@ def _consists(part: Decomposition, digits: int) -> str:
 
 def subtitle(data: SweepReport) -> str:
     """Returns the line below the title of the figure: seeds, states and meaning of the bands."""
+    seeds = sorted({len(point.seeds) for point in data.points})
     own = by_arm(data.points).get(data.base) or data.points
-    seeds = sorted({len(point.seeds) for point in own})
     table = data.table
     held_out = np.unique(table["state"][(table["set"] == TEST) & (table["arm"] == own[0].arm)])
     many = " to ".join(str(n) for n in dict.fromkeys([seeds[0], seeds[-1]]))
@@ -208,11 +208,16 @@ def _limits(data: SweepReport) -> list[str]:
             f"The runs with N = {' and '.join(f'{n:,}' for n in shared)} are those with N = "
             f"{beyond[-1]:,} and the same seeds, since their sets begin with the same states."
         )
+        differ = (
+            "Such N differ in which states are seen, not in how often one comes back: their scores "
+            "should agree but for chance."
+            if not any("subset" in run.states for run in runs)
+            else "Larger sets have other values of the factors, not only more states."
+        )
         lines.append(
             f"{arm}: a run plays about {episodes:,.0f} training episodes, fewer than its states "
             f"from N = {beyond[0]:,} on; with N = {beyond[-1]:,}, {never:.1%} of the states are "
-            f"never visited. Such N differ in which states are seen, not in how often one comes "
-            f"back: their scores should agree but for chance.{f' {same}' if shared else ''}"
+            f"never visited. {differ}{f' {same}' if shared else ''}"
         )
     if within:
         lines.append(f"{', '.join(within)}: no run has more states than it plays episodes.")
@@ -260,11 +265,9 @@ def _caveats(data: SweepReport, figures: Figures) -> list[str]:
             f"There are {most} training seeds; {_FEW_SEEDS} or more would give narrower and more "
             f"trustworthy intervals (`docs/statistics.md`)."
         )
-    uneven = [
-        f"{p.arm}, N = {p.n:,}: {len(p.seeds)} of {most}" for p in points if len(p.seeds) < most
-    ]
-    if uneven:
-        lines.append(f"Not all figures rest on the same number of seeds ({'; '.join(uneven)}).")
+    fewer = [f"{p.arm}, N = {p.n:,}: {len(p.seeds)}" for p in points if len(p.seeds) < most]
+    if fewer:
+        lines.append(f"Some figures rest on fewer seeds than {most} ({'; '.join(fewer)}).")
     if any(point.lost for point in points):
         lines.append(
             "Lost episodes are left out of the scores. If games are lost more often where a "

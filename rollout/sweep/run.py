@@ -131,10 +131,11 @@ class Training(TypedDict):
 
 
 class SetName(TypedDict):
-    """Name of the training states."""
+    """Name of the training states, and their design unless they are a random sample."""
 
     name: str
     digest: str
+    subset: NotRequired[str]
 
 
 class Result(TypedDict):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ from rollout.data.tables import rows_of as rows_in
 from rollout.evaluate.statistics import Intervals, wilson
 from rollout.sweep.curves import curves, select
 from rollout.sweep.decomposition import decompositions
-from rollout.sweep.report import publish, verdict, write_report
+from rollout.sweep.report import publish, subtitle, verdict, write_report
 from rollout.sweep.report_tables import Figures, table
 from tests.unit.sweep.sweep_tables import BASE, cross_played, lose, report_of, sweep_table
 
@@ -124,7 +125,12 @@ def test_n_above_the_number_of_episodes(tmp_path):
     title = "Numbers of states above the number of episodes"
     text = section(report(tmp_path, sweep_table(BASE), episodes=200), title)
     assert "about 200 training episodes, fewer than its states from N = 256 on" in text
-    assert "with N = 1,024, 80.5% of the states are never visited" in text
+    assert "with N = 1,024, 80.5% of the states are never visited. Such N differ in which" in text
+    data = report_of(sweep_table(BASE), episodes=200)
+    lists = [replace(run, states={**run.states, "subset": "lists"}) for run in data.runs]
+    write_report(tmp_path / "report.md", replace(data, runs=lists))
+    text = section((tmp_path / "report.md").read_text(), title)
+    assert "never visited. Larger sets have other values of the factors" in text
     text = section(report(tmp_path, sweep_table(BASE), episodes=1024), title)
     assert text == "- random: no run has more states than it plays episodes."
 
@@ -146,7 +152,11 @@ def test_seeds_are_counted_in_caveats(tmp_path):
     assert "training seeds;" not in enough
     rest = select(rows, (rows["n"] != 64) | (rows["training_seed"] < 4))
     uneven = section(report(tmp_path, rest), "Caveats")
-    assert "same number of seeds (random, N = 64: 4 of 5)" in uneven
+    assert "fewer seeds than 5 (random, N = 64: 4)" in uneven
+    assert subtitle(report_of(rest)).startswith("4 to 5 training seeds, 24 held-out states")
+    other = {("lists", n): means for (_, n), means in BASE.items()}
+    arms = concatenate([rows, sweep_table(other, seeds=range(3))])
+    assert subtitle(report_of(arms)).startswith("3 to 5 training seeds")
 
 
 def test_lost_episodes_are_counted_and_listed(tmp_path):
