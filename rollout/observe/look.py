@@ -286,11 +286,16 @@ def _trial(folder: Path, now: float) -> tuple[Trial, float] | None:
     else:
         state = _state(folder, sessions, now - sign, lines)
     scores: dict[str, float] = {}
-    for name, by_actions in (result.get("scores") or {}).items():
-        known = [v for v in by_actions.values() if isinstance(v, int | float)]
+    for name, by_actions in _items(result.get("scores")):
+        known = [v for _, v in _items(by_actions) if isinstance(v, int | float)]
         scores |= {str(name): float(known[0])} if known else {}
     done = 1.0 if state == "done" else _done(folder, lines[-1]) if lines else None
     return Trial(folder.name, state, done, run_files.newest_values(lines), scores), sign
+
+
+def _items(found: object) -> list[tuple[str, Any]]:
+    """The items of a JSON object; none if it is something else, as in a damaged file."""
+    return list(found.items()) if isinstance(found, dict) else []
 
 
 def duration(seconds: float) -> str:

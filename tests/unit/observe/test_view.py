@@ -393,6 +393,15 @@ def test_a_run_that_shares_the_training_of_another_is_shown(tmp_path):
     assert ["random-n003-s1", "done", "100%", "0.250"] in rows
 
 
+@pytest.mark.parametrize("scores", [True, ["test"], {"test": False}, {"test": {"sampled": "x"}}])
+def test_damaged_scores_of_a_run_are_not_shown(tmp_path, scores):
+    sweep = sweep_of(tmp_path, 4)
+    folder = sweep.folder / "runs" / "random-n003-s0"
+    (folder / "result.json").write_text(json.dumps({"scores": scores}))
+    rows = [row.split() for row in sweep.screen().splitlines()]
+    assert ["random-n003-s0", "done", "100%", "1.5"] in rows
+
+
 def test_a_sweep_whose_runs_live_is_no_silent_one(tmp_path):
     sweep = sweep_of(tmp_path, 2)
     sweep.log("", ago=400)
