@@ -1,10 +1,11 @@
 """Computes the headline of a sweep again, from its episodes alone.
 
-``python benchmarks/reanalysis.py benchmarks/results/hunt_sheep_wide`` reads ``results.parquet`` and
-prints gap, ease, gain, loss, adjusted gap and their change for every arm and N, with 95 %
-intervals, the verdict of the first arm, and by how much its adjusted gaps are larger than those of
-other arms with the same training seeds. It imports numpy, scipy and pyarrow, nothing of Gamut, and
-was written from ``docs/statistics.md`` and ``docs/sweep.md``, so that errors are not shared.
+``python benchmarks/reanalysis.py benchmarks/results/hunt_sheep_wide`` reads ``results.parquet``, or
+another file that is given, and prints gap, ease, gain, loss, adjusted gap and their change for
+every arm and N, with 95 % intervals, the verdict of the first arm, and by how much its gaps and
+held-out scores are larger than those of other arms, over the training seeds of both. It imports
+numpy, scipy and pyarrow, nothing of Gamut, and was written from ``docs/statistics.md`` and
+``docs/sweep.md``, so that errors are not shared.
 """
 
 import sys
@@ -17,13 +18,13 @@ from scipy import stats
 CONFIDENCE = 0.95
 
 
-def read(folder):
+def read(path):
     """Returns the mean score of every state that a run of an arm played.
 
-    With sampled actions; by arm, then by N, training seed and set, then by position of the state in
-    its set.
+    With sampled actions; by arm, then by N, training seed and set, then by position and state.
     """
-    table = pq.read_table(Path(folder) / "results.parquet")
+    path = Path(path)
+    table = pq.read_table(path / "results.parquet" if path.is_dir() else path)
     rows = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
     return {arm: of_arm(rows, arm) for arm in dict.fromkeys(rows["arm"].tolist()) if arm}
 
@@ -32,12 +33,13 @@ def of_arm(rows, arm):
     """Returns what ``read`` returns for one arm."""
     keep = (rows["arm"] == arm) & (rows["actions"] == "sampled") & (rows["end"] != "lost")
     names, sets = np.unique(rows["set"][keep].astype(str), return_inverse=True)
-    integers = (rows[name][keep] for name in ("n", "training_seed", "position"))
+    states = np.unique(rows["state"].astype(str), return_inverse=True)[1][keep]
+    integers = (*(rows[name][keep] for name in ("n", "training_seed", "position")), states)
     keys, cell = np.unique(np.stack([*integers, sets], 1), axis=0, return_inverse=True)
     means = np.bincount(cell.ravel(), rows["score"][keep]) / np.bincount(cell.ravel())
     found = {}
-    for (n, seed, position, of_set), mean in zip(keys.tolist(), means.tolist(), strict=True):
-        found.setdefault((n, seed, str(names[of_set])), {})[position] = mean
+    for (n, seed, *place, of_set), mean in zip(keys.tolist(), means.tolist(), strict=True):
+        found.setdefault((n, seed, str(names[of_set])), {})[tuple(place)] = mean
     return found
 
 
@@ -77,6 +79,11 @@ def interval(statistic, seeds, shared):
     return point, point - half, point + half
 
 
+def seeds_of(rows, n):
+    """Returns the training seeds of the runs of an arm with N training states."""
+    return sorted({seed for m, seed, _ in rows if m == n})
+
+
 class Arm:
     """The scores of an arm's runs with N training states, beside those with most.
 
@@ -84,19 +91,21 @@ class Arm:
         rows: of the arm, as ``read`` returns them.
         n: number of training states.
         top: the largest number.
+        seeds: training seeds; by default all.
     """
 
-    def __init__(self, rows, n, top):
-        self.seeds = seeds = sorted({seed for m, seed, _ in rows if m == n})
+    def __init__(self, rows, n, top, seeds=None):
+        self.seeds = seeds = seeds or seeds_of(rows, n)
         self.own, self.top_own = (
             np.array([score(rows, m, s, "train") for s in seeds]) for m in (n, top)
         )
         self.held, self.top_held = (
             np.array([score(rows, m, s, "test") for s in seeds]) for m in (n, top)
         )
-        positions = sorted(rows[n, seeds[0], "test"])
+        self.states = sorted(rows[n, seeds[0], "test"])
         self.cells, self.top_cells = (
-            np.array([[rows[m, s, "test"][p] for p in positions] for s in seeds]) for m in (n, top)
+            np.array([[rows[m, s, "test"][x] for x in self.states] for s in seeds])
+            for m in (n, top)
         )
         self.cross, self.top_cross = (
             np.array([[score(rows, top, k, f"train/n{m}-s{s}") for s in seeds] for k in seeds])
@@ -151,12 +160,27 @@ def analyse(arm, *, largest):
     return found
 
 
-def compare(a, b):
-    """Returns the adjusted gap of an arm minus that of another; None if their seeds differ."""
-    if a.seeds != b.seeds:
-        return None
-    difference = lambda i: a.adjusted(i) - b.adjusted(i)  # noqa: E731
-    return interval(difference, len(a.seeds), a.shared - b.shared)
+def compare(rows, others, n):
+    """Returns by how much an arm's figures are larger than another's, over the seeds of both.
+
+    Gap and held-out score only if both have the same held-out states, the adjusted gap only if both
+    have the same seeds and cross-play.
+    """
+    seeds = sorted({*seeds_of(rows, n)} & {*seeds_of(others, n)})
+    # Arms of which not all sizes were run have no loss at the largest.
+    top = max(n for n, _, _ in rows)
+    if len(seeds) < 2 or not {*seeds} <= {*seeds_of(rows, top)} & {*seeds_of(others, top)}:
+        return {}
+    a, b = (Arm(each, n, top, seeds) for each in (rows, others))
+    count, held, found = len(seeds), a.held - b.held, {}
+    if a.states == b.states:
+        apart = a.cells - b.cells
+        found["gap"] = interval(lambda i: (a.own - b.own - held)[i].mean(), count, apart)
+        found["held-out"] = interval(lambda i: held[i].mean(), count, apart)
+    if a.played and b.played and seeds_of(rows, n) == seeds_of(others, n):
+        adjusted = lambda i: a.adjusted(i) - b.adjusted(i)  # noqa: E731
+        found["adjusted"] = interval(adjusted, count, a.shared - b.shared)
+    return found
 
 
 def results_of(rows):
@@ -165,28 +189,26 @@ def results_of(rows):
     return {n: analyse(Arm(rows, n, ns[-1]), largest=n == ns[-1]) for n in ns}
 
 
-def main(folder):
+def shown(figures):
+    """Returns figures as text."""
+    return "; ".join(
+        f"{k} {p:.3f} [{low:.3f}, {high:.3f}]" for k, (p, low, high) in figures.items()
+    )
+
+
+def main(path):
     """Prints the figures and the verdict."""
-    arms = read(folder)
+    arms = read(path)
     (first, rows), *rest = arms.items()
     results = {arm: results_of(its) for arm, its in arms.items()}
     for arm, found in results.items():
         for n, figures in found.items():
-            shown = (
-                f"{k} {p:.3f} [{low:.3f}, {high:.3f}]" for k, (p, low, high) in figures.items()
-            )
-            print(f"{'' if arm == first else f'{arm}, '}N = {n:,}: {'; '.join(shown)}")
-    ns = [*results[first]]
-    n, top = ns[0], ns[-1]
+            print(f"{'' if arm == first else f'{arm}, '}N = {n:,}: {shown(figures)}")
     for other, its in rest:
-        # Arms of which not all sizes were run have no loss at the largest.
-        if {n, top} <= {m for m, _, _ in its}:
-            found = compare(Arm(rows, n, top), Arm(its, n, top))
-            if found is not None:
-                point, low, high = found
-                shown = f"adjusted {point:.3f} [{low:.3f}, {high:.3f}]"
-                print(f"N = {n:,}, {first} - {other}: {shown}")
-    _, low, high = results[first][n].get("change", (np.nan,) * 3)
+        for n in results[first]:
+            if found := compare(rows, its, n):
+                print(f"N = {n:,}, {first} - {other}: {shown(found)}")
+    _, low, high = next(iter(results[first].values())).get("change", (np.nan,) * 3)
     shrinks = "the gap shrinks" if low > 0 else "the gap grows" if high < 0 else "not shown"
     print(f"verdict: {shrinks}")
 

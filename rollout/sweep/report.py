@@ -113,7 +113,7 @@ def _sections(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str]]:
     yield "Videos", _bullets([f"[{title}]({path})" for title, path in data.videos])
     # Comes late: by now every reason for a missing interval is known.
     yield "Caveats", _bullets(_caveats(data, figures))
-    yield "Versions and machine", tables.mapping_table(("what", "version"), data.versions)
+    yield "Machine of this report", tables.mapping_table(("what", "version"), data.versions)
     yield "How to repeat it", f"```\n{data.command}\n```"
 
 
@@ -275,6 +275,12 @@ def _caveats(data: SweepReport, figures: Figures) -> list[str]:
         )
     if data.missing():
         lines.append("The sweep is unfinished; figures will change.")
+    designed = sorted({run.arm for run in data.runs if "subset" in run.states})
+    if designed:
+        lines.append(
+            f"The training sets of {', '.join(designed)} are not random samples: those of all "
+            f"training seeds follow the same rule, and intervals are not about another one."
+        )
     if any(math.isnan(each) for p in points for each in p.by_seed.get(TRAIN, ())):
         lines.append("Some seeds have no result on their training states and are not in the gap.")
     lines.append(

@@ -158,7 +158,8 @@ def parts_table(parts: Sequence[Decomposition], figures: Figures) -> str:
         f"training states than on held-out states. Gain: how much better the run is on its own "
         f"training states than they are. Loss: how much worse it is on held-out states. Adjusted: "
         f"gain + loss; without cross-play, which needs 3 seeds and random sets, the gap. Change: "
-        f"the adjusted gap minus that of the largest N, paired by training seed."
+        f"the adjusted gap minus that of the largest N, paired by training seed; where the two "
+        f"have other seeds, over those of both."
     )
 
 
@@ -200,8 +201,8 @@ def contrast_table(
     ]
     return (
         f"{table(header, rows)}\n\nDifferences are paired by training seed and position in "
-        f"the set, over the episodes that have a result in both arms. Those of the adjusted gaps "
-        f"are paired by training seed and need cross-play."
+        f"the set, over the episodes that have a result in both arms, so over the seeds of both. "
+        f"Those of the adjusted gaps are paired by training seed and need cross-play."
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rollout.data.tables import concatenate, write_table
-from rollout.sweep.curves import curves
+from rollout.sweep.curves import contrasts, curves
 from rollout.sweep.decomposition import adjusted_differences, decompositions
 from tests.unit.sweep.sweep_tables import BASE, cross_played, lose, sweep_table
 
@@ -46,20 +46,37 @@ def test_the_headline_is_the_same_without_our_code(tmp_path, crossed):
         assert found.keys() == wanted.keys()
 
 
-def test_the_adjusted_gaps_of_two_arms_are_compared(tmp_path):
+@pytest.mark.parametrize("seeds", [4, 3])
+def test_two_arms_are_compared_over_the_seeds_of_both(tmp_path, seeds):
     other = {("lists", n): dict(means) for (_, n), means in BASE.items()}
     other["lists", 16]["train"] -= 0.1
-    both = [sweep_table(each, seeds=range(4), spread=0.05) for each in (BASE, other)]
+    played = ((BASE, 4), (other, seeds))
+    both = [sweep_table(each, seeds=range(n), spread=0.05) for each, n in played]
     table = concatenate([cross_played(each, ease=0.04) for each in both])
     write_table(tmp_path / "results.parquet", table)
-    *lines, line, verdict = reanalysed(tmp_path)
+    *lines, verdict = reanalysed(tmp_path)
     assert verdict == "verdict: the gap shrinks"
     gaps = {(p.arm, p.n): p.gap.text(3) for p in curves(table)}
     assert [f"lists, N = {n:,}: gap {gap}" for (arm, n), gap in gaps.items() if arm == "lists"] == [
         shown.partition(";")[0] for shown in lines if shown.startswith("lists")
     ]
-    found = re.fullmatch(r"N = 16, random - lists: adjusted (\S+) \[(\S+), (\S+)\]", line)
-    assert found, line
-    ours = adjusted_differences(table, base="random")["lists", 16]
-    wanted = (-ours.point, -ours.high, -ours.low)
-    assert [float(each) for each in found.groups()] == pytest.approx(wanted, abs=0.00051)
+    compared = [line for line in lines if "random - lists" in line]
+    adjusted = adjusted_differences(table, base="random")
+    for contrast, line in zip(contrasts(table, base="random"), compared, strict=True):
+        ours = {"gap": contrast.gap_difference, "held-out": contrast.test_difference}
+        if seeds == 4:
+            ours["adjusted"] = adjusted["lists", contrast.n]
+        found = re.findall(r"(\S+) (\S+) \[(\S+), (\S+)\]", line.partition(": ")[2])
+        assert [name for name, *_ in found] == [*ours]
+        for (name, *figures), each in zip(found, ours.values(), strict=True):
+            wanted = (-each.point, -each.high, -each.low)
+            assert [float(x) for x in figures] == pytest.approx(wanted, abs=0.00051), name
+
+
+def test_arms_with_other_held_out_states_are_compared_by_their_adjusted_gaps(tmp_path):
+    arms = [sweep_table({(arm, n): m for (_, n), m in BASE.items()}) for arm in ("random", "fixed")]
+    arms[1]["state"] = arms[1]["state"] + "0"
+    write_table(tmp_path / "results.parquet", concatenate([cross_played(a, ease=0) for a in arms]))
+    compared = [line for line in reanalysed(tmp_path) if "random - fixed" in line]
+    assert compared
+    assert all(line.partition(": ")[2].startswith("adjusted") for line in compared)

@@ -129,8 +129,9 @@ def test_n_above_the_number_of_episodes(tmp_path):
     data = report_of(sweep_table(BASE), episodes=200)
     lists = [replace(run, states={**run.states, "subset": "lists"}) for run in data.runs]
     write_report(tmp_path / "report.md", replace(data, runs=lists))
-    text = section((tmp_path / "report.md").read_text(), title)
-    assert "never visited. Larger sets have other values of the factors" in text
+    written = (tmp_path / "report.md").read_text()
+    assert "never visited. Larger sets have other values" in section(written, title)
+    assert "The training sets of random are not random samples" in section(written, "Caveats")
     text = section(report(tmp_path, sweep_table(BASE), episodes=1024), title)
     assert text == "- random: no run has more states than it plays episodes."
 
@@ -278,7 +279,7 @@ def test_protocol_sets_versions_videos_and_command_are_there(tmp_path):
     assert protocol["pipe"] == "a/b"
     assert "500 resamples; 95% intervals" in protocol["statistics"]
     assert rows_of(section(text, "Sets of states"))[0]["digest"] == "`testdigest`"
-    assert rows_of(section(text, "Versions and machine"))[1] == {"what": "cpus", "version": "2"}
+    assert rows_of(section(text, "Machine of this report"))[1] == {"what": "cpus", "version": "2"}
     assert section(text, "Videos") == "- [the best](videos/best.mp4)"
     assert "scripts/sweep.py --config" in section(text, "How to repeat it")
     runs = rows_of(section(text, "Training runs"))
