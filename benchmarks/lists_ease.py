@@ -4,7 +4,7 @@ Sets by the rule of MCU's code consist of the same first entries for all seeds, 
 seeds know them and cannot say how easy they are; a sweep does not adjust their gap. Policies that
 were trained on the most random states can. Here the one of the same training seed plays the
 training states of each run, in the episodes that the run played. Its gap between those and the
-held-out states is how easy they are; the difference of the gaps, paired by state, is what remains.
+held-out states is how easy they are for it; the difference of the gaps is paired by state.
 
 Policies that do worse lose more on difficult states. So the clone with which all runs begin plays
 the same states, too, and the scores on held-out states are shown by what all states of the smallest
