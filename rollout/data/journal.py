@@ -188,9 +188,9 @@ class JournalReader:
     def _source(self) -> Any:
         try:
             return pa.OSFile(str(self.path), "rb")
-        except FileNotFoundError:
-            raise
         except OSError as error:
+            if isinstance(error, FileNotFoundError) and not self.path.is_symlink():
+                raise
             raise DatasetError(f"cannot read the journal {self.path}: {error}") from error
 
     def _open(self, source: Any, columns: Sequence[str] | None) -> Any:

@@ -104,8 +104,9 @@ def test_hundreds_of_damaged_files_are_named(base, kind):
 
 
 @pytest.mark.long
-def test_every_file_that_is_a_folder_is_named(base):
-    """The one damage that once ended nearly every job with a traceback."""
+@pytest.mark.parametrize("mutation", ["folder", "dangling", "looping"])
+def test_every_file_that_is_a_folder_or_a_dead_link_is_named(base, mutation):
+    """Each once ended a job with a traceback; a random draw of files seldom meets them."""
     for kind in runs.MAKERS:
         for file in runs.files_of(base / kind / "run"):
-            check(base, kind, file, "folder", "resume", 0)
+            check(base, kind, file, mutation, "resume", 0)

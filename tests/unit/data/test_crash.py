@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -245,6 +246,19 @@ def test_a_journal_damaged_in_the_middle_is_set_aside_not_deleted(tmp_path):
     (aside,) = (tmp_path / "quarantine").iterdir()
     assert aside.read_bytes() == data
     assert Dataset(tmp_path).counts.steps == whole.starts[1]
+
+
+def test_a_journal_that_is_a_dead_link_is_named_and_kept(tmp_path):
+    journal = leave_journal(tmp_path, Player(width=2))
+    moved = journal.rename(tmp_path.parent / "elsewhere")
+    journal.symlink_to("nowhere")
+    for open_it in (Dataset, lambda path: DatasetWriter(path, make_manifest(Player().spec))):
+        with pytest.raises(DatasetError, match=re.escape(f"cannot read the journal {journal}")):
+            open_it(tmp_path)
+    assert journal.is_symlink()
+    journal.unlink()
+    moved.rename(journal)
+    assert Dataset(tmp_path).counts.steps
 
 
 @pytest.mark.process
