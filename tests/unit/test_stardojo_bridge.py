@@ -143,6 +143,7 @@ def test_wrong_options_are_refused_before_anything_starts(options, match):
         StardojoBridge(**options)
 
 
+@pytest.mark.process
 def test_a_mod_without_progression_cannot_judge_and_says_so(tmp_path):
     told = {}
     for offered in ("false", "true"):
@@ -156,6 +157,7 @@ def test_a_mod_without_progression_cannot_judge_and_says_so(tmp_path):
     assert not told["true"]
 
 
+@pytest.mark.process
 def test_the_mod_plays_what_the_valley_plays(tmp_path):
     """Walks, exits and observations of both modes agree."""
     path = faults(tmp_path, "screenshot: false")
@@ -185,6 +187,7 @@ def test_episodes_survive_a_game_full_of_faults(tmp_path):
         assert act(instance, *["move(0, 1)", "move(0, -1)"] * 4).tick[0] == 8
 
 
+@pytest.mark.process
 def test_a_game_that_does_not_listen_or_ends_is_told(tmp_path):
     for fault, match, limit in (
         ("port_in_use: true", "does not listen", 3),
@@ -195,6 +198,7 @@ def test_a_game_that_does_not_listen_or_ends_is_told(tmp_path):
             ModGame(options, tmp_path, free_port(), timeout_s=limit)
 
 
+@pytest.mark.process
 def test_the_client_tells_errors_by_type(tmp_path):
     nobody = Client(free_port())
     with pytest.raises(ClosedEarlyError):

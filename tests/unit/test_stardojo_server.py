@@ -319,6 +319,7 @@ def server(tmp_path, text):
             process.kill()
 
 
+@pytest.mark.process
 def test_a_client_written_from_the_page_alone(tmp_path):
     """Two processes; the client uses a socket and the standard library."""
     with server(tmp_path, "{speed: 20, viewport: [64, 36]}") as (port, process):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import shutil
 from dataclasses import replace
@@ -14,6 +15,7 @@ import yaml
 from rollout.cli import main
 from rollout.config import load_config, parse_set
 from rollout.data.tables import read_table
+from rollout.distinguish import distinguishable
 from rollout.evaluate.statistics import Intervals
 from rollout.files import locked
 from rollout.host.schedule import Schedule
@@ -46,6 +48,19 @@ def picture(request, monkeypatch):
 
     if not getattr(request, "param", False):
         monkeypatch.setattr("rollout.sweep.figure.draw", draw)
+
+
+@pytest.fixture
+def told_apart(monkeypatch):
+    """Finds once what can be told apart, for all tests with the same game."""
+    monkeypatch.setattr("rollout.sweep.factors.distinguishable", _once)
+
+
+def _once(bridge, task, *, only, _found={}):  # noqa: B006 - kept between the tests
+    key = pickle.dumps((bridge, task.state_space, task.limits, only))
+    if key not in _found:
+        _found[key] = distinguishable(bridge, task, only=only)
+    return _found[key]
 
 
 @pytest.fixture
@@ -85,7 +100,7 @@ def folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def call(folder, picture, capsys):
+def call(folder, picture, told_apart, capsys):
     """Calls the script with the small sweep and more arguments."""
 
     def run(*arguments, changes=None):
