@@ -84,7 +84,7 @@ test: xvfb mineflayer ## all tests, lint among them
 long: mineflayer ## the tests that take too long for every change
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m long
 
-unit: $(READY)  ## the tests that need no Ray, in seconds
+unit: mineflayer ## the tests that need no Ray, in seconds
 	$(BIN)/python -m pytest -n 2 tests/unit -m 'not slow and not ray and not process and not heavy and not long'
 
 xvfb:           ## an X server without a screen, for the tests of the window

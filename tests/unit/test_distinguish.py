@@ -181,6 +181,7 @@ def test_games_in_their_own_process_are_played_there():
     assert apart.inert == ()
 
 
+@pytest.mark.heavy
 def test_random_events_of_blockworld_can_depend_on_the_seed_alone():
     bridge = build_plugin("bridges", "blockworld", {"observe": ["semantic_rays"]})
     easy = load_task(bridge.spec, "blockworld", "hunt_sheep_near")

@@ -19,6 +19,8 @@ from rollout.config import BridgeConfig
 from rollout.errors import ConfigError
 from rollout.tasks import bridge_and_task
 
+pytestmark = pytest.mark.heavy
+
 LONGEST = 300
 whole = st.integers(-2000, 2000)
 numbers = whole | st.floats(-999, 999, width=16).map(lambda x: f"{x:.3f}")

@@ -20,6 +20,8 @@ from rollout.config import BridgeConfig, build_plugin
 from rollout.errors import ConfigError, InputError, UnknownNameError
 from rollout.tasks import bridge_and_task, load_task, task_names
 
+pytestmark = pytest.mark.heavy
+
 EVALUATORS = {
     "mineland_harvest": "bridges.mineflayer.evaluators:MinelandItems",
     "mineland_techtree": "bridges.mineflayer.evaluators:MinelandItems",

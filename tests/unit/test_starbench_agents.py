@@ -18,6 +18,8 @@ from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate
 from rollout.testing.chat_server import ChatServer
 
+pytestmark = pytest.mark.heavy
+
 CONFIGS = Path(__file__).parents[2] / "configs" / "starbench"
 
 

@@ -15,6 +15,8 @@ from rollout.errors import ConfigError, UnknownNameError
 from rollout.tasks import load_task
 from rollout.testing import check_bridge, check_evaluator
 
+pytestmark = pytest.mark.heavy
+
 BRIDGE = StarbenchBridge()
 
 

@@ -27,6 +27,8 @@ from bridges.starbench.screen.layout import Box
 from bridges.starbench.screen.renderer import Renderer
 from rollout.errors import ConfigError
 
+pytestmark = pytest.mark.heavy
+
 SMALL = (640, 360)
 FULL = Renderer()
 

@@ -17,6 +17,8 @@ from bridges.starbench.screen.renderer import Renderer, places
 from bridges.starbench.view import ALL, HOLD, RELEASE, SKILL, action_id
 from rollout.errors import ConfigError, InputError, UnknownNameError
 
+pytestmark = pytest.mark.heavy
+
 SMALL = (640, 360)
 HASHES = """
 import hashlib

@@ -56,6 +56,7 @@ def faults(tmp_path, text):
     return str(path)
 
 
+@pytest.mark.heavy
 def test_a_task_is_played_judged_and_cut(tmp_path):
     with playing(tmp_path, "go_to_bus_stop") as (instance, frame):
         assert "bus stop" in frame.details[0]["mission"]

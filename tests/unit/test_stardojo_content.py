@@ -10,6 +10,8 @@ from bridges.stardojo.valley.tables import TASTES
 from bridges.stardojo.valley.world import SEASONS
 from rollout.errors import ConfigError
 
+pytestmark = pytest.mark.heavy
+
 LITE_ITEMS = """
 Basic Retaining Soil, Speed-Gro, Cauliflower Seeds, Potato Seeds, Parsnip, Garlic, Garlic
 Seeds, Hay, Egg, Milk, Milk Pail, Cherry Bomb, Wood Fence, Sprinkler, Furnace, Copper Ore, Iron

@@ -27,6 +27,8 @@ from bridges.stardojo.valley.world import (
 )
 from rollout.errors import ConfigError
 
+pytestmark = pytest.mark.heavy
+
 SIZE = 320, 180
 HERE, NEAR = (40, 30), (42, 31)
 

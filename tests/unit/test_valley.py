@@ -12,6 +12,8 @@ from bridges.stardojo.valley.valley import Valley
 from bridges.stardojo.valley.world import WAYS, Ground, Thing
 from rollout.errors import InputError, UnknownNameError
 
+pytestmark = pytest.mark.heavy
+
 UP, RIGHT, DOWN, LEFT = range(4)
 COUNTS = {
     "save_new": (538, 163, 308),

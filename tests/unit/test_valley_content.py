@@ -12,6 +12,8 @@ from bridges.stardojo.valley.valley import Valley
 from bridges.stardojo.valley.world import SEASONS, Monster
 from rollout.errors import InputError
 
+pytestmark = pytest.mark.heavy
+
 MORNING = ("set_time", (900,))
 
 

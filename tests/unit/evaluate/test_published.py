@@ -19,6 +19,8 @@ from rollout.evaluate.published_tables import own_cell
 from rollout.evaluate.statistics import Intervals, one_player
 from rollout.testing.chat_server import ChatServer
 
+pytestmark = pytest.mark.heavy
+
 ROOT = Path(__file__).parents[3]
 TASKS = ROOT / "bridges" / "gymnasium" / "tasks"
 

@@ -15,6 +15,8 @@ from rollout.host import Player, PlayOptions, Pool
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
+pytestmark = pytest.mark.heavy
+
 
 @dataclass
 class Slow:

@@ -9,6 +9,8 @@ from rollout.tasks import bridge_and_task
 from rollout.train.clone import CloneConfig
 from tests.unit.sweep.sweep_trainer import TRAINER
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture
 def configs(pytestconfig, tmp_path, monkeypatch):

@@ -12,6 +12,8 @@ from rollout.sweep.curves import contrasts, curves
 from rollout.sweep.decomposition import adjusted_differences, decompositions
 from tests.unit.sweep.sweep_tables import BASE, cross_played, lose, sweep_table
 
+pytestmark = pytest.mark.heavy
+
 SCRIPT = Path(__file__).parents[3] / "benchmarks" / "reanalysis.py"
 
 

@@ -14,6 +14,8 @@ from rollout.train.checkpoint import find_checkpoint
 from rollout.train.clone import CloneConfig, clone
 from rollout.train.imitation import Demonstrations, Imitation
 
+pytestmark = pytest.mark.heavy
+
 KEPT = ["observation/position", "action/move"]
 
 

@@ -128,6 +128,7 @@ def pairs(agent, network):
         yield from zip(one.parameters(), other.parameters(), strict=True)
 
 
+@pytest.mark.heavy
 def test_an_update_is_the_products():
     torch.manual_seed(0)
     agent = single.Agent(FEATURES, ACTIONS, HIDDEN)

@@ -88,6 +88,7 @@ def play(policy, steps=1, *, seeds=(7,), change=True, spec=SPEC):
     return decisions
 
 
+@pytest.mark.heavy
 def test_it_keeps_the_contract_of_policies():
     with ChatServer(by_digest) as server:
         report = check_policy(recipe(server.url), SPEC, TASK)
@@ -247,6 +248,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_tried_again(fault, monkeypatch):
     monkeypatch.setattr("rollout.models.client._LARGEST_REPLY", 2000)
@@ -297,6 +299,7 @@ def test_the_whole_time_that_a_server_asks_for_is_waited():
     assert len(server.requests) == 1
 
 
+@pytest.mark.heavy
 def test_a_server_that_never_answers_loses_the_episode_and_not_the_run():
     with ChatServer(lambda _: Scripted("busy", status=503)) as server:
         policy = built(server.url, endpoint={"deadline_s": 0.5})
