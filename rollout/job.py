@@ -103,7 +103,7 @@ class Job:
             if self._needs_ray:
                 stack.enter_context(ray_session(self.config.ray.address))
             self.metrics.listen(stack.enter_context(RayExporter(self.run.run_id, self.kind)))
-            self.stop.install()  # ray.init has installed its own handler of SIGTERM
+            self.stop.install()  # who started Ray before us may have let it replace the handler
             with self.stop.released():
                 yield stack
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -119,12 +120,13 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
     if target is None:
         log.info("starting Ray on this machine")
         try:
-            ray.init(
-                address="local",
-                num_cpus=num_cpus,
-                include_dashboard=False,
-                logging_level=logging.WARNING,
-            )
+            with _handler_kept(ray._private.utils):
+                ray.init(
+                    address="local",
+                    num_cpus=num_cpus,
+                    include_dashboard=False,
+                    logging_level=logging.WARNING,
+                )
         except Exception as error:  # Ray raises any kind when one of its processes does not come up
             ray.shutdown()
             raise ConfigError(
@@ -133,13 +135,13 @@ def _join(address: str | None, *, num_cpus: int | None) -> None:
             ) from error
         return
     log.info("joining the cluster at %s", target)
+    # The job itself sets the address, the working directory and the environment. Ray refuses them
+    # a second time, but accepts other settings.
+    if not (_IN_JOB in os.environ and address is None):
+        more["address"] = target
     try:
-        if _IN_JOB in os.environ and address is None:
-            # The job itself sets the address, the working directory and the environment. Ray
-            # refuses them a second time, but accepts other settings.
+        with _handler_kept(ray._private.utils):
             ray.init(**more, logging_level=logging.WARNING)
-        else:
-            ray.init(address=target, **more, logging_level=logging.WARNING)
     except (ConnectionError, RuntimeError) as error:
         if isinstance(error, RuntimeError) and "ersion mismatch" not in str(error):
             raise
@@ -177,3 +179,19 @@ def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> I
             import ray  # noqa: PLC0415 - imported by now
 
             ray.shutdown()
+
+
+@contextmanager
+def _handler_kept(utils: Any) -> Iterator[None]:
+    """Keeps the program's handler of SIGTERM, if it has one, while Ray starts.
+
+    Ray would replace it by one that exits: in the middle of its start, or not at all, where Python
+    ignores exceptions, as after a fork.
+    """
+    before = utils.set_sigterm_handler
+    if signal.getsignal(signal.SIGTERM) not in (signal.SIG_DFL, None):
+        utils.set_sigterm_handler = lambda _: None
+    try:
+        yield
+    finally:
+        utils.set_sigterm_handler = before

@@ -3,12 +3,14 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import stat
 import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +28,7 @@ from rollout.cluster.addresses import (
 from rollout.cluster.tokens import find_token, given_mode, set_mode, write_own_token
 from rollout.errors import ConfigError
 from rollout.host.session import ray_session, require_session
+from rollout.signals import Stop, Stopped
 
 pytestmark = pytest.mark.heavy
 
@@ -63,6 +66,7 @@ def inits(monkeypatch):
 
     def init(**options):
         fake.initialized = True
+        fake._private.utils.set_sigterm_handler(lambda *_: None)
         mode = os.environ.get("RAY_AUTH_MODE")
         asked.append((options, mode, os.environ.get("RAY_AUTH_TOKEN_PATH")))
         if fake.error is not None:
@@ -72,6 +76,9 @@ def inits(monkeypatch):
         fake.initialized = False
 
     fake = SimpleNamespace(
+        _private=SimpleNamespace(
+            utils=SimpleNamespace(set_sigterm_handler=partial(signal.signal, signal.SIGTERM))
+        ),
         init=init,
         shutdown=shutdown,
         is_initialized=lambda: fake.initialized,
@@ -197,6 +204,21 @@ def test_a_cluster_of_our_own_gets_a_token_of_its_own(inits):
     assert options["num_cpus"] == 2
     assert mode == "token"
     assert len(Path(path).read_text()) == 64
+
+
+def test_ray_does_not_replace_the_handler_of_a_program(inits):
+    """A signal that came while Ray started ended nothing, or Ray in the middle of its start."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with Stop() as stop:
+            with pytest.raises(Stopped), stop.held(), ray_session():
+                signal.raise_signal(signal.SIGTERM)
+            assert not inits.ray.initialized
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        with ray_session():
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_it_says_what_takes_the_seconds(inits, caplog):

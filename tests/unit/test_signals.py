@@ -19,7 +19,6 @@ from rollout.signals import Stop, Stopped, interruptible
 ROOT = Path(__file__).parents[2]
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LIMIT_S = 300.0
-ON_RAY = ("collect_on_ray", "train")
 
 
 def kill(signum=signal.SIGTERM):
@@ -238,9 +237,7 @@ def stop_at_a_moment(script, folder, rng, most_s):
     assert status in ({0, 128 + signum} if came else {0}), where
     lines = [line for line in said.read_text().splitlines() if " INFO " not in line[:14]]
     assert len(lines) == (status != 0), where
-    # If Ray is ended while it starts, an agent can wait a minute for the dead control service.
-    ended_s = 90.0 if script in ON_RAY else 20.0
-    assert until(lambda: not relatives(mark), ended_s), (where, relatives(mark))
+    assert until(lambda: not relatives(mark), 20.0), (where, relatives(mark))
     run = folder / "run"
     assert not run.exists() or (run / "run.json").exists(), where
     if (run / "dataset" / "dataset.json").exists():
@@ -277,7 +274,7 @@ def test_scripts_end_as_promised_at_many_moments(tmp_path, script):
 
 @pytest.mark.ray
 @pytest.mark.long
-@pytest.mark.parametrize("script", ON_RAY)
+@pytest.mark.parametrize("script", ["collect_on_ray", "train"])
 def test_scripts_on_ray_end_as_promised_at_many_moments(tmp_path, script):
     rng = random.Random(script)
     for number in range(20):
