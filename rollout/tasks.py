@@ -19,7 +19,7 @@ Within the ``parts`` of a composed evaluator (``rollout.composition``), ``{task:
 the evaluator of another task of the same bridge.
 
 A bridge may also build tasks from names without a file (``rollout.api.bridge.TaskMaker``); if both
-exist, the file takes precedence.
+exist, the file takes precedence. Such a name may have a ``/``, as in ``GROUP/NAME``.
 """
 
 from __future__ import annotations
@@ -220,21 +220,22 @@ def _expanded(
 
 
 def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> _Found:
-    """A task by its name or the path of its file."""
-    if name_or_path.endswith(_SUFFIXES) or "/" in name_or_path:
-        path = Path(name_or_path).expanduser()
-        if not path.suffix and not path.exists():
-            inner = (spec.tasks / name_or_path if spec.tasks else path).with_suffix(".yaml")
-            path = inner if inner.exists() else path
+    """A task by its name, which may have a ``/`` as paths do, or the path of its file."""
+    path, is_path = Path(name_or_path).expanduser(), "/" in name_or_path
+    if name_or_path.endswith(_SUFFIXES) or (is_path and path.exists()):
         return _of_file(path)
-    if name_or_path in task_names(spec) and spec.tasks is not None:
+    if spec.tasks is not None and (is_path or name_or_path in task_names(spec)):
         paths = (spec.tasks / f"{name_or_path}{suffix}" for suffix in _SUFFIXES)
-        return _of_file(next(path for path in paths if path.exists()))
+        if (inside := next((each for each in paths if each.exists()), None)) is not None:
+            return _of_file(inside)
     maker = spec.task_maker
     made = None if maker is None else maker.document(name_or_path)
     if made is not None:
         return _Found(name_or_path, name_or_path, Document(dict(made), name_or_path))
     listed = (*task_names(spec), *(() if maker is None else maker.names()))
+    groups = {name.partition("/")[0] for name in listed if "/" in name}
+    if is_path and name_or_path.partition("/")[0] not in groups:
+        return _of_file(path)
     raise UnknownNameError(f"task of bridge {bridge_name!r}", name_or_path, listed)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bridges.stardojo.task_row import TaskRow
+from bridges.stardojo.task_row import TaskRow, plain
 from bridges.stardojo.task_table import lite
 
 NO_TASK = "none"
@@ -24,7 +24,9 @@ _OF_THE_TASK = "hour"
 class StardojoTasks:
     """Makes tasks by the names of rows; ``lite`` is all 100, ``lite_farming`` and so on a category.
 
-    ``NAME_wide`` is the task NAME from every season, day, weather, layout and so on.
+    The tasks of a user's file ``farming.yaml`` are ``farming/NAME``, and all of them ``farming``.
+    ``NAME_wide`` is the task NAME from every season, day, weather, layout and so on. Quotation
+    marks in a name, as StarDojo's files have them, are ignored.
 
     Attributes:
         rows: by name.
@@ -46,10 +48,15 @@ class StardojoTasks:
         own = {name: row for name, row in self.rows.items() if name in lite()}
         categories = dict.fromkeys(row.category for row in own.values())
         named = {f"{SUITE}_{c}": [n for n, r in own.items() if r.category == c] for c in categories}
-        return {SUITE: list(own), **named}
+        files: dict[str, list[str]] = {}
+        for name in self.rows:
+            if "/" in name:
+                files.setdefault(name.partition("/")[0], []).append(name)
+        return {SUITE: list(own), **named, **files}
 
     def document(self, name: str) -> Mapping[str, Any] | None:
         """Returns the contents of a task's file; see ``rollout.api.bridge.TaskMaker``."""
+        name = plain(name)
         suites, wide = self._suites(), name.endswith(WIDE)
         row = name.removesuffix(WIDE)
         if name not in suites and row not in self.rows:

@@ -20,6 +20,11 @@ _MENUS = {"break", "purchase_animal", "sell_animal", "build", "move", "demolish"
 _DAYS = {"sleep", "incubate", "upgrade_tool", "upgrade_farmhouse", "profession"}
 
 
+def plain(name: str) -> str:
+    """Returns a name without quotation marks."""
+    return re.sub(r"['\"]", "", name)
+
+
 @dataclass(frozen=True)
 class TaskRow:
     """One task, with the fields of StarDojo's files.
@@ -55,7 +60,7 @@ class TaskRow:
     @property
     def name(self) -> str:
         """The key without quotation marks."""
-        return re.sub(r"['\"]", "", self.key)
+        return plain(self.key)
 
     @property
     def goal(self) -> str:

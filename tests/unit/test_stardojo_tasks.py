@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from bridges.stardojo.commands import arities, message, parse_call
 from bridges.stardojo.task_table import lite, load_files
+from rollout.config import BridgeConfig
 from rollout.errors import ConfigError, InputError, UnknownNameError
+from rollout.tasks import bridge_and_task
 
 FIELDS = {"id": 0, "object": "Weeds", "quantity": 10, "tool": None, "save": "save_new",
           "init_commands": None, "evaluator": "clear", "difficulty": "easy"}  # fmt: skip
@@ -71,6 +73,21 @@ def test_a_users_files_are_read_and_their_defects_are_named(tmp_path):
                  "no deluxe building", "name says hoe"):  # fmt: skip
         assert part in told
     assert "till_5_tile" not in told
+
+
+def test_the_tasks_of_a_users_files_are_chosen_by_name(tmp_path):
+    shop = {"evaluator": "location", "object": "SeedShop", "quantity": 1}
+    files(tmp_path, "farming.yaml", {"clear_10_weeds": FIELDS})
+    files(tmp_path, "exploration.yaml", {"go_to_pierre's_general_store": {**FIELDS, **shop}})
+    config = BridgeConfig(name="stardojo", task_files=str(tmp_path))
+    for name in ("exploration/go_to_pierre's_general_store", "farming/clear_10_weeds_wide"):
+        task = bridge_and_task(config, name)[2]
+        (member,) = task.state_space.factor("task").values
+        assert task.name.removesuffix("_wide") == member
+        assert member == name.replace("'", "").removesuffix("_wide")
+    assert bridge_and_task(config, "farming")[2].limits.steps == 60
+    with pytest.raises(UnknownNameError, match="Nearest: farming/clear_10_weeds"):
+        bridge_and_task(config, "farming/clear_10_weed")
 
 
 @pytest.mark.parametrize(

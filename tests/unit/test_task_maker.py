@@ -24,10 +24,10 @@ class Walks:
     side: int
 
     def names(self) -> Iterator[str]:
-        return (f"walk_{steps}" for steps in (1, 2, 4))
+        return (f"{group}walk_{steps}" for group in ("", "hills/") for steps in (1, 2, 4))
 
     def document(self, name: str) -> Mapping[str, Any] | None:
-        head, _, steps = name.partition("_")
+        head, _, steps = name.removeprefix("hills/").partition("_")
         if head != "walk":
             return None
         if not steps.isdigit():
@@ -103,6 +103,20 @@ def test_names_of_no_task_have_the_nearest_and_its_own_errors_arrive():
         load_task(spec, "walks", "wlak_2")
     with pytest.raises(InputError, match="how far"):
         load_task(spec, "walks", "walk_far")
+
+
+def test_a_name_with_a_slash_is_no_path_unless_there_is_such_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spec = WalkBridge(folder=str(tmp_path)).spec
+    assert load_task(spec, "walks", "hills/walk_2").name == "hills/walk_2"
+    with pytest.raises(UnknownNameError, match=r"'hills/wlak_2'. Nearest: hills/walk_2"):
+        load_task(spec, "walks", "hills/wlak_2")
+    with pytest.raises(ConfigError, match="moors/walk_2"):
+        load_task(spec, "walks", "moors/walk_2")
+    (tmp_path / "hills").mkdir()
+    (tmp_path / "hills" / "walk_2.yml").write_text("goal: From a file.\n")
+    for name in ("hills/walk_2", "hills/walk_2.yml"):
+        assert load_task(spec, "walks", name).goal == "From a file."
 
 
 def test_what_it_says_is_checked_like_a_file():
