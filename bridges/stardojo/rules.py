@@ -156,6 +156,10 @@ def museum(task: TaskRow, seen: Observation) -> float:
     return float(any(each.get("itemName") == task.object for each in pieces))
 
 
+def _museum(task: TaskRow, last: Observation, now: Observation) -> float:
+    return (differs if task.object == "Item" else rises)(museum)(task, last, now)
+
+
 def joja(task: TaskRow, seen: Observation) -> float:
     """Returns 1 if what the task wants of JojaMart is done."""
     if task.object == "Joja Membership":
@@ -289,7 +293,7 @@ RULES: Mapping[tuple[str, str], Change | tuple[str, Level]] = {
     ("exploration", "location"): (STICKY, at_place),
     ("exploration", "sleep"): (STICKY, lambda task, seen: days(seen) > 1),
     ("exploration", "bundle"): rises(flag("Bundles", "name")),
-    ("exploration", "museum"): differs(museum),
+    ("exploration", "museum"): _museum,
     ("exploration", "repair"): rises(flag("Repairs", "project")),
     ("exploration", "accept"): rises(accepted),
     ("exploration", "quit"): lambda task, last, now: len(quests(last)) - len(quests(now)),

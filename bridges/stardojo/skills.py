@@ -234,8 +234,8 @@ CRAFTS = ("Torch", "Wood Fence", "Chest", "Furnace", "Scarecrow", "Sprinkler", "
 MAPS = ("Farm", "FarmHouse", "Coop", "Deluxe Coop", "Deluxe Barn", "BusStop", "Backwoods", "Forest",
         "Town", "Mountain", "Mine", "Beach", "SeedShop", "AnimalShop", "FishShop", "ScienceHouse",
         "Saloon", "Blacksmith", "Hospital", "JojaMart")  # fmt: skip
-REACHES = (1, 2, 4, 8)
-_WAYS = ((0, -1), (1, 0), (0, 1), (-1, 0))
+LATER = ("Staircase",)  # recorded actions are numbers, so older names keep theirs
+REACHES, _WAYS = (1, 2, 4, 8), ((0, -1), (1, 0), (0, 1), (-1, 0))
 SLOTS, OPTIONS, SALES = 12, 12, 12
 
 
@@ -310,7 +310,7 @@ CALLS = (
 @cache
 def names() -> tuple[str, ...]:
     """Returns what can be crafted and where one can go, in this order."""
-    return (*sorted({*content().crafting, *CRAFTS} - {"Spring Seeds"}), *MAPS)
+    return (*sorted({*content().crafting, *CRAFTS} - {"Spring Seeds", *LATER}), *MAPS, *LATER)
 
 
 def call_space(count: int) -> dict[str, spaces.Space[Any]]:

@@ -150,7 +150,8 @@ def _buildings(keep: Callable[[TaskRow, Mapping[str, Any]], bool]) -> Identities
 def _door(wanted: bool) -> Identities:
     return _buildings(
         lambda task, each: (
-            each.get("type") in rules.doors(task) and bool(each.get("isAnimalDoorOpen")) is wanted
+            each.get("type") in task.object.split(", ")
+            and bool(each.get("isAnimalDoorOpen")) is wanted
         )
     )
 

@@ -7,8 +7,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridges.stardojo.commands import arities, message, parse_call
+from bridges.stardojo.commands import arities, message, parse_call, setup_values
 from bridges.stardojo.task_table import lite, load_files
+from bridges.stardojo.valley import farmer
+from bridges.stardojo.valley.valley import Valley
 from rollout.config import BridgeConfig
 from rollout.errors import ConfigError, InputError, UnknownNameError
 from rollout.tasks import bridge_and_task
@@ -58,21 +60,35 @@ def test_a_users_files_are_read_and_their_defects_are_named(tmp_path):
             "open_1_deluxe_coop": {**opened, "id": 2, "object": "Deluxe Coop"},
             "clear_5_stone_with_hoe": {**FIELDS, **stone},
             "till_5_tile": {**FIELDS, "id": 4, "quantity": 5, "evaluator": "till"},
+            "open_1_coop_and_1_deluxe_coop": {**opened, "id": 5, "quantity": 2,
+                "save": "save_farming", "object": "Deluxe Coop, Deluxe Barn"},
         },
     )  # fmt: skip
+    number = {**FIELDS, "quantity": 1}
+    files(
+        tmp_path,
+        "exploration.yaml",
+        {
+            "go_to_2_willow_lane": {**number, "evaluator": "location"},
+            "complete_5000_bundle": {**number, "id": 1, "evaluator": "bundle"},
+        },
+    )
     files(tmp_path, "combat_lite.yaml", {"kill_3_duggy_with_silver_saber": combat})
     files(tmp_path, "notes.yaml", {"anything": 1})
     found = load_files(tmp_path)
     assert set(found.rows) == {
         "combat_lite/kill_3_duggy_with_silver_saber",
         *(f"farming/{k}" for k in ("clear_13_weeds_with_scythe", "open_1_coop_and_barn",
-                                   "open_1_deluxe_coop", "clear_5_stone_with_hoe", "till_5_tile")),
+                                   "open_1_deluxe_coop", "clear_5_stone_with_hoe", "till_5_tile",
+                                   "open_1_coop_and_1_deluxe_coop")),
+        "exploration/go_to_2_willow_lane", "exploration/complete_5000_bundle",
     }  # fmt: skip
     told = "\n".join(found.defects)
     for part in ("name says 13", "its id is 4, its position 0", "name says 3", "'Coop, Barn'",
-                 "no deluxe building", "name says hoe"):  # fmt: skip
+                 "open_1_deluxe_coop: its save has no Deluxe Coop", "name says hoe"):  # fmt: skip
         assert part in told
-    assert "till_5_tile" not in told
+    for sound in ("till_5_tile", "1_coop_and_1_deluxe_coop", "willow", "bundle"):
+        assert sound not in told
 
 
 def test_the_tasks_of_a_users_files_are_chosen_by_name(tmp_path):
@@ -127,6 +143,53 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path, text):
 def test_a_folder_without_tasks_is_refused(tmp_path):
     with pytest.raises(ConfigError, match=r"farming\.yaml"):
         load_files(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [("warp('community center')", "CommunityCenter"), ("warp('joja', 11, 25)", "JojaMart")],
+)
+def test_places_are_named_as_the_files_name_them(call, name):
+    valley = Valley("save_new", 1)
+    command, words = parse_call(call)
+    valley.setup(command, setup_values(command, words))
+    assert valley.observe()["Player"]["Location"] == name
+
+
+MARINER = ["dating('Abigail')", "npc_friendship('abigail', 2500)", "upgrade_house(1)", "rain()"]
+
+
+@pytest.mark.parametrize(
+    ("item", "tile", "way", "calls"),
+    [
+        ("Good Ol' Cap", (36, 93), 3, ["warp('forest', 34, 96)"]),
+        ("Mermaid's Pendant", (55, 13), 1, [*MARINER, "warp('beach')"]),
+        ("Joja Cola", (37, 19), 0, ["warp('saloon')"]),
+        ("Energy Tonic", (6, 17), 0, ["warp_character('harvey', 'hospital', 6, 15)",
+                                      "warp('hospital', 6, 17)"]),
+    ],
+)  # fmt: skip
+def test_what_tasks_ask_to_buy_is_sold(item, tile, way, calls):
+    valley = Valley("save_new", 1)
+    for command, words in map(parse_call, calls):
+        valley.setup(command, setup_values(command, words))
+    for name, args in (("move", tile), ("turn", (way,)), ("interact", ()),
+                       ("choose_option", (1, 1, 0))):  # fmt: skip
+        valley.act(name, args)
+    assert item in {each["Name"] for each in valley.observe()["Player"]["Inventory"]}
+
+
+@pytest.mark.parametrize(
+    ("number", "ends"),
+    [("8", ("craft", "Scarecrow")), ("11", ("craft", "Furnace")), ("12", ("forge", "Copper Bar")),
+     ("24", ("donate", "Quartz"))],
+)  # fmt: skip
+def test_stories_that_tasks_start_have_an_end(number, ends):
+    valley = Valley("save_farming", 1)
+    valley.setup("start_quest", (number,))
+    assert number in {each.id for each in valley.world.quests}
+    farmer.did(valley.world, *ends)
+    assert not any(each.id == number and not each.done for each in valley.world.quests)
 
 
 @given(st.text(max_size=40))

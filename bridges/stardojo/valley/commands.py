@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from bridges.stardojo.valley import farmer, items, maps, places, residents, soil
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.rules import COMMAND
@@ -114,7 +112,7 @@ def add_item_by_name(world: World, name: str, count: int = 1, quality: int = 0) 
 @COMMAND("world_clear")
 def world_clear(world: World, entity: str = "debris", location: str = "current") -> None:
     """Takes away what grows or stands on a map."""
-    place = world.here if location == "current" else places.get(world, _map(location))
+    place = world.here if location == "current" else places.get(world, maps.find(location))
     if entity not in CLEARED:
         raise UnknownNameError("entity", entity, CLEARED)
     kinds = CLEARED[entity]
@@ -234,26 +232,10 @@ def remove_item(world: World, x: int, y: int) -> None:
     world.here.things.pop((x, y), None)
 
 
-def _map(name: str) -> str:
-    """The map that a text names: exactly, then without case, then a part of its name."""
-    plain = name.casefold()
-    known = maps.names()
-    tests: tuple[Callable[[str], bool], ...] = (
-        lambda each: each == name,
-        lambda each: each.casefold() == plain,
-        lambda each: each.casefold().startswith(plain),
-        lambda each: plain in each.casefold(),
-    )
-    for test in tests:
-        if found := next(filter(test, known), None):
-            return found
-    raise UnknownNameError("map", name, known)
-
-
 @COMMAND("warp")
 def warp(world: World, location: str, x: Whole = None, y: Whole = None) -> None:
     """Takes the farmer to a map, to its usual tile if none is given."""
-    key = location if location.startswith("UndergroundMine") else _map(location)
+    key = location if location.startswith("UndergroundMine") else maps.find(location)
     made = next((each for each in world.buildings if each.kind == key and each.inside), None)
     tile = None if x is None or y is None else (x, y)
     places.warp(world, made.inside if made else key, tile)

@@ -113,7 +113,7 @@ def by_id(text: str) -> Item:
         UnknownNameError: there is none.
     """
     found = content().by_id
-    for each in (text, *(f"({kind}){text}" for kind in ("O", "BC", "T", "W", "F", "B"))):
+    for each in (text, *(f"({kind}){text}" for kind in ("O", "BC", "T", "W", "F", "B", "H"))):
         if each in found:
             return found[each]
     raise UnknownNameError("item id", text, found)

@@ -107,6 +107,25 @@ def names() -> tuple[str, ...]:
     return tuple(_file())
 
 
+def find(text: str) -> str:
+    """Returns the map that a text names: exactly, then without case and spaces, then by a part.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    plain, known = _plain(text), names()
+    if text in known:
+        return text
+    for test in (plain.__eq__, lambda each: each.startswith(plain), lambda each: plain in each):
+        if found := next((each for each in known if test(_plain(each))), None):
+            return found
+    raise UnknownNameError("map", text, known)
+
+
+def _plain(text: str) -> str:
+    return text.casefold().replace(" ", "")
+
+
 @cache
 def plan(name: str) -> Plan:
     """Returns a layout by name; ``UndergroundMine7`` is made by ``cave`` with shape 7.

@@ -12,7 +12,7 @@ _LEARNED = (
     *("greenhouse", "desert trader", "island trader", "travelling cart"),
     *(f"{skill} {word}" for skill in SKILLS for word in ("level", "mastery")),
 )
-_CONDITIONS = (*SEASONS, *WEEKDAYS, "year", "friend", "mine", *SKILLS, "dating")
+_CONDITIONS = (*SEASONS, *WEEKDAYS, "year", "friend", "mine", *SKILLS, "dating", "rain", "house")
 _DAYS = ("default", "rain", *SEASONS, *WEEKDAYS, *map(str, range(1, 29)))
 
 
@@ -56,7 +56,6 @@ Quest = Annotated[str, Names("quests")]
 Building = Annotated[str, Names("buildings")]
 Resident = Annotated[str, Names("residents")]
 BundleItem = Annotated[str, Names("items", ("gold",))]
-Category = Annotated[str, Names("categories")]
 Taken = Annotated[str, Names("items", ("laid", "dug"))]
 Crafting = Annotated[str, Names("crafting")]
 Letter = Annotated[str, Names("letters")]

@@ -73,11 +73,11 @@ def progress(world: World, deed: str, what: str, number: int) -> None:
 
 @GAIN
 def gained(world: World, name: str, count: int) -> None:
-    """Counts what was collected; the first copper is worth a letter of the smith."""
+    """Counts what was collected; the first copper brings a letter of the smith."""
     for quest in world.quests:
         if quest.kind == "collect" and quest.what == name and not quest.done:
             quest.have += count
-    if name == "Copper Ore" and "Furnace" not in world.farmer.recipes:
+    if name == "Copper Ore":
         world.facts.setdefault("tomorrow", ["ClintFurnace"])
 
 

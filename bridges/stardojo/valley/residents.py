@@ -335,4 +335,4 @@ def date(world: World, name: str) -> None:
 @COMMAND("warp_character")
 def warp(world: World, name: str, place: str, x: int, y: int) -> None:
     """Puts a resident somewhere."""
-    put(world, find(world, name).name, place, (int(x), int(y)))
+    put(world, find(world, name).name, maps.find(place), (int(x), int(y)))

@@ -55,9 +55,13 @@ def counter(world: World, tile: Tile, words: Sequence[str]) -> bool:
 
 
 def attended(world: World, shop: Shop) -> bool:
-    """Whether the keeper is at the counter; a shop without one follows its hours."""
+    """Whether the keeper is at the counter; a shop without one follows its hours and conditions."""
     if shop.keeper is None:
-        return shop.hours[0] <= world.time < shop.hours[1] and world.weekday not in shop.closed
+        sells = not shop.stock or any(
+            _holds(world, each.conditions) for each in shop.stock.values()
+        )
+        opened = shop.hours[0] <= world.time < shop.hours[1]
+        return opened and sells and world.weekday not in shop.closed
     keeper = world.residents[shop.keeper]
     x, y = shop.counter
     near = abs(keeper.tile[0] - x) <= REACH and abs(keeper.tile[1] - y) <= REACH
@@ -109,10 +113,13 @@ def _holds(world: World, conditions: Sequence[str]) -> bool:
 def _least(world: World, condition: str) -> bool:
     word, _, number = condition.partition(" ")
     if word == "dating":
-        return any(each.friendship >= GENEROUS for each in world.residents.values())
+        points = int(number or GENEROUS)
+        return any(each.friendship >= points for each in world.residents.values())
+    if word == "rain":
+        return world.weather in ("rain", "storm")
     if word in SKILLS:
         return farmer.level(world, word) >= int(number)
-    have = {"year": world.year, "mine": world.mine_level}.get(word)
+    have = {"year": world.year, "mine": world.mine_level, "house": world.house_level}.get(word)
     return have is None or have >= int(number)
 
 
@@ -145,7 +152,9 @@ def sell(world: World, key: str, slot: int) -> bool:
     """Sells the stack of a slot to a shop that takes such things; whether it did."""
     bag = world.farmer.bag
     item = bag[slot] if 0 <= slot < len(bag) else None
-    if item is None or items.category(item.name) not in content().shops[key].buys:
+    if item is None:
+        return False
+    if not any(items.matches(item.name, each) for each in content().shops[key].buys):
         return False
     price = items.price(item.name, item.quality)
     if price <= 0:

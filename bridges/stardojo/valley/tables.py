@@ -13,7 +13,8 @@ from bridges.stardojo.valley import names
 Amounts = Mapping[str, int]
 Chances = Mapping[str, float]
 TASTES = ("loves", "likes", "neutral", "dislikes", "hates")
-KINDS = {"big": "BC", "furniture": "F", "tool": "T", "weapon": "W", "scythe": "W", "boots": "B"}
+KINDS = {"big": "BC", "furniture": "F", "tool": "T", "weapon": "W", "scythe": "W", "boots": "B",
+         "hat": "H"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Item:
     @property
     def stack(self) -> int:
         """Returns the most pieces in one slot."""
-        return 1 if self.category in ("tool", "weapon", "scythe", "ring", "boots") else 999
+        return 1 if self.category in ("tool", "weapon", "scythe", "ring", "boots", "hat") else 999
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Shop:
     keeper: names.Resident | None = None
     closed: tuple[names.Weekday, ...] = ()
     menu: tuple[str, ...] = ("shop",)
-    buys: tuple[names.Category, ...] = ()
+    buys: tuple[names.Item, ...] = ()
 
 
 @dataclass(frozen=True)
