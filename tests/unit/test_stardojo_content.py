@@ -1,10 +1,12 @@
 """The content of the valley: what its files say, and what the loader refuses."""
 
 import itertools
+import json
 import shutil
 
 import pytest
 
+from benchmarks import stardojo_numbers
 from bridges.stardojo.valley import items
 from bridges.stardojo.valley.data import FOLDER, content, load
 from bridges.stardojo.valley.tables import TASTES
@@ -129,3 +131,23 @@ def test_malformed_content_is_refused_by_name(tmp_path, file, old, new, message)
     (folder / file).write_text(text.replace(old, new, 1))
     with pytest.raises(ConfigError, match=message.replace("(", r"\(")):
         load(folder)
+
+
+def test_numbers_are_compared_with_a_copy_of_the_game(tmp_path, capsys):
+    costs = {"Dwarf": [("(O)286", 450), ("(O)287", 999)], "Blacksmith": []}
+    empty = {"Price": 0, "Condition": None, "IsRecipe": False, "TradeItemId": None,
+             "PriceModifiers": None, "IgnoreShopPriceModifiers": False}  # fmt: skip
+    shops = {theirs: {"Items": []} for theirs in stardojo_numbers.SHOPS.values()}
+    for shop, rows in costs.items():
+        shops[shop]["Items"] = [{**empty, "ItemId": i, "Price": price} for i, price in rows]
+    (tmp_path / "Shops.json").write_text(json.dumps({"content": shops}))
+    assert stardojo_numbers.main(tmp_path) == 1
+    told = capsys.readouterr().out
+    assert "shop Dwarf: Bomb: ours 1000, the game's [(999, '')]" in told
+    assert "Dwarf: Cherry Bomb" not in told
+    assert "skipped" in told
+
+
+def test_dim_floors_have_golems_and_no_slimes():
+    (dim,) = [each for each in content().areas if each.floors == (31, 39)]
+    assert set(dim.monsters) == {"Rock Golem", "Bug", "Bat"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.stardojo.valley import farmer, maps, places, saves
+from bridges.stardojo.valley import farmer, maps, night, places, saves
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.valley import Valley
 from bridges.stardojo.valley.world import WAYS, Ground, Thing
@@ -178,6 +178,21 @@ def test_sleeping_begins_a_day_and_restores_energy():
     assert seen["GameState"]["Time"] == 600
     assert seen["Player"]["Stamina"] == 270
     assert seen["CallBackData"]["OnDayStarted"] == 2
+
+
+@pytest.mark.parametrize(
+    ("left", "bed", "next_day"),
+    [(50, 2400, 270), (50, 2500, 202.5), (50, 2550, 168.75), (260, 2550, 260), (-5, 2200, 136)],
+)
+def test_exhaustion_and_late_nights_cost_energy(left, bed, next_day):
+    valley = Valley()
+    valley.world.farmer.energy = 100.0
+    farmer.tire(valley.world, 100.0 - left)
+    valley.setup("set_time", (bed,))
+    night.sleep(valley.world)
+    assert valley.world.farmer.energy == next_day
+    night.sleep(valley.world)
+    assert valley.world.farmer.energy == 270
 
 
 def test_who_stays_up_until_two_passes_out_and_pays():

@@ -110,8 +110,10 @@ def pay(world: World, gold: int) -> bool:
 
 
 def tire(world: World, energy: float) -> None:
-    """Spends energy; it may fall below zero."""
+    """Spends energy; it may fall below zero, which is felt the next day too."""
     world.farmer.energy = max(world.farmer.energy - energy, float(EXHAUSTED))
+    if world.farmer.energy <= 0:
+        world.facts["exhausted"] = True
 
 
 def rest(world: World, energy: float, health: float = 0.0) -> None:

@@ -12,7 +12,8 @@ _LEARNED = (
     *("greenhouse", "desert trader", "island trader", "travelling cart"),
     *(f"{skill} {word}" for skill in SKILLS for word in ("level", "mastery")),
 )
-_CONDITIONS = (*SEASONS, *WEEKDAYS, "year", "friend", "mine", *SKILLS, "dating", "rain", "house")
+_REACHED = ("year", "friend", "mine", "dating", "rain", "house", "days")
+_CONDITIONS = (*SEASONS, *WEEKDAYS, *SKILLS, *_REACHED)
 _DAYS = ("default", "rain", *SEASONS, *WEEKDAYS, *map(str, range(1, 29)))
 
 

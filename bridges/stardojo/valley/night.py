@@ -24,7 +24,7 @@ RAIN = {"spring": 0.183, "summer": 0.13, "fall": 0.183, "winter": 0.63}
 FESTIVALS = {"spring": (13, 24), "summer": (11, 28), "fall": (16, 27), "winter": (8, 25)}
 STORMS = 13
 """On this day of summer, and thirteen days later, there is a storm."""
-ENERGY_AFTER_FAINTING = 0.5
+MIDNIGHT, MORNING_AFTER = 2400, 2600
 MOST_LOST = 1000
 
 
@@ -76,7 +76,7 @@ def faint(world: World) -> None:
 def _next_day(world: World, *, rested: bool) -> None:
     me = world.farmer
     world.menu = None
-    late = world.time >= 2400 and rested
+    bed = world.time if rested else MORNING_AFTER
     _sell(world)
     EVENING.call(world)
     learned = {skill: level(world, skill) for skill in me.points}
@@ -89,7 +89,7 @@ def _next_day(world: World, *, rested: bool) -> None:
     world.ticks, world.busy = 0, 100
     world.weather, world.tomorrow = world.tomorrow, _weather(world)
     world.fortune = round(random(world) * 0.2 - 0.1, 3)
-    me.energy = me.most_energy * (1.0 if rested and not late else ENERGY_AFTER_FAINTING)
+    me.energy = _energy(world, bed)
     me.health = me.most_health
     for key in [key for key in world.places if key.startswith("UndergroundMine")]:
         if key != me.place:
@@ -102,6 +102,15 @@ def _next_day(world: World, *, rested: bool) -> None:
     MORNING.call(world)
     world.days_started += 1
     _level_up(world, learned)
+
+
+def _energy(world: World, bed: int) -> float:
+    """The next morning's energy: half after exhaustion, and less for each hour past midnight."""
+    me, tired = world.farmer, world.facts.pop("exhausted", False)
+    fresh = float(me.most_energy // 2 + 1 if tired else me.most_energy)
+    if bed > MIDNIGHT:
+        fresh -= (1 - (MORNING_AFTER - min(bed, MORNING_AFTER)) / 200) * (me.most_energy // 2)
+    return fresh if tired or bed >= MORNING_AFTER else max(fresh, me.energy)
 
 
 def _bedside(world: World) -> tuple[int, int]:

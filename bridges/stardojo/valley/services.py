@@ -119,7 +119,8 @@ def _least(world: World, condition: str) -> bool:
         return world.weather in ("rain", "storm")
     if word in SKILLS:
         return farmer.level(world, word) >= int(number)
-    have = {"year": world.year, "mine": world.mine_level, "house": world.house_level}.get(word)
+    reached = {"year": world.year, "mine": world.mine_level, "house": world.house_level}
+    have = (reached | {"days": world.days_played}).get(word)
     return have is None or have >= int(number)
 
 
