@@ -195,6 +195,16 @@ def test_exhaustion_and_late_nights_cost_energy(left, bed, next_day):
     assert valley.world.farmer.energy == 270
 
 
+def test_what_makes_sick_can_be_eaten():
+    valley = Valley()
+    valley.setup("clear_backpack", ())
+    valley.setup("add_item_by_name", ("Void Egg",))
+    valley.world.farmer.energy = 100.0
+    for name, args in (("choose_item", (0,)), ("interact", ()), ("choose_option", (1, 1, 0))):
+        valley.act(name, args)
+    assert valley.world.farmer.energy == 62.5
+
+
 def test_who_stays_up_until_two_passes_out_and_pays():
     valley = Valley()
     valley.setup("set_time", (2550,))

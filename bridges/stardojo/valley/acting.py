@@ -166,7 +166,7 @@ def interact(world: World) -> None:
     if ground is not None and _pick(world, tile):
         farmer.collect(world)
         return
-    if held is not None and (items.edible(held.name) or -1) >= 0:
+    if held is not None and items.edible(held.name) is not None:
         ask(world, f"Eat {items.shown(held.name)}?", [("Yes", "Yes"), ("No", "No")], "eat")
 
 
@@ -256,7 +256,10 @@ def eat(world: World, key: str, about: Facts) -> None:
     if key == "Yes" and held is not None and points is not None:
         strength = points * (1 + 0.4 * held.quality)
         farmer.use_up(world)
-        farmer.rest(world, strength * 2.5, max(0.0, strength * 1.125))
+        if strength < 0:  # it makes sick
+            farmer.tire(world, -strength * 2.5)
+        else:
+            farmer.rest(world, strength * 2.5, strength * 1.125)
         world.busy = max(world.busy, EATING_TICKS)
         farmer.did(world, "eat", held.name)
 
