@@ -29,6 +29,9 @@ SHOPS = {
     "Sewer": "ShadowShop", "SandyHouse": "Sandy", "Dwarf": "Dwarf", "HatMouse": "HatMouse",
 }  # fmt: skip
 CATEGORIES = {"-5": "<egg>", "-6": "<milk>", "-4": "<fish>", "-777": "<wild seeds>"}
+WORDS = {"YEAR": "year {}", "!YEAR": "year 1", "DAYS_PLAYED": "days {}",
+         "MINE_LOWEST_LEVEL_REACHED": "mine {}", "PLAYER_HEARTS": "dating"}  # fmt: skip
+"""Conditions of the game's shops, and those of the valley."""
 ON_PURPOSE = (
     "big ",
     *(f"object {name}: price" for name in ("Prize Ticket", "Mermaid's Pendant", "Jack-O-Lantern")),
@@ -227,13 +230,31 @@ def _shops(rows: Mapping[str, Any], folder: Path) -> Iterator[Difference]:
             offers.setdefault(_name(number), []).append(offer)
         for item, offer in content().shops[ours].stock.items():
             found = offers.get(item, [])
-            if offer.price not in [price for price, _ in found]:
+            same = [_words(condition) for price, condition in found if price == offer.price]
+            if not same:
                 yield f"shop {ours}: {item}", offer.price, found
-            elif len(found) == 1 and bool(found[0][1]) != bool(offer.conditions):
-                yield f"shop {ours}: {item}: conditions", offer.conditions, found[0][1]
+            elif (told := set().union(*same)) != set(offer.conditions):
+                yield f"shop {ours}: {item}: conditions", sorted(offer.conditions), sorted(told)
         known: Mapping[str, Item] = content().items
         lacking = [key for key in offers if key in known and key not in content().shops[ours].stock]
         yield from ((f"shop {ours}: {key}", None, offers[key]) for key in lacking)
+
+
+def _words(condition: str) -> set[str]:
+    """A condition of the game in the words of the valley; itself, if there are none."""
+    found = set()
+    for part in filter(None, condition.split(", ")):
+        word, *rest = part.split()
+        kind = WORDS.get(word, "")
+        if word == "SEASON":
+            found |= {each.lower() for each in rest}
+        elif word == "DAY_OF_WEEK":
+            found |= {each.lower()[:3] for each in rest}
+        elif word.startswith("PLAYER_BASE_"):
+            found.add(f"{word.split('_')[2].lower()} {rest[1]}")
+        else:
+            found.add(kind.format(*rest) or part)
+    return found
 
 
 def main(folder: Path) -> int:
