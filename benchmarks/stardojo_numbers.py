@@ -55,6 +55,7 @@ def differences(folder: Path) -> Iterator[Difference]:
         ("Objects", _objects), ("BigCraftables", _big), ("Crops", _crops), ("Weapons", _weapons),
         ("Monsters", _monsters), ("Buildings", _buildings), ("FarmAnimals", _animals),
         ("CraftingRecipes", _crafting), ("CookingRecipes", _cooking), ("Shops", _shops),
+        ("Bundles", _bundles),
     ):  # fmt: skip
         if (rows := read(folder, table)) is not None:
             yield from compare(rows, folder)
@@ -238,6 +239,29 @@ def _shops(rows: Mapping[str, Any], folder: Path) -> Iterator[Difference]:
         known: Mapping[str, Item] = content().items
         lacking = [key for key in offers if key in known and key not in content().shops[ours].stock]
         yield from ((f"shop {ours}: {key}", None, offers[key]) for key in lacking)
+
+
+def _bundles(rows: Mapping[str, Any], folder: Path) -> Iterator[Difference]:
+    known = {each.id: (name, each) for name, each in content().bundles.items()}
+    for key, row in rows.items():
+        number = int(key.split("/")[1])
+        if number not in known:  # the missing bundle, of the theater
+            continue
+        name, ours = known[number]
+        _, reward, items, *rest = row.split("/")
+        kind, prize, pieces = reward.split() or ("O", "", "0")
+        words = items.split()
+        needs = [("gold" if n == "-1" else _name(n), int(count))
+                 for n, count in zip(words[::3], words[1::3], strict=True)]  # fmt: skip
+        asked: dict[str, int] = {}
+        for item, count in needs:
+            asked[item] = asked.get(item, 0) + count
+        told = _name(f"({'BC' if kind == 'BO' else 'O'}){prize}") if prize else ours.reward
+        slots = int(rest[1]) if len(rest) > 1 and rest[1].isdigit() else len(needs)
+        yield from _differ(f"bundle {name}", {
+            "items": ({**ours.items}, asked), "slots": (ours.slots or len(needs), slots),
+            "reward": ((ours.reward, ours.pieces), (told, int(pieces) or ours.pieces)),
+        })  # fmt: skip
 
 
 def _words(condition: str) -> set[str]:
