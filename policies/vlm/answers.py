@@ -138,9 +138,12 @@ class Reader:
         if ACTION not in data:
             raise Unusable("no_block", f'expected a JSON object with the key "{ACTION}"')
         action = data[ACTION]
-        fields = {name: str(data[name]) for name in self._fields if name in data}
-        shown = action if isinstance(action, str) else json.dumps(action, ensure_ascii=False)
-        return Answer(self._grammar.parse(action), shown, fields)
+        fields = {name: _shown(data[name]) for name in self._fields if name in data}
+        return Answer(self._grammar.parse(action), _shown(action), fields)
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _data(action: str) -> Any:

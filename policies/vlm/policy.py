@@ -307,7 +307,8 @@ class Vlm:
         identity = [dialogue.seed, dialogue.step, number]
         fields = {**self._sampled(asked, identity), **self._composer.reader.request}
         kind = self._composer.pictures.kind
-        return Request(fields, composed.messages, composed.images, kind, identity)
+        think = "think" in self._composer.prompt.fields
+        return Request(fields, composed.messages, composed.images, kind, identity, think=think)
 
     def _sampled(self, asked: _Asked, identity: Sequence[int]) -> dict[str, Any]:
         """Fields of a request that say how its answer is drawn."""

@@ -60,6 +60,7 @@ from rollout.api.spaces import (
 )
 from rollout.api.state import Factor, State, StateSpace, factor_from_data
 from rollout.api.task import Evaluator, EvaluatorRecipe, Limits, Outcome, Task, Verdict
+from rollout.api.texts import clean_text, clean_texts
 from rollout.api.types import Array, Columns, Details
 
 __all__ = [
@@ -119,6 +120,8 @@ __all__ = [
     "calls_of",
     "check_columns",
     "check_slots",
+    "clean_text",
+    "clean_texts",
     "factor_from_data",
     "figures_of",
     "flatten_space",

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rollout.api import BridgeSpec, Columns, Decision, Details, Policy, Start, check_columns
+from rollout.api import (
+    BridgeSpec,
+    Columns,
+    Decision,
+    Details,
+    Policy,
+    Start,
+    check_columns,
+    clean_texts,
+    leaf_dtype,
+)
 from rollout.errors import ContractError, PluginCode
 
 POLICY_CODE = PluginCode("the policy")
@@ -65,6 +75,9 @@ class Decider:
         self.asked = False
         self._policy, self._spec, self._width = policy, spec, width
         self._checked = False
+        columns = [leaf_dtype(leaf) for leaf in spec.action_space.spaces.values()]
+        columns += [np.dtype(column.dtype) for column in policy.extras.values()]
+        self._texts = np.dtype(object) in columns
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
         """Returns the initial memory of episodes."""
@@ -100,6 +113,20 @@ class Decider:
         if missing:
             raise KeyError(f"the policy declares the extras {missing} and does not return them")
         self._checked = True
+
+    def cleaned(self, decision: Decision) -> Decision:
+        """Returns the decision with its texts as UTF-8 can hold them; see ``clean_text``.
+
+        Both the game and the dataset get them, and a policy may have them from anywhere.
+        """
+        if not self._texts and decision.stops is None:
+            return decision
+        return replace(
+            decision,
+            actions={key: clean_texts(array) for key, array in decision.actions.items()},
+            extras={key: clean_texts(array) for key, array in decision.extras.items()},
+            stops=clean_texts(decision.stops),
+        )
 
 
 def decide_together(policy: Policy, questions: Sequence[Question]) -> list[Decision]:

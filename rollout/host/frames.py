@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from gymnasium import spaces
 
-from rollout.api import Array, BridgeSpec, Details, Frame, leaf_dtype, leaf_shape
+from rollout.api import Array, BridgeSpec, Details, Frame, clean_text, leaf_dtype, leaf_shape
 from rollout.errors import GameCrashed, GameError, InputError, located, trace_of
 
 _DEEPEST = 64  # levels of details; json and pickle fail from a few hundred on
@@ -241,18 +241,6 @@ class _Plain:
         return GameCrashed(
             f"{self._where}: {what} under {key!r}; give text, numbers, lists and mappings"
         )
-
-
-def clean_text(text: str) -> str:
-    """Returns the text with U+FFFD in place of every lone surrogate, which UTF-8 cannot hold."""
-    text = str.__str__(text)  # of a subclass: exactly str
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def describe(error: BaseException) -> str:

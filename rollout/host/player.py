@@ -380,6 +380,7 @@ class Player:
         return True
 
     def _send(self, number: int, decision: Decision, version: int) -> None:
+        decision = self._decider.cleaned(decision)
         self._tracks[number].decide(decision, version)
         self._states.enter(number, InstanceState.STEPPING)
         self.pool.send(number, decision.actions)

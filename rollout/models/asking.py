@@ -14,9 +14,10 @@ from rollout.api import Usage
 from rollout.errors import ConfigError, PolicyUnavailable
 from rollout.models.client import Client
 from rollout.models.replies import Replies
+from rollout.models.responses import read_response, without_thoughts
 from rollout.models.sections import Endpoint, RunLimits
 from rollout.models.spending import Budget, billed, charged, price_of
-from rollout.models.wire import body_of, estimate, read_response
+from rollout.models.wire import body_of, estimate
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,7 @@ class Request:
         images: files of the pictures, by digest.
         kind: MIME type of the pictures.
         identity: what tells equal requests apart: the episode, the step, the number of the try.
+        think: whether ``<think>`` is a part of the answer that was asked for, and not reasoning.
     """
 
     fields: Mapping[str, Any]
@@ -36,6 +38,7 @@ class Request:
     images: Mapping[str, bytes]
     kind: str
     identity: Sequence[Any]
+    think: bool = False
 
 
 class Asker:
@@ -105,6 +108,9 @@ class Asker:
                 )
             reply = self._pay(digest, fields, request)
         about = {"request": digest, "earlier": earlier, "asked": self.model}
+        if not request.think:
+            answer, thoughts = without_thoughts(reply["answer"])
+            about |= {"answer": answer, "reasoning": reply["reasoning"] or thoughts}
         return {**reply, **about, "messages": list(request.messages)}
 
     def _pay(self, digest: str, fields: Mapping[str, Any], request: Request) -> dict[str, Any]:
@@ -122,7 +128,7 @@ class Asker:
                 "errors": list(response.errors),
                 "asked": self.model,
                 **read_response(response.data),
-                **billed(response.data.get("usage") or {}, self._price),
+                **billed(response.data.get("usage"), self._price),
             }
             if reply["usd"] is None or reply["input_tokens"] is None:
                 reply["at_most"] = {"tokens": tokens + most, "usd": usd}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email.utils
-import json
 import os
 import random
 import threading
@@ -15,6 +14,7 @@ from typing import Any
 import urllib3
 
 from rollout.errors import BudgetExhausted, ConfigError, PolicyUnavailable
+from rollout.models.responses import code_of, error_text, failure_of, response_of
 from rollout.models.sections import Endpoint
 
 _AGAIN = frozenset({408, 409, 425, 429})
@@ -141,15 +141,18 @@ class Client:
             sent, good, pause_s = time.monotonic(), False, -1.0
             try:
                 status, headers, content = self._send(body)
-                good = status == 200
-                if good and (data := _object(content)) is not None:
+                data = response_of(content) or {}
+                problem = failure_of(data)
+                good = status == 200 and not problem
+                if good:
                     self._answered, self._refused = True, 0
                     return Response(data, time.monotonic() - sent, sent - began, tuple(errors))
-                errors.append(self._told(status, content))
-                if not good and status not in _AGAIN and status < 500:
+                said = problem if status == 200 else error_text(data.get("error") or "")
+                errors.append(self._told(status, said if data else "", content))
+                if status != 200 and status not in _AGAIN and status < 500:
                     raise self._refusal(status, errors[-1])
                 pause_s = _retry_after(headers)
-                if status == 429:
+                if status == 429 or code_of(data) == 429:
                     self.limiter.limited(max(pause_s, 0.0))
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 errors.append(self._clean(f"{type(error).__name__}: {error}"))
@@ -183,12 +186,9 @@ class Client:
         finally:
             response.release_conn()
 
-    def _told(self, status: int, content: bytes) -> str:
-        data = _object(content)
-        said = (data or {}).get("error", content.decode(errors="replace"))
-        if isinstance(said, Mapping):
-            said = said.get("message", said)
-        return f"status {status}: {str(said)[:_SHOWN]}"
+    def _told(self, status: int, said: str, content: bytes) -> str:
+        said = said or content.decode(errors="replace")
+        return f"status {status}: {said[:_SHOWN]}"
 
     def _clean(self, text: str) -> str:
         """Removes the key."""
@@ -234,14 +234,6 @@ def _proxy(url: str) -> str:
     if urllib.request.proxy_bypass(parts.host or ""):
         return ""
     return urllib.request.getproxies().get(parts.scheme or "", "")
-
-
-def _object(content: bytes) -> dict[str, Any] | None:
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        return None
-    return data if isinstance(data, dict) else None
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:

@@ -18,6 +18,7 @@ from typing import Any
 
 from rollout.api import NO_USAGE
 from rollout.errors import ConfigError, DiskFullError, is_disk_full
+from rollout.models.responses import parsed
 from rollout.models.spending import charged
 
 
@@ -59,17 +60,19 @@ class Replies:
         handle, offset = os.open(path, os.O_RDONLY), 0
         self._handles.append(handle)
         for line in _lines(path):
+            begin, offset = offset, offset + len(line)
             with contextlib.suppress(
                 ValueError, LookupError, TypeError, AttributeError
             ):  # a damaged line is no reply
-                data = json.loads(line)
-                place = (len(self._handles) - 1, offset, len(line))
+                data = parsed(line)
+                if _is_failure(data["reply"]):
+                    continue  # another call is made
+                place = (len(self._handles) - 1, begin, len(line))
                 self._places[data["request"]] = place
                 reply = data["reply"]
                 self.usage += charged(reply)
                 if reply.get("asked") and reply.get("reported"):
                     self.reported.setdefault(reply["asked"], set()).add(reply["reported"])
-            offset += len(line)
 
     def get(self, request: str) -> dict[str, Any] | None:
         """Returns the reply to a request that has this digest, or None."""
@@ -78,7 +81,7 @@ class Replies:
             if place is None:
                 return None
             number, offset, length = place
-            data: dict[str, Any] = json.loads(os.pread(self._handles[number], length, offset))
+            data: dict[str, Any] = parsed(os.pread(self._handles[number], length, offset))
             reply: dict[str, Any] = data["reply"]
             return reply
 
@@ -111,6 +114,12 @@ class Replies:
         path = folder / f"{os.getpid()}-{time.time_ns()}.jsonl"
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         self._handles.append(self._file)
+
+
+def _is_failure(reply: Mapping[str, Any]) -> bool:
+    """Whether a server failed, in the replies of runs that took that for an empty answer."""
+    answered = any(reply.get(name) for name in ("answer", "reasoning", "tools", "output_tokens"))
+    return not answered and reply.get("finish") in ("", "error")
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ import yaml
 from rollout.api import NO_USAGE, Usage
 from rollout.api.calls import UNITS
 from rollout.errors import BudgetExhausted, ConfigError
+from rollout.models.responses import count_of, number_of
 from rollout.models.sections import RunLimits
 from rollout.observe.aggregates import Rate
 
@@ -163,24 +164,23 @@ def charged(reply: Mapping[str, Any]) -> Usage:
     return known if reply.get("usd") is not None else replace(known, usd=most.get("usd", 0.0))
 
 
-def billed(usage: Mapping[str, Any], price: Price | None) -> dict[str, Any]:
+def billed(usage: Any, price: Price | None) -> dict[str, Any]:
     """Returns the tokens and the price of a call from the ``usage`` of its reply.
 
     Tokens of hidden reasoning that a server counts in the total only are tokens of the answer.
-    What the server does not tell is None, never 0.
+    A price that the server reports, as OpenRouter does, counts before that of the list. What the
+    server does not tell is None, never 0.
     """
-
-    def count(value: object) -> int | None:
-        return value if isinstance(value, int) and value >= 0 else None
-
-    given, answer = count(usage.get("prompt_tokens")), count(usage.get("completion_tokens"))
-    total = count(usage.get("total_tokens"))
+    usage = usage if isinstance(usage, Mapping) else {}
+    given = count_of(usage.get("prompt_tokens", usage.get("input_tokens")))
+    answer = count_of(usage.get("completion_tokens", usage.get("output_tokens")))
+    total = count_of(usage.get("total_tokens"))
     if given is not None and answer is not None and total is not None:
         answer = max(answer, total - given)
-    cached = count((usage.get("prompt_tokens_details") or {}).get("cached_tokens"))
-    thought = count((usage.get("completion_tokens_details") or {}).get("reasoning_tokens"))
-    usd = None
-    if price is not None and given is not None and answer is not None:
+    cached = _detail(usage, "prompt_tokens_details", "cached_tokens")
+    thought = _detail(usage, "completion_tokens_details", "reasoning_tokens")
+    usd = _reported(usage)
+    if usd is None and price is not None and given is not None and answer is not None:
         usd = price.of(given, min(cached or 0, given), answer)
     return {
         "input_tokens": given,
@@ -189,3 +189,20 @@ def billed(usage: Mapping[str, Any], price: Price | None) -> dict[str, Any]:
         "reasoning_tokens": thought,
         "usd": usd,
     }
+
+
+def _detail(usage: Mapping[str, Any], group: str, name: str) -> int | None:
+    details = usage.get(group)
+    return count_of(details.get(name)) if isinstance(details, Mapping) else None
+
+
+def _reported(usage: Mapping[str, Any]) -> float | None:
+    """The price in US dollars that OpenRouter reports.
+
+    With a key of the provider's own, ``cost`` is OpenRouter's fee and the rest is in the details.
+    """
+    details = usage.get("cost_details")
+    upstream = details.get("upstream_inference_cost") if isinstance(details, Mapping) else None
+    own = number_of(usage.get("cost"))
+    more = number_of(upstream) or 0.0 if usage.get("is_byok") is True else 0.0
+    return None if own is None or min(own, more) < 0 else own + more

@@ -8,6 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rollout.models.responses import parsed
+
 _TOKENS_PER_PICTURE = 1600  # an upper estimate, for limits
 _CHARACTERS_PER_TOKEN = 2  # a lower one
 
@@ -23,8 +25,8 @@ def json_object(text: str) -> dict[str, Any]:
     """
     fenced = _FENCE.match(text)
     try:
-        data = json.loads(fenced[1] if fenced else text)
-    except (ValueError, RecursionError) as error:
+        data = parsed((fenced[1] if fenced else text).encode())
+    except ValueError as error:
         raise ValueError(f"expected one JSON object: {error}") from error
     if not isinstance(data, dict):
         raise ValueError(f"expected one JSON object, got {type(data).__name__}")
@@ -81,28 +83,3 @@ def body_of(
         pieces.append(b"]}")
     pieces.append(b"]}")
     return b"".join(pieces)
-
-
-def read_response(data: Mapping[str, Any]) -> dict[str, Any]:
-    """What the record of a call has of a response; missing parts are empty."""
-    choices = data.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else {}
-    choice = choice if isinstance(choice, Mapping) else {}
-    message = choice.get("message")
-    message = message if isinstance(message, Mapping) else {}
-    tools = []
-    for tool in message.get("tool_calls") or ():
-        function = (tool or {}).get("function") or {}
-        tools.append([str(function.get("name", "")), str(function.get("arguments", ""))])
-    scored = (choice.get("logprobs") or {}).get("content") or None
-    finish = "content_filter" if message.get("refusal") else str(choice.get("finish_reason") or "")
-    return {
-        "reported": str(data.get("model") or ""),
-        "answer": str(message.get("content") or message.get("refusal") or ""),
-        "reasoning": str(message.get("reasoning_content") or message.get("reasoning") or ""),
-        "tools": tools,
-        "finish": finish,
-        "prompt_ids": data.get("prompt_token_ids"),
-        "output_ids": choice.get("token_ids"),
-        "output_logprobs": scored and [float(each["logprob"]) for each in scored],
-    }

@@ -2,19 +2,21 @@
 
 import itertools
 from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from policies.scripted import ScriptedPolicy
-from rollout.api import Limits, PolicyRecipe, Splits, Start, Task
+from rollout.api import ColumnSpec, Limits, PolicyRecipe, Splits, Start, Task
 from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError
 from rollout.host import Player, PlayOptions, Pool
 from rollout.host.processes import marked_processes, owner_mark
 from rollout.testing.fakes import FakeBridge
-from rollout.testing.players import FakeEvaluator, FakePolicy
+from rollout.testing.players import FakeEvaluator, FakePlayer, FakePolicy
 
 
 def make_player(
@@ -71,6 +73,35 @@ def rewards_by_episode(fragments):
     ended = {(r.start.episode, r.start.attempt) for f in fragments for r in f.results}
     lost = {(x.start.episode, x.start.attempt) for f in fragments for x in f.losses}
     return {key[0]: rewards for key, rewards in rows.items() if key in ended - lost}
+
+
+@dataclass(frozen=True)
+class Talker(FakePolicy):
+    """Sends half a surrogate pair wherever a policy can send text, and ends its episodes."""
+
+    def build(self, spec, task, *, seed):
+        player = super().build(spec, task, seed=seed)
+        player.__class__ = _Talking
+        return player
+
+
+class _Talking(FakePlayer):
+    extras: ClassVar = {"said": ColumnSpec("object", doc="")}
+
+    def act(self, observations, memory, *, details, explore):
+        decision = super().act(observations, memory, details=details, explore=explore)
+        said = np.empty(len(decision.actions["move"]), object)
+        for row in range(len(said)):
+            said[row] = {"\ud83d": ["\udc00.", 1]}
+        return replace(decision, extras={"said": said}, stops=["\ud83d"] * len(said))
+
+
+def test_the_texts_of_a_policy_are_made_whole(tmp_path):
+    bridge = FakeBridge()
+    player = make_player(tmp_path, bridge, width=2, policy=Talker())
+    fragments = play(player, starts(bridge, 2))
+    assert [f.extras["said"][0, 0] for f in fragments] == [{"�": ["�.", 1]}]
+    assert {result.notice for f in fragments for result in f.results} == {"�"}
 
 
 HOSTING = [(1, 1, "in_process"), (1, 8, "in_process"), (3, 1, "subprocess"), (2, 16, "subprocess")]

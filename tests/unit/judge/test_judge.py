@@ -317,6 +317,15 @@ def test_bad_input_is_refused_and_nothing_is_paid(judged, tmp_path, more, says):
 
 
 @pytest.mark.process
+def test_an_outage_is_no_verdict_and_nothing_of_it_is_kept(judged, tmp_path):
+    with ChatServer(lambda _: Scripted(body=b'{"error": {"message": "down"}}')) as server:
+        endpoint = {"url": server.url, "deadline_s": 0.2}
+        path = settings_of(judged, tmp_path / "out", server.url, endpoint=endpoint, episodes=2)
+        assert "status 200: down" in run_script("judge", "--config", path, status=3)
+    assert not list((tmp_path / "out" / "replies").iterdir())
+
+
+@pytest.mark.process
 def test_the_key_of_a_judge_is_in_no_file_and_no_message(judged, tmp_path):
     lines = []
 

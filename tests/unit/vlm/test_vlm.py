@@ -245,6 +245,14 @@ FAULTS = {
     "an endless body": Scripted(body=b" " * 3000),
     "reset in the body": Scripted(GOOD, reset=True),
     "not JSON": Scripted(body=b'{"choices": [{"mess'),
+    "an error": Scripted(body=b'{"error": {"code": 502, "message": "Provider returned error"}}'),
+    "an error as text": Scripted(body=b'{"error": "overloaded"}'),
+    "no choices": Scripted(body=b"{}"),
+    "empty choices": Scripted(body=b'{"choices": [], "usage": {"prompt_tokens": 9}}'),
+    "a choice of nothing": Scripted(body=b'{"choices": [null], "usage": null}'),
+    "no message": Scripted(body=b'{"choices": [{"message": null, "finish_reason": "stop"}]}'),
+    "finish_reason=error": Scripted("half an", finish="error"),
+    "a stream that ends early": Scripted(body=b'data: {"choices": [{"delta": {"content": "h"}}]}'),
 }
 
 
@@ -252,6 +260,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_tried_again(fault, monkeypatch):
     monkeypatch.setattr("rollout.models.client._LARGEST_REPLY", 2000)
+    monkeypatch.setattr("rollout.models.client._FIRST_PAUSE_S", 0.01)
     script = iter([FAULTS[fault], Scripted(GOOD)])
     with ChatServer(lambda _: next(script)) as server:
         [decision] = play(built(server.url, endpoint={"timeout_s": 0.4}))
@@ -263,11 +272,10 @@ def test_a_fault_is_tried_again(fault, monkeypatch):
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        (b'{"choices": []}', "empty"),
         (b'{"choices": [{"message": {"content": null}}]}', "empty"),
         (b'{"choices": [{"message": {"refusal": "I must not"}}]}', "refused"),
-        (b"{}", "empty"),
-        (b'{"choices": [null], "usage": null}', "empty"),
+        (b'{"choices": [{"message": null, "finish_reason": "content_filter"}]}', "refused"),
+        (b'{"choices": [{"message": {}, "finish_reason": "length"}]}', "cut"),
     ],
 )
 def test_a_response_without_an_answer_is_an_unusable_answer(body, code):
@@ -568,6 +576,68 @@ def test_templates_run_in_a_sandbox(tmp_path):
     path.write_text("system: \"{{ ''.__class__.__mro__ }}\"\nobservation: ''\nunusable: ''\n")
     with pytest.raises(ConfigError, match="unsafe"):
         load_prompt(str(path), None).render("system")
+
+
+# Text that is not whole Unicode ------------------------------------------------------------------
+
+HALF = "<thought>\ud83d</thought><action>{}</action>"
+
+
+def encodable(calls):
+    json.dumps(calls, ensure_ascii=False).encode()
+    return calls
+
+
+def test_half_a_surrogate_pair_in_an_answer_is_replaced(tmp_path):
+    answers = iter([HALF.format(NAMES[1]), json.dumps({"thought": "\ud83d", "action": NAMES[1]})])
+    with ChatServer(lambda _: next(answers)) as server:
+        for form in ("tags", "json"):
+            [decision] = play(built(server.url, folder=tmp_path, form=form))
+            [call] = encodable(decision.extras["calls"][0])
+            assert call["fields"] == {"thought": "\ufffd"}
+
+
+def test_half_a_surrogate_pair_in_an_error_is_replaced():
+    failed = Scripted(body=rb'{"error": {"message": "\ud83d"}}')
+    with ChatServer(lambda _: failed) as server, pytest.raises(PolicyUnavailable) as told:
+        play(built(server.url, endpoint={"deadline_s": 0.1}))
+    assert str(told.value).encode()
+
+
+def test_old_replies_with_it_or_of_an_outage_do_not_make_a_resume_fail(tmp_path):
+    with ChatServer(lambda _: GOOD) as server:
+        play(built(server.url, folder=tmp_path), 2)
+        [path] = tmp_path.rglob("*.jsonl")
+        first, second = path.read_text().splitlines()
+        old = json.loads(second)
+        outage = {"answer": "", "reasoning": "", "tools": [], "finish": "", "output_tokens": None}
+        old["reply"] |= outage
+        path.write_text(f"{first.replace('hm', chr(92) + 'ud83d')}\n{json.dumps(old)}\n")
+        again = play(built(server.url, folder=tmp_path), 2)
+        assert len(server.requests) == 3, "the second reply was a failure of the server"
+    calls = [encodable(decision.extras["calls"][0])[0] for decision in again]
+    assert [call["fields"]["thought"] for call in calls] == ["\ufffd", "hm"]
+    assert [call["earlier"] for call in calls] == [True, False]
+
+
+def test_a_field_of_an_answer_is_json_and_not_python():
+    answer = json.dumps({"thought": {"a": ["b", None]}, "action": NAMES[1]})
+    with ChatServer(lambda _: answer) as server:
+        [decision] = play(built(server.url, form="json"))
+    assert decision.extras["calls"][0][0]["fields"] == {"thought": '{"a": ["b", null]}'}
+
+
+def test_thoughts_before_the_answer_are_reasoning_unless_the_prompt_asks_for_them(tmp_path):
+    text = f"<think><action>no</action></think><action>{NAMES[1]}</action>"
+    path = tmp_path / "p.yaml"
+    path.write_text("extends: act\nfields:\n  think: {doc: why, keep: latest}\n")
+    with ChatServer(lambda _: text) as server:
+        [decision] = play(built(server.url))
+        [call] = decision.extras["calls"][0]
+        assert (call["code"], call["reasoning"]) == ("ok", "<action>no</action>")
+        [decision] = play(built(server.url, prompt=str(path), limits=Limits(reparse=0)))
+        [call] = decision.extras["calls"][0]
+        assert (call["code"], call["answer"]) == ("two_blocks", text)
 
 
 # Jobs --------------------------------------------------------------------------------------------

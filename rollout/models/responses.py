@@ -1,0 +1,307 @@
+"""Reads the responses of chat servers, in all the forms that servers give them.
+
+What can be read is read; what has another type than expected is left out, never shown as Python
+would. A response with status 200 may still say that there is no answer: ``failure_of``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rollout.api import clean_text
+
+_DEEPEST = 4  # levels of parts within parts
+_LARGEST_ID = 2**31
+_LARGEST_COUNT = 2**53
+_LONGEST_INTEGER = 300  # digits; Python refuses to read integers of more than 4,300
+_TEXT_OF = ("text", "thinking", "reasoning", "summary", "content", "refusal")
+_REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
+_THOUGHTS = ("thinking", "reasoning", "redacted_thinking")
+_FAILED = ("error", "abort", "insufficient_system_resource")
+_CUT = ("length", "max_tokens", "model_length")
+_WITHHELD = ("content_filter", "refusal", "safety", "sensitive")
+_ENDED = "[DONE]"
+_OPENED = re.compile(r"\s*(?:<think>|\[THINK\])")
+_CLOSED = re.compile(r"</think>|\[/THINK\]")
+
+
+def parsed(content: bytes) -> Any:
+    """Returns the value of JSON; its texts are cleaned, see ``clean_text``.
+
+    Raises:
+        ValueError: it is no JSON.
+    """
+    text = content.decode("utf-8-sig", "replace")
+    try:
+        data = json.loads(text, parse_int=_integer)
+        if "\\ud" in text or "\\uD" in text:  # perhaps one half of a pair without the other
+            data = json.loads(clean_text(json.dumps(data, ensure_ascii=False)))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    return data
+
+
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else float(digits)
+
+
+def response_of(content: bytes) -> dict[str, Any] | None:
+    """Returns a response as a mapping; the events of a stream are put together.
+
+    None for anything else, for instance a stream that ends before the answer does.
+    """
+    try:
+        data = parsed(content)
+    except ValueError:
+        return _joined(list(_events(content)))
+    return data if isinstance(data, dict) else None
+
+
+def _events(content: bytes) -> Iterator[Any]:
+    """The data of server-sent events; None for one that is no JSON."""
+    for line in content.splitlines():
+        kind, _, data = line.partition(b":")
+        if kind.strip() != b"data":
+            continue
+        if data.strip() == _ENDED.encode():
+            yield {_ENDED: True}
+            continue
+        try:
+            yield parsed(data)
+        except ValueError:
+            yield None
+
+
+def _joined(events: list[Any]) -> dict[str, Any] | None:
+    """The response that the events of a stream are, as if it had come at once."""
+    whole: dict[str, Any] = {}
+    message: dict[str, Any] = {}
+    tools: dict[int, dict[str, str]] = {}
+    choice: dict[str, Any] = {}
+    for event in events:
+        if not isinstance(event, Mapping):
+            return None
+        whole |= {name: value for name, value in event.items() if value is not None}
+        told = _choice(event)
+        delta = _mapping(told.get("delta") or told.get("message"))
+        said, thought = _said_and_thought(delta.get("content"))
+        more = {name: _text(delta.get(name)) for name in ("refusal", *_REASONING)}
+        for name, text in {
+            **more,
+            "content": said,
+            "thinking": more["thinking"] or thought,
+        }.items():
+            message[name] = message.get(name, "") + text
+        for place, tool in enumerate(_tools(delta)):
+            index, (name, arguments) = tool.get("index"), _call(tool)
+            kept = tools.setdefault(index if isinstance(index, int) else place, _no_call())
+            kept["name"] = kept["name"] or name
+            kept["arguments"] += arguments
+        for name in ("token_ids", "logprobs"):
+            choice[name] = _longer(choice.get(name), told.get(name))
+        choice |= {name: told[name] for name in ("finish_reason", "error") if told.get(name)}
+    if not (_ENDED in whole or choice.get("finish_reason") or whole.get("error")):
+        return None
+    message["tool_calls"] = [{"function": each} for each in tools.values()]
+    answered = choice.get("finish_reason") or choice.get("error") or any(message.values())
+    return {**whole, "choices": [{**choice, "message": message}] if answered else []}
+
+
+def _no_call() -> dict[str, str]:
+    return {"name": "", "arguments": ""}
+
+
+def _longer(before: Any, more: Any) -> Any:
+    """Two lists one after the other, or those of the content of two mappings."""
+    if isinstance(before, list) and isinstance(more, list):
+        return before + more
+    if isinstance(before, Mapping) and isinstance(more, Mapping):
+        return {"content": _longer(before.get("content"), more.get("content"))}
+    return before if more is None else more
+
+
+def failure_of(data: Mapping[str, Any]) -> str:
+    """Returns why a response has no answer of a model; empty if it has one.
+
+    Routers answer with status 200 while the model behind them fails.
+    """
+    choice = _choice(data)
+    for error in (data.get("error"), choice.get("error")):
+        if error:
+            return error_text(error)
+    finish = _finish(choice)
+    if finish in _FAILED:
+        return f"finish_reason={finish}"
+    if not choice:
+        return "a response without an answer: " + _json(data)
+    if finish not in ("content_filter", "length") and not _message(choice):
+        return "an answer without a message: " + _json(data)
+    return ""
+
+
+def error_text(error: Any) -> str:
+    """Returns what an error says, with what the provider behind a router said."""
+    if not isinstance(error, Mapping):
+        return error if isinstance(error, str) else _json(error)
+    said = error.get("message")
+    said = said if isinstance(said, str) and said else _json(error)
+    raw = _mapping(error.get("metadata")).get("raw")
+    return f"{said}: {raw}" if isinstance(raw, str) and raw else said
+
+
+def code_of(data: Mapping[str, Any]) -> int | None:
+    """Returns the status in the error of a response, as routers give it; None without one."""
+    return count_of(_mapping(data.get("error")).get("code"))
+
+
+def read_response(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what the record of a call has of a response; missing parts are empty."""
+    choice = _choice(data)
+    message = _message(choice)
+    said, thought = _said_and_thought(message.get("content"))
+    refusal = _text(message.get("refusal"))
+    reported = data.get("model")
+    reasoning = next(filter(None, (_text(message.get(name)) for name in _REASONING)), thought)
+    return {
+        "reported": reported if isinstance(reported, str) else "",
+        "answer": said or refusal,
+        "reasoning": reasoning,
+        "tools": [list(_call(tool)) for tool in _tools(message)],
+        "finish": "content_filter" if refusal else _finish(choice),
+        "prompt_ids": _ids(data.get("prompt_token_ids")),
+        "output_ids": _ids(choice.get("token_ids")),
+        "output_logprobs": _logprobs(choice.get("logprobs")),
+    }
+
+
+def without_thoughts(answer: str) -> tuple[str, str]:
+    """Returns an answer without the reasoning that comes first in it, and that reasoning.
+
+    Models that reason write it between ``<think>`` and ``</think>`` (or ``[THINK]``) unless their
+    server takes it out. Templates that open it themselves leave the closing mark only.
+    """
+    thoughts: list[str] = []
+    while True:
+        opened, closed = _OPENED.match(answer), _CLOSED.search(answer)
+        if closed is None and opened is None:
+            break
+        if opened is None and (thoughts or _OPENED.search(answer, 0, closed.start())):  # type: ignore[union-attr]
+            break
+        begin, end = opened.end() if opened else 0, closed.start() if closed else len(answer)
+        thoughts.append(answer[begin:end].strip())
+        answer = answer[closed.end() :].lstrip() if closed else ""
+    return answer, "\n".join(thoughts)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _choice(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The first choice; empty without one."""
+    choices = data.get("choices")
+    return _mapping(choices[0]) if isinstance(choices, list) and choices else {}
+
+
+def _message(choice: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The message of a choice; empty without one."""
+    message = choice.get("message", choice.get("text"))
+    return {"content": message} if isinstance(message, str) else _mapping(message)
+
+
+def _finish(choice: Mapping[str, Any]) -> str:
+    """Why the model stopped, in OpenAI's words."""
+    finish = choice.get("finish_reason")
+    finish = finish.lower() if isinstance(finish, str) else ""
+    if finish in _CUT:
+        return "length"
+    return "content_filter" if finish.startswith(_WITHHELD) else finish
+
+
+def _said_and_thought(content: Any) -> tuple[str, str]:
+    """The texts and the reasoning of a content: a text, parts, or an object of JSON."""
+    number = isinstance(content, int | float) and not isinstance(content, bool)
+    part = isinstance(content, Mapping) and isinstance(content.get("type"), str)
+    if number or (isinstance(content, Mapping) and not part):
+        return _json(content), ""
+    parts = content if isinstance(content, list) else [content]
+    thoughts = [_mapping(part).get("type") in _THOUGHTS for part in parts]
+    said = "".join(_text(p) for p, thought in zip(parts, thoughts, strict=True) if not thought)
+    return said, "".join(_text(p) for p, thought in zip(parts, thoughts, strict=True) if thought)
+
+
+def _text(value: Any, depth: int = _DEEPEST) -> str:
+    """The text of a text, a part, or a list of them; empty for anything else."""
+    if isinstance(value, str):
+        return value
+    if depth and isinstance(value, list):
+        return "".join(_text(each, depth - 1) for each in value)
+    if depth and isinstance(value, Mapping):
+        return next(filter(None, (_text(value.get(n), depth - 1) for n in _TEXT_OF)), "")
+    return ""
+
+
+def _tools(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The calls of tools of a message, also in the form before there were several."""
+    calls = message.get("tool_calls") or message.get("function_call") or ()
+    calls = [calls] if isinstance(calls, Mapping) else calls
+    return [_mapping(each) for each in calls] if isinstance(calls, list) else []
+
+
+def _call(tool: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and arguments of a call of a tool; arguments that are no text are written as JSON."""
+    function = _mapping(tool.get("function")) or tool
+    name, arguments = function.get("name"), function.get("arguments", function.get("input"))
+    written = arguments if isinstance(arguments, str) else ""
+    if isinstance(arguments, Mapping | list):
+        written = _json(arguments)
+    return name if isinstance(name, str) else "", written
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return ""
+
+
+def count_of(value: Any) -> int | None:
+    """Returns a number of tokens, which some servers write as a text or as ``100.0``."""
+    if isinstance(value, str) and value.strip().isdecimal() and len(value) < _LONGEST_INTEGER:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return int(value) if 0 <= value < _LARGEST_COUNT and value == int(value) else None
+
+
+def _ids(value: Any) -> list[int] | None:
+    """Ids of tokens; None unless all are some."""
+    if not isinstance(value, list):
+        return None
+    right = all(type(each) is int and 0 <= each < _LARGEST_ID for each in value)
+    return value if right else None
+
+
+def _logprobs(value: Any) -> list[float] | None:
+    """The log-probabilities of the tokens; None unless there is a number for each."""
+    value = _mapping(value)
+    found = value.get("content") or value.get("token_logprobs")
+    if not isinstance(found, list) or not found:
+        return None
+    each = [number_of(e.get("logprob") if isinstance(e, Mapping) else e) for e in found]
+    numbers = [number for number in each if number is not None]
+    return numbers if len(numbers) == len(found) else None
+
+
+def number_of(value: Any) -> float | None:
+    """Returns a finite number; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # an integer that no float can hold
+        return None
