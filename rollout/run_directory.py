@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.config import RunConfig, load_config, resolved, write_config
+from rollout.configuration.secrets import hidden, refuse_secrets
 from rollout.errors import ConfigError, InputError, RunDirectoryError, is_disk_full
 from rollout.files import locked, write_atomically
 from rollout.host.processes import RUN_ID
@@ -84,7 +85,9 @@ class RunDirectory:
 
         Raises:
             RunDirectoryError: the folder contains another run or other files, or cannot be used.
+            ConfigError: the configuration holds a secret, which would be written.
         """
+        refuse_secrets(resolved(config))
         folder = _folder(path)
         config = config.model_copy(update={"output": folder})
         with _usable(folder):
@@ -289,7 +292,7 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _show(data: Mapping[str, Any], key: str) -> str:
-    return json.dumps(data[key]) if key in data else "not given"
+    return hidden(json.dumps(data[key])) if key in data else "not given"
 
 
 def versions() -> dict[str, str | int | None]:

@@ -94,7 +94,11 @@ class Reader:
             Unusable: it is no action.
         """
         if finish == "length":
-            raise Unusable("cut", "the answer was too long and was cut off; answer more briefly")
+            raise Unusable(
+                "cut",
+                "the answer was too long and was cut off (sampling.max_tokens, which counts hidden "
+                "reasoning); answer more briefly",
+            )
         if finish == "content_filter":
             raise Unusable("refused", "the answer was withheld")
         if self._form == "tool":

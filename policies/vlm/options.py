@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from policies.vlm.answers import Form
 from policies.vlm.sections import History, Limits, Picture, Reflect
 from rollout.api import option
 from rollout.errors import ConfigError
+from rollout.models.connection import target_of
 from rollout.models.sections import Endpoint, Examples, Local, Sampling
 from rollout.models.spending import price_of
 
@@ -43,12 +43,7 @@ class Options:
         if self.local.model:
             self._check_local()
             return
-        scheme = urlsplit(self.endpoint.url).scheme
-        if scheme not in ("http", "https"):
-            raise ConfigError(
-                f"endpoint.url={self.endpoint.url!r}: expected the base URL of a chat API, such as "
-                f"http://127.0.0.1:8000/v1"
-            )
+        target_of(self.endpoint.url)
         if not self.model:
             raise ConfigError("model: expected the name of a model at the endpoint, got none")
         if self.history.images and not self.endpoint.images:

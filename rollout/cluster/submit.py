@@ -34,6 +34,7 @@ from rollout.cluster.package import (
     write_rayignore,
 )
 from rollout.cluster.tokens import MODE, TOKEN, TOKEN_PATH
+from rollout.configuration.secrets import hidden
 from rollout.errors import ConfigError, InputError, nearest
 from rollout.observe.run_files import RUNS_DIR
 from rollout.signals import Stop, Stopped
@@ -108,6 +109,11 @@ def read_order(argv: Sequence[str]) -> Order:
     command = list(argv[end + 1 :])
     if not "".join(command).strip():
         raise ConfigError(f"no command is given; write it after --, e.g. {_EXAMPLE}")
+    if any(hidden(word) != word for word in command):
+        raise ConfigError(
+            "the command holds a key or a URL with a password, which everyone who can see the "
+            "dashboard would see; give it with --env, and name the variable"
+        )
     url = dashboard_url(arguments.address)
     folder = arguments.working_dir.expanduser().absolute()
     env = _pairs("--env", arguments.env)
@@ -122,7 +128,7 @@ def read_order(argv: Sequence[str]) -> Order:
     notes += [
         f"{name} is shown, as it is, to everyone who can see the dashboard"
         for name in env
-        if _SECRET.search(name)
+        if _SECRET.search(name) or hidden(env[name]) != env[name]
     ]
     return Order(
         url,
@@ -238,7 +244,7 @@ def describe(order: Order) -> str:
         f"address    {order.url}",
         f"command    {job.entrypoint}",
         *(
-            f"env        {name}={'***' if _SECRET.search(name) else shlex.quote(value)}"
+            f"env        {name}={'***' if _SECRET.search(name) else shlex.quote(hidden(value))}"
             for name, value in job.env.items()
         ),
         *(f"needs      {name}={value:g}" for name, value in job.needs.items()),

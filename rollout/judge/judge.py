@@ -25,7 +25,7 @@ from rollout.judge.frames import Clips, reference_of
 from rollout.judge.report import calibrate, read_ratings, write_report
 from rollout.judge.rubric import Rubric, load_rubric
 from rollout.models.asking import Asker, Request
-from rollout.models.client import key_of
+from rollout.models.connection import check_endpoint
 from rollout.models.spending import price_of
 
 log = logging.getLogger(__name__)
@@ -68,9 +68,7 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
         KeyboardInterrupt: it was told to stop; --resume continues it.
     """
     rubric = load_rubric(config.rubric)
-    key_of(config.endpoint)
-    if not config.endpoint.url.startswith(("http://", "https://")):
-        raise ConfigError(f"endpoint.url={config.endpoint.url!r}: expected the URL of a chat API")
+    check_endpoint(config.endpoint)
     if not config.endpoint.images:
         raise ConfigError("endpoint.images=false: a judge looks at pictures; choose another model")
     if config.limits.usd is not None and price_of(config.model, config.prices) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +14,16 @@ from typing import Any
 from rollout.api import Usage
 from rollout.errors import ConfigError, PolicyUnavailable
 from rollout.models.client import Client
+from rollout.models.providers import most_tokens, sent_fields
 from rollout.models.replies import Replies
 from rollout.models.responses import read_response, without_thoughts
 from rollout.models.sections import Endpoint, RunLimits
 from rollout.models.spending import Budget, billed, charged, price_of
 from rollout.models.wire import body_of, estimate
+
+log = logging.getLogger(__name__)
+
+_CUT_IN_A_ROW = 10
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,7 @@ class Asker:
         self._replies, self._replay = Replies(replies), replay
         self._price = price_of(model, prices)
         self._budget = Budget(limits, self._replies.usage)
+        self._cut = 0  # answers in a row
 
     @property
     def spent(self) -> Usage:
@@ -93,6 +100,7 @@ class Asker:
             PolicyUnavailable: it does not answer in time, or there is no reply to replay.
             BudgetExhausted: a limit of the run is reached.
         """
+        # Not as providers want them, which may change: the digest finds earlier sessions' replies.
         fields = {"model": self.model, **request.fields, **self.endpoint.extra}
         if self.endpoint.logprobs:
             fields["logprobs"] = True
@@ -106,16 +114,21 @@ class Asker:
                     f"replay: there is no reply to the request {digest[:16]} "
                     f"({request.identity}); the prompt, the model or the game is another one"
                 )
-            reply = self._pay(digest, fields, request)
+            self._require_same(self._replies.refused.get(self.model, ""))
+            reply = self._pay(digest, request)
         about = {"request": digest, "earlier": earlier, "asked": self.model}
         if not request.think:
             answer, thoughts = without_thoughts(reply["answer"])
             about |= {"answer": answer, "reasoning": reply["reasoning"] or thoughts}
         return {**reply, **about, "messages": list(request.messages)}
 
-    def _pay(self, digest: str, fields: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    def _pay(self, digest: str, request: Request) -> dict[str, Any]:
         """Makes a call and keeps its reply."""
-        tokens, most = estimate(request.messages), int(fields["max_tokens"])
+        fields = {"model": self.model, **request.fields}
+        if self.endpoint.logprobs:
+            fields["logprobs"] = True
+        fields = sent_fields(self.endpoint, fields)
+        tokens, most = estimate(request.messages), most_tokens(fields, request.fields["max_tokens"])
         body = body_of(fields, request.messages, request.images, request.kind)
         usd = self._price.of(tokens, 0, most) if self._price else 0.0
         with self._budget.call(Usage(1, 0, tokens, most, usd)) as paid:
@@ -133,16 +146,35 @@ class Asker:
             if reply["usd"] is None or reply["input_tokens"] is None:
                 reply["at_most"] = {"tokens": tokens + most, "usd": usd}
             paid.append(charged(reply))
-            self._require_same(reply["reported"])
+            if self._mixed(reply["reported"]):
+                self._replies.refuse(digest, reply)
+                self._require_same(reply["reported"])
             self._replies.add(digest, reply)
+        self._watch(reply, most)
         return reply
 
-    def _require_same(self, reported: str) -> None:
-        """Checks that the model is the one that answered in earlier sessions of the run."""
+    def _mixed(self, reported: str) -> bool:
+        """Whether another model answered in earlier sessions of the run."""
         known = self._replies.reported.get(self.model)
-        if known and reported and reported not in known:
+        return bool(known and reported and reported not in known)
+
+    def _require_same(self, reported: str) -> None:
+        if self._mixed(reported):
+            known = ", ".join(sorted(self._replies.reported[self.model]))
             raise ConfigError(
-                f"model: {self.model} was answered by {', '.join(sorted(known))} before, and now "
-                f"by {reported}; a run must not mix models: choose another output, or another "
-                f"folder of replies"
+                f"model: {self.model} was answered by {known} before, and now by {reported}; a run "
+                f"must not mix models: choose another output, or another folder of replies. If "
+                f"{known} answers again, remove refused.jsonl in the folder of replies, which has "
+                f"what {reported} answered, and say --resume"
+            )
+
+    def _watch(self, reply: Mapping[str, Any], most: int) -> None:
+        """Warns once of a model that is always cut off, as one that reasons may be."""
+        self._cut = self._cut + 1 if reply["finish"] == "length" else 0
+        if self._cut == _CUT_IN_A_ROW:
+            log.warning(
+                "%d answers of %s in a row were cut off at %d tokens (code cut); hidden reasoning "
+                "counts: raise sampling.max_tokens, or lower the effort in endpoint.extra, e.g. "
+                "reasoning_effort: low (docs/endpoints.md)",
+                *(self._cut, self.model, most),
             )

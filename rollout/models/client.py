@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import email.utils
-import os
 import random
 import threading
 import time
@@ -14,12 +13,12 @@ from typing import Any
 import urllib3
 
 from rollout.errors import BudgetExhausted, ConfigError, PolicyUnavailable
+from rollout.models.connection import Connection
 from rollout.models.responses import code_of, error_text, failure_of, response_of
 from rollout.models.sections import Endpoint
 
 _AGAIN = frozenset({408, 409, 425, 429})
 _REFUSED_IN_A_ROW = 3
-_LARGEST_REPLY = 32 << 20  # bytes
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
 _BEGIN = 20  # requests at once before anything is known of the server
 _COOLDOWN_S = 15.0  # one burst of status 429 lowers the number once
@@ -102,23 +101,7 @@ class Client:
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint = endpoint
-        self._key = key_of(endpoint)
-        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        if self._key:
-            self._headers["Authorization"] = f"Bearer {self._key}"
-        limits: dict[str, Any] = {
-            "maxsize": endpoint.calls,
-            "retries": False,
-            "timeout": urllib3.Timeout(connect=10.0, read=endpoint.timeout_s),
-        }
-        url = f"{endpoint.url.rstrip('/')}/chat/completions"
-        parts, proxy = urllib3.util.parse_url(url), _proxy(endpoint.url)
-        manager = urllib3.ProxyManager(proxy, **limits) if proxy else urllib3.PoolManager(**limits)
-        # The pool of the one host, since a manager looks for it at each request.
-        self._pool = manager.connection_from_url(url)
-        # A proxy for HTTP is told the whole URL.
-        self._target = url if proxy and parts.scheme == "http" else parts.request_uri
+        self._endpoint, self._connection = endpoint, Connection(endpoint)
         self.limiter = Limiter(endpoint.calls)
         self._answered = False
         self._refused = 0
@@ -140,7 +123,8 @@ class Client:
                 raise self._late(errors or ["too many requests are waiting"]) from None
             sent, good, pause_s = time.monotonic(), False, -1.0
             try:
-                status, headers, content = self._send(body)
+                until = min(sent + self._endpoint.timeout_s, deadline)
+                status, headers, content = self._connection.post(body, until)
                 data = response_of(content) or {}
                 problem = failure_of(data)
                 good = status == 200 and not problem
@@ -155,7 +139,7 @@ class Client:
                 if status == 429 or code_of(data) == 429:
                     self.limiter.limited(max(pause_s, 0.0))
             except (urllib3.exceptions.HTTPError, OSError) as error:
-                errors.append(self._clean(f"{type(error).__name__}: {error}"))
+                errors.append(self._connection.cleaned(f"{type(error).__name__}: {error}"))
             finally:
                 self.limiter.release(good=good)
             if pause_s < 0:
@@ -165,34 +149,9 @@ class Client:
                 raise self._late(errors)
             threading.Event().wait(pause_s)
 
-    def _send(self, body: bytes) -> tuple[int, Mapping[str, str], bytes]:
-        response = self._pool.urlopen(
-            "POST",
-            self._target,
-            body,
-            self._headers,
-            redirect=False,
-            assert_same_host=False,
-            preload_content=False,
-        )
-        try:
-            content = response.read(_LARGEST_REPLY + 1)
-            if len(content) > _LARGEST_REPLY:
-                response.close()
-                return 500, {}, b"a response of more than 32 MiB"
-            if self._key:  # which a server may repeat, even in an answer
-                content = content.replace(self._key.encode(), b"***")
-            return response.status, response.headers, content
-        finally:
-            response.release_conn()
-
     def _told(self, status: int, said: str, content: bytes) -> str:
         said = said or content.decode(errors="replace")
         return f"status {status}: {said[:_SHOWN]}"
-
-    def _clean(self, text: str) -> str:
-        """Removes the key."""
-        return text.replace(self._key, "***") if self._key else text
 
     def _refusal(self, status: int, told: str) -> Exception:
         what = f"{self._endpoint.url} refuses the request: {told}"
@@ -207,33 +166,6 @@ class Client:
             f"{self._endpoint.url} did not answer within {self._endpoint.deadline_s:g} s; the last "
             f"of {len(errors)} errors: {errors[-1]}"
         )
-
-
-def key_of(endpoint: Endpoint) -> str:
-    """Returns the key of an endpoint from its environment variable.
-
-    Raises:
-        ConfigError: the variable is not set.
-    """
-    if not endpoint.key_env:
-        return ""
-    key = os.environ.get(endpoint.key_env, "").strip()
-    if not key:
-        raise ConfigError(
-            f"endpoint.key_env: the environment variable {endpoint.key_env} is not set; "
-            f"export the key of {endpoint.url} in it (where Ray is started, on a cluster)"
-        )
-    return key
-
-
-def _proxy(url: str) -> str:
-    """The proxy of the environment for a URL; empty for none."""
-    import urllib.request  # noqa: PLC0415 - here only
-
-    parts = urllib3.util.parse_url(url)
-    if urllib.request.proxy_bypass(parts.host or ""):
-        return ""
-    return urllib.request.getproxies().get(parts.scheme or "", "")
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:

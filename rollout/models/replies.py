@@ -21,6 +21,8 @@ from rollout.errors import ConfigError, DiskFullError, is_disk_full
 from rollout.models.responses import parsed
 from rollout.models.spending import charged
 
+_REFUSED = "refused.jsonl"
+
 
 class Replies:
     """Replies by the digest of their request; thread-safe. Other processes may add to the folder.
@@ -31,6 +33,8 @@ class Replies:
     Attributes:
         usage: what the replies of the folder count for limits.
         reported: by the name that was asked for, the models that earlier sessions say answered.
+        refused: by the name that was asked for, another model that answered later; what it
+            answered is in ``refused.jsonl`` of the folder and is never used.
 
     Raises:
         ConfigError: the folder cannot be read.
@@ -39,6 +43,7 @@ class Replies:
     def __init__(self, folder: Path | None) -> None:
         self.usage = NO_USAGE
         self.reported: dict[str, set[str]] = {}
+        self.refused: dict[str, str] = {}
         self._folder, self._file = folder, -1
         self._lock = threading.Lock()
         self._places: dict[str, tuple[int, int, int]] = {}  # file, offset and length, by digest
@@ -67,12 +72,17 @@ class Replies:
                 data = parsed(line)
                 if _is_failure(data["reply"]):
                     continue  # another call is made
-                place = (len(self._handles) - 1, begin, len(line))
-                self._places[data["request"]] = place
-                reply = data["reply"]
+                reply, names = (
+                    data["reply"],
+                    (data["reply"].get("asked"), data["reply"].get("reported")),
+                )
                 self.usage += charged(reply)
-                if reply.get("asked") and reply.get("reported"):
-                    self.reported.setdefault(reply["asked"], set()).add(reply["reported"])
+                if path.name == _REFUSED:
+                    self.refused[names[0]] = names[1]
+                    continue
+                self._places[data["request"]] = (len(self._handles) - 1, begin, len(line))
+                if all(names):
+                    self.reported.setdefault(names[0], set()).add(names[1])
 
     def get(self, request: str) -> dict[str, Any] | None:
         """Returns the reply to a request that has this digest, or None."""
@@ -85,6 +95,17 @@ class Replies:
             reply: dict[str, Any] = data["reply"]
             return reply
 
+    def refuse(self, request: str, reply: Mapping[str, Any]) -> None:
+        """Keeps a reply of another model than in earlier sessions, which is not to be used.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.refused[reply["asked"]] = reply["reported"]
+        if self._folder is not None:
+            with self._lock, (self._folder / _REFUSED).open("ab", buffering=0) as file:
+                file.write(_line(request, reply))
+
     def add(self, request: str, reply: Mapping[str, Any]) -> None:
         """Adds a reply; once it returns, the reply survives the death of the process.
 
@@ -94,8 +115,7 @@ class Replies:
         """
         if self._folder is None:
             return
-        line = json.dumps({"request": request, "reply": reply}, ensure_ascii=True) + "\n"
-        data = line.encode()
+        data = _line(request, reply)
         with self._lock:
             try:
                 if self._file < 0:
@@ -120,6 +140,10 @@ def _is_failure(reply: Mapping[str, Any]) -> bool:
     """Whether a server failed, in the replies of runs that took that for an empty answer."""
     answered = any(reply.get(name) for name in ("answer", "reasoning", "tools", "output_tokens"))
     return not answered and reply.get("finish") in ("", "error")
+
+
+def _line(request: str, reply: Mapping[str, Any]) -> bytes:
+    return (json.dumps({"request": request, "reply": reply}, ensure_ascii=True) + "\n").encode()
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+REFERENCE = re.compile(r"(\w+ )?\$(\w+)")
+"""A value that names an environment variable: ``$NAME``, or ``Bearer $NAME``."""
 
 
 class Options(BaseModel):
@@ -17,18 +21,34 @@ class Options(BaseModel):
 class Endpoint(Options):
     """An endpoint of the chat API of OpenAI, which most servers of models offer."""
 
-    url: str = Field("", description="base URL, e.g. http://127.0.0.1:8000/v1")
+    url: str = Field(
+        "", description="base URL, e.g. http://127.0.0.1:8000/v1; a query goes with each request"
+    )
     key_env: str = Field("", description="environment variable of the key; empty for no key")
+    headers: dict[str, str] = Field(
+        default_factory=dict,
+        description="further headers; $NAME is the environment variable NAME, e.g. api-key: $KEY",
+    )
     images: bool = Field(True, description="whether the model takes images")
     calls: int = Field(64, ge=1, description="most requests at once; fewer after status 429")
-    timeout_s: float = Field(120.0, gt=0, description="longest wait for the server, seconds")
+    timeout_s: float = Field(
+        120.0, gt=0, description="seconds for one try, until its response is complete"
+    )
     deadline_s: float = Field(
         240.0, gt=0, description="seconds for a call with all its retries, below host.policy_s"
     )
     logprobs: bool = Field(False, description="whether to ask for log-probabilities of tokens")
     extra: dict[str, object] = Field(
-        default_factory=dict, description="further fields of each request, e.g. reasoning_effort"
+        default_factory=dict,
+        description="fields of each request, e.g. reasoning_effort; null leaves a field out",
     )
+
+    @field_validator("extra")
+    @classmethod
+    def _is_no_prompt(cls, extra: dict[str, object]) -> dict[str, object]:
+        if "messages" in extra:
+            raise ValueError("messages are what the prompt makes; leave them out")
+        return extra
 
 
 class Lora(Options):

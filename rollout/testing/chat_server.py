@@ -30,6 +30,7 @@ class Scripted:
         usage: what was used; None to say nothing.
         body: the whole body in place of all this; empty for none.
         reset: whether the connection is reset in the middle of the body.
+        drip_s: seconds before each byte of the body; 0 sends it at once.
     """
 
     text: str = ""
@@ -48,6 +49,7 @@ class Scripted:
     )
     body: bytes = b""
     reset: bool = False
+    drip_s: float = 0.0
 
     def encoded(self, request: Request) -> bytes:
         """Returns the body of the response."""
@@ -82,6 +84,7 @@ class ChatServer:
         url: its base URL.
         requests: all requests that came, in order.
         keys: their headers ``Authorization``.
+        headers: all their headers, with names in lower case.
         targets: their targets: paths, or whole URLs from a client that takes this for a proxy.
         paid: how often each request was answered with status 200, by its digest.
         most: most requests that were in work at once.
@@ -92,6 +95,7 @@ class ChatServer:
         self.requests: list[Request] = []
         self.keys: list[str] = []
         self.targets: list[str] = []
+        self.headers: list[dict[str, str]] = []
         self.paid: Counter[str] = Counter()
         self.most = self._running = 0
         self._lock, self._closing = threading.Lock(), threading.Event()
@@ -128,6 +132,7 @@ class ChatServer:
             self.most = max(self.most, self._running)
             self.requests.append(request)
             self.targets.append(handler.path)
+            self.headers.append({name.lower(): value for name, value in handler.headers.items()})
             self.keys.append(handler.headers.get("Authorization", ""))
         try:
             done = self._script(request)
@@ -148,7 +153,9 @@ class ChatServer:
                 handler.connection.shutdown(socket.SHUT_RDWR)
                 handler.close_connection = True
                 return
-            handler.wfile.write(body)
+            for piece in (body[i : i + 1] for i in range(len(body))) if done.drip_s else [body]:
+                self._closing.wait(done.drip_s)
+                handler.wfile.write(piece)
         except OSError:  # the client has gone
             handler.close_connection = True
         finally:

@@ -317,12 +317,15 @@ def test_bad_input_is_refused_and_nothing_is_paid(judged, tmp_path, more, says):
 
 
 @pytest.mark.process
-def test_an_outage_is_no_verdict_and_nothing_of_it_is_kept(judged, tmp_path):
-    with ChatServer(lambda _: Scripted(body=b'{"error": {"message": "down"}}')) as server:
-        endpoint = {"url": server.url, "deadline_s": 0.2}
+def test_an_outage_is_no_verdict_and_a_server_that_drips_is_not_waited_for(judged, tmp_path):
+    answers = [Scripted(body=b'{"error": {"message": "down"}}'), Scripted("long", drip_s=1.0)]
+    with ChatServer(lambda _: answers[len(server.requests) % 2]) as server:
+        endpoint = {"url": server.url, "deadline_s": 0.3, "calls": 1}
         path = settings_of(judged, tmp_path / "out", server.url, endpoint=endpoint, episodes=2)
-        assert "status 200: down" in run_script("judge", "--config", path, status=3)
-    assert not list((tmp_path / "out" / "replies").iterdir())
+        said = run_script("judge", "--config", path, status=3)
+    assert "status 200: down" in said
+    assert "in time" in said or "timed out" in said
+    assert not list((tmp_path / "out" / "replies").iterdir()), "nothing of it is kept"
 
 
 @pytest.mark.process

@@ -36,6 +36,7 @@ from rollout.errors import (
 )
 from rollout.evaluators import GameReward
 from rollout.models.client import Client, Limiter
+from rollout.models.providers import sent_fields
 from rollout.models.replies import Replies
 from rollout.models.sections import Endpoint, Sampling
 from rollout.models.spending import Budget, Price, billed
@@ -259,7 +260,7 @@ FAULTS = {
 @pytest.mark.heavy
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_tried_again(fault, monkeypatch):
-    monkeypatch.setattr("rollout.models.client._LARGEST_REPLY", 2000)
+    monkeypatch.setattr("rollout.models.connection._LARGEST_REPLY", 2000)
     monkeypatch.setattr("rollout.models.client._FIRST_PAUSE_S", 0.01)
     script = iter([FAULTS[fault], Scripted(GOOD)])
     with ChatServer(lambda _: next(script)) as server:
@@ -421,14 +422,19 @@ def test_replay_names_what_is_missing(tmp_path):
         assert len(server.requests) == 2
 
 
-def test_another_model_than_in_earlier_sessions_is_named(tmp_path):
+def test_another_model_than_in_earlier_sessions_is_named_and_paid_once(tmp_path):
+    limits = Limits(calls=4)
     with ChatServer(lambda _: Scripted(GOOD, model="tiny-0806")) as server:
         play(built(server.url, folder=tmp_path), 2)
     with ChatServer(lambda _: Scripted(GOOD, model="tiny-1120")) as server:
         play(built(server.url, folder=tmp_path), 2)  # all replies are found
-        with pytest.raises(ConfigError, match=r"by tiny-0806 before, and now by tiny-1120"):
-            play(built(server.url, folder=tmp_path), seeds=(8,))
+        for _ in range(3):
+            with pytest.raises(ConfigError, match=r"by tiny-0806 before, and now by tiny-1120"):
+                play(built(server.url, folder=tmp_path, limits=limits), seeds=(8,))
         assert len(server.requests) == 1
+    [refused] = tmp_path.rglob("refused.jsonl")
+    assert json.loads(refused.read_text())["reply"]["answer"] == GOOD
+    refused.unlink()
     with ChatServer(lambda _: Scripted(GOOD, model="tiny-0806")) as server:
         play(built(server.url, folder=tmp_path), seeds=(8,))
 
@@ -512,6 +518,74 @@ def test_cached_and_hidden_tokens_are_priced():
     assert (found["output_tokens"], found["cached_tokens"]) == (500, 600)
     assert found["usd"] == pytest.approx((400 * 1.0 + 600 * 0.1 + 500 * 10.0) / 1e6)
     assert billed({}, price)["usd"] is None
+
+
+# What providers want ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("url", "model", "extra", "sent"),
+    [
+        ("http://h/v1", "gpt-5", {}, {"temperature": 0.5, "max_tokens": 9}),
+        (
+            "https://api.openai.com/v1",
+            "gpt-4o",
+            {},
+            {"temperature": 0.5, "max_completion_tokens": 9},
+        ),
+        ("https://api.openai.com/v1", "gpt-5-mini", {}, {"max_completion_tokens": 9}),
+        ("https://api.openai.com/v1", "gpt-6-luna", {}, {"max_completion_tokens": 9}),
+        ("https://api.openai.com/v1", "o4-mini", {}, {"max_completion_tokens": 9}),
+        ("https://r.openai.azure.com/openai/v1", "gpt-5", {}, {"max_completion_tokens": 9}),
+        (
+            "https://api.anthropic.com/v1",
+            "claude-opus-4-6",
+            {},
+            {"temperature": 0.5, "max_tokens": 9},
+        ),
+        ("https://api.anthropic.com/v1", "claude-opus-4-8", {}, {"max_tokens": 9}),
+        ("https://api.anthropic.com/v1", "claude-sonnet-5-5", {}, {"max_tokens": 9}),
+        ("http://h/v1", "m", {"temperature": None, "top_k": 3}, {"max_tokens": 9, "top_k": 3}),
+        (
+            "http://h/v1",
+            "m",
+            {"max_tokens": None, "n_predict": 7},
+            {"temperature": 0.5, "n_predict": 7},
+        ),
+        (
+            "https://api.openai.com/v1",
+            "gpt-5",
+            {"temperature": 1},
+            {"max_completion_tokens": 9, "temperature": 1},
+        ),
+    ],
+)
+def test_fields_are_sent_as_a_provider_wants_them(url, model, extra, sent):
+    fields = {"model": model, "temperature": 0.5, "max_tokens": 9}
+    found = sent_fields(Endpoint(url=url, extra=extra), fields)
+    assert found == {"model": model, **sent}
+
+
+def test_a_field_that_is_left_out_is_not_sent_and_limits_still_count():
+    extra = {"temperature": None, "max_tokens": None, "max_completion_tokens": 2000}
+    with ChatServer(lambda _: Scripted(GOOD, usage=None)) as server:
+        policy = built(server.url, endpoint={"extra": extra}, limits=Limits(tokens=3000))
+        play(policy)
+        assert policy.figures()["models/spent/tokens"] > 2000
+        with pytest.raises(BudgetExhausted):
+            play(policy, seeds=(8,))
+        [sent] = server.requests
+    assert "temperature" not in sent
+    assert "max_tokens" not in sent
+    assert sent["max_completion_tokens"] == 2000
+
+
+def test_a_model_that_is_always_cut_off_is_told_once(caplog):
+    with ChatServer(lambda _: Scripted("", finish="length")) as server:
+        decisions = play(built(server.url, limits=Limits(reparse=0, unusable=11)), 11)
+    [warning] = [r.getMessage() for r in caplog.records if "cut off" in r.getMessage()]
+    assert "10 answers of tiny in a row were cut off at 1024 tokens" in warning
+    assert "sampling.max_tokens" in decisions[-1].stops[0]
 
 
 # Bad input ---------------------------------------------------------------------------------------
@@ -756,6 +830,43 @@ def test_a_limit_of_the_run_pauses_it_and_a_refusal_ends_it_with_status_2(tmp_pa
         refused = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
         assert refused.returncode == 2, refused.stderr
         assert "no such model" in refused.stdout + refused.stderr
+
+
+@pytest.mark.process
+def test_no_secret_is_in_a_run_or_on_the_terminal(tmp_path):
+    secrets = [f"sEcReT-{name}" for name in ("key", "header", "proxy", "wandb" + "0" * 40)]
+    said = "<thought>{}</thought><action>{}</action>"
+
+    def script(_):
+        if len(server.requests) == 2:
+            return Scripted(" ".join(secrets[:3]), status=500)
+        return Scripted(said.format(" ".join(secrets[:3]), NAMES[1]))
+
+    with ChatServer(script) as server:  # takes itself for a proxy
+        command, env = job(tmp_path, "http://models.example/v1", key=secrets[0])
+        config = yaml.safe_load((tmp_path / "config.yaml").read_text())
+        config["policy"]["endpoint"]["headers"] = {"x-api-key": "$MY_HEADER"}
+        config |= {"episodes": 2, "wandb": {"mode": "offline"}}
+        (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
+        proxy = server.url.replace("http://", f"http://me:{secrets[2]}@").removesuffix("/v1")
+        env |= {"MY_HEADER": secrets[1], "http_proxy": proxy, "WANDB_API_KEY": secrets[3]}
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert server.headers[0]["x-api-key"] == secrets[1]
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert len(files) > 8
+    for secret in secrets:
+        assert secret not in done.stdout + done.stderr
+        assert not [path for path in files if secret.encode() in path.read_bytes()], secret
+    url = f"policy.endpoint.url=http://me:{secrets[2]}@h/v1"
+    output = f"output={tmp_path / 'other'}"
+    refused = subprocess.run(
+        [*command, "--set", url, output], env=env, capture_output=True, text=True, check=False
+    )
+    assert refused.returncode == 2
+    assert "endpoint.url" in refused.stderr
+    assert secrets[2] not in refused.stdout + refused.stderr
+    assert not (tmp_path / "other").exists()
 
 
 def test_deterministic_actions_are_asked_for_with_temperature_0():

@@ -1,0 +1,262 @@
+"""The way to a server of a chat API: its URL, headers, a proxy, and requests that end in time."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import math
+import os
+import re
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Mapping
+from http.client import HTTPResponse
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import urllib3
+
+from rollout.errors import ConfigError
+from rollout.models.sections import REFERENCE, Endpoint
+
+_PATH = "/chat/completions"
+_LARGEST_REPLY = 32 << 20  # bytes
+_PIECE = 1 << 16  # bytes that are sent at once
+_CONNECT_S = 10.0
+_TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+
+
+def check_endpoint(endpoint: Endpoint) -> None:
+    """Checks that there is all that requests need: a URL, the keys, a proxy that can be used.
+
+    Raises:
+        ConfigError: something is wrong or missing; the message names it.
+    """
+    Connection(endpoint)
+
+
+class Connection:
+    """Sends requests to one endpoint; thread-safe.
+
+    Args:
+        endpoint: the endpoint.
+
+    Attributes:
+        secrets: keys and passwords, which must be shown nowhere.
+
+    Raises:
+        ConfigError: see ``check_endpoint``.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.secrets: list[str] = []
+        self._headers = self._headers_of(endpoint)
+        self._now = threading.local()
+        url = target_of(endpoint.url)
+        proxy = _proxy_for(url)
+        manager = self._manager(proxy, {"maxsize": endpoint.calls, "retries": False})
+        # The pool of the one host, since a manager looks for it at each request.
+        self._pool = manager.connection_from_url(url)
+        self._pool.ConnectionCls = _bounded(self._pool.ConnectionCls, self._left)
+        # A proxy for HTTP is told the whole URL.
+        whole = proxy.startswith("http") and url.startswith("http:")
+        self._target = url if whole else urllib3.util.parse_url(url).request_uri
+
+    def post(self, body: bytes, until: float) -> tuple[int, Mapping[str, str], bytes]:
+        """Returns status, headers and content of the response to a request.
+
+        Args:
+            body: the request.
+            until: when all of the response must be there, monotonic seconds.
+
+        Raises:
+            OSError: it was not, or the connection failed.
+            urllib3.exceptions.HTTPError: likewise.
+        """
+        self._now.until = until
+        left = self._left()
+        response = self._pool.urlopen(
+            "POST",
+            self._target,
+            body,
+            self._headers,
+            timeout=urllib3.Timeout(connect=min(left, _CONNECT_S), read=left),
+            redirect=False,
+            assert_same_host=False,
+            preload_content=False,
+        )
+        try:
+            content = response.read(_LARGEST_REPLY + 1)
+            if len(content) > _LARGEST_REPLY:
+                response.close()
+                return 500, {}, b"a response of more than 32 MiB"
+            for secret in self.secrets:  # which a server may repeat, even in an answer
+                content = content.replace(secret.encode(), b"***")
+            return response.status, response.headers, content
+        finally:
+            response.release_conn()
+
+    def cleaned(self, text: str) -> str:
+        """Returns a text without the secrets."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+    def _left(self) -> float:
+        """Seconds that the request of this thread has; raises TimeoutError if there are none."""
+        left: float = getattr(self._now, "until", math.inf) - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("there was no complete response in time")
+        return min(left, threading.TIMEOUT_MAX)
+
+    def _headers_of(self, endpoint: Endpoint) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        if endpoint.key_env:
+            key = self._secret("key_env", endpoint.key_env, endpoint.url)
+            headers["Authorization"] = f"Bearer {key}"
+        for name, value in endpoint.headers.items():
+            headers[name] = value
+            if found := REFERENCE.fullmatch(value):
+                secret = self._secret(f"headers.{name}", found[2], endpoint.url)
+                headers[name] = f"{found[1] or ''}{secret}"
+            if not _TOKEN.fullmatch(name) or not (value.isascii() and value.isprintable()):
+                raise ConfigError(
+                    f"endpoint.headers.{name}: expected a name and a value of a header in ASCII"
+                )
+        return headers
+
+    def _secret(self, key: str, variable: str, url: str) -> str:
+        """The value of an environment variable, which becomes a part of a header."""
+        secret = os.environ.get(variable, "").strip()
+        if not secret:
+            raise ConfigError(
+                f"endpoint.{key}: the environment variable {variable} is not set; "
+                f"export the key of {url} in it (where Ray is started, on a cluster)"
+            )
+        if not (secret.isascii() and secret.isprintable()):
+            raise ConfigError(
+                f"endpoint.{key}: expected the key of {url} in the environment variable "
+                f"{variable}, got a value with characters that no header can hold"
+            )
+        self.secrets.append(secret)
+        return secret
+
+    def _manager(self, proxy: str, options: dict[str, Any]) -> urllib3.PoolManager:
+        if not proxy:
+            return urllib3.PoolManager(**options)
+        try:
+            parts = urlsplit(proxy)
+            shown = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+            if not parts.hostname or (parts.port or 1) < 1:
+                raise ValueError
+        except ValueError:
+            parts, shown = urlsplit(""), "that is set"
+        password = unquote(parts.password or "")
+        self.secrets += [each for each in {password, parts.password or ""} if each]
+        if parts.scheme in ("http", "https"):
+            if parts.username is not None:
+                user = f"{unquote(parts.username)}:{password}"
+                options["proxy_headers"] = urllib3.make_headers(proxy_basic_auth=user)
+            return urllib3.ProxyManager(shown, **options)
+        if not parts.scheme.startswith("socks"):
+            raise ConfigError(
+                f"the proxy {shown} in the environment cannot be used: expected http://HOST:PORT, "
+                f"https://HOST:PORT or socks5://HOST:PORT in http_proxy, https_proxy or all_proxy"
+            )
+        if importlib.util.find_spec("socks") is None:
+            raise ConfigError(
+                f"the proxy {shown} in the environment needs PySocks, which is not installed: pip "
+                f"install PySocks, or name the host of the endpoint in no_proxy"
+            )
+        from urllib3.contrib.socks import SOCKSProxyManager  # noqa: PLC0415 - needs PySocks
+
+        return SOCKSProxyManager(proxy, **options)
+
+
+def target_of(url: str) -> str:
+    """Returns the URL of chats from the base URL of an API, which may have a query.
+
+    Raises:
+        ConfigError: it is no URL of a server.
+    """
+    try:
+        parts = urlsplit(url)
+        right = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        parts, right = urlsplit(""), ""
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise ConfigError(
+            "endpoint.url: expected a URL without user and password, which would be written to "
+            "files; export what the header is to be (Basic ...) in an environment variable, and "
+            "name it: endpoint.headers={Authorization: $NAME}"
+        )
+    if not right:
+        raise ConfigError(
+            f"endpoint.url={url!r}: expected the base URL of a chat API, such as "
+            f"http://127.0.0.1:8000/v1"
+        )
+    path = parts.path.rstrip("/").removesuffix(_PATH) + _PATH
+    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
+
+
+def _proxy_for(url: str) -> str:
+    """The proxy of the environment for a URL; empty for none."""
+    parts, proxies = urlsplit(url), urllib.request.getproxies()
+    if urllib.request.proxy_bypass(parts.netloc):
+        return ""
+    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
+
+
+def _bounded(kind: Any, left: Callable[[], float]) -> Any:
+    """Returns a class of connections whose requests end in time.
+
+    A timeout of a socket is for one read; a server that sends a byte now and then outlives it.
+
+    Args:
+        kind: the class for connections to the server.
+        left: seconds that the request of this thread has; raises TimeoutError.
+    """
+
+    class Response(HTTPResponse):
+        def __init__(self, sock: socket.socket, *args: Any, **options: Any) -> None:
+            super().__init__(sock, *args, **options)
+            self.fp.close()
+            self.fp = io.BufferedReader(_Reader(sock, left))
+
+    class Bounded(kind):  # type: ignore[misc] # which class it is depends on URL and proxy
+        response_class = Response
+
+        def send(self, data: Any) -> None:
+            """Sends bytes in pieces, each of which must be taken in time."""
+            if self.sock is None:
+                self.connect()
+            for begin in range(0, len(data), _PIECE):
+                self.sock.settimeout(left())
+                super().send(data[begin : begin + _PIECE])
+
+    return Bounded
+
+
+class _Reader(io.RawIOBase):
+    """Reads from a socket; each read waits no longer than ``left`` says."""
+
+    def __init__(self, sock: socket.socket, left: Callable[[], float]) -> None:
+        self._sock, self._left = sock, left
+        self._file = sock.makefile("rb", buffering=0)  # keeps the socket open
+
+    def readable(self) -> bool:
+        """Says that it reads."""
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        """Reads what there is, at most as much as fits."""
+        self._sock.settimeout(self._left())
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        """Closes its hold on the socket."""
+        self._file.close()
+        super().close()
