@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
+import math
 import random
 import threading
 import time
@@ -171,11 +173,9 @@ class Client:
 def _retry_after(headers: Mapping[str, str]) -> float:
     """Seconds of a header ``Retry-After``, which holds a number or a date; -1 without one."""
     value = headers.get("Retry-After", "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(value)) if math.isfinite(float(value)) else -1.0
     try:
         return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return -1.0

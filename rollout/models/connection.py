@@ -25,6 +25,7 @@ _PATH = "/chat/completions"
 _LARGEST_REPLY = 32 << 20  # bytes
 _PIECE = 1 << 16  # bytes that are sent at once
 _CONNECT_S = 10.0
+_SHORTEST_SECRET = 8  # characters
 _TOKEN = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 
 
@@ -92,7 +93,7 @@ class Connection:
             if len(content) > _LARGEST_REPLY:
                 response.close()
                 return 500, {}, b"a response of more than 32 MiB"
-            for secret in self.secrets:  # which a server may repeat, even in an answer
+            for secret in self._telling:  # which a server may repeat, even in an answer
                 content = content.replace(secret.encode(), b"***")
             return response.status, response.headers, content
         finally:
@@ -100,9 +101,14 @@ class Connection:
 
     def cleaned(self, text: str) -> str:
         """Returns a text without the secrets."""
-        for secret in self.secrets:
+        for secret in self._telling:
             text = text.replace(secret, "***")
         return text
+
+    @property
+    def _telling(self) -> list[str]:
+        """The secrets but short ones, such as "none" for a server without keys: those are words."""
+        return [secret for secret in self.secrets if len(secret) >= _SHORTEST_SECRET]
 
     def _left(self) -> float:
         """Seconds that the request of this thread has; raises TimeoutError if there are none."""

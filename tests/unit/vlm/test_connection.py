@@ -120,6 +120,13 @@ def test_headers_name_environment_variables(monkeypatch):
         check_endpoint(Endpoint(url=server.url, headers=headers))
 
 
+def test_a_short_key_is_a_word_of_answers_too(monkeypatch):
+    monkeypatch.setenv("LOCAL", "none")
+    with ChatServer(lambda _: "none of these") as server:
+        data = Client(Endpoint(url=server.url, key_env="LOCAL")).post(b"{}").data
+    assert data["choices"][0]["message"]["content"] == "none of these"
+
+
 @pytest.mark.parametrize("name", ["http_proxy", "all_proxy"])
 @pytest.mark.parametrize("scheme", ["http://", ""])
 def test_a_proxy_gets_its_user_and_password(monkeypatch, name, scheme):

@@ -238,6 +238,7 @@ FAULTS = {
     "429 with a date": Scripted(
         "slow down", status=429, headers={"Retry-After": formatdate(0, usegmt=True)}
     ),
+    "429 with no number": Scripted("slow down", status=429, headers={"Retry-After": "inf"}),
     "408": Scripted("late", status=408),
     "409": Scripted("conflict", status=409),
     "425": Scripted("too early", status=425),
