@@ -22,13 +22,24 @@ from pydantic import BaseModel
 from rollout.config import LogConfig, help_text, load_config, parse_set
 from rollout.configuration import document, packaged
 from rollout.configuration.explain import EVERYTHING, plugins_named
-from rollout.errors import BudgetExhausted, ConfigError, InputError, PluginError, is_disk_full
+from rollout.errors import (
+    BudgetExhausted,
+    ConfigError,
+    GameError,
+    InputError,
+    PluginError,
+    is_disk_full,
+    no_exit,
+)
 from rollout.observe.logs import set_up_logging
 from rollout.signals import Stop, Stopped, say, stopped
 
 log = logging.getLogger(__name__)
 
 DONE, BROKEN, WRONG_INPUT, ENDED_SHORT = 0, 1, 2, 3
+
+OTHER_CODE = "code of a plug-in"
+"""What ``no_exit`` calls other people's code where it is not known which it is."""
 
 _CONTINUE = "; continue with --resume"
 
@@ -104,7 +115,8 @@ def main(
         packaged.log_use(arguments.config)
     with Stop() as stop:
         try:
-            missing = function(config, Session(arguments.resume, stop))
+            with no_exit(OTHER_CODE):
+                missing = function(config, Session(arguments.resume, stop))
         except (Exception, KeyboardInterrupt, SystemExit) as error:
             status = _status(error, stop)
             if status is None:
@@ -133,8 +145,9 @@ def _status(error: BaseException, stop: Stop) -> int | None:
     if stop.requested:  # it stopped, but not with the exception of the signal
         log.debug("the error while it stopped", exc_info=error)
         return stopped(signum, _CONTINUE)
-    if isinstance(error, PluginError):
-        return _say(BROKEN, f"error: {_one_line(error)}; the whole traceback is in run.log")
+    if isinstance(error, PluginError | GameError):
+        logged = "; the whole traceback is in run.log" * getattr(error, "logged", False)
+        return _say(BROKEN, f"error: {_one_line(error)}{logged}")
     short = isinstance(error, BudgetExhausted)
     return _say(ENDED_SHORT, f"ended short: {_one_line(error)}") if short else None
 

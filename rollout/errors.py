@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import difflib
 import errno
+import signal
 import sysconfig
+import threading
 import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -160,7 +162,13 @@ def is_disk_full(error: BaseException) -> bool:
 
 
 class PluginError(GamutError):
-    """Code of a policy or an evaluator raised an error, which ends the run; exit status 1."""
+    """Code of a plug-in raised an error or tried to exit, which ends the run; exit status 1.
+
+    Attributes:
+        logged: whether the log of a run has its traceback.
+    """
+
+    logged = False
 
 
 class BudgetExhausted(GamutError):  # noqa: N818 - reads as what happened
@@ -213,6 +221,46 @@ class PluginCode:
             found = kind(f"{self._what} raised {located(type(error).__name__, str(error), error)}")
             found.trace = trace_of(error)
             raise found from error
+        if isinstance(error, SystemExit) and not is_signal(error):
+            raise _exit_of(self._what, error) from error
+
+
+@contextmanager
+def no_exit(what: str) -> Iterator[None]:
+    """Turns exits of other people's code, which must not decide our status, into ``PluginError``.
+
+    Args:
+        what: the code, for the message.
+    """
+    try:
+        yield
+    except SystemExit as error:
+        if is_signal(error):
+            raise
+        raise _exit_of(what, error) from error
+
+
+def _exit_of(what: str, error: SystemExit) -> PluginError:
+    found = PluginError(
+        f"{what} tried to end the program: {located('SystemExit', str(error), error)}; raise an "
+        f"error instead"
+    )
+    found.trace = trace_of(error)
+    return found
+
+
+def is_signal(error: BaseException) -> bool:
+    """Whether a signal handler raised an exception that came through other people's code.
+
+    Python's own handler of SIGINT raises a plain KeyboardInterrupt, and only in the main thread;
+    that of ``rollout.cli`` raises a subclass; Ray's handler of SIGTERM exits with its number.
+    """
+    if isinstance(error, KeyboardInterrupt):
+        return type(error) is not KeyboardInterrupt or (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+    return isinstance(error, SystemExit) and error.code == signal.SIGTERM
 
 
 def located(kind: str, text: str, error: BaseException) -> str:

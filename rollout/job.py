@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollout.cli import Session
+from rollout.cli import OTHER_CODE, Session
 from rollout.config import RunConfig, resolved
-from rollout.errors import BudgetExhausted, is_disk_full, trace_of
+from rollout.errors import BudgetExhausted, PluginError, is_disk_full, no_exit, trace_of
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
 from rollout.observe.logs import about, log_trace, set_up_logging
@@ -181,8 +181,10 @@ def open_job(
         stack.enter_context(about(run=run.run_id))
         log.info("%s run in %s", "resumed" if run.resume_count else "new", run.path)
         try:
-            with session.stop.released():
+            with session.stop.released(), no_exit(OTHER_CODE):
                 yield Job(kind, settings, run, session.stop, stack, needs_ray)
         except Exception as error:
             log_trace(log, trace_of(error))
+            if isinstance(error, PluginError):
+                error.logged = True
             raise

@@ -67,8 +67,8 @@ def load_plugin(group: Group, name: str) -> type:
     try:
         plugin = point.load()
     # A plug-in's module may raise anything while it is imported: a missing library, a syntax
-    # error, a failed licence check. All of them are reported in the same way.
-    except Exception as error:
+    # error, a failed licence check, an exit. All of them are reported in the same way.
+    except (Exception, SystemExit) as error:
         raise PluginImportError(
             f"{SINGULAR[group]} {name!r} of {_distribution(point)} cannot be imported from "
             f"{point.value!r}: {located(type(error).__name__, str(error), error)}"

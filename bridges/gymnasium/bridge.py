@@ -54,8 +54,8 @@ class GymnasiumBridge:
     sequences travel in ``Frame.details``. The signal ``reward`` is the game's own reward.
 
     Gymnasium tells a game's spaces only once it is made, so ``spec`` makes one game, reads them
-    and closes it, once per process; the game is never reset or stepped for it (only with
-    ``render``, whose picture has no other way to tell its size).
+    and closes it, once per process and in a new process with a deadline; the game is never reset
+    or stepped for it (only with ``render``, whose picture has no other way to tell its size).
     """
 
     id: str = option(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -11,7 +10,7 @@ import numpy as np
 
 from bridges.gymnasium.columns import ActionReader, ObservationColumns
 from rollout.api import Columns, FlatSpace, Frame, Start, check_slots
-from rollout.errors import GameCrashed, GameTimeout, OutOfTurnError, StateError
+from rollout.errors import GameCrashed, GameTimeout, OutOfTurnError, StateError, is_signal
 
 REWARD = "reward"
 """Signal of every game: the game's own reward of the step, 0 after a reset."""
@@ -200,5 +199,8 @@ def _seed(start: Start) -> int:
 def close_games(games: Sequence[Game]) -> None:
     """Closes games; never raises, so that one broken game does not keep the others open."""
     for game in games:
-        with contextlib.suppress(Exception):
+        try:
             game.close()
+        except BaseException as error:  # also an exit; the game is abandoned in any case
+            if is_signal(error):
+                raise

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import inspect
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -16,8 +17,16 @@ import gymnasium
 from gymnasium.envs.registration import load_env_creator
 
 from bridges.gymnasium.instance import SEED, Game, close_games
-from rollout.api import ACTION, ColumnSpec, Factor, FlatSpace, StateSpace, flatten_space
-from rollout.errors import ConfigError, GameStartError, GamutError, UnknownNameError, missing_extra
+from rollout.api import ACTION, ColumnSpec, Factor, FlatSpace, StateSpace, flatten_space, probing
+from rollout.errors import (
+    ConfigError,
+    GameStartError,
+    GamutError,
+    UnknownNameError,
+    is_signal,
+    located,
+    missing_extra,
+)
 
 TASKS = Path(__file__).parent / "tasks"
 
@@ -92,11 +101,12 @@ def import_modules(modules: Sequence[str], option: str) -> None:
     for module in modules:
         try:
             importlib.import_module(module)
-        except ImportError as error:
-            if module in EXTRAS:
+        except (Exception, SystemExit) as error:  # a module may raise anything
+            if module in EXTRAS and isinstance(error, ImportError):
                 raise missing_extra(option, EXTRAS[module]) from error
             raise ConfigError(
-                f"{option}: expected a module that can be imported, got {module!r}: {error}; "
+                f"{option}: expected a module that can be imported, got {module!r}: "
+                f"{located(type(error).__name__, str(error), error)}; "
                 f"install the package that has it, or correct the name"
             ) from error
 
@@ -194,26 +204,42 @@ def probe(
         SpaceError: its spaces cannot be stored in columns.
     """
     if key not in _PROBES:
-        try:
-            env: Any = build()
-        except GamutError:
-            raise
-        except Exception as error:
-            raise GameStartError(
-                f"{spec.id} did not come up: {type(error).__name__}: {error}"
-            ) from error
-        try:
-            fps = env.metadata.get("render_fps")
-            _PROBES[key] = Probe(
-                flatten_space(env.observation_space),
-                flatten_space(env.action_space, ACTION, text_columns=True),
-                float(fps) if fps else None,
-                not spec.nondeterministic,
-                _action_names(env.unwrapped),
-            )
-        finally:
-            close_games([env])
+        if not probing.supervised:
+            with contextlib.suppress(probing.NotFoundApart):
+                _PROBES[key] = probing.probe_apart(spec.id, _made, spec, build)
+                return _PROBES[key]
+        # Registered by the main script, or the game has a process of its own already.
+        games = _made(spec, build)
+        _PROBES[key] = next(games)
+        next(games, None)
     return _PROBES[key]
+
+
+def _made(
+    spec: gymnasium.envs.registration.EnvSpec, build: Callable[[], gymnasium.Env[Any, Any]]
+) -> Iterator[Probe]:
+    """Makes a game, yields its properties, and closes it."""
+    try:
+        env: Any = build()
+    except GamutError:
+        raise
+    except (Exception, SystemExit) as error:
+        if is_signal(error):
+            raise
+        raise GameStartError(
+            f"{spec.id} did not come up: {located(type(error).__name__, str(error), error)}"
+        ) from error
+    try:
+        fps = env.metadata.get("render_fps")
+        yield Probe(
+            flatten_space(env.observation_space),
+            flatten_space(env.action_space, ACTION, text_columns=True),
+            float(fps) if fps else None,
+            not spec.nondeterministic,
+            _action_names(env.unwrapped),
+        )
+    finally:
+        close_games([env])
 
 
 def _action_names(game: Any) -> tuple[str, ...]:
@@ -247,10 +273,9 @@ def launch_games(
                     f"give them more time, or the instance fewer slots"
                 )
             games.append(build())
-    except GamutError:
+    except BaseException as error:
         close_games(games)
-        raise
-    except Exception as error:
-        close_games(games)
+        if isinstance(error, GamutError) or is_signal(error):
+            raise
         raise GameStartError(f"{name} did not come up: {type(error).__name__}: {error}") from error
     return games

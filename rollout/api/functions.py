@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from rollout.errors import ConfigError, nearest
+from rollout.errors import ConfigError, located, nearest
 
 
 def check_function_name(name: str) -> str:
@@ -42,6 +42,11 @@ def load_function(name: str, arguments: int | None = None) -> Callable[..., Any]
         raise ConfigError(
             f"{name!r}: the module {module!r} cannot be imported: {error}; is its folder on "
             f"PYTHONPATH?"
+        ) from error
+    except (Exception, SystemExit) as error:  # a module may raise anything
+        raise ConfigError(
+            f"{name!r}: the module {module!r} cannot be imported: "
+            f"{located(type(error).__name__, str(error), error)}"
         ) from error
     for part in path.split("."):
         if not hasattr(found, part):

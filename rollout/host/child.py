@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Array, Columns, Frame, Instance
+from rollout.api import Array, Columns, Frame, Instance, probing
 from rollout.errors import GameStartError, trace_of
 from rollout.host.channel import Channel
 from rollout.host.frames import FrameCheck, describe
@@ -102,6 +102,7 @@ def main() -> None:
     socket, memory = map(int, sys.argv[1:3])
     for descriptor in (socket, memory):  # ours alone, so that the host sees the socket close
         os.set_inheritable(descriptor, False)
+    probing.supervised = True
     child = _Child(Connection(socket), memory)
     try:
         child.serve()

@@ -8,9 +8,7 @@ the result is available on request: the game runs in this process when its resul
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,6 +24,7 @@ from rollout.errors import (
     GameStartError,
     GameTimeout,
     InputError,
+    is_signal,
     trace_of,
 )
 from rollout.host.channel import Channel, create_memory
@@ -124,7 +123,7 @@ class InProcessHandle:
         except (GameError, InputError):
             raise
         except BaseException as error:  # also SystemExit and KeyboardInterrupt of the game
-            if _is_signal(error):
+            if is_signal(error):
                 raise
             crashed = GameCrashed(describe(error))
             crashed.trace = trace_of(error)
@@ -142,22 +141,8 @@ class InProcessHandle:
             try:
                 instance.close()
             except BaseException as error:  # the game is abandoned in any case
-                if _is_signal(error):
+                if is_signal(error):
                     raise
-
-
-def _is_signal(error: BaseException) -> bool:
-    """Whether a signal handler raised an exception that came through a game's code.
-
-    Python's own handler of SIGINT raises a plain KeyboardInterrupt, and only in the main thread;
-    that of ``rollout.cli`` raises a subclass; Ray's handler of SIGTERM exits with its number.
-    """
-    if isinstance(error, KeyboardInterrupt):
-        return type(error) is not KeyboardInterrupt or (
-            threading.current_thread() is threading.main_thread()
-            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        )
-    return isinstance(error, SystemExit) and error.code == signal.SIGTERM
 
 
 class SubprocessHandle:

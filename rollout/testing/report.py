@@ -178,7 +178,7 @@ class Suite:
             seen = str(error)
         except ContractError as error:
             seen, trace = str(error), error.trace
-        except Exception as error:  # noqa: BLE001 - reports everything that foreign code raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - reports everything that foreign code raises
             seen = located(type(error).__name__, str(error), error)
             trace = trace_of(error)
         seconds = round(time.monotonic() - began, 3)

@@ -121,7 +121,7 @@ class Trial:
             )
         except (GameStartError, InputError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             broken = ContractError(
                 f"launch raised {located(type(error).__name__, str(error), error)}; expected "
                 f"GameStartError"

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rollout.api.functions import load_function
-from rollout.errors import ContractError, named
+from rollout.errors import ContractError, named, no_exit
 
 STOP = "stop"
 
@@ -64,9 +64,15 @@ def call_all(callbacks: Sequence[Named], record: UpdateRecord) -> str:
 
     Raises:
         ContractError: a callback returned something else than it may.
+        PluginError: a callback tried to end the program.
         Exception: whatever a callback raises.
     """
-    stopping = [name for name, call in callbacks if _stops(name, call(record))]
+    stopping = []
+    for name, call in callbacks:
+        with no_exit(f"callback {name}"):
+            answer = call(record)
+        if _stops(name, answer):
+            stopping.append(name)
     return stopping[0] if stopping else ""
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rollout.api import Algorithm, Columns, EpisodeResult, Fragment, Loss, Start
-from rollout.errors import BudgetExhausted
+from rollout.errors import BudgetExhausted, no_exit
 from rollout.host.actors import Pulse
 from rollout.host.hosting import HostPlan, pulse_of
 from rollout.host.instances import Event
@@ -128,9 +128,12 @@ class Sampler:
             sample.version = int(fragment.version[0])
             sample.results += [r for r in fragment.results if r.end != "lost"]
             sample.signals += last_signals(fragment, sample.results, self._signals)
-            sample.batch = self._algorithm.gather(
-                fragment, self._policy.network, reads=self._reads, steps=self._plan.play.steps
-            )
+            with no_exit("the algorithm"):
+                sample.batch = self._algorithm.gather(
+                    *(fragment, self._policy.network),
+                    reads=self._reads,
+                    steps=self._plan.play.steps,
+                )
         return sample
 
     def pulse(self) -> Pulse:

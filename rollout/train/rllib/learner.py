@@ -13,11 +13,14 @@ from ray.rllib.core.learner.torch.torch_learner import TorchLearner
 from torch import Tensor
 
 from rollout.api import Learner, Progress
+from rollout.errors import no_exit
 from rollout.train.batch import env_steps
 from rollout.train.plan import TrainPlan
 
 PLAN = "gamut_plan"
 """Key of RLlib's ``env_config`` that contains the plan."""
+
+_ALGORITHM = "the algorithm"
 
 
 def quieten() -> None:
@@ -44,11 +47,12 @@ class ColumnLearner(TorchLearner):  # type: ignore[misc] # RLlib is untyped
         if threads:
             torch.set_num_threads(threads)
         super().build()
-        self.core = plan.algorithm.learner(
-            self._network(),
-            references=plan.references(self._device),
-            reduce_gradients=self._average if self.config.num_learners > 1 else None,
-        )
+        with no_exit(_ALGORITHM):
+            self.core = plan.algorithm.learner(
+                self._network(),
+                references=plan.references(self._device),
+                reduce_gradients=self._average if self.config.num_learners > 1 else None,
+            )
 
     def configure_optimizers_for_module(self, module_id: str, config: Any = None) -> None:
         """Does nothing: the algorithm has its own optimizers."""
@@ -64,7 +68,9 @@ class ColumnLearner(TorchLearner):  # type: ignore[misc] # RLlib is untyped
         self._weights_seq_no += 1
         batch = {k: np.asarray(v) for k, v in training_data.batch[DEFAULT_MODULE_ID].items()}
         self._steps = env_steps(batch)
-        for key, value in self.core.update(batch, progress).items():
+        with no_exit(_ALGORITHM):
+            figures = self.core.update(batch, progress)
+        for key, value in figures.items():
             self.metrics.log_value((DEFAULT_MODULE_ID, key), value, window=1)
         return self.metrics.reduce()
 

@@ -1,0 +1,162 @@
+"""Code of a plug-in that exits or hangs decides neither our status nor how long we wait."""
+
+import sys
+import time
+
+import gymnasium
+import pytest
+
+from bridges.gymnasium import GymnasiumBridge
+from bridges.gymnasium.making import _PROBES
+from rollout.api import functions, probing
+from rollout.cli import main
+from rollout.collect import collect
+from rollout.config import CollectConfig
+from rollout.errors import ConfigError, GameStartError, PluginCode, PluginError, no_exit
+from rollout.train.callbacks import call_all
+
+CODE = """
+import os
+import sys
+import time
+
+import gymnasium
+import numpy as np
+
+from rollout.testing.players import FakePlayer
+
+
+class Odd(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, how):
+        self.how = how
+        self.do("made")
+
+    def do(self, when):
+        what = self.how.removesuffix("_" + when)
+        if what == "exit":
+            sys.exit(0)
+        if what == "leave":
+            os._exit(0)
+        if what == "hang":
+            time.sleep(3600)
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 1.0, True, False, {}
+
+    def close(self):
+        self.do("closed")
+
+
+gymnasium.register("Odd-v0", entry_point=Odd)
+
+
+def act(observation):
+    sys.exit(0)
+"""
+
+
+@pytest.fixture
+def odd(tmp_path, monkeypatch):
+    """The name of a module with games and functions that exit."""
+    module = f"odd_{abs(hash(str(tmp_path)))}"
+    (tmp_path / f"{module}.py").write_text(CODE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield module
+    _PROBES.clear()
+    gymnasium.registry.pop("Odd-v0", None)
+
+
+def play(tmp_path, capsys, *settings):
+    both = (f"output={tmp_path / 'run'}", "episodes=2", "actors=0", "host.restarts=0")
+    status = main(collect, CollectConfig, "", ["--set", *both, *settings])
+    return status, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("code", [0, None, "text", 7])
+def test_an_exit_is_an_error_of_the_plugin(code):
+    for guarded in (PluginCode("the policy"), no_exit("the policy")):
+        with pytest.raises(PluginError, match="the policy tried to end the program"), guarded:
+            sys.exit(code)
+
+
+def test_a_signal_is_not():
+    for guarded in (PluginCode("the policy"), no_exit("the policy")):
+        with pytest.raises(SystemExit), guarded:
+            sys.exit(15)  # Ray's handler of SIGTERM
+
+
+def test_in_a_policy(tmp_path, capsys, odd):
+    given = ("bridge.name=fake", "policy.name=callable", f"policy.target={odd}:act")
+    status, said = play(tmp_path, capsys, *given)
+    assert status == 1
+    assert f"error: the policy tried to end the program: SystemExit: 0 ({tmp_path}" in said
+
+
+def test_in_a_callback():
+    with pytest.raises(PluginError, match="callback mine tried to end"):
+        call_all([("mine", lambda record: sys.exit(0))], None)
+
+
+def test_in_the_import_of_a_module(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "leaves_at_once.py").write_text("import sys\nsys.exit(0)")
+    with pytest.raises(ConfigError, match="cannot be imported: SystemExit: 0"):
+        functions.load_function("leaves_at_once:act")
+    with pytest.raises(ConfigError, match="SystemExit: 0"):
+        _ = GymnasiumBridge(id="leaves_at_once:Odd-v0").spec
+
+
+def test_anywhere_else(tmp_path, capsys):
+    def job(config, session):
+        sys.exit(0)
+
+    given = ("bridge.name=fake", "policy.name=random", "episodes=1", f"output={tmp_path}")
+    assert main(job, CollectConfig, "", ["--set", *given]) == 1
+    assert "error: code of a plug-in tried to end the program: SystemExit: 0" in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("how", ["exit_made", "leave_made", "hang_made"])
+def test_in_the_constructor_of_a_game(tmp_path, capsys, monkeypatch, odd, how):
+    if how == "hang_made":
+        monkeypatch.setattr(probing, "DEADLINE_S", 1.0)
+    began = time.monotonic()
+    game = ("bridge.name=gymnasium", f"bridge.id={odd}:Odd-v0", f"bridge.kwargs={{how: {how}}}")
+    status, said = play(tmp_path, capsys, *game, "policy.name=random")
+    assert time.monotonic() - began < 30.0
+    assert status == 1
+    told = {"exit": "SystemExit: 0", "leave": "exit code 0", "hang": "not made within 1 s"}
+    assert "error: Odd-v0 did not come up: " in said
+    assert told[how.partition("_")[0]] in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("how", ["exit_closed", "leave_closed", "hang_closed"])
+def test_in_the_close_of_a_game(monkeypatch, odd, how):
+    monkeypatch.setattr(probing, "_CLOSE_S", 0.5)
+    began = time.monotonic()
+    assert GymnasiumBridge(id=f"{odd}:Odd-v0", kwargs={"how": how}).spec.name == "Odd-v0"
+    assert time.monotonic() - began < 30.0
+
+
+def test_a_game_that_no_other_process_knows_is_made_here(monkeypatch, odd):
+    local = []
+
+    def make():
+        return local.pop()()
+
+    spec = gymnasium.envs.registration.EnvSpec("Local-v0", entry_point=make)
+    monkeypatch.setitem(gymnasium.registry, "Local-v0", spec)
+    local.append(lambda: sys.exit(3))
+    with pytest.raises(GameStartError, match="did not come up: SystemExit: 3"):
+        _ = GymnasiumBridge(id="Local-v0").spec
+    local.append(lambda: gymnasium.make("CartPole-v1"))
+    assert GymnasiumBridge(id="Local-v0").spec.name == "Local-v0"
+    assert not local
