@@ -25,7 +25,6 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing.connection import wait
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,9 +45,9 @@ from rollout.api import (
 )
 from rollout.api.state import Value, length
 from rollout.configuration.host_section import HostConfig
-from rollout.errors import ContractError, GameTimeout, InputError
+from rollout.errors import ContractError, InputError
 from rollout.host.deciding import POLICY_CODE
-from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
+from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle, await_result
 from rollout.host.instances import free_ports
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.referee import Referee
@@ -224,9 +223,7 @@ class _Game:
         """Returns the result of a command of the handle."""
         seconds = self._limits[command]
         getattr(self._handle, command)(*arguments, seconds)
-        if self._handle.waitable is not None and not wait([self._handle.waitable], seconds):
-            raise GameTimeout(f"{self.spec.name}: no reply to {command} within {seconds:g} s")
-        return self._handle.result()
+        return await_result(self._handle, seconds, f"{self.spec.name}, asked to {command},")
 
 
 @contextlib.contextmanager

@@ -19,7 +19,8 @@ from rollout.api import Array, Columns, Frame, Instance, probing
 from rollout.errors import GameStartError, trace_of
 from rollout.host.channel import Channel
 from rollout.host.frames import FrameCheck, describe
-from rollout.host.handle import ERRORS, FRAME, MESSAGE, STEP
+from rollout.host.handle import ERRORS
+from rollout.host.wire import FRAME, MESSAGE, STEP
 
 _EVERY_ROW = slice(None)
 

@@ -7,10 +7,12 @@ the result is available on request: the game runs in this process when its resul
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import time
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
+from multiprocessing.connection import wait
 from pathlib import Path
 from socket import socketpair
 from typing import Any, Protocol
@@ -30,12 +32,9 @@ from rollout.errors import (
 from rollout.host.channel import Channel, create_memory
 from rollout.host.frames import FrameCheck, describe
 from rollout.host.guarded import Guarded, Namespace, ending
+from rollout.host.wire import Incomplete, Wire
 
 _REAP_S = 0.5  # its socket closes slightly before its guard reports how it ended
-# Protocol of the socket: a byte says what follows. A step whose actions are in shared memory, and
-# its reply, are only that byte: this is the hot path of games that step in microseconds, where
-# every pickle and every system call counts.
-STEP, FRAME, MESSAGE = b"s", b"f", b"m"
 ERRORS = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}
 """What a reply calls the errors of a game; all others have crashed it."""
 
@@ -67,6 +66,7 @@ class Handle(Protocol):
         """Returns the result of the pending command.
 
         Raises:
+            Incomplete: only a part of it has arrived; ask again once ``waitable`` is ready.
             GameError: the command failed; the handle must be killed.
         """
         ...
@@ -173,11 +173,10 @@ class SubprocessHandle:
         self._bridge, self._workdir, self._ports, self._width = bridge, workdir, ports, width
         self._namespace: Namespace = namespace
         self._guarded: Guarded | None = None
-        self._connection: Connection | None = None
+        self._wire: Wire | None = None
         self._acted = False  # whether the actions in the channel have been played
         self._loose: Columns = {}  # columns of the last action that are not in the channel
         self._channel: Channel | None = None
-        self._socket = -1
         self._whole: Frame | None = None  # views of every row, made once
         self._rows: list[int] | None = None  # rows of the reply; None for all rows
         self._step_s = 0.0  # timeout that the child knows
@@ -187,7 +186,7 @@ class SubprocessHandle:
     @property
     def waitable(self) -> Any:
         """See ``Handle``."""
-        return self._connection
+        return self._wire
 
     def launch(self, timeout_s: float) -> None:
         """See ``Handle``."""
@@ -202,7 +201,8 @@ class SubprocessHandle:
     def _start(self) -> None:
         self._workdir.mkdir(parents=True, exist_ok=True)
         ours, theirs = socketpair()
-        with ours, theirs:
+        with contextlib.ExitStack() as unless_started, theirs:
+            unless_started.enter_context(ours)
             memory = create_memory(self._bridge.spec, self._width)
             descriptors = (theirs.fileno(), memory)
             command = [sys.executable, "-m", "rollout.host.child", *map(str, descriptors)]
@@ -214,9 +214,9 @@ class SubprocessHandle:
                 self._channel = Channel(memory, self._bridge.spec, self._width)
             finally:
                 os.close(memory)
-            self._socket = ours.detach()
+            unless_started.pop_all()
+        self._wire = Wire(ours)
         self._whole = self._channel.frame(slice(None), None)
-        self._connection = Connection(self._socket)
 
     def reset(self, slots: Sequence[int], starts: Sequence[Start], timeout_s: float) -> None:
         """See ``Handle``."""
@@ -227,44 +227,33 @@ class SubprocessHandle:
 
     def step(self, actions: Columns, timeout_s: float) -> None:
         """See ``Handle``."""
-        if self._channel is None:
+        if self._channel is None or self._wire is None:
             raise GameCrashed("the game is not running")
         self._rows, self._acted = None, True
         loose = self._channel.write_actions(actions)
         if loose or timeout_s != self._step_s:
             self._step_s, self._loose = timeout_s, loose
             self._send(("step", loose, timeout_s))
-        else:
-            self._write(STEP)
-
-    def _send(self, message: tuple[Any, ...]) -> None:
-        if self._connection is None:
-            raise GameCrashed("the game is not running")
-        self._write(MESSAGE)
+            return
         try:
-            self._connection.send(message)
+            self._wire.step()
         except OSError as error:
             raise GameCrashed(f"the game's process is gone ({error})") from error
 
-    def _write(self, byte: bytes) -> None:
+    def _send(self, message: tuple[Any, ...]) -> None:
+        if self._wire is None:
+            raise GameCrashed("the game is not running")
         try:
-            os.write(self._socket, byte)
+            self._wire.send(message)
         except OSError as error:
             raise GameCrashed(f"the game's process is gone ({error})") from error
 
     def result(self) -> Frame | None:
         """See ``Handle``."""
-        if self._connection is None or self._channel is None or self._whole is None:
+        if self._wire is None or self._channel is None or self._whole is None:
             raise GameCrashed("the game is not running")
-        payload: Any
         try:
-            byte = os.read(self._socket, 1)
-            if byte == FRAME:
-                kind, payload = "frame", None
-            elif byte == MESSAGE:
-                kind, payload = self._connection.recv()
-            else:
-                raise EOFError
+            kind, payload = self._wire.receive()
         except (EOFError, OSError) as error:
             if self._guarded is not None:
                 self._guarded.wait(_REAP_S)
@@ -327,24 +316,36 @@ class SubprocessHandle:
         continues.
         """
         guarded, self._guarded = self._guarded, None
-        connection, self._connection = self._connection, None
+        wire, self._wire = self._wire, None
         at_once = timeout_s <= 0
-        if connection is not None:
+        if wire is not None:
             if not at_once and guarded is not None:
-                _request_end(connection, guarded, timeout_s)
-            connection.close()
+                with contextlib.suppress(OSError):  # it has ended, or will be ended
+                    wire.send(("close",))
+                    guarded.wait(timeout_s)
+            wire.close()
         if guarded is not None:
             guarded.stop(at_once=at_once)
         self._channel = None
 
 
-def _request_end(connection: Connection, guarded: Guarded, timeout_s: float) -> None:
-    try:
-        os.write(connection.fileno(), MESSAGE)
-        connection.send(("close",))
-    except OSError:
-        return  # it has ended, or will be ended
-    guarded.wait(timeout_s)
+def await_result(handle: Handle, timeout_s: float, what: str = "the game") -> Frame | None:
+    """Returns the result of the pending command of a handle, once it is complete.
+
+    Args:
+        handle: the handle.
+        timeout_s: longest wait in seconds.
+        what: whom the message of a timeout names.
+
+    Raises:
+        GameTimeout: it is not complete by then.
+        GameError: the command failed.
+    """
+    end = time.monotonic() + timeout_s
+    while handle.waitable is None or wait([handle.waitable], max(0.0, end - time.monotonic())):
+        with contextlib.suppress(Incomplete):
+            return handle.result()
+    raise GameTimeout(f"{what} did not reply within {timeout_s:g} s")
 
 
 def _brief(actions: Columns) -> str:

@@ -73,6 +73,12 @@ class Game:
     permit: BaseFileLock | None = None
     memory_mb: float = 0.0
 
+    def measure(self) -> float:
+        """Measures and returns its resident memory in MB; 0 if it runs in this process."""
+        measured = getattr(self.handle, "memory_mb", lambda: 0.0)
+        self.memory_mb = float(measured())
+        return self.memory_mb
+
     def release(self) -> None:
         """Returns the permit to launch, if it holds one."""
         if self.permit is not None:

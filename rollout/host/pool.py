@@ -24,6 +24,7 @@ from rollout.host.frames import describe
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
 from rollout.host.instances import NEVER, Event, Game, GameCloser, Kind, PooledInstance, free_ports
 from rollout.host.supervision import Health, LaunchLimit
+from rollout.host.wire import Incomplete
 from rollout.observe.hosts import HostFigures
 
 _GRACE_S = 0.25  # time for a game with its own timeout to report it
@@ -83,8 +84,6 @@ class Pool:
         self._next_due = NEVER
         self._looked = time.monotonic()
         self._closed = self._woken = False
-
-    # -- launching -----------------------------------------------------------------------------
 
     def launch(self) -> None:
         """Requests the launch of every instance; each replies with a ``launched`` event."""
@@ -242,7 +241,7 @@ class Pool:
         """
         if len(self._pooled) == 1 and self._pooled[0].runs_here:
             self._here.clear()
-            return [self._collect(0)]
+            return self._collected([0])
         end = NEVER if timeout_s is None else time.monotonic() + timeout_s
         while True:
             now = time.monotonic()
@@ -267,15 +266,15 @@ class Pool:
         if self._here:
             # The one that has waited longest comes first, so that none starves.
             ready = self._ready(0.0) if self._selector.get_map() else []
-            return [self._collect(n) for n in ready or [self._here.popleft()]]
+            return self._collected(ready or [self._here.popleft()])
         pending = [(n, s) for n, s in enumerate(self._pooled) if s.phase is not None]
         wake = min([s.deadline for _, s in pending] + [self._next_wake(), end])
         ready = self._ready(wake - time.monotonic())
         if (late := time.monotonic() - wake) > _LAG_S:
             for _, pooled in pending:
                 pooled.deadline += late
-        if ready:
-            return [self._collect(n) for n in ready]
+        if ready and (events := self._collected(ready)):
+            return events
         now = time.monotonic()
         return [self._overdue(n) for n, s in pending if s.deadline <= now]
 
@@ -301,7 +300,11 @@ class Pool:
                 numbers.append(key.data)
         return sorted(numbers)
 
-    def _collect(self, number: int) -> Event:
+    def _collected(self, numbers: Sequence[int]) -> list[Event]:
+        """The events of those instances whose results are complete."""
+        return [event for n in numbers if (event := self._collect(n)) is not None]
+
+    def _collect(self, number: int) -> Event | None:
         pooled = self._pooled[number]
         game = pooled.game
         assert game is not None
@@ -311,6 +314,8 @@ class Pool:
         begun = time.monotonic() if game.handle.waitable is None else pooled.sent
         try:
             frame = game.handle.result()
+        except Incomplete:
+            return None
         except GameError as error:
             return self._fail(number, describe(error), error.trace)
         seconds = time.monotonic() - begun
@@ -337,18 +342,13 @@ class Pool:
             return
         self._looked = now
         for number, pooled in enumerate(self._pooled):
-            measure = getattr(pooled.game and pooled.game.handle, "memory_mb", None)
-            if pooled.game is None or measure is None:
-                continue
-            pooled.game.memory_mb = used = float(measure())
+            used = pooled.game.measure() if pooled.game is not None else 0.0
             # A waiting instance dies at its next command; a spare gets no commands.
             if used >= cap and (pooled.phase is not None or number >= self.instances):
                 at = len(self._events)  # before the event of the spare that replaced it
                 event = self._fail(number, f"{used:.0f} MB of memory, over the limit of {cap:g} MB")
                 if number < self.instances:
                     self._events.insert(at, event)
-
-    # -- ends ----------------------------------------------------------------------------------
 
     def _fail(self, number: int, reason: str, trace: str = "") -> Event:
         """Kills the game of an instance and schedules the next one."""

@@ -13,7 +13,7 @@ import pytest
 from rollout.api import Start
 from rollout.errors import ConfigError, GameCrashed, GameStartError
 from rollout.host import SubprocessHandle
-from rollout.host.handle import _brief
+from rollout.host.handle import _brief, await_result
 from rollout.host.processes import marked_processes, owner_mark
 from rollout.testing.fakes import FakeBridge
 
@@ -29,8 +29,7 @@ def ours():
 
 
 def answer(handle):
-    assert wait([handle.waitable], LIMIT_S)
-    return handle.result()
+    return await_result(handle, LIMIT_S)
 
 
 @pytest.fixture
