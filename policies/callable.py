@@ -51,19 +51,24 @@ class CallablePolicy:
         """
         with named("target"):
             function = load_function(self.target)
-        return FunctionPolicy(function, _takes_all(self.target, function), spec.action_space)
+        takes_all = _takes_all(self.target, function)
+        return FunctionPolicy(self.target, function, takes_all, spec.action_space)
 
 
 class FunctionPolicy:
-    """Calls the function and checks what it returns."""
+    """Calls the function and checks what it returns.
+
+    Attributes:
+        name: its ``module:function``, for messages.
+    """
 
     version = 0
     extras: Mapping[str, ColumnSpec] = {}
 
     def __init__(
-        self, function: Callable[..., Any], takes_all: bool, action_space: spaces.Dict
+        self, name: str, function: Callable[..., Any], takes_all: bool, action_space: spaces.Dict
     ) -> None:
-        self._function, self._takes_all = function, takes_all
+        self.name, self._function, self._takes_all = name, function, takes_all
         self._space = action_space
         self._name = getattr(function, "__qualname__", repr(function))
 

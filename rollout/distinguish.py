@@ -46,7 +46,7 @@ from rollout.api import (
 from rollout.api.state import Value, length
 from rollout.configuration.host_section import HostConfig
 from rollout.errors import ContractError, InputError
-from rollout.host.deciding import POLICY_CODE
+from rollout.host.choices import POLICY_CODE, ask, read_only
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle, await_result
 from rollout.host.instances import free_ports
 from rollout.host.processes import owned_workdir, remove_workdir
@@ -335,8 +335,8 @@ def _deciding(policy: Policy, starts: Sequence[Start]) -> _Choose:
 
     def choose(_: int, frame: Frame) -> Columns:
         nonlocal memory
-        with POLICY_CODE:
-            decision = policy.act(frame.observations, memory, details=frame.details, explore=True)
+        seen = {key: read_only(array) for key, array in frame.observations.items()}
+        decision = ask(policy, seen, memory, frame.details, explore=True)
         memory = decision.memory
         return decision.actions
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import logging
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +14,6 @@ from gymnasium import spaces
 
 from policies.actor_critic.options import NetworkOptions
 from rollout.api import (
-    Array,
     BridgeSpec,
     Columns,
     ColumnSpec,
@@ -114,6 +115,7 @@ class ActorCriticPlayer:
         self.network, self.version = network, 0
         self._reads = tuple(reads)
         network.eval()
+        _accept_read_only()
 
     def load(self, weights: Mapping[str, Any], version: int) -> None:
         """Replaces the weights, as ``network.state_dict()`` gives them, arrays or tensors.
@@ -157,8 +159,8 @@ class ActorCriticPlayer:
 
         network, layout = self.network, self.network.layout
         with torch.inference_mode():
-            seen = {key: torch.from_numpy(_writable(observations[key])) for key in self._reads}
-            kept = {key: torch.from_numpy(_writable(memory[key])) for key in network.memory_keys}
+            seen = {key: torch.from_numpy(observations[key]) for key in self._reads}
+            kept = {key: torch.from_numpy(memory[key]) for key in network.memory_keys}
             outputs, value, after = network(seen, kept)
             outputs, noise = outputs.float(), None
             if explore:
@@ -176,6 +178,11 @@ class ActorCriticPlayer:
         return Decision(actions, remembered, extras)
 
 
-def _writable(array: Array) -> Array:
-    """Returns the array, or a copy if it is read-only, for which torch would warn."""
-    return array if array.flags.writeable else array.copy()
+@functools.cache
+def _accept_read_only() -> None:
+    """Lets torch read read-only arrays, as observations are; it warns of the first one only."""
+    import torch  # noqa: PLC0415 - see ``network``
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.from_numpy(np.frombuffer(b"0", np.uint8))

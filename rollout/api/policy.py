@@ -62,10 +62,11 @@ class Policy(Protocol):
         """Chooses an action for every row.
 
         Args:
-            observations: ``{key: (B, ...)}`` as in the observation space; do not keep or change.
+            observations: ``{key: (B, ...)}`` as in the observation space; read-only, since they are
+                what is recorded, and not to be kept.
             memory: as returned by the last call for these slots, rows in the same order; zeros
                 for slots without an episode, whose actions do nothing.
-            details: one mapping per row of what has no fixed shape, or None.
+            details: one mapping per row of what has no fixed shape, a copy; or None.
             explore: sample when True, take the best action when False.
         """
         ...

@@ -17,7 +17,8 @@ from typing import Any
 
 from rollout.api import Columns, Decision, Policy, Start
 from rollout.errors import GamutError
-from rollout.host.deciding import POLICY_CODE, Question, decide_together, split_rows
+from rollout.host.choices import POLICY_CODE
+from rollout.host.deciding import Question, decide_together, split_rows
 
 _BEGIN = "begin"  # kind of the requests for the memory of new episodes
 _IDLE_S = 5.0  # the thread wakes up this often without requests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import fields
@@ -23,6 +24,7 @@ from rollout.api import (
     allocate,
 )
 from rollout.api.types import Bools
+from rollout.host.choices import read_only
 from rollout.host.referee import Ruling
 
 _SCALARS = 4  # so many signals are copied faster together than one by one
@@ -95,6 +97,8 @@ class FragmentBuilder:
         )
         # Bound once: attribute look-ups are a visible part of the cost of a one-slot step.
         self._observation_pairs = list(self._observations.items())
+        # What a policy sees: it must not change what is recorded.
+        self._shown_pairs = [(key, read_only(array)) for key, array in self._observation_pairs]
         self._action_pairs = list(self._f.actions.items())
         self._extra_pairs = list(self._f.extras.items())
         self._signal_pairs = [(k, v) for k, v in self._f.signals.items() if k not in self._scalars]
@@ -127,13 +131,20 @@ class FragmentBuilder:
         return self.row >= self.capacity
 
     def observations(self) -> Columns:
-        """Returns the current observations as views ``{key: (B, ...)}``."""
+        """Returns the current observations as read-only views ``{key: (B, ...)}``."""
         row = self.row
-        return {key: array[row] for key, array in self._observation_pairs}
+        return {key: array[row] for key, array in self._shown_pairs}
 
     def details(self) -> list[Details] | None:
-        """Returns the current details, one per slot, or None; empty where a slot has none."""
-        return None if self._details is None else [d or {} for d in self._details[self.row]]
+        """Returns a copy of the current details, one per slot; empty where a slot has none.
+
+        None if there are no details.
+        """
+        if self._details is None:
+            return None
+        plain = pickle.dumps([details or {} for details in self._details[self.row]], -1)
+        copied: list[Details] = pickle.loads(plain)  # noqa: S301 - the fastest way to copy deeply
+        return copied
 
     def begin(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
         """Writes the first observations of new episodes into the current row."""

@@ -15,14 +15,12 @@ from rollout.api import (
     Details,
     Policy,
     Start,
-    check_columns,
     clean_texts,
     leaf_dtype,
 )
-from rollout.errors import ContractError, PluginCode
-
-POLICY_CODE = PluginCode("the policy")
-"""The context of every call of a policy."""
+from rollout.api.types import Bools
+from rollout.errors import ContractError
+from rollout.host.choices import POLICY_CODE, ActionCheck, ask, read_only
 
 
 @dataclass(slots=True)
@@ -73,7 +71,8 @@ class Decider:
     def __init__(self, policy: Policy, spec: BridgeSpec, width: int) -> None:
         self.since: float | None = None
         self.asked = False
-        self._policy, self._spec, self._width = policy, spec, width
+        self._policy = policy
+        self._check_actions = ActionCheck(spec.action_space, width, policy)
         self._checked = False
         columns = [leaf_dtype(leaf) for leaf in spec.action_space.spaces.values()]
         columns += [np.dtype(column.dtype) for column in policy.extras.values()]
@@ -95,20 +94,23 @@ class Decider:
             if len(questions) > 1:
                 return decide_together(self._policy, questions)
             [q] = questions
-            with POLICY_CODE:
-                decision = self._policy.act(
-                    q.observations, q.memory, details=q.details, explore=q.explore
-                )
-            self.check(decision)
-            return [decision]
+            return [ask(self._policy, q.observations, q.memory, q.details, q.explore)]
         finally:
             self.since = None
 
-    def check(self, decision: Decision) -> None:
-        """Checks the first decision, to distinguish a wrong policy from a crashing game."""
+    def check(self, decision: Decision, active: Bools) -> None:
+        """Checks a decision for an instance, before the game or the recording sees it.
+
+        ``active`` says which slots play, ``(B,)``.
+
+        Raises:
+            SpaceError: a column is missing, or has another shape or dtype.
+            PluginError: a value is no action of the game.
+            KeyError: an extra is missing in the first decision.
+        """
+        self._check_actions(decision.actions, active)
         if self._checked:
             return
-        check_columns(self._spec.action_space, decision.actions, (self._width,))
         missing = sorted(set(self._policy.extras) - set(decision.extras))
         if missing:
             raise KeyError(f"the policy declares the extras {missing} and does not return them")
@@ -142,9 +144,10 @@ def decide_together(policy: Policy, questions: Sequence[Question]) -> list[Decis
     if any(question.details is not None for question in questions):
         details = [entry for q in questions for entry in q.details or [{}] * q.rows]
     observations = _join([question.observations for question in questions])
-    memory = _join([question.memory for question in questions])
-    with POLICY_CODE:
-        joint = policy.act(observations, memory, details=details, explore=questions[0].explore)
+    memory = writable(_join([question.memory for question in questions]))
+    for key, array in observations.items():
+        observations[key] = read_only(array)
+    joint = ask(policy, observations, memory, details, questions[0].explore)
     columns = [
         split_rows(what, getattr(joint, what), rows) for what in ("actions", "memory", "extras")
     ]
@@ -157,9 +160,9 @@ def decide_together(policy: Policy, questions: Sequence[Question]) -> list[Decis
 
 
 def _join(columns: Sequence[Columns]) -> Columns:
-    """Returns the rows of all, in writable arrays."""
+    """Returns the rows of all."""
     if len(columns) == 1:
-        return writable(columns[0])
+        return dict(columns[0])
     return {key: np.concatenate([c[key] for c in columns]) for key in columns[0]}
 
 

@@ -25,7 +25,7 @@ from rollout.api import (
 )
 from rollout.configuration.host_section import HostConfig
 from rollout.host.actors import STALL_MARGIN_S, Pulse
-from rollout.host.deciding import POLICY_CODE
+from rollout.host.choices import POLICY_CODE
 from rollout.host.instances import Event
 from rollout.host.play_options import PlayOptions
 from rollout.host.player import Player

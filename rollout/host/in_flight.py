@@ -11,7 +11,8 @@ from queue import SimpleQueue
 
 from rollout.api import Decision, Policy, calls_of
 from rollout.errors import BudgetExhausted, PolicyUnavailable
-from rollout.host.deciding import POLICY_CODE, Question
+from rollout.host.choices import ask
+from rollout.host.deciding import Question
 from rollout.host.instances import Event
 from rollout.host.pool import Pool
 
@@ -63,10 +64,7 @@ class InFlight:
             ticket, q = asked
             answer: Decision | Exception
             try:
-                with POLICY_CODE:
-                    answer = self._policy.act(
-                        q.observations, q.memory, details=q.details, explore=q.explore
-                    )
+                answer = ask(self._policy, q.observations, q.memory, q.details, q.explore)
             except Exception as error:  # noqa: BLE001 - raised again where the answer is collected
                 answer = error
             if self._closed:

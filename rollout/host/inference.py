@@ -27,7 +27,8 @@ from rollout.configuration.sections import InferenceConfig
 from rollout.errors import InputError
 from rollout.host.actors import Pulse
 from rollout.host.batching import Batcher, Counters
-from rollout.host.deciding import POLICY_CODE, Question, writable
+from rollout.host.choices import POLICY_CODE, ask, name_of, read_only
+from rollout.host.deciding import Question, writable
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +40,14 @@ class Hello:
         version: version of the policy.
         extras: extras of the policy.
         calls: how many questions of one client it answers at once.
+        name: name of the policy, for messages.
     """
 
     client: int
     version: int
     extras: Mapping[str, ColumnSpec]
     calls: int
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class PolicyServer:
         del timeout_s
         self._require_policy()
         p = self._policy
-        return Hello(next(self._clients), p.version, dict(p.extras), calls_of(p))
+        return Hello(next(self._clients), p.version, dict(p.extras), calls_of(p), name_of(p))
 
     def begin(self, starts: Sequence[Start], timeout_s: float) -> Answer:
         """Returns the memory of new episodes; see ``Batcher.initial_memory``."""
@@ -130,10 +133,8 @@ class PolicyServer:
         self._require_policy()
         if calls_of(self._policy) > 1:
             q = question
-            with POLICY_CODE:
-                decision = self._policy.act(
-                    q.observations, writable(q.memory), details=q.details, explore=q.explore
-                )
+            seen = {key: read_only(array) for key, array in q.observations.items()}
+            decision = ask(self._policy, seen, writable(q.memory), q.details, q.explore)
             return self._answer(decision)
         return self._answer(self._batcher.act(question, timeout_s=timeout_s))
 

@@ -195,7 +195,6 @@ class Player:
             if isinstance(answer, BudgetExhausted):
                 self._give_up([number], range(self.pool.width), answer)
             else:
-                self._decider.check(answer)
                 self._send(number, answer, self.policy.version)
         return events
 
@@ -380,14 +379,18 @@ class Player:
         return True
 
     def _send(self, number: int, decision: Decision, version: int) -> None:
+        track = self._tracks[number]
+        self._decider.check(decision, track.referee.active)
         decision = self._decider.cleaned(decision)
-        self._tracks[number].decide(decision, version)
+        track.decide(decision, version)
         self._states.enter(number, InstanceState.STEPPING)
         self.pool.send(number, decision.actions)
 
     def _question(self, number: int) -> Question:
         track, explore = self._tracks[number], self.options.explore
         builder = track.builder
+        if builder.row == 0 and track.memory:
+            builder.remember(track.memory)  # before the policy may change it in place
         return Question(builder.observations(), track.memory, builder.details(), explore)
 
     def close(self) -> None:

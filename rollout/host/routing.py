@@ -173,11 +173,12 @@ class RemotePolicy:
         version: version of the policy that decided last.
         extras: extras of the policy.
         calls: as the policy's; those of several instances share batches at the server.
+        name: the policy's, for messages.
     """
 
     def __init__(self, router: Router, hello: Hello) -> None:
         self.version, self.extras = hello.version, dict(hello.extras)
-        self.calls = hello.calls
+        self.calls, self.name = hello.calls, hello.name
         self._router = router
         self._start: Start | None = None
 

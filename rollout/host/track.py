@@ -35,8 +35,6 @@ class Track:
 
     def decide(self, decision: Decision, version: int) -> None:
         """Takes the policy's decision for the next step."""
-        if self.builder.row == 0 and self.memory:
-            self.builder.remember(self.memory)
         self.builder.write_decision(decision, version)
         self.memory, self.actions = decision.memory, decision.actions
         self.stops = decision.stops
