@@ -14,6 +14,12 @@ from rollout.errors import ConfigError, StateError
 
 REWARD = "reward"
 
+ROUNDING = 1e-6
+"""A signal reaches a goal if it falls short by no more than this fraction of the goal."""
+
+_HALF_A_UNIT = 2.0**-24 * (1.0 + 2.0**-10)  # of a float32, and that of adding them as float64
+_LEAST_SHORT = 0.5  # whole numbers are compared exactly, whatever their size
+
 
 @dataclass(frozen=True)
 class GameReward:
@@ -24,7 +30,10 @@ class GameReward:
     return is reached, or when the game is over: success if it is reached, failure otherwise. If
     the game cuts the episode at a limit of its own, only success is decided.
 
-    Returns are undiscounted sums of the game's rewards, before ``scale`` and ``clip``.
+    Returns are undiscounted sums of the game's rewards, before ``scale`` and ``clip``. Rewards are
+    float32, in which 0.7 is less than 0.7: a return counts as reached if it falls short by no more
+    than the rounding of its rewards, a part in 16 million of the sum of their sizes, and by less
+    than a half, so that whole numbers are compared exactly.
     """
 
     scale: float = option(1.0, "multiplies every reward")
@@ -57,6 +66,7 @@ class GameRewardEvaluator:
         self._options, self._goal = options, options.success_return
         self._scale = np.float32(options.scale)
         self._total = np.zeros(width, np.float64)
+        self._size = np.zeros(width, np.float64)  # sum of the absolute rewards
         self._decisions = Decisions(width)
         # Never changed: without a goal every verdict is the same.
         self._undefined = np.full(width, np.nan, np.float32)
@@ -64,7 +74,7 @@ class GameRewardEvaluator:
     def reset(self, slots: Sequence[int], starts: Sequence[Start], frame: Frame) -> None:
         """Resets some slots."""
         rows = list(slots)
-        self._total[rows] = 0.0
+        self._total[rows] = self._size[rows] = 0.0
         self._decisions.reset(rows, frame)
 
     def judge(self, actions: Columns, frame: Frame) -> Verdict:
@@ -80,18 +90,21 @@ class GameRewardEvaluator:
             outcome = self._decisions.judge(frame, None, None)
             return Verdict(reward, self._undefined, outcome)
         self._total += gained
-        reached = self._total >= self._goal
+        self._size += np.abs(gained)
+        reached = self._total >= self._goal - np.minimum(_HALF_A_UNIT * self._size, _LEAST_SHORT)
         success = reached
         if not self._options.end_on_success:
             success = reached & (frame.game_over | frame.game_truncated)
         outcome = self._decisions.judge(frame, success, frame.game_over)
-        return Verdict(reward, self._progress(self._goal, outcome), outcome)
+        return Verdict(reward, self._progress(self._goal, reached, outcome), outcome)
 
-    def _progress(self, goal: float, outcome: NDArray[np.int8]) -> Floats:
+    def _progress(self, goal: float, reached: Bools, outcome: NDArray[np.int8]) -> Floats:
         if goal > 0:
             share = np.divide(self._total, goal)
             np.maximum(share, 0.0, out=share)
             np.minimum(share, 1.0, out=share)
+            if _any(reached):
+                share[reached] = 1.0
             return share.astype(np.float32)
         # A fraction of a goal that is not above zero is undefined until it is reached.
         return np.where(outcome == Outcome.SUCCESS, 1.0, np.nan).astype(np.float32)
@@ -107,6 +120,10 @@ class SignalGoal:
 
     The target may be a factor of the state (``target_factor: number``), so that it depends on the
     state. With ``relative`` it is counted from the value at the reset.
+
+    The target counts as reached if the signal falls short of it by no more than a millionth of it
+    (with ``relative``, of it and of the value at the reset), since a float32 of 0.7 is less than
+    0.7, and by less than a half, so that whole numbers are compared exactly.
     """
 
     signal: str = option("", "name of the signal")
@@ -158,6 +175,7 @@ class SignalGoalEvaluator:
         self._factor, self._relative = options.target_factor, options.relative
         self._target = options.target
         self._goal = np.full(width, self._sign * options.target, np.float64)
+        self._enough = _enough(self._goal, 0.0)  # what counts as the goal
         self._start = np.zeros(width, np.float64)
         self._best = np.zeros(width, np.float64)
         self._way = np.ones(width, np.float64)  # from start to goal, 1 if it is zero
@@ -175,9 +193,10 @@ class SignalGoalEvaluator:
         if self._factor or self._relative:
             goal = np.array([self._sign * self._asked(start) for start in starts], np.float64)
             # If the signal is missing at the reset, the target is counted from zero.
-            goal += np.nan_to_num(values) if self._relative else 0.0
-            self._goal = self._goal.copy()
-            self._goal[rows] = goal
+            begin = np.nan_to_num(values) if self._relative else np.zeros_like(values)
+            self._goal, self._enough = self._goal.copy(), self._enough.copy()
+            self._goal[rows] = goal + begin
+            self._enough[rows] = _enough(goal + begin, begin)
         self._start[rows] = self._best[rows] = np.minimum(values, self._goal[rows])
         for name, _, before in self._shaping:
             before[rows] = frame.signals[name]
@@ -212,7 +231,7 @@ class SignalGoalEvaluator:
             reward[np.isnan(reward)] = 0.0
         self._shape(reward, frame)
         self._best = best
-        reached = best >= self._goal
+        reached = best >= self._enough
         if _any(reached):
             share[reached] = 1.0
         outcome = self._decisions.judge(frame, reached, frame.game_over)
@@ -232,6 +251,11 @@ class SignalGoalEvaluator:
         way = self._goal - self._start
         self._way = np.where(way > 0, way, 1.0)
         self._start_missing = bool(np.isnan(self._start).any())
+
+
+def _enough(goal: NDArray[np.float64], begin: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    """Returns what counts as reaching a goal that is partly counted from a start."""
+    return goal - np.minimum(ROUNDING * (np.abs(goal) + np.abs(begin)), _LEAST_SHORT)
 
 
 class Decisions:

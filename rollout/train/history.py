@@ -8,6 +8,7 @@ from an older checkpoint repeats exactly the validations after it.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ from rollout.files import write_atomically
 from rollout.train.checkpoint import Checkpoint, CheckpointError, Strict, find_checkpoint, place_of
 
 FILE = "validation.json"
+_ROUNDING = 1e-9  # relative difference up to which scores are equal
 
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 
@@ -70,7 +72,11 @@ class History:
         self._entries.append(entry)
         if entry["score"] is None or not place_of(self._folder, entry["update"]).is_dir():
             return
-        if self._best is None or entry["score"] > (self._best["score"] or 0.0):
+        best = None if self._best is None else self._best["score"] or 0.0
+        # Equal means differ by rounding if other episodes give them.
+        if best is None or (
+            entry["score"] > best and not math.isclose(entry["score"], best, rel_tol=_ROUNDING)
+        ):
             self._best = entry
 
     @property

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rollout.api import EvaluatorRecipe, Frame, Outcome, Start, State
 from rollout.errors import ConfigError
@@ -179,3 +181,59 @@ def test_recipes():
 def test_wrong_options_are_refused_at_once(recipe, options):
     with pytest.raises(ConfigError):
         recipe(**options)
+
+
+GOALS = [number / 100 for number in range(1, 101)]
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_number_of_two_digits_reaches_itself(sign):
+    assert sum(float(np.float32(goal)) < goal for goal in GOALS) == 50
+    for goal in GOALS:
+        ((_, progress, outcome),) = judge(GameReward(success_return=goal), "reward", [0], ([goal],))
+        assert (progress, outcome) == ([1], [SUCCESS])
+        recipe = SignalGoal(signal="x", target=sign * goal, compare=">=" if sign > 0 else "<=")
+        ((_, progress, outcome),) = judge(recipe, "x", [0], ([sign * goal],))
+        assert (progress, outcome) == ([1], [SUCCESS])
+
+
+@given(
+    parts=st.lists(st.integers(-10_000, 10_000), min_size=1, max_size=200),
+    digits=st.integers(0, 4),
+)
+def test_a_sum_of_decimal_rewards_reaches_the_goal_exactly_if_it_does_on_paper(parts, digits):
+    steps = [([part / 10**digits],) for part in parts]
+    for short in (0, 1):  # of the last digit
+        goal = (sum(parts) + short) / 10**digits
+        recipe = GameReward(success_return=goal, end_on_success=False)
+        evaluator = recipe.build(1)
+        evaluator.reset([0], [START], frame("reward", [0]))
+        for number, (values,) in enumerate(steps, 1):
+            over = [number == len(steps)]
+            verdict = evaluator.judge({}, frame("reward", values, over))
+        assert verdict.outcome.tolist() == [FAILURE if short else SUCCESS]
+
+
+@pytest.mark.parametrize("goal", [3, 2_000_001, 16_777_216])
+def test_whole_numbers_are_compared_exactly(goal):
+    recipe = SignalGoal(signal="x", target=goal)
+    verdicts = judge(recipe, "x", [0], ([goal - 1],), ([goal],))
+    assert [outcome for *_, outcome in verdicts] == [[RUNNING], [SUCCESS]]
+    verdicts = judge(GameReward(success_return=goal), "reward", [0], ([goal - 1],), ([1],))
+    assert [outcome for *_, outcome in verdicts] == [[RUNNING], [SUCCESS]]
+
+
+@pytest.mark.parametrize("begin", [0.1, 0.3, 1e4, -0.6])
+def test_a_relative_target_is_reached(begin):
+    recipe = SignalGoal(signal="x", target=0.7, relative=True)
+    ends = [float(np.float32(np.float32(begin) + np.float32(0.7))), begin + 0.6]
+    verdicts = judge(recipe, "x", [begin], ([ends[1]],), ([ends[0]],))
+    assert [outcome for *_, outcome in verdicts] == [[RUNNING], [SUCCESS]]
+
+
+def test_a_goal_of_zero_or_of_almost_nothing_is_not_reached_by_nothing():
+    for goal in (1e-12, 1e-7):
+        assert judge(SignalGoal(signal="x", target=goal), "x", [0], ([0],))[0][2] == [RUNNING]
+        assert judge(GameReward(success_return=goal), "reward", [0], ([0],))[0][2] == [RUNNING]
+    recipe = SignalGoal(signal="x", target=0, compare="<=")
+    assert judge(recipe, "x", [1], ([1e-9],))[0][2] == [RUNNING]
