@@ -87,7 +87,9 @@ def _per_slot(infos: dict[str, Any], count: int) -> list[dict[str, Any]]:
     slots: list[dict[str, Any]] = [{} for _ in range(count)]
     for key, values in infos.items():
         mask: Sequence[bool] | None = infos.get("_" + key)
+        # ``final_info`` is a mapping like the whole.
+        column = _per_slot(values, count) if isinstance(values, dict) else values
         if mask is not None:
             for slot in np.flatnonzero(mask):
-                slots[slot][key] = values[slot]
+                slots[slot][key] = column[slot]
     return slots

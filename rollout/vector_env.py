@@ -5,7 +5,8 @@ the next call ignores the slot's action, resets it, and returns its first observ
 0. If a game hangs or dies, the episodes of its slots end as ``truncated`` with ``infos["lost"]``;
 it is replaced, and no call raises because of it. With ``autoreset="same_step"`` (as
 Stable-Baselines3 expects) the reset happens within the call that ended the episode, and the true
-final observation is in ``infos["final_obs"]``.
+final observation is in ``infos["final_obs"]``, and what belongs to it (``details``, ``lost``,
+``reason``) in ``infos["final_info"]``, as in Gymnasium's own vector envs.
 
 A call waits for the slowest game, as this interface requires. Our own collection and training do
 not use this class; see ``rollout.host.Player``.
@@ -310,6 +311,13 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             observed = self._observations.items()
             finals = [bare({k: v[row].copy() for k, v in observed}) for row in rows]
             self._inform("final_obs", rows, finals)
+            last = self._infos.setdefault("final_info", {})
+            self._infos.setdefault("_final_info", np.zeros(self.num_envs, bool))[rows] = True
+            for key in ("details", "lost", "reason", "dead"):
+                known = self._infos.get("_" + key, np.zeros(self.num_envs, bool))
+                there = [row for row in rows if known[row]]
+                if there:
+                    self._inform(key, there, [self._infos[key][row] for row in there], last)
             self._now[rows] = True
         else:
             self._due[rows] = True
@@ -363,15 +371,22 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
             self._end(rows)
         self._now[rows], self._due[rows] = False, True
 
-    def _inform(self, key: str, rows: Sequence[int], values: Sequence[Any]) -> None:
+    def _inform(
+        self,
+        key: str,
+        rows: Sequence[int],
+        values: Sequence[Any],
+        infos: dict[str, Any] | None = None,
+    ) -> None:
         """Adds to ``infos``: an array per key, and a mask of the rows that have it."""
-        if key not in self._infos:
+        infos = self._infos if infos is None else infos
+        if key not in infos:
             dtype = {"lost": bool, "dead": bool, "seed": np.int64}.get(key, object)
-            self._infos[key] = np.zeros(self.num_envs, dtype)
-            self._infos["_" + key] = np.zeros(self.num_envs, bool)
+            infos[key] = np.zeros(self.num_envs, dtype)
+            infos["_" + key] = np.zeros(self.num_envs, bool)
         for row, value in zip(rows, values, strict=True):
-            self._infos[key][row] = value
-            self._infos["_" + key][row] = True
+            infos[key][row] = value
+            infos["_" + key][row] = True
 
     def close_extras(self, **kwargs: Any) -> None:
         """Ends every game and removes their folders."""

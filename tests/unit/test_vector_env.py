@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode
 from rollout.api import Limits, Splits, Task
 from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted, ConfigError, OutOfTurnError, SpaceError
+from rollout.sb3 import _per_slot
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator
 from rollout.vector_env import RemoteVectorEnv
@@ -105,6 +106,19 @@ def test_final_observations_are_true():
     assert_equal(first_early[0], after[0])
 
 
+def test_final_infos_are_those_of_the_last_step():
+    """As Gymnasium's own vector envs have them; beside them are those of the next reset."""
+    bridge = FakeBridge(with_details=True)
+    late = play(make(bridge, num_envs=1, order="in_turn"), 30)
+    early = play(make(bridge, num_envs=1, order="in_turn", autoreset="same_step"), 30)
+    last = next(c for c in late[1:] if (c[2] | c[3])[0])[4]["details"][0]
+    infos = next(c for c in early[1:] if (c[2] | c[3])[0])[4]
+    assert infos["_final_info"].tolist() == infos["final_info"]["_details"].tolist() == [True]
+    assert infos["final_info"]["details"][0] == last != infos["details"][0]
+    assert all("final_info" not in c[4] for c in early[1:] if not (c[2] | c[3])[0])
+    assert _per_slot(infos, 1)[0]["final_info"] == {"details": last}
+
+
 def test_states_are_drawn_from_the_set():
     bridge = FakeBridge()
     states = Splits(bridge.spec.state_space).take("test", 5)
@@ -130,6 +144,7 @@ def test_a_failing_slot_is_truncated_and_lost(fault, autoreset, width):
             assert all("crash" in r.lower() for r in infos["reason"][infos["_reason"]])
             if autoreset == "same_step":
                 assert infos["_final_obs"][infos["lost"]].all()
+                assert infos["final_info"]["lost"][infos["lost"]].all()
         assert np.isfinite(rewards).all()
     if fault == "crash_on_step":
         assert lost > 0
