@@ -84,7 +84,8 @@ def entries(
     Integers are symbols if they have fewer than 64 values, or lie on a grid that is too small for a
     picture: the bounds of such a grid are often those of the data type (MiniGrid's 7 x 7 x 3 codes
     are 0 to 255), and codes read as numbers, where 8 is near 9, are hardly learned. A vector of
-    integers, such as the memory of an Atari console, is numbers.
+    integers, such as the memory of an Atari console, is numbers, and so is a ``Discrete`` or
+    ``MultiDiscrete`` of more than 65,536 values, scaled by its bounds.
 
     The floats of a game whose observation is a plain ``Box`` are read as they are, as other
     libraries do: their bounds are often limits that no value comes near. Acrobot's velocities, of 1
@@ -113,11 +114,10 @@ def entries(
 
 def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
     if isinstance(leaf, spaces.Discrete):
-        return ColumnEntry(key, "symbols", (), (int(leaf.n),), (int(leaf.start),))
+        return _choices(key, (), [int(leaf.n)], [int(leaf.start)], symbols)
     if isinstance(leaf, spaces.MultiDiscrete):
-        options = tuple(int(n) for n in leaf.nvec.ravel())
-        starts = tuple(int(n) for n in leaf.start.ravel())
-        return ColumnEntry(key, "symbols", leaf.shape, options, starts)
+        counts, starts = ([int(n) for n in each.ravel()] for each in (leaf.nvec, leaf.start))
+        return _choices(key, leaf.shape, counts, starts, symbols)
     if isinstance(leaf, spaces.MultiBinary):
         places = int(np.prod(leaf.shape))
         bounds = ((0.0,) * places, (1.0,) * places)
@@ -132,11 +132,8 @@ def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
         # Python integers: the number of values of 64 bits does not fit into 64 bits.
         least, most = ([int(n) for n in bound.ravel()] for bound in (leaf.low, leaf.high))
         options = tuple(b - a + 1 for a, b in zip(least, most, strict=True))
-        if symbols and max(options, default=0) > _MOST:
-            raise ConfigError(
-                f"the observation {key!r} has {max(options)} values, too many for symbols (at most "
-                f"{_MOST}); drop it from symbols, and it is read as numbers"
-            )
+        if symbols:
+            _check_options(key, options)
         doubtful = max(options, default=0) <= _CODES
         few = max(options, default=0) < _FEW
         if symbols or few or (doubtful and len(shape) > 1):
@@ -147,6 +144,27 @@ def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
         bounded &= high - low > _LARGE
     low, high = np.where(bounded, low, np.nan), np.where(bounded, high, np.nan)
     return ColumnEntry(key, "numbers", shape, low=tuple(low), high=tuple(high), doubtful=doubtful)
+
+
+def _choices(
+    key: str, shape: tuple[int, ...], options: list[int], starts: list[int], symbols: bool
+) -> ColumnEntry:
+    """Returns the encoding of discrete values: symbols, or numbers if there are very many."""
+    if symbols:
+        _check_options(key, options)
+    if max(options, default=0) <= _MOST:
+        return ColumnEntry(key, "symbols", shape, tuple(options), tuple(starts))
+    low = tuple(float(a) if n > 1 else np.nan for a, n in zip(starts, options, strict=True))
+    high = tuple(a + n - 1.0 for a, n in zip(low, options, strict=True))
+    return ColumnEntry(key, "numbers", shape, low=low, high=high)
+
+
+def _check_options(key: str, options: Sequence[int]) -> None:
+    if max(options, default=0) > _MOST:
+        raise ConfigError(
+            f"the observation {key!r} has {max(options)} values, too many for symbols (at most "
+            f"{_MOST}); drop it from symbols, and it is read as numbers"
+        )
 
 
 def _is_picture(shape: tuple[int, ...]) -> bool:

@@ -266,3 +266,19 @@ def test_all_kinds_together_and_each_matters():
     )
     order = torch.tensor([3, 1, 5, 0, 2, 4])
     torch.testing.assert_close(encoder({k: v[order] for k, v in columns.items()}), whole[order])
+
+
+@pytest.mark.parametrize(
+    "leaf",
+    [spaces.Discrete(2**31 - 1), spaces.MultiDiscrete([2**40, 1, 3])],
+)
+def test_very_many_values_are_numbers(leaf):
+    """A table of vectors for each of them would take terabytes."""
+    (entry,) = entries(spaces.Dict({"seed": leaf}))
+    assert entry.kind == "numbers"
+    most = torch.tensor(np.array([np.asarray(leaf.nvec if leaf.shape else leaf.n) - 1]))
+    encoded = Numbers(entry)(most)
+    assert encoded.isfinite().all()
+    assert encoded.abs().max() == 1.0
+    with pytest.raises(ConfigError, match="too many for symbols"):
+        entries(spaces.Dict({"seed": leaf}), symbols=["seed"])
