@@ -17,6 +17,7 @@ from rollout.api import (
     ColumnSpec,
     Decision,
     Details,
+    NamedCode,
     Start,
     Task,
     leaf_dtype,
@@ -42,6 +43,10 @@ class CallablePolicy:
     def __post_init__(self) -> None:
         with named("target"):
             check_function_name(self.target)
+
+    def code(self) -> Sequence[NamedCode]:
+        """Returns the module of the function; see ``rollout.api.NamesCode``."""
+        return [NamedCode("target", self.target.partition(":")[0])]
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> FunctionPolicy:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.

@@ -31,6 +31,7 @@ from rollout.errors import (
     is_disk_full,
     no_exit,
 )
+from rollout.named_code import search_current_folder
 from rollout.observe.logs import set_up_logging
 from rollout.signals import Stop, Stopped, say, stopped
 
@@ -90,9 +91,7 @@ def main(
     Raises:
         Exception: a bug, with its traceback; Python then exits with status 1.
     """
-    # As with `python -m`: a plug-in that the user names may lie in the current folder.
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
+    search_current_folder()
     try:
         parser = _parser(model, description)
         arguments = parser.parse_args(argv)

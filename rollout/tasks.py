@@ -24,7 +24,7 @@ exist, the file takes precedence. Such a name may have a ``/``, as in ``GROUP/NA
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -149,17 +149,23 @@ def _load(spec: BridgeSpec, bridge_name: str, found: _Found) -> Task:
     return task
 
 
-def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConfig, Bridge, Task]:
+def bridge_and_task(
+    config: BridgeConfig, name_or_path: str, check: Callable[[Bridge], None] | None = None
+) -> tuple[BridgeConfig, Bridge, Task]:
     """Returns a bridge with the options that a task needs, and the task.
 
     The configuration that is returned has the task's options in it. An option that the task needs
     replaces the default. A configured value that differs from both is an error.
+
+    ``check`` is called with a bridge before its ``spec`` is read, which may import modules.
 
     Raises:
         ConfigError: the configuration contradicts the task.
         InputError: as in ``load_task``.
     """
     bridge: Bridge = config.build()
+    if check is not None:
+        check(bridge)
     if not name_or_path:
         return config, bridge, load_task(bridge.spec, config.name, "")
     found = _find(bridge.spec, config.name, name_or_path)
@@ -170,6 +176,8 @@ def bridge_and_task(config: BridgeConfig, name_or_path: str) -> tuple[BridgeConf
         bridge = build_plugin("bridges", config.name, {**config.options, **needed})
     except ConfigError as error:
         raise ConfigError(f"{place}: options: {error}") from error
+    if check is not None:
+        check(bridge)
     wanted = BridgeConfig.model_validate({"name": config.name, **config.options, **needed})
     defaults = default_options("bridges", config.name)
     for name in needed:

@@ -33,6 +33,7 @@ from rollout.api import (
     Columns,
     ColumnSpec,
     Instance,
+    NamedCode,
     Resources,
     option,
 )
@@ -104,6 +105,12 @@ class GymnasiumBridge:
                     f"factors must be lists of values by names other than {SEED!r}, e.g. "
                     f"{{kind: [goto, open]}}, got {self.factors!r}"
                 )
+
+    def code(self) -> Sequence[NamedCode]:
+        """Returns the modules that its options name; see ``rollout.api.NamesCode``."""
+        module, _, _ = self.id.rpartition(":")
+        named = [NamedCode("id", module)] if module else []
+        return [*named, *(NamedCode("imports", each) for each in self.imports)]
 
     @property
     def spec(self) -> BridgeSpec:

@@ -38,6 +38,7 @@ from rollout.api import (
     Deadlines,
     Factor,
     Instance,
+    NamedCode,
     Resources,
     Start,
     StateSpace,
@@ -127,6 +128,10 @@ class StardojoBridge:
         return ModOptions(
             self.game, self.saves, self.faults, settle_s=self.settle_s, real_time=self.real_time
         )
+
+    def code(self) -> Sequence[NamedCode]:
+        """Returns the game's program, if one is named; see ``rollout.api.NamesCode``."""
+        return [NamedCode("game", self.game, program=True)] if self.game else []
 
     @property
     def spec(self) -> BridgeSpec:

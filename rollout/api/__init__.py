@@ -27,6 +27,7 @@ from rollout.api.bridge import (
 )
 from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage
 from rollout.api.fragment import EpisodeResult, Fragment, Loss, Recorder
+from rollout.api.functions import NamedCode, NamesCode
 from rollout.api.line_process import LineProcess
 from rollout.api.options import option
 from rollout.api.permutation import Permutation
@@ -96,6 +97,8 @@ __all__ = [
     "Limits",
     "LineProcess",
     "Loss",
+    "NamedCode",
+    "NamesCode",
     "Outcome",
     "Permutation",
     "Policy",

@@ -1,13 +1,42 @@
-"""Functions that a configuration names, as ``module:function``."""
+"""Code that a configuration names: functions as ``module:function``, modules, programs."""
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from rollout.errors import ConfigError, located, nearest
+
+
+@dataclass(frozen=True)
+class NamedCode:
+    """A module that an option names, or a program.
+
+    Attributes:
+        option: name of the option.
+        name: dotted name of the module, or path of the program.
+        program: whether it is a program.
+    """
+
+    option: str
+    name: str
+    program: bool = False
+
+
+@runtime_checkable
+class NamesCode(Protocol):
+    """A recipe with options that name modules to import or programs to start.
+
+    A run directory or a dataset that comes from elsewhere may hold such options, so they are
+    checked before the recipe is used; see ``rollout.named_code``.
+    """
+
+    def code(self) -> Sequence[NamedCode]:
+        """Returns what its options name; imports and starts none of it."""
+        ...
 
 
 def check_function_name(name: str) -> str:

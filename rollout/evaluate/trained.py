@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rollout.api import Task
 from rollout.config import BridgeConfig, StateSetConfig, make_config, resolved
 from rollout.configuration.document import read
 from rollout.errors import ConfigError, named
+from rollout.named_code import check_code
 from rollout.tasks import bridge_and_task
 
 PLAYER = "trained"
@@ -26,7 +29,8 @@ def completed(given: Mapping[str, Any]) -> dict[str, Any]:
         given: keys, among them ``player``: a run directory of a training, or a checkpoint in it.
 
     Raises:
-        InputError: ``player`` is not of a training run.
+        InputError: ``player`` is not of a training run, or its game imports a module of the current
+            folder that ``given`` does not name.
     """
     player = given["player"]
     if not isinstance(player, str) or not player:
@@ -39,10 +43,16 @@ def completed(given: Mapping[str, Any]) -> dict[str, Any]:
     changed = given.get("bridge") or {}
     bridge |= changed if isinstance(changed, Mapping) else {"name": changed}
     task = given.get("task", trained["task"])
+    config = make_config(BridgeConfig, bridge)
+    own = set(changed) if isinstance(changed, Mapping) else set()
+    check = partial(check_code, source=f"the run {run}", kind="bridge", given=own)
+    with named("bridge"):
+        check(config.build())
+        _, _, built = bridge_and_task(config, task, None if "task" in given else check)
     return {
         "output": str(run / "evaluation"),
         "players": {PLAYER: {"name": "checkpoint", "path": player}},
-        "sets": _sets(states, bridge, task) if "sets" not in given else None,
+        "sets": _sets(states, built) if "sets" not in given else None,
         **given,
         "task": task,
         "bridge": bridge,
@@ -59,11 +69,9 @@ def _run_of(path: Path) -> Path:
     )
 
 
-def _sets(states: dict[str, Any], bridge: Mapping[str, Any], task: str) -> dict[str, Any]:
+def _sets(states: dict[str, Any], built: Task) -> dict[str, Any]:
     """The states it trained on, and validation states if there are any."""
     config = make_config(StateSetConfig, states)
-    with named("bridge"):
-        _, _, built = bridge_and_task(make_config(BridgeConfig, bridge), task)
     if config.states is not None:
         return {"train": states}
     own = config.take(built.state_space)

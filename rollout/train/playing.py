@@ -9,7 +9,8 @@ from typing import Any
 from rollout.api import BridgeSpec, Policy, PolicyRecipe, Task, option
 from rollout.configuration.plugins import build_plugin
 from rollout.errors import ConfigError
-from rollout.train.checkpoint import find_checkpoint
+from rollout.named_code import check_code
+from rollout.train.checkpoint import CheckpointError, find_checkpoint
 from rollout.train.history import best_checkpoint
 
 
@@ -32,14 +33,24 @@ class CheckpointPolicy:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
 
         Raises:
-            CheckpointError: there is no checkpoint, or it is damaged.
+            CheckpointError: there is no checkpoint, it is damaged, or it names a policy that has no
+                network.
             ConfigError: it was trained for other spaces.
         """
+        from rollout.train.network import TrainableRecipe  # noqa: PLC0415 - imports torch
+
         find = best_checkpoint if self.checkpoint == "best" else find_checkpoint
         checkpoint = find(self.path)
         checkpoint.require_spaces(spec)
         name, options = checkpoint.policy
         recipe: PolicyRecipe = build_plugin("policies", name, options)
+        # Only networks are trained. Others could run any code, or open another checkpoint.
+        if not isinstance(recipe, TrainableRecipe):
+            raise CheckpointError(
+                f"{checkpoint.path} names the policy {name}, expected one with a network, e.g. "
+                f"actor_critic; no training of Gamut wrote this, so it was not opened"
+            )
+        check_code(recipe, f"the checkpoint {checkpoint.path}")
         # Observations that were added to the game since, e.g. an image for videos, are not read.
         seen = dataclasses.replace(spec, observation_space=checkpoint.observation_space)
         policy: Any = recipe.build(seen, task, seed=seed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from rollout.data import Dataset, EpisodeRef
 from rollout.errors import ConfigError
 from rollout.job import Job, open_job
 from rollout.models.lessons import Lesson
+from rollout.named_code import check_code
 from rollout.tasks import bridge_and_task
 from rollout.train.language.config import FineTuneConfig, SftConfig
 from rollout.train.language.learners import Learners, open_learners
@@ -67,8 +69,11 @@ def fine_tune(config: FineTuneConfig, session: Session) -> str | None:
 def _plan(config: FineTuneConfig, dataset: Dataset) -> LanguagePlan:
     manifest = dataset.manifest
     options = {"name": manifest.bridge, **manifest.bridge_options}
+    plays, source = bool(config.validation.states), f"the dataset {config.dataset}"
     bridge_config, bridge, task = bridge_and_task(
-        make_config(BridgeConfig, options), manifest.task["name"]
+        make_config(BridgeConfig, options),
+        manifest.task["name"],
+        partial(check_code, source=source, starts=plays),
     )
     # A new model has no folder yet; everything else is checked before the run directory is made.
     recipe = language_recipe(config.policy)

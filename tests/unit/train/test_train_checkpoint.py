@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -46,12 +47,14 @@ def policy_of(options):
     return build_plugin("policies", "actor_critic", options)
 
 
-def write(folder, update=7, *, bridge=BRIDGE, options=OPTIONS, network=None, optimizer=None):
+def write(
+    folder, update=7, *, bridge=BRIDGE, options=OPTIONS, network=None, optimizer=None, names=None
+):
     policy = policy_of(options)
     network = network or network_of(bridge, policy, seed=3)
     about = {
         "update": update, "env_steps": 100 * update,
-        "policy": {"name": "actor_critic", "options": options},
+        "policy": names or {"name": "actor_critic", "options": options},
         "positions": {"0": POSITION}, "visits": {"state_set": "abc", "episodes": 3, "counts": ""},
         "episodes": 3, "seconds": 1.5, "lost": {"step": 1}, "abandoned": [4], "dropped_steps": 0,
     }  # fmt: skip
@@ -405,6 +408,19 @@ def test_actor_critics_and_checkpoints_keep_the_contract_of_policies(tmp_path, o
 def test_a_checkpoint_must_be_named():
     with pytest.raises(ConfigError, match="path must name a checkpoint or a run directory"):
         CheckpointPolicy()
+
+
+@pytest.mark.parametrize("name", ["callable", "checkpoint", "random"])
+def test_a_checkpoint_names_a_network_and_nothing_else(tmp_path, monkeypatch, name):
+    """Not a function of any module, and not itself, which would be opened without end."""
+    (tmp_path / "evil_module.py").write_text("def act(observations): ...")
+    monkeypatch.syspath_prepend(tmp_path)
+    place = tmp_path / "00000007"
+    options = {"callable": {"target": "evil_module:act"}, "checkpoint": {"path": str(place)}}
+    write(tmp_path, names={"name": name, "options": options.get(name, {})})
+    with pytest.raises(CheckpointError, match=rf"names the policy {name}, expected one with a net"):
+        CheckpointPolicy(str(place)).build(BRIDGE.spec, None, seed=0)
+    assert "evil_module" not in sys.modules
 
 
 def test_files_of_tensors_run_no_code(tmp_path):
