@@ -40,7 +40,7 @@ from rollout.host.schedule import Schedule
 from rollout.job import Job, open_job
 from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.progress import share
-from rollout.run_directory import RunDirectory, versions
+from rollout.run_directory import RunDirectory, as_begun, versions
 from rollout.tally import Tally
 from rollout.tasks import bridge_and_task
 
@@ -116,7 +116,7 @@ def collect(
         InputError: the configuration is invalid; nothing was launched.
         KeyboardInterrupt: it was told to stop; what was played is saved.
     """
-    plan = CollectPlan.make(config)
+    plan = CollectPlan.make(as_begun(config, resume=session.resume))
     needs_ray = bool(config.actors or config.inference.actors)
     with open_job("collect", plan.config, session, needs_ray=needs_ray) as job:
         recorder = None

@@ -16,6 +16,7 @@ The names here are the public interface; ``rollout.configuration`` is the implem
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -86,10 +87,14 @@ class RunConfig(Section):
         may_change: keys, or sections, that may differ when a run is resumed: they affect how
             it is executed, not its results.
         may_grow: budgets, which may be increased; null is no limit.
+        chosen: keys whose null leaves the choice to the program; a resumed run keeps its own.
+        derives: keys, each with the keys or sections whose values it may decide.
     """
 
     may_change: ClassVar[tuple[str, ...]] = ("output", "host", "ray", "wandb", "log")
     may_grow: ClassVar[tuple[str, ...]] = ()
+    chosen: ClassVar[tuple[str, ...]] = ()
+    derives: ClassVar[Mapping[str, tuple[str, ...]]] = {"task": ("bridge",)}
 
     output: Directory = key(
         ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
@@ -110,6 +115,7 @@ class CollectConfig(RunConfig):
         *(f"policy.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
+    chosen: ClassVar[tuple[str, ...]] = ("width",)
 
     bridge: BridgeConfig = key(..., "The game.")
     policy: PolicyConfig = key(..., "The policy.")

@@ -33,7 +33,8 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from shlex import quote
+from typing import Any, TypeVar
 
 from rollout.config import RunConfig, load_config, resolved, write_config
 from rollout.configuration.secrets import hidden, refuse_secrets
@@ -53,6 +54,8 @@ _BEGINNING = {
 
 _PACKAGES = ("gamut", "ray", "torch", "numpy", "gymnasium", "pyarrow")
 _GIT_TIMEOUT_S = 5.0
+
+_C = TypeVar("_C", bound=RunConfig)
 
 
 class RunDirectory:
@@ -264,13 +267,43 @@ def _check_same(
     before, after = _flat(resolved(old)), _flat(resolved(config))
     changed = [k for k in {**before, **after} if before.get(k) != after.get(k)]
     words = {k: f"{k}: {_show(before, k)} -> {_show(after, k)}" for k in changed}
-    refused = [words[k] for k in changed if not _may_change(config, k, before.get(k), after.get(k))]
+    refused = [k for k in changed if not _may_change(config, k, before.get(k), after.get(k))]
     if refused:
+        own = [k for k in refused if not any(_follows(config, k, other) for other in refused)]
+        again = [quote(f"{k}={_show(before, k)}") for k in own if k in before]
+        how = [f"set {' '.join(again)}"] if again else []
+        how += [f"leave {k} out" for k in own if k not in before]
         raise RunDirectoryError(
-            f"the run in {folder} was begun with another configuration ({'; '.join(refused)}); "
-            f"undo that to resume it, or choose another output"
+            f"the run in {folder} was begun with another configuration "
+            f"({'; '.join(words[k] for k in own)}); {', '.join(how)} to resume it, or choose "
+            f"another output"
         )
     return [words[k] for k in changed]
+
+
+def _follows(config: RunConfig, key: str, other: str) -> bool:
+    """Whether the value of a key may be what another one makes it, instead of the user's own."""
+    section, _, name = other.rpartition(".")
+    decided = config.derives.get(other, ())
+    if name == "name" and section:  # of a plug-in, whose options are beside it
+        decided = (section,)
+    return not key.endswith(".name") and any(f"{key}.".startswith(f"{each}.") for each in decided)
+
+
+def as_begun(config: _C, *, resume: bool) -> _C:
+    """Returns a configuration with what the run that it resumes has chosen for itself.
+
+    A key whose null leaves the choice to the program (``RunConfig.chosen``) may have got its value
+    from keys that have changed since, such as the number of episodes.
+    """
+    left = [k for k in config.chosen if getattr(config, k) is None]
+    if not resume or not left:
+        return config
+    try:
+        begun = load_config(type(config), _folder(config.output) / _CONFIG)
+    except InputError:
+        return config  # there is no run yet, or what is wrong with it is said where it is opened
+    return config.model_copy(update={k: getattr(begun, k) for k in left})
 
 
 def _may_change(config: RunConfig, key: str, before: Any, after: Any) -> bool:

@@ -85,6 +85,11 @@ class EvaluateConfig(RunConfig):
         *(f"players.*.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
+    chosen: ClassVar[tuple[str, ...]] = ("width",)
+    derives: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **RunConfig.derives,
+        "player": ("bridge", "task", "players", "sets"),
+    }
 
     player: str | None = key(
         None,

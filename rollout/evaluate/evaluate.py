@@ -36,7 +36,7 @@ from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.media import Media, Video
 from rollout.observe.media import Table as ShownTable
 from rollout.observe.progress import share
-from rollout.run_directory import RunDirectory
+from rollout.run_directory import RunDirectory, as_begun
 from rollout.tally import Tally
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def evaluate(config: EvaluateConfig, session: Session) -> str | None:
         InputError: the configuration is invalid; nothing was launched.
         KeyboardInterrupt: the job was told to stop; what was played is saved.
     """
-    plan = EvaluationPlan.make(config)
+    plan = EvaluationPlan.make(as_begun(config, resume=session.resume))
     needs_ray = bool(config.actors or config.inference.actors)
     with open_job("evaluate", plan.config, session, needs_ray=needs_ray) as job:
         _require_same_players(plan, job.run)

@@ -127,6 +127,7 @@ class TrainConfig(RunConfig):
         *("checkpoint", "episodes", "callbacks", "learners.gpus"),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("env_steps", "validation.patience")
+    chosen: ClassVar[tuple[str, ...]] = ("width",)
     renamed: ClassVar[Mapping[str, str]] = {
         "ppo": "algorithm, with the same keys but algorithm.reference, algorithm.reference_coef "
         "and algorithm.reference_decay for ppo.reference.*"

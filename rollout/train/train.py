@@ -21,7 +21,7 @@ from rollout.observe.aggregates import Aggregates
 from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.progress import share
 from rollout.observe.run_files import read_json
-from rollout.run_directory import versions
+from rollout.run_directory import as_begun, versions
 from rollout.train.callbacks import (
     Callback,
     Named,
@@ -62,7 +62,7 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
         KeyboardInterrupt: it was told to stop; a checkpoint was written first.
         Exception: a callback raised it; a checkpoint was written first.
     """
-    plan = TrainPlan.make(config)
+    plan = TrainPlan.make(as_begun(config, resume=session.resume))
     _check_others(plan)
     with open_job("train", plan.config, session) as job:
         run = job.run

@@ -12,9 +12,18 @@ import pytest
 import yaml
 
 from rollout import run_directory
-from rollout.config import LogConfig, RunConfig, Section, key, load_config, make_config
+from rollout.collect import CollectPlan
+from rollout.config import (
+    CollectConfig,
+    LogConfig,
+    RunConfig,
+    Section,
+    key,
+    load_config,
+    make_config,
+)
 from rollout.errors import ConfigError, GameError, RunDirectoryError
-from rollout.run_directory import RunDirectory, absolute, versions
+from rollout.run_directory import RunDirectory, absolute, as_begun, versions
 
 
 class Recording(Section):
@@ -155,6 +164,38 @@ def test_keys_that_matter_are_listed_and_refused(keys: dict[str, object], messag
         create("run", resume=True, actors=7, **keys)
     assert "actors" not in str(caught.value)
     assert {p: p.read_bytes() for p in run.path.iterdir()} == before
+
+
+def test_what_follows_from_other_keys_is_not_asked_to_be_undone() -> None:
+    """The options of another game, what another task needs, and what another player has played."""
+    base = {"output": "run", "policy": "random", "episodes": 4}
+    begun = make_config(CollectConfig, {**base, "bridge": {"name": "fake", "side": 4}})
+    RunDirectory.create("run", begun, resume=False)
+    other = make_config(CollectConfig, {**base, "bridge": "chaos", "task": "t", "seed": 3})
+    with pytest.raises(RunDirectoryError) as caught:
+        RunDirectory.create("run", other, resume=True)
+    assert str(caught.value).endswith(
+        '(bridge.name: "fake" -> "chaos"; task: "" -> "t"; seed: 0 -> 3); '
+        """set 'bridge.name="fake"' 'task=""' seed=0 to resume it, or choose another output"""
+    )
+
+
+def test_a_resumed_run_keeps_what_was_left_to_the_program(tmp_path: Path) -> None:
+    def config(**keys: object) -> CollectConfig:
+        game = {"name": "gymnasium", "id": "CartPole-v1"}  # usually 32 slots, if so many episodes
+        given = {"output": "run", "bridge": game, "policy": "random", "actors": 0}
+        return make_config(CollectConfig, {**given, **keys})
+
+    def begun(config: CollectConfig, resume: bool) -> CollectConfig:
+        plan = CollectPlan.make(as_begun(config, resume=resume))
+        RunDirectory.create("run", plan.config, resume=resume)
+        return plan.config
+
+    assert begun(config(episodes=4), resume=True).width == 4
+    assert begun(config(episodes=100), resume=True).width == 4
+    with pytest.raises(RunDirectoryError, match=r"width: 4 -> 8.*set width=4 to resume it"):
+        begun(config(episodes=100, width=8), resume=True)
+    assert CollectPlan.make(as_begun(config(episodes=100), resume=False)).config.width == 32
 
 
 def test_no_bound_does_not_shrink_to_a_bound() -> None:
