@@ -223,7 +223,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
     lines += [
         f"Score: {protocol['metric']}. Intervals: {protocol['confidence']:.0%}, for this player on "
         f"other states; not for other training runs. Those of success are Wilson's, over the "
-        f"episodes of this one player.",
+        f"episodes of this one player. {_actions_of(found['legs'])}",
         "",
         *_table(_LEG, [{**leg, **_told(leg)} for leg in found["legs"]]),
     ]
@@ -245,6 +245,19 @@ def write_report(summary: Mapping[str, Any]) -> str:
     lines += [f"- {key}: `{json.dumps(value)}`" for key, value in protocol.items()]
     lines.append(f"- test states opened, UTC: `{json.dumps(results['test_states_opened'])}`")
     return "\n".join(lines) + "\n"
+
+
+_ACTIONS = {
+    "sampled": "sampled actions are drawn from a player's probabilities, as while it trained and "
+    "as predict() does by default",
+    "deterministic": "deterministic ones are its most likely, as predict(deterministic=True) gives",
+}
+
+
+def _actions_of(legs: Sequence[Mapping[str, Any]]) -> str:
+    """How the actions of the legs were chosen, in a sentence."""
+    kinds = dict.fromkeys(leg["actions"] for leg in legs)
+    return f"Actions: {'; '.join(_ACTIONS[kind] for kind in kinds)}."
 
 
 _LEG = ("player", "set", "actions", "states", "score", "success", "return", "length", "lost")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ class Player:
         self.action_space = checkpoint.action_space
         states = StateSpace((Factor("episode", (0,)),))
         spec = BridgeSpec("", "", self.observation_space, self.action_space, states)
-        self._start = Start(states.state(0), 0)
+        self._start, self._seeds = Start(states.state(0), 0), count()
         self._policy = CheckpointPolicy(str(checkpoint.path)).build(
             spec, Task("", "", states, GameReward()), seed=0
         )
@@ -58,25 +59,39 @@ class Player:
         observation: Any,
         memory: Columns | None = None,
         *,
-        explore: bool = False,
-        seed: int = 0,
+        deterministic: bool | None = None,
+        explore: bool | None = None,
+        seed: int | None = None,
     ) -> tuple[Any, Columns]:
         """Returns an action, and the memory to pass with the next observation of the episode.
+
+        Actions are sampled from the policy's distribution by default, as in training, collections
+        and evaluations (``actions=["sampled"]``).
 
         Args:
             observation: as the environment gives it: a mapping of columns, or an array if the
                 policy reads a single column; of one slot, or of a batch ``(B, ...)``.
             memory: what the last call returned; None when an episode begins.
-            explore: whether to sample; by default the most likely action is returned.
-            seed: seed of the samples of an episode that begins.
+            deterministic: True for the most likely action, as ``actions=["deterministic"]`` of an
+                evaluation.
+            explore: the opposite of ``deterministic``, as the key of a collection; give one.
+            seed: seed of the samples of an episode that begins; None for another in each episode:
+                0, 1, ... in the order in which they begin.
 
         Returns:
             the action, batched as the observation was, an array if there is a single column; and
             the memory.
 
         Raises:
-            ConfigError: an observation is missing or has another shape.
+            ConfigError: an observation is missing or has another shape, or ``deterministic`` and
+                ``explore`` contradict each other.
         """
+        if deterministic is not None and deterministic == explore:
+            raise ConfigError(
+                f"deterministic={deterministic} and explore={explore}: one is the opposite of the "
+                f"other; give one of them"
+            )
+        samples = not deterministic if explore is None else explore
         columns = self._columns(observation)
         first, space = next((key, space) for key, space in self.observation_space.items())
         batched = columns[first].ndim > len(space.shape or ())
@@ -84,9 +99,11 @@ class Player:
             columns = {key: column[None] for key, column in columns.items()}
         self._check(columns)
         if memory is None:
-            starts = [replace(self._start, seed=seed + i) for i in range(len(columns[first]))]
+            rows = len(columns[first])
+            seeds = islice(self._seeds, rows) if seed is None else range(seed, seed + rows)
+            starts = [replace(self._start, seed=each) for each in seeds]
             memory = self._policy.initial_memory(starts)
-        decision = self._policy.act(columns, memory, details=None, explore=explore)
+        decision = self._policy.act(columns, memory, details=None, explore=samples)
         actions = decision.actions
         if not batched:
             actions = {key: column[0] for key, column in actions.items()}

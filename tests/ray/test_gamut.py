@@ -55,14 +55,26 @@ def test_a_trained_policy_plays_a_slot_and_a_batch_alike(trained):
     player = gamut.load(trained)
     env = gymnasium.make("CartPole-v1")
     observation, _ = env.reset(seed=3)
-    action, memory = player.predict(observation)
+    action, memory = player.predict(observation, deterministic=True)
     assert env.action_space.contains(action)
-    batch, _ = player.predict(np.stack([observation, -observation]))
+    batch, _ = player.predict(np.stack([observation, -observation]), deterministic=True)
     assert batch.shape == (2,)
     assert batch[0] == action
-    assert player.predict({"observation": observation}, memory)[0] == action
-    sampled = [player.predict(observation, explore=True, seed=seed)[0] for seed in range(40)]
-    assert len(set(map(int, sampled))) == 2
+    assert player.predict({"observation": observation}, memory, explore=False)[0] == action
+
+
+def test_actions_are_sampled_by_default_as_everywhere(trained):
+    observation = np.array([0.01, 0.02, 0.03, 0.04])
+
+    def drawn(**how):
+        player = gamut.load(trained)
+        return [int(player.predict(observation, **how)[0]) for _ in range(40)]
+
+    assert len(set(drawn())) == 2
+    assert drawn() == drawn(explore=True) == drawn(deterministic=False)
+    assert len(set(drawn(deterministic=True))) == len(set(drawn(seed=3))) == 1
+    with pytest.raises(gamut.InputError, match="deterministic=True and explore=True"):
+        drawn(deterministic=True, explore=True)
 
 
 def test_it_plays_our_vector_env(trained):

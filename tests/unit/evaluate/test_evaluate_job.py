@@ -100,6 +100,7 @@ def test_a_job_and_what_it_leaves(call, tmp_path):
     assert summary["session"]["episodes"] == 44
     assert len(summary["findings"]["legs"]) == 8
     report = (run / "report.md").read_text()
+    assert "Actions: sampled actions are drawn from a player's probabilities" in report
     for leg in summary["findings"]["legs"]:
         assert f"| {leg['player']} | {leg['set']} | {leg['actions']} |" in report
         assert leg["score"]["text"] in report
