@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import itertools
 import json
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +18,38 @@ from filelock import FileLock, Timeout
 
 from rollout.errors import OutOfTurnError
 
+_REMOTE = re.compile(
+    r"(s3[an]?|gs|gcs|abfss?|adl|az|azure|wasbs?|hdfs|viewfs|webhdfs|dbfs|hf|oci|oss|cos|r2|b2|swift"
+    r"|file|ftps?|sftp|scp|ssh|smb|nfs|webdavs?|davs?):/",
+    re.IGNORECASE,
+)
 _BLOCK = 1 << 16  # bytes read at once
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
+
+
+def remote(path: str) -> str:
+    """Returns what is wrong with a path if it is the URL of a file or a bucket, else nothing.
+
+    As a path, ``s3://bucket/runs`` would be a folder ``s3:`` beside the user's other ones.
+    """
+    found = _REMOTE.match(path)
+    if found is None:
+        return ""
+    return (
+        f"expected a path of this machine, got {path}; {found[1]} is not supported: use a local "
+        f"folder, or mount the remote one and give the path where it is mounted"
+    )
+
+
+def local_path(text: str) -> Path:
+    """Returns the path in an argument, as the ``type`` of one.
+
+    Raises:
+        ArgumentTypeError: it is the URL of a file or a bucket.
+    """
+    if said := remote(text):
+        raise argparse.ArgumentTypeError(said)
+    return Path(text)
 
 
 def parse_json(text: str | bytes) -> Any:

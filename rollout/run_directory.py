@@ -39,7 +39,7 @@ from typing import Any, TypeVar
 from rollout.config import RunConfig, load_config, resolved, write_config
 from rollout.configuration.secrets import hidden, refuse_secrets
 from rollout.errors import ConfigError, InputError, RunDirectoryError, is_disk_full
-from rollout.files import locked, write_atomically
+from rollout.files import locked, remote, write_atomically
 from rollout.host.processes import RUN_ID
 from rollout.observe.run_files import LOG, METRICS, RUN, RUNS_DIR, SUMMARY, read_about
 
@@ -182,8 +182,10 @@ def absolute(path: Path | str) -> Path:
 
     Raises:
         RunDirectoryError: the path is relative and would be in the folder of a Ray job, which is
-            removed with the job.
+            removed with the job; or it is a URL.
     """
+    if said := remote(str(path)):
+        raise RunDirectoryError(f"output: {said}")
     path = Path(path).expanduser()
     if path.is_absolute():
         return path.resolve()

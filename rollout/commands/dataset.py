@@ -10,7 +10,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 from rollout.data import (
     Dataset,
@@ -23,6 +22,7 @@ from rollout.data import (
     repair,
 )
 from rollout.errors import DatasetError, InputError
+from rollout.files import local_path
 
 
 def info(args: argparse.Namespace) -> int:
@@ -137,22 +137,25 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(function=function)
-        command.add_argument("dir", type=Path, help="directory of the dataset, or run directory")
+        command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
         if function is play:
             command.add_argument(
                 "episode", type=int, nargs="?", help="its number; by default the best episode"
             )
             command.add_argument("--attempt", type=int, help="its attempt, if it was lost before")
             command.add_argument(
-                "--out", type=Path, help="MP4 file to write; without it, text is printed"
+                "--out", type=local_path, help="MP4 file to write; without it, text is printed"
             )
             command.add_argument("--column", help="image column; the first by default")
             command.add_argument("--fps", type=float, default=15.0, help="frames per second")
         if function is actions:
-            command.add_argument("--out", type=Path, required=True, help=".npz file to write")
+            command.add_argument("--out", type=local_path, required=True, help=".npz file to write")
         if function is calls:
             command.add_argument(
-                "--out", type=Path, required=True, help=".parquet: a table; .jsonl: conversations"
+                "--out",
+                type=local_path,
+                required=True,
+                help=".parquet: a table; .jsonl: conversations",
             )
             command.add_argument(
                 "--rows",

@@ -18,6 +18,7 @@ from pathlib import Path
 from string import Template
 
 from rollout.errors import ConfigError, InputError, UnknownNameError
+from rollout.files import local_path
 from rollout.registry import SINGULAR, Group, names
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -109,5 +110,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("kind", help=f"what it adds: {', '.join(_CLASSES)}")
     parser.add_argument("name", help="its name, e.g. my_game")
-    parser.add_argument("--out", type=Path, help="folder to write; by default NAME")
+    parser.add_argument("--out", type=local_path, help="folder to write; by default NAME")
     return parser

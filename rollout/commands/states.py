@@ -30,6 +30,7 @@ from rollout.configuration.document import Document
 from rollout.configuration.load import from_document
 from rollout.distinguish import Distinguishable, distinguishable
 from rollout.errors import ContractError, GameError, InputError
+from rollout.files import local_path
 from rollout.tasks import bridge_and_task
 
 DONE, BAD_INPUT, FAILED = 0, 2, 3
@@ -104,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--config", metavar="FILE", type=Path, help="YAML file of any job")
+    parser.add_argument("--config", metavar="FILE", type=local_path, help="YAML file of any job")
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",

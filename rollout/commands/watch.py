@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rollout.errors import InputError
+from rollout.files import local_path
 from rollout.observe.look import look_at
 from rollout.observe.view import screen
 from rollout.signals import Stopped
@@ -88,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
+    parser.add_argument("run_dir", type=local_path, metavar="RUN_DIR", help="the folder of the run")
     parser.add_argument("--once", action="store_true", help="show it once and exit")
     parser.add_argument(
         "--every", type=_seconds, default=2.0, metavar="S", help="seconds between updates (2)"

@@ -21,6 +21,7 @@ import yaml
 from rollout.configuration import packaged
 from rollout.configuration.problems import KeyPath
 from rollout.errors import ConfigError, nearest
+from rollout.files import remote
 
 _INT = re.compile(r"[-+]?[0-9]+(?:_[0-9]+)*|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(
@@ -205,6 +206,8 @@ def read(path: Path) -> Document:
         ConfigError: there is no such file (the message lists the nearest), it cannot be read, or
             it holds something else.
     """
+    if said := remote(str(path)):
+        raise ConfigError(said)
     path = packaged.find(path)
     try:
         text = path.read_text(encoding="utf-8-sig")

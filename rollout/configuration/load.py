@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,9 +11,9 @@ from pydantic import BaseModel, ValidationError
 from rollout.configuration import document
 from rollout.configuration.document import Document
 from rollout.configuration.explain import valid_keys
-from rollout.configuration.problems import explain, problems_of
+from rollout.configuration.problems import KeyPath, Problem, explain, problems_of
 from rollout.errors import ConfigError
-from rollout.files import write_atomically
+from rollout.files import remote, write_atomically
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -52,13 +52,31 @@ def make_config(model: type[M], data: Mapping[str, Any], *, source: str = "") ->
 
 def from_document(model: type[M], source: Document) -> M:
     """Returns the configuration that a YAML document describes, or raises like ``load_config``."""
+    elsewhere = [
+        Problem(path, said) for path, text in _texts(source.data) if (said := remote(text))
+    ]
+    if elsewhere:  # under any key: those of plug-ins do not say which of them are paths
+        raise _wrong(source, elsewhere)
     try:
         return model.model_validate(source.data)
     except ValidationError as error:
-        problems = problems_of(error, source.data)
         valid = valid_keys(model, source.data)
-        texts = [(source.place(each.path), explain(each, valid)) for each in problems]
-        raise ConfigError("; ".join(": ".join(filter(None, text)) for text in texts)) from error
+        raise _wrong(source, problems_of(error, source.data), valid) from error
+
+
+def _wrong(source: Document, problems: Sequence[Problem], valid: Sequence[str] = ()) -> ConfigError:
+    texts = [(source.place(each.path), explain(each, valid)) for each in problems]
+    return ConfigError("; ".join(": ".join(filter(None, text)) for text in texts))
+
+
+def _texts(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """All texts in plain data, each with its place."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, Mapping | list | tuple):
+        parts = data.items() if isinstance(data, Mapping) else enumerate(data)
+        for key, value in parts:
+            yield from _texts(value, (*path, key))
 
 
 def resolved(config: BaseModel) -> dict[str, Any]:

@@ -30,7 +30,15 @@ from rollout.config import (
     write_config,
 )
 from rollout.configuration.document import dump, parse
-from rollout.errors import ConfigError, ContractError, InputError, StateError, UnknownNameError
+from rollout.errors import (
+    ConfigError,
+    ContractError,
+    InputError,
+    RunDirectoryError,
+    StateError,
+    UnknownNameError,
+)
+from rollout.run_directory import absolute
 
 
 class Colour(enum.Enum):
@@ -707,6 +715,28 @@ def test_help_about_a_section_has_its_keys_alone(about, there, missing) -> None:
 def test_help_about_nothing_that_there_is_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match=r"section or key 'hots'\. Nearest: host"):
         help_text(CollectConfig, about="hots")
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/a", "S3:/b", "gs://b/c", "hdfs://h/p", "file:///a"])
+def test_urls_are_refused_under_every_key(url: str, tmp_path: Path) -> None:
+    """None of them becomes a local folder ``s3:``; nor does one that is an option of a plug-in."""
+    for key in ("output", "dataset", "policy.path", "players.a.path", "bridge.any_of_a_stranger"):
+        with pytest.raises(ConfigError, match=rf"^--set: {key}: expected a path of this machine"):
+            load_config(CollectConfig, None, [(key, url)])
+    file = tmp_path / "c.yaml"
+    file.write_text(f"a:\n- x\n- {url}\n")
+    with pytest.raises(ConfigError, match=rf"c.yaml:3: a\[1\]: .*, got {url}; \w+ is not supp"):
+        load_config(CollectConfig, file)
+    with pytest.raises(ConfigError, match="expected a path of this machine"):
+        load_config(CollectConfig, url)
+    with pytest.raises(RunDirectoryError, match="expected a path of this machine"):
+        absolute(Path(url))
+
+
+def test_addresses_are_no_paths(tmp_path: Path) -> None:
+    file = write(tmp_path / "c.yaml", GOOD)
+    config = load_config(CollectConfig, file, [("ray.address", "ray://head:10001")])
+    assert config.ray.address == "ray://head:10001"
 
 
 def test_every_key_has_a_description() -> None:
