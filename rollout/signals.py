@@ -49,10 +49,27 @@ def stopped(signum: int, then: str = "") -> int:
     return 128 + signum
 
 
+def shown(text: str, encoding: str | None = None) -> str:
+    """Returns a text as a terminal may get it: what would control it is an escape sequence.
+
+    Messages may hold texts of games, datasets and programs. Line ends and tabs stay.
+
+    Args:
+        text: the text.
+        encoding: of the terminal; what it cannot hold is an escape sequence, too. None for any.
+    """
+    if not text.isprintable():
+        text = "".join(
+            c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode()
+            for c in text
+        )
+    return text.encode(encoding, "backslashreplace").decode(encoding) if encoding else text
+
+
 def say(line: str) -> None:
     """Writes a line to stderr; a closed terminal is not an error."""
     with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write(f"{line}\n")
+        sys.stderr.write(f"{shown(line, getattr(sys.stderr, 'encoding', None))}\n")
         sys.stderr.flush()
 
 

@@ -109,6 +109,11 @@ def main() -> NoReturn:
     if given in {"-h", "--help"}:
         sys.stdout.write(_help())
         leave(0)
+    if given == "--version":
+        from importlib.metadata import version  # noqa: PLC0415 - likewise
+
+        sys.stdout.write(f"gamut {version('gamut')}\n")
+        leave(0)
     if given not in COMMANDS:
         from rollout.errors import UnknownNameError  # noqa: PLC0415 - likewise
 
@@ -162,6 +167,6 @@ def _help() -> str:
             "",
             *lines,
             "",
-            "gamut COMMAND --help describes a command.\n",
+            "gamut COMMAND --help describes a command; gamut --version shows the version.\n",
         )
     )

@@ -24,6 +24,7 @@ from typing import TextIO
 
 from rollout.api import EpisodeResult, Loss
 from rollout.errors import identity_of
+from rollout.signals import shown
 
 _ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about")
 
@@ -136,6 +137,11 @@ class _Formatter(logging.Formatter):
     def __init__(self, *, terminal: bool) -> None:
         super().__init__()
         self._terminal = terminal
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the record as text, in which nothing can control a terminal."""
+        encoding = getattr(sys.stderr, "encoding", None) if self._terminal else None
+        return shown(super().format(record), encoding)
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
         time = datetime.fromtimestamp(record.created, UTC)
