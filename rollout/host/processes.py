@@ -30,6 +30,7 @@ from rollout.host.guard import read
 RUN_ID, OWNER, GAME = "GAMUT_RUN_ID", "GAMUT_OWNER", "GAMUT_GAME"
 FOLDERS = "GAMUT_FOLDERS"  # of the process that launched it, for the guard to remove
 OWNER_FILE = ".gamut-owner"
+RAY_TMPDIR = "RAY_TMPDIR"  # where the user wants Ray's files
 _PREFIX = "gamut-"
 _DIE_S = 2.0  # longest wait of a sweep for processes it has killed
 _SHOWN = 200  # characters of a command line
@@ -235,11 +236,14 @@ def sweep_orphans(*, dry_run: bool = False, temporary: Path | None = None) -> Sw
 
     Args:
         dry_run: only say what there is.
-        temporary: where our temporary folders are; by default where temporary files go.
+        temporary: where our temporary folders are; by default where temporary files go, and where
+            those of Ray do.
     """
     left: list[str] = []
     processes = _sweep_processes(left, dry_run=dry_run)  # first: they may be writing the folders
-    folders = _sweep_folders(temporary or Path(tempfile.gettempdir()), left, dry_run=dry_run)
+    ray = os.environ.get(RAY_TMPDIR) or "/tmp"  # noqa: S108 - ours are private
+    places = {temporary} if temporary else {Path(each) for each in (tempfile.gettempdir(), ray)}
+    folders = [f for place in sorted(places) for f in _sweep_folders(place, left, dry_run=dry_run)]
     return Swept(tuple(processes), tuple(folders), tuple(left))
 
 

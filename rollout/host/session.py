@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import atexit
 import logging
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rollout.cluster.addresses import ADDRESS, require_cluster
 from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write_own_token
 from rollout.errors import ConfigError
-from rollout.host.processes import RUN_ID, owned_workdir, remove_workdir
+from rollout.host.processes import RUN_ID
+from rollout.host.ray_folder import private_folder, remove_session, session_folder
 
 log = logging.getLogger(__name__)
 
@@ -23,8 +24,8 @@ _HERE = ("", "local")  # addresses that mean: start a cluster
 _FIND = "auto"  # the address that means: join the cluster on this machine
 
 
-def _decide_for_own() -> None:
-    """Sets the authentication of our own cluster: by a token that only this user can read.
+def _decide_for_own(folder: Path) -> None:
+    """Sets the authentication of our own cluster: by a token in its private folder.
 
     Its ports listen on every interface, so without authentication anyone could run code. Other
     settings in the environment take precedence.
@@ -34,8 +35,6 @@ def _decide_for_own() -> None:
         return
     if wish == "token" and find_token() is not None:
         return
-    folder = owned_workdir("gamut-ray-")  # mode 0700
-    atexit.register(remove_workdir, folder)
     set_mode("token", write_own_token(folder))
 
 
@@ -99,45 +98,59 @@ def require_session(address: str | None = None) -> None:
         _found(target, key)
 
 
-def _join(address: str | None, *, num_cpus: int | None) -> None:
-    """Starts or joins a cluster; Ray is imported here at the earliest.
+def _start(folder: Path, *, num_cpus: int | None) -> None:
+    """Starts a cluster on this machine, with its files in a private folder.
 
     Raises:
-        ConfigError: there is no cluster at the address, or it refuses us.
+        ConfigError: Ray does not start.
     """
-    target, key = _asked(address)
-    if target is None:
-        _decide_for_own()
-    else:
-        target, mode = _found(target, key)
-        set_mode(mode)
-    log.info("loading Ray")
-    import ray  # noqa: PLC0415 - only after the authentication mode is decided
+    _decide_for_own(folder)
+    ray = _load()
+    log.info("starting Ray on this machine")
+    try:
+        with _handler_kept(ray._private.utils):
+            ray.init(
+                address="local",
+                num_cpus=num_cpus,
+                include_dashboard=False,
+                logging_level=logging.WARNING,
+                _temp_dir=str(session_folder(folder)),
+            )
+    except Exception as error:  # Ray raises any kind when one of its processes does not come up
+        ray.shutdown()
+        remove_session(folder)
+        raise ConfigError(
+            f"Ray cannot start on this machine: {error}; check its memory, its disk and what "
+            f"else runs here, or give ray.address the HOST:PORT of a running cluster"
+        ) from error
 
+
+def _load() -> Any:
+    """Returns the package of Ray, which must be imported after the mode is decided."""
+    log.info("loading Ray")
+    import ray  # noqa: PLC0415 - see above
+
+    return ray
+
+
+def _join(target: str, *, as_in_job: bool) -> None:
+    """Joins the cluster at an address, whose authentication is decided.
+
+    Args:
+        target: ``HOST:PORT`` of its head.
+        as_in_job: whether the job says where the cluster is.
+
+    Raises:
+        ConfigError: it refuses us.
+    """
+    ray = _load()
     # Workers of an existing cluster have the environment of their machine, not ours.
     run = os.environ.get(RUN_ID)
     more: dict[str, Any] = {"runtime_env": {"env_vars": {RUN_ID: run}}} if run else {}
-    if target is None:
-        log.info("starting Ray on this machine")
-        try:
-            with _handler_kept(ray._private.utils):
-                ray.init(
-                    address="local",
-                    num_cpus=num_cpus,
-                    include_dashboard=False,
-                    logging_level=logging.WARNING,
-                )
-        except Exception as error:  # Ray raises any kind when one of its processes does not come up
-            ray.shutdown()
-            raise ConfigError(
-                f"Ray cannot start on this machine: {error}; check its memory, its disk and what "
-                f"else runs here, or give ray.address the HOST:PORT of a running cluster"
-            ) from error
-        return
     log.info("joining the cluster at %s", target)
     # The job itself sets the address, the working directory and the environment. Ray refuses them
     # a second time, but accepts other settings.
-    if not (_IN_JOB in os.environ and address is None):
+    if not as_in_job:
         more["address"] = target
     try:
         with _handler_kept(ray._private.utils):
@@ -157,7 +170,8 @@ def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> I
     """Joins a Ray cluster, or starts one on this machine, and leaves it at the end.
 
     The authentication is always set before Ray is asked, never left to Ray's guess: a new cluster
-    gets its own token, and an existing one is first asked whether it accepts ours.
+    gets its own token, and an existing one is first asked whether it accepts ours. The files of a
+    new cluster are in a folder that only this user can open, and are removed at the end.
 
     Args:
         address: ``HOST:PORT`` of a running cluster's head, or ``auto``. None uses ``RAY_ADDRESS``
@@ -169,16 +183,24 @@ def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> I
             and comes within seconds.
     """
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    already = _is_running()
-    if not already:
-        _join(address, num_cpus=num_cpus)
+    if _is_running():
+        yield
+        return
+    target, key = _asked(address)
+    folder = None
+    if target is None:
+        folder = private_folder()
+        _start(folder, num_cpus=num_cpus)
+    else:
+        target, mode = _found(target, key)
+        set_mode(mode)
+        _join(target, as_in_job=_IN_JOB in os.environ and address is None)
     try:
         yield
     finally:
-        if not already:
-            import ray  # noqa: PLC0415 - imported by now
-
-            ray.shutdown()
+        sys.modules["ray"].shutdown()
+        if folder is not None:
+            remove_session(folder)
 
 
 @contextmanager

@@ -1,9 +1,10 @@
 """The policy ``vlm`` with actors: one inference actor asks for all games."""
 
+import itertools
 import json
-import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -18,11 +19,10 @@ SECRET = "sk-secret-of-the-inference-actor"
 pytestmark = [pytest.mark.ray]
 
 
-def written(folder, began):
-    """The files of a run, and the logs of Ray since it began."""
-    logs = Path(os.environ.get("RAY_TMPDIR", "/tmp/ray")).glob("session_2*/logs/*")
-    files = [*folder.rglob("*"), *logs]
-    return [path for path in files if path.is_file() and path.stat().st_mtime >= began]
+def logs_of_ray(began):
+    """The logs of Ray since the run began; they are removed with it."""
+    logs = Path(tempfile.gettempdir()).glob("gamut-ray-*/r/session_2*/logs/*")
+    return {p: p.read_bytes() for p in logs if p.is_file() and p.stat().st_mtime >= began}
 
 
 def test_games_of_all_actors_are_asked_for_at_once_by_one_process(tmp_path, monkeypatch):
@@ -30,13 +30,15 @@ def test_games_of_all_actors_are_asked_for_at_once_by_one_process(tmp_path, monk
     (tmp_path / "task.yaml").write_text(yaml.safe_dump(task))
 
     monkeypatch.setenv("MY_KEY", SECRET)
-    began, lines = time.time(), []
+    began, lines, logs, calls = time.time(), [], {}, itertools.count()
 
     def script(request):
         seed = request["seed"]
         if not lines:
             told = subprocess.run(["ps", "-eo", "args"], capture_output=True, check=True)
             lines.append(told.stdout)
+        if next(calls) % 20 == 0:
+            logs.update(logs_of_ray(began))
         return Scripted(f"<thought>x</thought><action>{seed % 5}</action>", delay_s=0.05)
 
     with ChatServer(script) as server:
@@ -66,7 +68,9 @@ def test_games_of_all_actors_are_asked_for_at_once_by_one_process(tmp_path, monk
         made = len(server.requests)
         assert set(server.keys) == {f"Bearer {SECRET}"}
     assert SECRET not in done.stdout + done.stderr
-    assert not [path for path in written(tmp_path, began) if SECRET.encode() in path.read_bytes()]
+    files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert logs
+    assert not [path for path, content in {**files, **logs}.items() if SECRET.encode() in content]
     assert SECRET.encode() not in lines[0], "in no line of ps"
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["inference"]["actors"] == 1

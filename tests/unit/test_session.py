@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -204,6 +205,35 @@ def test_a_cluster_of_our_own_gets_a_token_of_its_own(inits):
     assert options["num_cpus"] == 2
     assert mode == "token"
     assert len(Path(path).read_text()) == 64
+
+
+def test_other_users_reach_none_of_its_files(inits):
+    """Ray gives its folders mode 0777, so another user could take the place of its sockets."""
+    with ray_session():
+        ((options, _, token),) = inits.asked
+        folder = Path(options["_temp_dir"])
+        folder.mkdir(mode=0o777)
+        assert folder.parent == Path(token).parent
+        assert stat.S_IMODE(folder.parent.stat().st_mode) == 0o700
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("variable", ["RAY_TMPDIR", "TMPDIR"])
+def test_its_files_are_where_the_user_wants_them(inits, monkeypatch, caplog, tmp_path, variable):
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        monkeypatch.setenv(variable, short)
+        with ray_session():
+            assert Path(inits.asked[-1][0]["_temp_dir"]).is_relative_to(short)
+    long = tmp_path / ("x" * 50)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setenv(variable, str(long))
+    with ray_session():
+        folder = inits.asked[-1][0]["_temp_dir"]
+    assert f"the path of {long} is too long for its sockets" in caplog.text
+    # As in ray/_private/node.py; 7 digits is the most that Linux has for a process.
+    assert len(f"{folder}/session_2026-01-01_00-00-00_123456_4194304/sockets/plasma_store") <= 107
 
 
 def test_ray_does_not_replace_the_handler_of_a_program(inits):

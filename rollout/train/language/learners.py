@@ -97,6 +97,8 @@ class TrainLearners:
         from ray.train import RunConfig, ScalingConfig  # noqa: PLC0415 - see above
         from ray.train.torch import TorchTrainer  # noqa: PLC0415 - likewise
 
+        from rollout.train.learner_processes import LearnerConfig  # noqa: PLC0415 - likewise
+
         resources: dict[str, float] = {"CPU": 0.0 if config.gpus else 1.0, **config.resources}
         if config.gpus:
             resources["GPU"] = config.gpus
@@ -109,6 +111,7 @@ class TrainLearners:
                 resources_per_worker=resources,
             ),
             run_config=RunConfig(name="learners", storage_path=str(folder)),
+            torch_config=LearnerConfig(),
         )
         try:
             trainer.fit()

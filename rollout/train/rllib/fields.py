@@ -13,12 +13,14 @@ from typing import Any
 
 from ray.rllib.algorithms.algorithm_config import AlgorithmConfig
 from ray.rllib.callbacks.callbacks import RLlibCallback
+from ray.rllib.core.learner import learner_group
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from rollout.config import make_config, resolved
 from rollout.configuration.document import Document
 from rollout.errors import ConfigError
 from rollout.train.config import TrainConfig
+from rollout.train.learner_processes import RllibLearnerConfig
 from rollout.train.plan import TrainPlan
 from rollout.train.rllib.learner import PLAN
 from rollout.train.rllib.module import NetworkModule
@@ -88,6 +90,15 @@ class ColumnAlgorithmConfig(AlgorithmConfig):  # type: ignore[misc] # RLlib is u
         c = self.env_config[PLAN].config
         chosen = {"policy": c.policy.name, "options": c.policy.options, "seed": c.seed}
         return RLModuleSpec(module_class=NetworkModule, model_config=chosen)
+
+    def build_learner_group(self, **given: Any) -> learner_group.LearnerGroup:
+        """Returns the learners; see RLlib, whose own choice has a port that is open to all."""
+        before = learner_group._get_backend_config
+        learner_group._get_backend_config = lambda _: RllibLearnerConfig()
+        try:
+            return super().build_learner_group(**given)
+        finally:
+            learner_group._get_backend_config = before
 
     def training(self, **given: Any) -> ColumnAlgorithmConfig:
         """Sets fields of the algorithm, see ``TRAINING``.
