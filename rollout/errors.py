@@ -182,6 +182,10 @@ class PolicyUnavailable(BudgetExhausted):
     """
 
 
+class RayUnavailable(BudgetExhausted):
+    """Ray did not start, or it or a learner has died; what was finished is saved."""
+
+
 class InternalError(GamutError, AssertionError):
     """Gamut itself did what it never may; please report it."""
 

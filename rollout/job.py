@@ -20,7 +20,16 @@ from typing import Any
 
 from rollout.cli import OTHER_CODE, Session
 from rollout.config import RunConfig, resolved
-from rollout.errors import BudgetExhausted, PluginError, is_disk_full, no_exit, trace_of
+from rollout.errors import (
+    BudgetExhausted,
+    GamutError,
+    PluginError,
+    RayUnavailable,
+    is_disk_full,
+    no_exit,
+    trace_of,
+)
+from rollout.host.ray_watch import last_words, lost_after
 from rollout.host.session import ray_session, require_session
 from rollout.observe.exporter import RayExporter
 from rollout.observe.logs import about, log_trace, set_up_logging
@@ -97,15 +106,27 @@ class Job:
 
         Raises:
             ConfigError: there is no cluster at the address, or it refuses the connection.
+            RayUnavailable: Ray does not start, or has died.
         """
         # Held: interrupting Ray while it starts or stops may crash the interpreter.
         with self.stop.held(), contextlib.ExitStack() as stack:
             if self._needs_ray:
-                stack.enter_context(ray_session(self.config.ray.address))
+                session = ray_session(
+                    self.config.ray.address,
+                    stopping=lambda: self.stop.signum if self.stop.requested else 0,
+                )
+                stack.enter_context(session)
             self.metrics.listen(stack.enter_context(RayExporter(self.run.run_id, self.kind)))
             self.stop.install()  # who started Ray before us may have let it replace the handler
+            stack.enter_context(last_words(lambda: "no further step"))
             with self.stop.released():
-                yield stack
+                try:
+                    yield stack
+                except Exception as error:
+                    what = "" if isinstance(error, GamutError) else lost_after(error)
+                    if not what:
+                        raise
+                    raise RayUnavailable(f"{what}; continue with --resume") from error
 
     def finish(self, play: Callable[[], str | None], conclude: Callable[[str], str]) -> str | None:
         """Runs the loop of the job and writes its results, however it ends.
@@ -131,14 +152,19 @@ class Job:
             return state
 
         try:
-            missing = play()
+            with last_words(lambda: conclude("ended short")):
+                missing = play()
         except KeyboardInterrupt:
             end("interrupted")
             raise
         except BudgetExhausted as error:
             log_trace(log, error.trace)
-            return f"{error}. Saved: {end('ended short')}"
-        except OSError as error:
+            more = "; continue with --resume" if isinstance(error, RayUnavailable) else ""
+            return f"{error}. Saved: {end('ended short')}{more}"
+        except Exception as error:
+            if what := "" if isinstance(error, GamutError) else lost_after(error):
+                log.debug("the error that followed", exc_info=error)
+                return f"{what}. Saved: {end('ended short')}; continue with --resume"
             if is_disk_full(error):
                 with contextlib.suppress(OSError):  # there may be no space for this either
                     end("ended short")

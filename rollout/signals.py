@@ -82,6 +82,14 @@ def interruptible(main: Callable[[], int]) -> int:
         return stopped(error.signum)
 
 
+_abruptly: list[bool] = []
+
+
+def leave_abruptly() -> None:
+    """Makes ``leave`` skip the end of the interpreter, which a library would crash."""
+    _abruptly.append(True)
+
+
 def leave(status: int) -> NoReturn:
     """Exits with a status that neither a signal nor a closed pipe can change."""
     for signum in HANDLED:
@@ -91,6 +99,8 @@ def leave(status: int) -> NoReturn:
             stream.flush()
         except OSError:  # otherwise the interpreter would try again and exit with its own status
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if _abruptly:
+        os._exit(status)
     sys.exit(status)
 
 

@@ -16,6 +16,7 @@ from rollout.cluster.resources import actor_options, require_resources
 from rollout.host.actors import Actor, Supervisor
 from rollout.host.hosting import FleetNews, GameHost, HostPlan, HostReport
 from rollout.host.ray_actors import RayLauncher, Watched, close_hosts
+from rollout.host.ray_watch import require_ray
 from rollout.host.schedule import Ledger, Schedule
 
 log = logging.getLogger(__name__)
@@ -88,6 +89,7 @@ class RayFleet:
 
     def load(self, weights: Mapping[str, Any], version: int) -> None:
         """Plays with the given weights from now on, also in actors that are replaced."""
+        require_ray()
         self._weights = (ray.put(dict(weights)), version)
 
     def play(self, schedule: Schedule) -> Iterator[Fragment]:

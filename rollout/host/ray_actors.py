@@ -12,6 +12,7 @@ from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayT
 from rollout.errors import GamutError
 from rollout.host.actors import ActorLost, Pulse, Supervisor
 from rollout.host.hosting import HostPlan
+from rollout.host.ray_watch import lost, require_ray
 
 _NODE = "ray.io/node-id"  # label that Ray gives every node
 _WATCH = "watch"  # concurrency group that answers while the actor is busy
@@ -49,6 +50,7 @@ class RayLauncher:
 
     def launch(self, number: int, incarnation: int, avoid: Sequence[str]) -> Any:
         """See ``Launcher``; a placement group has fixed machines, so ``avoid`` is ignored there."""
+        require_ray()
         options = dict(self._options)
         if self._name:
             options["name"] = f"{self._name}-{number}-{incarnation}"
@@ -65,6 +67,7 @@ class RayLauncher:
     @staticmethod
     def ask(handle: Any) -> Any:
         """See ``Launcher``."""
+        require_ray()
         return handle.sign.options(concurrency_group=_WATCH).remote()
 
     def wait(self, references: Sequence[Any], timeout_s: float) -> list[Any]:
@@ -72,7 +75,9 @@ class RayLauncher:
         if not references:
             threading.Event().wait(timeout_s)
             return []
+        require_ray()
         ready, _ = ray.wait(list(references), num_returns=1, timeout=timeout_s)
+        require_ray()
         if ready and len(references) > 1:
             ready, _ = ray.wait(list(references), num_returns=len(references), timeout=0)
         return list(ready)
@@ -82,16 +87,20 @@ class RayLauncher:
         return fetch(reference, _FETCH_S)
 
     def kill(self, handle: Any) -> None:
-        """See ``Launcher``."""
-        ray.kill(handle)
+        """See ``Launcher``; nothing can be asked of a Ray that has died, and its actors end."""
+        if not lost():
+            ray.kill(handle)
 
     def machines(self) -> Sequence[str]:
         """See ``Launcher``."""
+        require_ray()
         return [node["NodeID"] for node in ray.nodes() if node["Alive"]]
 
 
 def close_hosts(supervisor: Supervisor, plan: HostPlan) -> None:
     """Ends the games of all actors, within the deadline of their game, and then the actors."""
+    if lost():
+        return  # its actors end, and their games with them
     actors = [actor.handle for actor in supervisor.actors if actor.handle is not None]
     closing = [actor.close.remote() for actor in actors]
     if closing:
@@ -105,7 +114,9 @@ def fetch(reference: Any, timeout_s: float) -> Any:
 
     Raises:
         ActorLost: it does not come within ``timeout_s``, or never.
+        RayUnavailable: Ray has died.
     """
+    require_ray()
     try:
         return ray.get(reference, timeout=timeout_s)
     except RayTaskError as error:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rollout.cluster.addresses import ADDRESS, require_cluster
 from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write_own_token
-from rollout.errors import ConfigError
-from rollout.host.processes import RUN_ID
+from rollout.errors import ConfigError, RayUnavailable
+from rollout.host.processes import RUN_ID, remove_workdir
 from rollout.host.ray_folder import private_folder, remove_session, session_folder
+from rollout.host.ray_start import patient, tell_logs
+from rollout.host.ray_watch import forget, lost, watched
+from rollout.signals import leave_abruptly
 
 log = logging.getLogger(__name__)
 
@@ -98,17 +102,18 @@ def require_session(address: str | None = None) -> None:
         _found(target, key)
 
 
-def _start(folder: Path, *, num_cpus: int | None) -> None:
+def _start(folder: Path, *, num_cpus: int | None, stopping: Callable[[], int]) -> None:
     """Starts a cluster on this machine, with its files in a private folder.
 
     Raises:
-        ConfigError: Ray does not start.
+        RayUnavailable: Ray does not start.
+        KeyboardInterrupt: ``stopping`` named a signal.
     """
     _decide_for_own(folder)
     ray = _load()
     log.info("starting Ray on this machine")
     try:
-        with _handler_kept(ray._private.utils):
+        with _handler_kept(ray._private.utils), patient(ray._private.services, stopping):
             ray.init(
                 address="local",
                 num_cpus=num_cpus,
@@ -116,12 +121,16 @@ def _start(folder: Path, *, num_cpus: int | None) -> None:
                 logging_level=logging.WARNING,
                 _temp_dir=str(session_folder(folder)),
             )
-    except Exception as error:  # Ray raises any kind when one of its processes does not come up
+    except (Exception, KeyboardInterrupt) as error:  # Ray raises any kind
         ray.shutdown()
+        tell_logs(session_folder(folder))
         remove_session(folder)
-        raise ConfigError(
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise RayUnavailable(
             f"Ray cannot start on this machine: {error}; check its memory, its disk and what "
-            f"else runs here, or give ray.address the HOST:PORT of a running cluster"
+            f"else runs here, or give ray.address the HOST:PORT of a running cluster; then "
+            f"continue with --resume"
         ) from error
 
 
@@ -166,7 +175,12 @@ def _join(target: str, *, as_in_job: bool) -> None:
 
 
 @contextmanager
-def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> Iterator[None]:
+def ray_session(
+    address: str | None = None,
+    *,
+    num_cpus: int | None = None,
+    stopping: Callable[[], int] = lambda: 0,
+) -> Iterator[None]:
     """Joins a Ray cluster, or starts one on this machine, and leaves it at the end.
 
     The authentication is always set before Ray is asked, never left to Ray's guess: a new cluster
@@ -177,10 +191,13 @@ def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> I
         address: ``HOST:PORT`` of a running cluster's head, or ``auto``. None uses ``RAY_ADDRESS``
             or the cluster of the current Ray job, and otherwise starts one, as ``local`` does.
         num_cpus: number of CPUs of a new cluster; None for those of the machine.
+        stopping: returns the number of a signal that arrived, which ends the start of a cluster; 0
+            for none.
 
     Raises:
         ConfigError: there is no cluster at the address, or it refuses us; the message has one line
             and comes within seconds.
+        RayUnavailable: a new cluster does not start, within minutes.
     """
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     if _is_running():
@@ -190,17 +207,39 @@ def ray_session(address: str | None = None, *, num_cpus: int | None = None) -> I
     folder = None
     if target is None:
         folder = private_folder()
-        _start(folder, num_cpus=num_cpus)
+        _start(folder, num_cpus=num_cpus, stopping=stopping)
     else:
         target, mode = _found(target, key)
         set_mode(mode)
         _join(target, as_in_job=_IN_JOB in os.environ and address is None)
     try:
-        yield
+        with watched(sys.modules["ray"]):
+            yield
     finally:
-        sys.modules["ray"].shutdown()
+        died = _leave(sys.modules["ray"])
         if folder is not None:
             remove_session(folder)
+        if folder is not None and died:
+            remove_workdir(folder)
+
+
+def _leave(ray: Any) -> bool:
+    """Shuts Ray down; one that has died is left as it is, since it would end this process.
+
+    Returns:
+        whether it has died.
+    """
+    died = bool(lost())
+    if died:
+        leave_abruptly()
+        atexit.unregister(ray._private.worker.shutdown)
+        node = ray._private.worker._global_node
+        if node is not None:  # ends what we started
+            node.kill_all_processes(check_alive=False, allow_graceful=False)
+    else:
+        ray.shutdown()
+    forget()
+    return died
 
 
 @contextmanager

@@ -173,6 +173,7 @@ class WandbMirror:
                     stdin=subprocess.PIPE,
                     stdout=log,
                     stderr=log,
+                    cwd=settings["dir"],  # that of a job is removed before W&B's last lines
                     env={**os.environ, "PYTHONPATH": path},
                     start_new_session=True,  # a Ctrl-C at the terminal is meant for the run
                 )

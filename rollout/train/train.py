@@ -12,7 +12,7 @@ from typing import Any
 
 from rollout.cli import Session
 from rollout.cluster.resources import require_resources
-from rollout.errors import BudgetExhausted, ConfigError
+from rollout.errors import BudgetExhausted, ConfigError, RayUnavailable
 from rollout.host.advice import Advice
 from rollout.host.hosting import log_launch
 from rollout.host.schedule import Visits
@@ -22,14 +22,8 @@ from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.progress import share
 from rollout.observe.run_files import read_json
 from rollout.run_directory import as_begun, versions
-from rollout.train.callbacks import (
-    Callback,
-    Named,
-    UpdateRecord,
-    call_all,
-    load_callbacks,
-    with_name,
-)
+from rollout.train import callbacks as calls
+from rollout.train.callbacks import Callback, Named
 from rollout.train.checkpoint import (
     Checkpoint,
     find_checkpoint,
@@ -68,7 +62,7 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
         run = job.run
         saved = newest_checkpoint(run.checkpoints, fallback=config.checkpoint.fallback)
         summary = read_json(run.summary_file)
-        callbacks = [*load_callbacks(config.callbacks), *map(with_name, on_update)]
+        callbacks = [*calls.load_callbacks(config.callbacks), *map(calls.with_name, on_update)]
         training = _Training(plan, job, saved, callbacks)
         training.recall(summary)
         if training.done:
@@ -248,7 +242,7 @@ class _Training:
             self._algorithm.train()
         except BudgetExhausted:
             self._note_losses(self._algorithm.last)
-            self._save()
+            self._rescue()
             raise
 
     def _validate(self) -> dict[str, Any]:
@@ -303,7 +297,7 @@ class _Training:
 
     def _tell(self, line: Mapping[str, Any]) -> None:
         """Calls the callbacks; their errors end the training, with everything saved."""
-        record = UpdateRecord(
+        record = calls.UpdateRecord(
             self.update,
             self.env_steps,
             MappingProxyType(dict(line)),
@@ -311,7 +305,7 @@ class _Training:
             self._algorithm.weights,
         )
         try:
-            self._stopped_by = call_all(self._callbacks, record)
+            self._stopped_by = calls.call_all(self._callbacks, record)
         except Exception:
             self._save()
             self.conclude("ended short")
@@ -324,7 +318,7 @@ class _Training:
 
     def _save(self) -> None:
         """Writes a checkpoint of the newest update, unless it is written already."""
-        if self._written == self.update or not self.update:
+        if self._written == self.update or not self.update or self._algorithm is None:
             return
         c, algorithm = self._plan.config, self._algorithm
         write_checkpoint(
@@ -360,8 +354,17 @@ class _Training:
         prune(self._job.run.checkpoints, c.checkpoint.keep, best=kept)
         self._written = self.update
 
+    def _rescue(self) -> None:
+        """Writes a checkpoint, unless the weights are lost with their learner."""
+        try:
+            self._save()
+        except RayUnavailable as error:
+            log.warning("no checkpoint of update %d: %s", self.update, error)
+
     def conclude(self, status: str) -> str:
         """Writes ``summary.json``; returns a status sentence."""
+        if status == "ended short":
+            self._rescue()
         seconds = time.monotonic() - self._began
         steps = self.env_steps - self._steps_before
         figures, validation = self._figures.values(), self._validation

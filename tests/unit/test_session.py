@@ -27,7 +27,8 @@ from rollout.cluster.addresses import (
     require_dashboard,
 )
 from rollout.cluster.tokens import find_token, given_mode, set_mode, write_own_token
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, InputError, RayUnavailable
+from rollout.host import ray_start
 from rollout.host.session import ray_session, require_session
 from rollout.signals import Stop, Stopped
 
@@ -78,7 +79,9 @@ def inits(monkeypatch):
 
     fake = SimpleNamespace(
         _private=SimpleNamespace(
-            utils=SimpleNamespace(set_sigterm_handler=partial(signal.signal, signal.SIGTERM))
+            utils=SimpleNamespace(set_sigterm_handler=partial(signal.signal, signal.SIGTERM)),
+            services=SimpleNamespace(get_node=None, start_raylet=None),
+            worker=SimpleNamespace(_global_node=None, shutdown=None),
         ),
         init=init,
         shutdown=shutdown,
@@ -386,13 +389,60 @@ def test_what_ray_says_of_a_cluster_is_input(inits, head, error):
         pass
 
 
-def test_a_ray_that_cannot_start_here_is_reported_in_a_line(inits):
+def test_a_ray_that_cannot_start_here_is_no_wrong_input(inits):
     inits.ray.error = Exception("The current node timed out during startup")
     with pytest.raises(
-        ConfigError, match=r"cannot start on this machine: The .* give ray\.address"
-    ):
+        RayUnavailable, match=r"cannot start on this machine: The .* give ray\.address.*--resume"
+    ) as caught:
         ray_session().__enter__()
+    assert not isinstance(caught.value, InputError)
     assert not inits.ray.initialized
+
+
+class Raylet:
+    """A raylet that is known to the head after ``calls`` requests, or ends before."""
+
+    def __init__(self, calls, status=None):
+        self.calls, self.status, self.process = calls, status, self
+
+    def poll(self):
+        return self.status
+
+    def get_node(self, *_):
+        self.calls -= 1
+        if self.calls > 0:
+            raise RuntimeError("no node is registered")
+        return "node"
+
+
+def started(raylet, stopping=lambda: 0):
+    """What Ray gets that asks for its node; Ray itself gives up after 30 s."""
+    services = SimpleNamespace(get_node=raylet.get_node, start_raylet=lambda: raylet)
+    before = dict(vars(services))
+    try:
+        with ray_start.patient(services, stopping):
+            services.start_raylet()
+            return services.get_node()
+    finally:
+        assert vars(services) == before
+
+
+def test_a_busy_machine_may_take_minutes_to_start_ray(monkeypatch, caplog):
+    monkeypatch.setattr(ray_start, "_AGAIN_S", 0.01)
+    monkeypatch.setattr(ray_start, "_TELL_S", 0.02)
+    for name in ray_start._PATIENCE:
+        monkeypatch.setenv(name, "7")
+        monkeypatch.delenv(name)
+    assert started(Raylet(20)) == "node"
+    assert "because this machine is busy" in caplog.text
+    assert {os.environ[name] for name in ray_start._PATIENCE} == {"300", "300000"}
+    with pytest.raises(RayUnavailable, match="its raylet ended with status -9"):
+        started(Raylet(10**9, status=-9))
+    with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
+        started(Raylet(10**9), stopping=lambda: signal.SIGTERM)
+    monkeypatch.setattr(ray_start, "LONGEST_S", 0.05)
+    with pytest.raises(RayUnavailable, match="has not started in"):
+        started(Raylet(10**9))
 
 
 def test_other_errors_of_ray_are_not_taken_for_input(inits, head):

@@ -37,8 +37,10 @@ from rollout.evaluate.legs import Leg
 from rollout.host.hosting import HostPlan, tell_idle_failures
 from rollout.host.opening import Fleet
 from rollout.host.processes import owned_workdir, remove_workdir
+from rollout.host.ray_watch import lost
 from rollout.train.batch import env_steps, join
 from rollout.train.plan import TrainPlan
+from rollout.train.rllib.asking import asking, first_answer
 from rollout.train.rllib.fields import ColumnAlgorithmConfig, apply_fields, write_fields
 from rollout.train.rllib.iteration import Iteration
 from rollout.train.rllib.learner import PLAN, ColumnLearner, quieten
@@ -169,7 +171,8 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
     def cleanup(self) -> None:
         """Ends runners and learners; see RLlib."""
         self._runners.close()
-        super().cleanup()
+        if not lost():
+            super().cleanup()
 
     @classmethod
     def get_default_config(cls) -> ColumnAlgorithmConfig:
@@ -246,7 +249,8 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
     def _update(self, batch: Columns, progress: Progress) -> dict[str, float]:
         steps = len(batch["version"])
         shared = MultiAgentBatch({DEFAULT_MODULE_ID: SampleBatch(batch)}, steps)
-        results = self.learner_group.update(batch=shared, progress=progress)
+        with asking(self.learner_group):
+            results = self.learner_group.update(batch=shared, progress=progress)
         self.metrics.aggregate(results, key=LEARNER_RESULTS)
         figures: dict[str, list[float]] = {}
         for result in results:
@@ -311,8 +315,8 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         return self._of_learner(lambda learner: learner.core.state())
 
     def _of_learner(self, function: Any) -> dict[str, Any]:
-        answer = next(iter(self.learner_group.foreach_learner(function)))
-        return dict(answer.get())
+        with asking(self.learner_group):
+            return dict(first_answer(self.learner_group.foreach_learner(function)))
 
     def remember(
         self, weights: Mapping[str, Any], optimizer: Mapping[str, Any] | None = None

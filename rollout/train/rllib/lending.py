@@ -11,6 +11,7 @@ from rollout.api import Start
 from rollout.host.actors import Actor, Supervisor
 from rollout.host.fleet import RayFleet
 from rollout.host.hosting import HostPlan
+from rollout.host.ray_watch import lost
 
 _MARGIN_S = 5.0  # added to the deadline of the games for their actors to answer
 
@@ -35,6 +36,8 @@ class LentRunners(RayFleet):
 
     def close(self) -> None:
         """Ends the games; requests that were not taken are dropped."""
+        if lost():
+            return
         self._call_back()
         handles = []
         for actor in self.supervisor.actors:

@@ -17,6 +17,7 @@ from rollout.host.actors import Actor, Pulse, Supervisor
 from rollout.host.hosting import GameHost, HostPlan, HostReport
 from rollout.host.opening import Fleet, open_fleet
 from rollout.host.ray_actors import RayLauncher, Watched, close_hosts, fetch
+from rollout.host.ray_watch import require_ray
 from rollout.host.schedule import Schedule
 from rollout.observe.hosts import HostTable
 from rollout.train.plan import TrainPlan
@@ -199,6 +200,7 @@ class RemoteRunners:
                 for runner in self._runners:
                     actor = runner.actor
                     if actor.handle is not None and not actor.requests:
+                        require_ray()
                         ask = actor.handle.fragment
                         actor.requests.append(ask.remote(shared(), version, runner.position))
                         runner.version = version

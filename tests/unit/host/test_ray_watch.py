@@ -1,0 +1,116 @@
+"""A Ray that dies is noticed before Ray notices it, and named."""
+
+import os
+import socket
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from rollout.errors import RayUnavailable
+from rollout.host import ray_watch
+from rollout.host.ray_watch import last_words, lost, lost_after, require_ray, watched
+
+pytestmark = pytest.mark.process
+
+
+@pytest.fixture
+def part():
+    """A process that stands for one of Ray's."""
+    with subprocess.Popen(["sleep", "600"]) as process:
+        yield process
+        process.kill()
+
+
+def cluster(gcs_address="127.0.0.1:1", **processes):
+    """A Ray whose node on this machine has started the given processes."""
+    infos = {kind: [SimpleNamespace(process=process)] for kind, process in processes.items()}
+    node = SimpleNamespace(all_processes=infos, gcs_address=gcs_address, raylet_socket_name="/none")
+    return SimpleNamespace(_private=SimpleNamespace(worker=SimpleNamespace(_global_node=node)))
+
+
+@pytest.mark.parametrize(("kind", "name"), [("raylet", "raylet"), ("gcs_server", "head (GCS)")])
+def test_a_part_that_is_killed_is_named_at_once(part, caplog, monkeypatch, kind, name):
+    monkeypatch.setattr(ray_watch, "_POLL_S", 0.02)
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        address = f"127.0.0.1:{head.getsockname()[1]}"
+        with watched(cluster(address, **{kind: part})):
+            require_ray()
+            part.kill()
+            said = f"Ray's {name} on this machine, process {part.pid}, was killed by SIGKILL"
+            assert lost(10.0) == said
+            with pytest.raises(RayUnavailable) as caught:
+                require_ray()
+            assert str(caught.value) == said
+            if kind == "gcs_server":
+                require_ray(head=False)
+            assert lost_after(ValueError("of ours")) == said
+            ray_watch._current._thread.join(10.0)
+            assert f"{said}; the run ends" in caplog.text
+    assert lost() == said, "for what ends after it"
+    ray_watch.forget()
+    assert lost() == ""
+
+
+def test_a_head_elsewhere_is_given_time_to_come_back(caplog, monkeypatch):
+    for name, value in (("_POLL_S", 0.02), ("_WARN_S", 0.05), ("_GONE_S", 1.0)):
+        monkeypatch.setattr(ray_watch, name, value)
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        port = head.getsockname()[1]
+    with watched(cluster(f"127.0.0.1:{port}")):
+        assert lost(10.0).startswith(f"Ray's head at 127.0.0.1:{port} does not answer (Connection")
+    assert "it is given 1 s to come back" in caplog.text
+    ray_watch.forget()
+
+
+def test_a_raylet_that_was_joined_is_found_by_its_socket(tmp_path):
+    path = str(tmp_path / "raylet")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        assert ray_watch._listener(path) == os.getpid()
+
+
+WAITS = """
+import importlib.util, os, subprocess, sys, threading
+from types import SimpleNamespace
+from rollout.host import ray_watch
+import stand_in as ray
+sys.modules["ray"] = ray
+ray_watch._POLL_S, ray_watch._GRACE_S = 0.02, 0.1
+raylet = subprocess.Popen(["sleep", "600"])
+infos = {"raylet": [SimpleNamespace(process=raylet)]}
+node = SimpleNamespace(all_processes=infos, gcs_address="127.0.0.1:1", raylet_socket_name="")
+ray._private = SimpleNamespace(worker=SimpleNamespace(_global_node=node))
+with ray_watch.watched(ray), ray_watch.last_words(lambda: "3 steps"):
+    raylet.kill()
+    ray.wait()
+"""
+
+
+def test_a_wait_for_a_ray_that_is_dead_ends(tmp_path):
+    """Ctrl-C does not end it: Ray never looks for signals there."""
+    package = tmp_path / "stand_in"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "import threading\ndef wait():\n    threading.Event().wait(600)\n"
+    )
+    root = str(ray_watch.Path(ray_watch.__file__).parents[2])
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}:{root}"}
+    done = subprocess.run(
+        [sys.executable, "-c", WAITS],
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "was killed by SIGKILL. Saved: 3 steps; continue with --resume" in done.stderr
+
+
+def test_without_ray_nothing_is_lost():
+    with last_words(lambda: ""):
+        assert lost() == ""
+    require_ray()
