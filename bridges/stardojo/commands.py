@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -58,17 +59,17 @@ def message(name: str, arguments: Sequence[str | int]) -> bytes:
         raise InputError(f"{name}: expected {known[name]} arguments, got {words}")
     if name in table("commands")["integers"]:
         for word in words:
-            if not word.removeprefix("-").isdecimal():
+            if whole(word) is None:
                 raise InputError(f"{name}: expected whole numbers, got {word!r} in {words}")
-    whole = "%".join([name, *words])
-    if not whole.isascii() or "\n" in whole or "\r" in whole or any("%" in word for word in words):
+    text = "%".join([name, *words])
+    if not text.isascii() or "\n" in text or "\r" in text or any("%" in word for word in words):
         raise InputError(
             f"{name}: arguments are ASCII without % and line ends, which the mod cannot read; "
             f"got {words}"
         )
-    if len(whole) > LONGEST:
-        raise InputError(f"{name}: a message has at most {LONGEST} bytes, this has {len(whole)}")
-    return whole.encode("ascii")
+    if len(text) > LONGEST:
+        raise InputError(f"{name}: a message has at most {LONGEST} bytes, this has {len(text)}")
+    return text.encode("ascii")
 
 
 def parse_call(text: str) -> tuple[str, tuple[str, ...]]:
@@ -121,16 +122,26 @@ def _literal(node: ast.expr, text: str) -> Any:
     return value
 
 
-def value_of(word: str) -> Any:
-    """Returns an argument as the game understands it: None, a truth, a whole number, or text."""
-    named = {"None": None, "True": True, "False": False}
-    if word in named:
-        return named[word]
-    return int(word) if word.removeprefix("-").isdecimal() else word
+def whole(word: str) -> int | None:
+    """Returns the whole number of 32 bits that a word is for the mod, None if it is none."""
+    if re.fullmatch(r"\s*[+-]?[0-9]+\s*", word, re.ASCII) is None:
+        return None
+    number = int(word)
+    return number if -(2**31) <= number < 2**31 else None
 
 
 def setup_values(name: str, words: Sequence[str]) -> tuple[Any, ...]:
-    """Returns the arguments of a command of the setup as a valley takes them; names stay text."""
-    named = ("id", "item", "name", "mail", "seedid")
-    pairs = zip(table("commands")["setup"][name], words, strict=True)
-    return tuple(w if argument in named and w != "None" else value_of(w) for argument, w in pairs)
+    """Returns the arguments of a command of the setup as a valley takes them.
+
+    These are texts, whole numbers and None. A word that should be a number and is none stays text,
+    which the valley refuses.
+    """
+    values: list[Any] = []
+    for (argument, default), word in zip(
+        table("commands")["setup"][name].items(), words, strict=True
+    ):
+        numeric = argument in table("commands")["whole"]
+        number = whole(word) if numeric else None
+        missing = word == "None" and (numeric or default is None)
+        values.append(number if number is not None else None if missing else word)
+    return tuple(values)

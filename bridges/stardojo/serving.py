@@ -7,12 +7,12 @@ import base64
 import json
 import os
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from bridges.stardojo.commands import LONGEST, SAVES, arities, setup_values, table, value_of
+from bridges.stardojo.commands import LONGEST, SAVES, arities, setup_values, table, whole
 from bridges.stardojo.facts import point
 from bridges.stardojo.faults import Faults
 from bridges.stardojo.valley.data import content
@@ -146,10 +146,12 @@ class Game:
             await self._ready()
         if name not in arities() or len(words) != arities()[name]:
             return RECEIVED
-        whole = all(type(value_of(word)) is int for word in words)
-        if name in table("commands")["integers"] and not whole:
+        if name not in table("commands")["integers"]:
+            return await self._do(name, words)
+        numbers = [number for word in words if (number := whole(word)) is not None]
+        if len(numbers) < len(words):
             return self._bad_integer(name)
-        return await self._do(name, words)
+        return await self._do(name, numbers)
 
     def _bad_integer(self, name: str) -> str | None:
         """An exception that the mod catches, or one that no one does."""
@@ -159,18 +161,17 @@ class Game:
             self._crash(CRASHED)
         return None
 
-    async def _do(self, name: str, words: list[str]) -> str | None:
+    async def _do(self, name: str, values: Sequence[Any]) -> str | None:
         special = self._special().get(name)
         if special is not None:
-            return await special(*map(value_of, words))
+            return await special(*values)
         if self.valley is None or self._loading is not None:
             return RECEIVED  # meant for the farmer of the title screen
         if name in table("commands")["setup"]:
-            return self._set_up(name, words)
+            return self._set_up(name, values)
         if name == "choose_option" and self._typing():
             return RECEIVED
         try:
-            values = words if name in ("craft", "navigate") else [value_of(each) for each in words]
             pending = self.valley.begin(name, tuple(values))
         except InputError:
             return RECEIVED
@@ -198,7 +199,7 @@ class Game:
             "wait_game_start": self._wait_game_start,
         }
 
-    def _set_up(self, name: str, words: list[str]) -> str:
+    def _set_up(self, name: str, words: Sequence[str]) -> str:
         assert self.valley is not None
         try:
             found = self.valley.setup(name, setup_values(name, words))
@@ -237,8 +238,7 @@ class Game:
     async def _mapped(self, size: int) -> str:
         return RECEIVED  # as if the mapped file could not be written: it is not offered
 
-    async def _load(self, folder: Any) -> str:
-        name = str(folder)
+    async def _load(self, name: str) -> str:
         save = next((each for each, (known, _) in SAVES.items() if name.startswith(known)), None)
         if self.valley is not None:
             self._days_before += self._days()

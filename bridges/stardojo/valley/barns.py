@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridges.stardojo.valley import creatures, farmer, places
+from bridges.stardojo.valley.arguments import Id, Whole
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.rules import (
     COMMAND,
@@ -260,27 +261,27 @@ def grow_animal(world: World, name: str | None = None) -> None:
 
 @COMMAND("animal_friendship")
 def animal_friendship(
-    world: World, name: str | None = None, value: int = creatures.FRIENDSHIP
+    world: World, name: str | None = None, value: Whole | None = creatures.FRIENDSHIP
 ) -> None:
-    """Sets the friendship of one animal, or of all."""
+    """Sets the friendship of one animal, or of all; None for the most."""
+    most = creatures.FRIENDSHIP
     for animal in world.animals:
         if name is None or animal.name == name:
-            animal.friendship = max(0, min(int(value), creatures.FRIENDSHIP))
+            animal.friendship = max(0, min(most if value is None else value, most))
 
 
 @COMMAND("spawn_pet")
 def spawn_pet(
     world: World,
     kind: str = "dog",
-    breed: int = 0,
+    breed: Id = 0,
     name: str | None = None,
     x: int | None = None,
     y: int | None = None,
 ) -> None:
     """Adds a cat or a dog where the farmer is."""
-    which = "Cat" if str(kind).lower() == "cat" else "Dog"
-    here = world.farmer.tile
-    tile = (here[0] + 1, here[1]) if x is None or y is None else (int(x), int(y))
+    which = "Cat" if kind.lower() == "cat" else "Dog"
+    tile = places.beside(world, x, y)
     label = name or f"{which}_{len(world.pets) + 1}"
     pet = Pet(name=label, place=world.farmer.place, tile=tile, kind=which)
     creatures.put(world, pet, pet.place, tile)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bridges.stardojo.valley import farmer, places
+from bridges.stardojo.valley import farmer, maps, places
 from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.rules import ANSWER, DID, MENUS, MORNING, MenuRule, ask, say
-from bridges.stardojo.valley.world import Building, Facts, Menu, World
+from bridges.stardojo.valley.rules import ANSWER, COMMAND, DID, MENUS, MORNING, MenuRule, ask, say
+from bridges.stardojo.valley.world import Building, Facts, Menu, Tile, World
+from rollout.errors import InputError, UnknownNameError
 
 SITES = 12  # offered at once
 HOUSE = 3  # nights
@@ -182,3 +183,70 @@ def _finish(world: World, building: Building) -> None:
         places.grow_building(world, building, building.becomes)
         building.becomes = ""
     DID.call(world, "build", building.kind, 1)
+
+
+# Commands -----------------------------------------------------------------------------------------
+
+
+def _spot(world: World, x: int | None, y: int | None) -> Tile:
+    """A tile of the farm, where the farmer must be, as in the game."""
+    if world.farmer.place != "Farm":
+        raise InputError(f"buildings stand on the farm; the farmer is in {world.here.name}")
+    return places.beside(world, x, y)
+
+
+def _site(tile: Tile, size: Tile) -> Tile:
+    """The tile, if a building from there on lies on the farm."""
+    farm = maps.plan("Farm")
+    if not farm.inside(tile) or not farm.inside((tile[0] + size[0] - 1, tile[1] + size[1] - 1)):
+        raise InputError(f"a building of {size[0]} x {size[1]} tiles at {tile} leaves the farm")
+    return tile
+
+
+@COMMAND("build")
+def build(
+    world: World,
+    kind: str,
+    force: bool | str = True,
+    x: int | None = None,
+    y: int | None = None,
+) -> None:
+    """Builds a finished building on the farm."""
+    if kind not in content().buildings:
+        raise UnknownNameError("building", kind, content().buildings)
+    tile = _site(_spot(world, x, y), places.size(kind))
+    if force in (True, "True") or places.site_free(world, kind, tile):
+        places.add_building(world, kind, tile)
+
+
+@COMMAND("build_stable")
+def build_stable(world: World, x: int | None = None, y: int | None = None) -> None:
+    """Builds a stable."""
+    build(world, "Stable", True, x, y)
+
+
+@COMMAND("move_building")
+def move_building(
+    world: World, xs: int | None, ys: int | None, xd: int | None, yd: int | None
+) -> None:
+    """Moves the building of a tile."""
+    start, to = _spot(world, xs, ys), _spot(world, xd, yd)
+    if made := places.building_at(world, start):
+        made.tile = _site(to, made.size)
+        places.clear_site(world, made)
+
+
+@COMMAND("remove_building")
+def remove_building(world: World, x: int | None, y: int | None) -> None:
+    """Takes the building of a tile away."""
+    if made := places.building_at(world, _spot(world, x, y)):
+        places.remove_building(world, made)
+
+
+@COMMAND("instant_build")
+def instant_build(world: World, x: int | None, y: int | None) -> None:
+    """Finishes the building of a tile."""
+    if made := places.building_at(world, _spot(world, x, y)):
+        if made.becomes:
+            places.grow_building(world, made, made.becomes)
+        made.days, made.becomes = 0, ""

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from typing import Annotated
+
+from pydantic import Field
+
 from bridges.stardojo.valley import farmer, items, maps, places, residents, soil
+from bridges.stardojo.valley.arguments import (
+    Days,
+    Id,
+    Natural,
+    Positive,
+    Quality,
+    Whole,
+)
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.rules import COMMAND
 from bridges.stardojo.valley.world import (
@@ -17,7 +30,6 @@ from bridges.stardojo.valley.world import (
 )
 from rollout.errors import InputError, UnknownNameError
 
-Whole = int | None
 KEEPERS: dict[str, tuple[str, Tile, str, Tile | None]] = {
     "pierre": ("SeedShop", (4, 19), "Pierre", (4, 17)),
     "robin": ("ScienceHouse", (8, 20), "Robin", (8, 18)),
@@ -48,37 +60,32 @@ CLEARED: dict[str, tuple[str, ...]] = {
 }
 
 
-def _beside(world: World, x: Whole, y: Whole) -> Tile:
-    me = world.farmer.tile
-    return (me[0] + 1, me[1]) if x is None or y is None else (x, y)
-
-
 @COMMAND("set_base_stamina")
-def set_base_stamina(world: World, amount: int = 588) -> None:
+def set_base_stamina(world: World, amount: Positive = 588) -> None:
     """Sets the most energy."""
     world.farmer.most_energy = amount
 
 
 @COMMAND("set_stamina")
-def set_stamina(world: World, amount: Whole = None) -> None:
+def set_stamina(world: World, amount: Whole | None = None) -> None:
     """Sets the energy; None for all."""
     world.farmer.energy = float(world.farmer.most_energy if amount is None else amount)
 
 
 @COMMAND("set_base_health")
-def set_base_health(world: World, amount: int = 150) -> None:
+def set_base_health(world: World, amount: Positive = 150) -> None:
     """Sets the most health."""
     world.farmer.most_health = amount
 
 
 @COMMAND("set_health")
-def set_health(world: World, amount: Whole = None) -> None:
+def set_health(world: World, amount: Whole | None = None) -> None:
     """Sets the health; None for all."""
     world.farmer.health = world.farmer.most_health if amount is None else amount
 
 
 @COMMAND("set_backpack_size")
-def set_backpack_size(world: World, size: int = 36) -> None:
+def set_backpack_size(world: World, size: Annotated[int, Field(ge=1, le=36)] = 36) -> None:
     """Sets the slots of the bag; what no longer fits is lost."""
     me = world.farmer
     me.bag = [*me.bag[:size], *[None] * (size - len(me.bag))]
@@ -92,19 +99,19 @@ def clear_backpack(world: World) -> None:
 
 
 @COMMAND("set_money")
-def set_money(world: World, amount: int = 10_000_000) -> None:
+def set_money(world: World, amount: Natural = 10_000_000) -> None:
     """Sets the money."""
     world.farmer.money = amount
 
 
 @COMMAND("add_item_by_id")
-def add_item_by_id(world: World, number: object, count: int = 1, quality: int = 0) -> None:
+def add_item_by_id(world: World, number: Id, count: Positive = 1, quality: Quality = 0) -> None:
     """Gives an item by its id."""
     farmer.give(world, items.by_id(str(number)).key, count, quality)
 
 
 @COMMAND("add_item_by_name")
-def add_item_by_name(world: World, name: str, count: int = 1, quality: int = 0) -> None:
+def add_item_by_name(world: World, name: str, count: Positive = 1, quality: Quality = 0) -> None:
     """Gives an item by its name; lost if the bag is full."""
     farmer.give(world, items.find(name).key, count, quality)
 
@@ -127,11 +134,13 @@ def world_clear(world: World, entity: str = "debris", location: str = "current")
 
 @COMMAND("place_item")
 def place_item(
-    world: World, item: object, kind: str | None = None, x: Whole = None, y: Whole = None
+    world: World, item: Id, kind: str | None = None, x: int | None = None, y: int | None = None
 ) -> None:
     """Puts an item on a tile, as forage if that is its type."""
     key = items.by_id(str(item)).key
-    tile = _beside(world, x, y)
+    tile = places.beside(world, x, y)
+    if not places.fixed_free(world, world.here, tile):
+        return
     rule = "forage" if kind == "forage" else "machine" if key in content().machines else "placed"
     if items.category(key) == "furniture":
         world.here.furniture.append(Furniture(key, tile))
@@ -141,109 +150,81 @@ def place_item(
 
 @COMMAND("set_terrain")
 def set_terrain(
-    world: World, terrain: str, kind: object = None, x: Whole = None, y: Whole = None
+    world: World, terrain: str, kind: Id | None = None, x: int | None = None, y: int | None = None
 ) -> None:
     """Makes tilled dirt, grass or a tree on a free tile."""
-    tile, place = _beside(world, x, y), world.here
+    tile, place = places.beside(world, x, y), world.here
     if tile in place.ground or not maps.diggable(places.plan(place), tile):
         return
-    name = str(kind) if kind is not None else ""
     if terrain == "dirt":
         soil.till(world, place, tile)
     elif terrain == "grass":
         place.ground[tile] = Ground("grass", stage=4)
     elif terrain == "tree":
-        kinds = list(content().wild_trees)
-        place.ground[tile] = soil.tree(kinds[int(name) - 1] if name.isdigit() else kinds[0], 0)
+        known = dict(enumerate(content().wild_trees, 1))
+        number = next((n for n in known if str(n) == str(kind or 1)), 0)
+        if not number:
+            raise UnknownNameError("kind of tree", str(kind), map(str, known))
+        place.ground[tile] = soil.tree(known[number], 0)
     elif terrain == "fruittree":
-        key = items.by_id(name).key if name else next(iter(content().fruit_trees))
+        saplings = content().fruit_trees
+        key = items.by_id(str(kind)).key if kind is not None else next(iter(saplings))
+        if key not in saplings:
+            raise UnknownNameError("sapling", key, saplings)
         place.ground[tile] = Ground("fruit_tree", key)
     else:
         raise UnknownNameError("terrain", terrain, ("dirt", "grass", "tree", "fruittree"))
 
 
 @COMMAND("place_crop")
-def place_crop(world: World, seedid: object, x: Whole = None, y: Whole = None) -> None:
+def place_crop(world: World, seedid: Id, x: int | None = None, y: int | None = None) -> None:
     """Tills a tile if needed and plants a seed there."""
-    tile = _beside(world, x, y)
+    tile, seed = places.beside(world, x, y), items.by_id(str(seedid)).key
+    if seed != "Mixed Seeds" and seed not in content().crops:
+        raise UnknownNameError("seed", seed, content().crops)
     soil.till(world, world.here, tile)
-    soil.sow(world, world.here, tile, items.by_id(str(seedid)).key)
+    soil.sow(world, world.here, tile, seed)
 
 
 @COMMAND("grow_crop")
-def grow_crop(world: World, days: int = 100, x: Whole = None, y: Whole = None) -> None:
+def grow_crop(world: World, days: Days = 100, x: int | None = None, y: int | None = None) -> None:
     """Lets a crop grow as if it was watered."""
-    ground = world.here.ground.get(_beside(world, x, y))
+    ground = world.here.ground.get(places.beside(world, x, y))
     if ground is not None and ground.crop is not None:
         soil.grow_crop(ground, days)
 
 
 @COMMAND("grow_tree")
-def grow_tree(world: World, days: int = 100, x: Whole = None, y: Whole = None) -> None:
+def grow_tree(world: World, days: Days = 100, x: int | None = None, y: int | None = None) -> None:
     """Lets a tree grow."""
-    ground = world.here.ground.get(_beside(world, x, y))
+    ground = world.here.ground.get(places.beside(world, x, y))
     if ground is not None and ground.kind == "tree":
         soil.grow_tree(world, ground, days)
     elif ground is not None and ground.kind == "fruit_tree":
         soil.grow_fruit(world, ground, days)
 
 
-@COMMAND("build")
-def build(world: World, kind: str, force: object = True, x: Whole = None, y: Whole = None) -> None:
-    """Builds a finished building on the farm."""
-    if kind not in content().buildings:
-        raise UnknownNameError("building", kind, content().buildings)
-    places.add_building(world, kind, _beside(world, x, y))
-
-
-@COMMAND("build_stable")
-def build_stable(world: World, x: Whole = None, y: Whole = None) -> None:
-    """Builds a stable."""
-    build(world, "Stable", True, x, y)
-
-
-@COMMAND("move_building")
-def move_building(world: World, xs: int, ys: int, xd: int, yd: int) -> None:
-    """Moves the building of a tile."""
-    if made := places.building_at(world, (xs, ys)):
-        made.tile = (xd, yd)
-        places.clear_site(world, made)
-
-
-@COMMAND("remove_building")
-def remove_building(world: World, x: int, y: int) -> None:
-    """Takes the building of a tile away."""
-    if made := places.building_at(world, (x, y)):
-        places.remove_building(world, made)
-
-
-@COMMAND("instant_build")
-def instant_build(world: World, x: int, y: int) -> None:
-    """Finishes the building of a tile."""
-    if made := places.building_at(world, (x, y)):
-        if made.becomes:
-            places.grow_building(world, made, made.becomes)
-        made.days, made.becomes = 0, ""
-
-
 @COMMAND("remove_item")
-def remove_item(world: World, x: int, y: int) -> None:
+def remove_item(world: World, x: int | None, y: int | None) -> None:
     """Takes the thing of a tile away."""
-    world.here.things.pop((x, y), None)
+    world.here.things.pop(places.beside(world, x, y), None)
 
 
 @COMMAND("warp")
-def warp(world: World, location: str, x: Whole = None, y: Whole = None) -> None:
+def warp(world: World, location: str, x: int | None = None, y: int | None = None) -> None:
     """Takes the farmer to a map, to its usual tile if none is given."""
-    key = location if location.startswith("UndergroundMine") else maps.find(location)
+    floor = re.fullmatch(r"UndergroundMine[1-9]\d*", location)
+    key = location if floor else maps.find(location)
     made = next((each for each in world.buildings if each.kind == key and each.inside), None)
+    if (x is None) != (y is None):
+        raise InputError(f"warp: expected two numbers or none, got x {x} and y {y}")
     tile = None if x is None or y is None else (x, y)
     places.warp(world, made.inside if made else key, tile)
     world.busy = 0
 
 
 @COMMAND("warp_mine")
-def warp_mine(world: World, level: int = 1) -> None:
+def warp_mine(world: World, level: Positive = 1) -> None:
     """Takes the farmer to a floor of the mines."""
     warp(world, f"UndergroundMine{level}")
 
@@ -275,9 +256,13 @@ def warp_shop(world: World, npc: str) -> None:
 
 @COMMAND("set_date")
 def set_date(
-    world: World, year: Whole = None, season: str | None = None, day: Whole = None
+    world: World,
+    year: Positive | None = None,
+    season: str | None = None,
+    day: Annotated[int, Field(ge=1, le=28)] | None = None,
 ) -> None:
     """Sets the date; what is None stays."""
+    season = "fall" if season == "autumn" else season
     if season is not None and season not in SEASONS:
         raise UnknownNameError("season", season, SEASONS)
     world.year = year or world.year
@@ -286,8 +271,10 @@ def set_date(
 
 
 @COMMAND("set_time")
-def set_time(world: World, time: int) -> None:
-    """Sets the clock, as HHMM from 600 to 2600; residents go where they are then."""
+def set_time(world: World, time: int | None) -> None:
+    """Sets the clock, as HHMM from 600 to 2600, None for as it is; residents go where they are."""
+    if time is None:
+        return
     if not 600 <= time <= 2600 or time % 100 >= 60:
         raise InputError(f"set_time: expected HHMM from 600 to 2600, got {time}")
     minutes = time // 100 * 60 + time % 100 - 360
@@ -306,7 +293,7 @@ def lookup(world: World, name: str) -> None:
 
 
 @COMMAND("set_deepest_mine_level")
-def set_deepest_mine_level(world: World, level: int = 120) -> None:
+def set_deepest_mine_level(world: World, level: Natural = 120) -> None:
     """Sets how deep the farmer has been."""
     world.mine_level = level
 
@@ -318,7 +305,7 @@ def get_monster_kills(world: World, monster: str) -> int:
 
 
 @COMMAND("set_monster_stat")
-def set_monster_stat(world: World, monster: str, kills: int = 0) -> None:
+def set_monster_stat(world: World, monster: str, kills: Natural = 0) -> None:
     """Sets how many monsters of a name were killed."""
     world.farmer.kills[monster] = kills
 
@@ -337,7 +324,7 @@ def add_recipe(world: World, kind: str = "crafting", recipe: str | None = None) 
 
 
 @COMMAND("upgrade_house")
-def upgrade_house(world: World, level: int = 3) -> None:
+def upgrade_house(world: World, level: Annotated[int, Field(ge=0, le=3)] = 3) -> None:
     """Makes the farmhouse larger: from level 1 on it has a kitchen."""
     world.house_level = level
     old = world.places["FarmHouse"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from bridges.stardojo.valley import farmer, items
+from bridges.stardojo.valley.arguments import Id
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.rules import ANSWER, COMMAND, DID, MENUS, SPOT, MenuRule, ask, say
 from bridges.stardojo.valley.world import Facts, Menu, Tile, World
@@ -94,12 +94,12 @@ def _fill(world: World, name: str) -> None:
 
 
 @COMMAND("spawn_junimo_note")
-def spawn_note(world: World, room: Any = None) -> None:
+def spawn_note(world: World, room: Id | None = None) -> None:
     """Notes are always there: nothing to do."""
 
 
 @COMMAND("complete_room_bundle")
-def complete_room(world: World, room: Any = None) -> None:
+def complete_room(world: World, room: Id | None = None) -> None:
     """Completes all bundles of a room, by number, or of all rooms."""
     rooms = list(content().rooms)
     chosen = rooms if room is None else [rooms[_number(room, len(rooms))]]
@@ -112,14 +112,14 @@ def complete_room(world: World, room: Any = None) -> None:
 
 
 @COMMAND("mark_bundle")
-def mark(world: World, number: Any) -> None:
+def mark(world: World, number: Id) -> None:
     """Completes a bundle, by its number."""
     for name, bundle in content().bundles.items():
         if str(bundle.id) == str(number):
             _fill(world, name)
 
 
-def _number(text: Any, below: int) -> int:
+def _number(text: Id, below: int) -> int:
     if not str(text).isdigit() or int(text) >= below:
         raise InputError(f"expected a number from 0 to {below - 1}, got {text!r}")
     return int(text)
@@ -227,7 +227,7 @@ def membership(world: World) -> None:
 
 
 @COMMAND("community_development")
-def development(world: World, number: Any = None) -> None:
+def development(world: World, number: Id | None = None) -> None:
     """Carries out a project, by number or name, or all."""
     for name, each in content().projects.items():
         if number is None or str(number) in (str(each.id), name):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridges.stardojo.valley import farmer, quests
+from bridges.stardojo.valley.arguments import Id
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.rules import (
     ANSWER,
@@ -71,7 +72,7 @@ def receive(world: World, name: str) -> None:
 
 
 @COMMAND("seen_event")
-def seen(world: World, number: Any, flag: Any = True) -> None:
+def seen(world: World, number: Id, flag: bool | str = True) -> None:
     """Remembers or forgets an event."""
     name = str(number)
     if str(flag) == "True" and name not in world.events:
@@ -81,7 +82,7 @@ def seen(world: World, number: Any, flag: Any = True) -> None:
 
 
 @COMMAND("trigger_event")
-def trigger(world: World, number: Any) -> None:
+def trigger(world: World, number: Id) -> None:
     """Events of the story are not played: it counts as seen."""
     seen(world, number)
 

@@ -22,6 +22,7 @@ from bridges.stardojo.valley.rules import (
 )
 from bridges.stardojo.valley.tables import Area
 from bridges.stardojo.valley.world import Item, Menu, Monster, Place, Thing, Tile, World
+from rollout.errors import InputError
 
 FLOOR, LOWEST, STOP = "UndergroundMine", 120, 5
 CALM = 4  # tiles around the way up without stones, and twice as many without monsters
@@ -34,20 +35,27 @@ def level_of(key: str) -> int:
 
 
 def area(level: int) -> Area:
-    """Returns the area of a floor."""
-    return next(each for each in content().areas if each.floors[0] <= level <= each.floors[1])
+    """Returns the area of a floor.
+
+    Raises:
+        InputError: there is no such floor.
+    """
+    for each in content().areas:
+        if each.floors[0] <= level <= each.floors[1]:
+            return each
+    raise InputError(f"the mines have no floor {level}")
 
 
 @PLACE(FLOOR)
 def floor(world: World, key: str) -> Place:
     """Makes a floor with all that is on it."""
     level, rule = level_of(key), content().floor
+    known = area(level)
     seed = (world.seed * 7919 + world.days_played * 127) & 0x7FFFFFFF
     place = Place(key, key, key, facts={"cave": seed, "level": level})
     plan = maps.cave(seed, level)
     tiles = [(x, y) for x in range(plan.width) for y in range(plan.height)]
     free = [tile for tile in tiles if plan.walkable(tile) and _far(plan.arrival, tile) >= CALM]
-    known = area(level)
     if level % 10 == 0 and level <= LOWEST:
         place.things[_take(world, free)] = Thing("Ladder", "ladder")
         if level in content().chests and level not in world.facts.get("chests", []):

@@ -18,6 +18,7 @@ from bridges.stardojo.valley.world import (
     Tile,
     World,
 )
+from rollout.errors import InputError
 
 FLAT = frozenset({"Red Rug", "Calendar", "Basic Window", "Small Window"})
 """Furniture that is in no one's way."""
@@ -56,6 +57,25 @@ def plan(place: Place) -> Plan:
     """Returns the layout of a place."""
     seed = place.facts.get("cave")
     return maps.plan(place.plan) if seed is None else maps.cave(seed, place.facts["level"])
+
+
+def named(layout: Plan, x: int | None, y: int | None, default: Tile) -> Tile:
+    """Returns the tile of a map that a command names, or the default if it names none.
+
+    Raises:
+        InputError: it is not on the map.
+    """
+    if x is None and y is None:
+        return default
+    if x is None or y is None or not layout.inside((x, y)):
+        raise InputError(f"expected a tile of the map {layout.name}, got x {x} and y {y}")
+    return x, y
+
+
+def beside(world: World, x: int | None, y: int | None) -> Tile:
+    """Returns the tile of this place that a command names, or that to the right of the farmer."""
+    me = world.farmer.tile
+    return named(plan(world.here), x, y, (me[0] + 1, me[1]))
 
 
 def size(kind: str) -> Tile:
@@ -245,9 +265,16 @@ def rings(tile: Tile, most: int = _SMALL) -> Iterator[Tile]:
 
 
 def near(world: World, place: Place, tile: Tile) -> Tile:
-    """Returns the nearest free tile that is no exit, the tile itself if nothing near is free."""
-    taken = standing(world, place.key)
-    exits = plan(place).exits
+    """Returns the nearest free tile that is no exit, the tile itself if nothing near is free.
+
+    Args:
+        world: the valley.
+        place: where.
+        tile: on the map; for one beside it, that at the map's border.
+    """
+    taken, layout = standing(world, place.key), plan(place)
+    exits = layout.exits
+    tile = min(max(tile[0], 0), layout.width - 1), min(max(tile[1], 0), layout.height - 1)
     for each in rings(tile):
         if each not in taken and each not in exits and fixed_free(world, place, each):
             return each

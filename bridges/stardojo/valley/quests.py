@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridges.stardojo.valley import farmer, items, residents
+from bridges.stardojo.valley.arguments import Id
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.rules import (
     COMMAND,
@@ -220,13 +221,13 @@ MENUS["journal"] = MenuRule(type="", entries=_log, choose=_choose)
 
 
 @COMMAND("start_quest")
-def start_quest(world: World, number: str) -> None:
+def start_quest(world: World, number: Id) -> None:
     """Starts a quest of the story."""
     start(world, str(number))
 
 
 @COMMAND("complete_quest")
-def complete_quest(world: World, number: str) -> None:
+def complete_quest(world: World, number: Id) -> None:
     """Completes a quest of the log."""
     for quest in list(world.quests):
         if quest.id == str(number) and not quest.done:

@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from bridges.stardojo.valley import farmer, maps, places
+from bridges.stardojo.valley.arguments import Whole
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.rules import (
     COMMAND,
@@ -314,16 +315,16 @@ def rise(world: World) -> None:
 
 
 @COMMAND("npc_friendship")
-def set_friendship(world: World, name: str, points: int) -> None:
+def set_friendship(world: World, name: str, points: Whole) -> None:
     """Sets the points of one resident."""
-    find(world, name).friendship = max(0, int(points))
+    find(world, name).friendship = max(0, points)
 
 
 @COMMAND("all_npc_friendship")
-def add_friendship(world: World, delta: int) -> None:
+def add_friendship(world: World, delta: Whole) -> None:
     """Adds points for everybody."""
     for resident in world.residents.values():
-        resident.friendship = max(0, resident.friendship + int(delta))
+        resident.friendship = max(0, resident.friendship + delta)
 
 
 @COMMAND("dating")
@@ -333,6 +334,13 @@ def date(world: World, name: str) -> None:
 
 
 @COMMAND("warp_character")
-def warp(world: World, name: str, place: str, x: int, y: int) -> None:
-    """Puts a resident somewhere."""
-    put(world, find(world, name).name, maps.find(place), (int(x), int(y)))
+def warp(
+    world: World, name: str, place: str | None, x: int | None = None, y: int | None = None
+) -> None:
+    """Puts a resident somewhere: beside the farmer, or where one comes into a map."""
+    resident = find(world, name)
+    if place is None:
+        put(world, resident.name, world.here.key, places.beside(world, x, y))
+    else:
+        layout = maps.plan(maps.find(place))
+        put(world, resident.name, layout.name, places.named(layout, x, y, layout.arrival))

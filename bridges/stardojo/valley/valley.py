@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from inspect import signature
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from bridges.stardojo.valley import (
     acting,
+    arguments,
     barns,
     carpenter,
     clock,
@@ -181,10 +181,7 @@ class Valley:
         rule = COMMAND.get(name)
         if rule is None:
             raise UnknownNameError("command", name, COMMAND.rules)
-        try:
-            signature(rule).bind(self.world, *args)
-        except TypeError as error:
-            raise InputError(f"{name}: {error}; got {args!r}") from error
+        arguments.checked(name, rule, args)
         return rule(self.world, *args)
 
     def observe(self, size: int = 3) -> dict[str, Any]:
