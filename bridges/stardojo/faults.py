@@ -24,7 +24,8 @@ class Faults:
         progression: whether observations have ``Progression``, as the evaluators need.
         vectors_as_objects: whether positions that the mod writes as text are objects.
         broken_shops: whether an open shop that sells tools breaks observations, as in the mod.
-        load_s: seconds of the game that a load takes; setup commands before its end are lost.
+        load_s: seconds of the game that a load takes; what comes before its end waits.
+        load_loses: whether what comes before the end of a load is lost, as with the mod.
         delayed: share of replies that come ``delay_s`` seconds of the game late.
         delay_s: see ``delayed``.
         held: share of actions that begin ``hold_s`` seconds of the game late, client or not.
@@ -49,6 +50,7 @@ class Faults:
     vectors_as_objects: bool = False
     broken_shops: bool = True
     load_s: float = 2.0
+    load_loses: bool = False
     delayed: float = 0.0
     delay_s: float = 1.0
     held: float = 0.0

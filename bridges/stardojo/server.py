@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,6 +21,8 @@ from rollout.errors import InputError
 
 PORT = 10783
 HOST = "127.0.0.1"
+MAPPED = 8 * 2**20
+"""Bytes of the file that the mod maps."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     try:
         faults = read(asked.faults) if asked.faults else Faults()
+        _mapped(asked.port_id)
         asyncio.run(_serve(asked.port_id, faults))
     except InputError as error:
         sys.stderr.write(f"error: {error}\n")
@@ -44,6 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     return 0
+
+
+def _mapped(port: int) -> None:
+    """Makes the file of the mod that the released client opens beside ``STARDEW_APP_PATH``.
+
+    It is read only after ``observe``, which is not offered.
+    """
+    if game := os.environ.get("STARDEW_APP_PATH"):
+        path = Path(game).expanduser().parent / f"shared_memory_{port}.bin"
+        try:
+            with path.open("ab") as file:
+                file.truncate(MAPPED)
+        except OSError as error:
+            raise InputError(
+                f"STARDEW_APP_PATH={game}: {path} cannot be written: {error}"
+            ) from None
 
 
 async def _serve(port: int, faults: Faults) -> None:

@@ -163,6 +163,11 @@ class Game:
 
     async def _do(self, name: str, values: Sequence[Any]) -> str | None:
         special = self._special().get(name)
+        shows = special is not None and name.startswith(("observe", "get_"))
+        if self._loading is not None and not self._faults.load_loses and (shows or not special):
+            await self._until(lambda: self._loading is None)
+            if not shows:
+                await self._ready()
         if special is not None:
             return await special(*values)
         if self.valley is None or self._loading is not None:

@@ -4,10 +4,12 @@ import asyncio
 import base64
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 
@@ -201,7 +203,18 @@ def test_a_load_takes_time_and_loses_what_comes_too_early():
         await table.load(b"load_game_record%StarDojo_398533889", 6)
         assert (await table.seen())["Player"]["Name"] == "Agent Quests"
 
-    play(session, load_s=5)
+    play(session, load_s=5, load_loses=True)
+
+
+def test_commands_wait_for_the_end_of_a_load():
+    async def session(table):
+        assert await table.ask(LOAD) == "True"
+        assert await table.ask(b"set_money%7", 1) is None
+        assert await table.ask(b"set_time%900", 4) == "Message received"
+        seen = await table.seen()
+        assert (seen["Player"]["Money"], seen["GameState"]["Time"]) == (7, 900)
+
+    play(session)
 
 
 def test_wait_game_start_answers_only_if_it_waits_in_time():
@@ -356,3 +369,51 @@ def test_a_client_written_from_the_page_alone(tmp_path):
     assert told["surroundings"][:3] == ["position", "object_at_tile", "terrain_at_tile"]
     assert told["hangs"] == "(timeout)"
     assert (told["facing"], told["zombie"]) == (0, 3)
+
+
+COPY = os.environ.get("STARDOJO_REPOSITORY", "")
+LOOP = """
+    import os, sys, types
+    for name in ("dotenv", "cbor", "msgpack"):  # loads keys and reads the mapped file: not needed
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["dotenv"].load_dotenv = lambda: None
+    sys.path[:0] = [os.getcwd(), os.path.dirname(os.getcwd())]
+    from env.stardew_env import StarDojo
+    from env.tasks.utils import load_task
+    from env.tasks.utils.init_task import InitTaskProxy
+
+    port = int(sys.argv[1])
+    game, setup = StarDojo(port=port, new_game=False), InitTaskProxy(port)
+    task = load_task.load_task("farming_lite", 0)
+    game.action_proxy.wait_for_server()
+    task.init_task(setup)
+    game.action_proxy.set_mmap_reader()
+    before = game._get_obs()
+    game.action_proxy.pause_game()
+    game.action_proxy.resume_game()
+    assert game.action_proxy.move(0, 2)
+    game.action_proxy.use(2)
+    after = game._get_obs()
+    assert after["position"][1] == before["position"][1] + 2
+    print(task.llm_description, task.evaluate(after, setup))
+    for command in task.init_commands or ():
+        if command.startswith("add_item_by_name"):
+            name = command.split('"')[1] if '"' in command else command.split("'")[1]
+            assert name in [each["Name"] for each in after["inventory"]], command
+    game.action_proxy.exit_to_title()
+"""
+
+
+@pytest.mark.long
+@pytest.mark.process
+@pytest.mark.skipif(not COPY, reason="STARDOJO_REPOSITORY is not the path of a copy of StarDojo")
+def test_the_released_client_plays_a_task(tmp_path, monkeypatch):
+    monkeypatch.setenv("STARDEW_APP_PATH", str(tmp_path / "StardewModdingAPI"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with server(tmp_path, "{viewport: [64, 36]}") as (port, _):
+        run = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(LOOP), str(port)],
+            cwd=Path(COPY) / "env", capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "completed" in run.stdout
