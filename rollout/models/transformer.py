@@ -74,6 +74,10 @@ class Transformer:
             self.processor = processor.from_pretrained(base)
         except (OSError, ValueError, KeyError, ImportError) as error:
             raise ConfigError(f"local.model={folder} cannot be loaded: {error}") from error
+        # Penalties, bans and minimum lengths of the folder would change what is sampled, not what
+        # ``logprobs`` returns. They are kept to be saved, and never used.
+        told = self._told = model.generation_config
+        model.generation_config = transformers.GenerationConfig()
         if adapter:
             import peft  # noqa: PLC0415 - seconds
 
@@ -81,7 +85,7 @@ class Transformer:
         self.sees = seeing
         self.tokenizer = self.processor.tokenizer if seeing else self.processor
         self.model = model.to(self.device).eval()
-        self._ends = _ends(model, self.tokenizer)
+        self._ends = _ends(told, self.tokenizer)
         self._suppressed = self._never_sampled(config)
         if self.tokenizer.pad_token_id is None:
             self.tokenizer.pad_token = self.tokenizer.eos_token
@@ -135,7 +139,9 @@ class Transformer:
         temperature: float,
         max_tokens: int,
     ) -> list[Generated]:
-        """Returns an answer to each prompt.
+        """Returns an answer to each prompt, from the distribution of ``logprobs``.
+
+        The folder's ``generation_config.json`` only says which tokens end an answer.
 
         Args:
             prompts: messages and pictures.
@@ -277,6 +283,8 @@ class Transformer:
     def save(self, folder: Path) -> None:
         """Writes the model in the form of transformers, or its adapter in that of PEFT."""
         self.model.save_pretrained(folder)
+        if not self.adapted:
+            self._told.save_pretrained(folder)
         self.processor.save_pretrained(folder)
 
 
@@ -290,9 +298,9 @@ def _base(folder: str) -> tuple[str, str]:
     return str(peft.PeftConfig.from_pretrained(folder).base_model_name_or_path), folder
 
 
-def _ends(model: Any, tokenizer: Any) -> list[int]:
+def _ends(generation: Any, tokenizer: Any) -> list[int]:
     """Tokens that end an answer."""
-    told = model.generation_config.eos_token_id
+    told = generation.eos_token_id
     found = told if isinstance(told, list) else [told]
     own = tokenizer.eos_token_id
     return [own, *(each for each in found if each not in (None, own))]

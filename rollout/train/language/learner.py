@@ -76,7 +76,8 @@ class LanguageLearner:
             ``E[r - 1 - log r]`` of the divergence since the answers were sampled, ``clipped``, the
             share of tokens whose ratio is out of bounds, and ``ratio``, the largest.
         """
-        self.transformer.model.train()
+        # Dropout is for imitation: answers were sampled without it.
+        self.transformer.model.train(step.clip is None)
         sums: dict[str, float] = defaultdict(float)
         count = -(-len(lessons) // step.minibatch)
         first, last = step.lr

@@ -1,6 +1,8 @@
 """Local models: answers as training records, and learning from them. No Ray, no download."""
 
 import dataclasses
+import json
+import shutil
 
 import cv2
 import numpy as np
@@ -160,6 +162,32 @@ def test_advantages_move_the_probability_of_what_was_sampled(folder, advantage):
     assert change * advantage > 0
     assert figures["kl"] == pytest.approx(0.0, abs=1e-6), "the first step is on-policy"
     assert figures["ratio"] == pytest.approx(1.0, abs=1e-3)
+
+
+PENALTIES = {"repetition_penalty": 1.5, "no_repeat_ngram_size": 2, "min_new_tokens": 5}
+CHOICES = {"top_p": 0.8, "top_k": 20, "temperature": 0.6, "do_sample": True}
+
+
+@pytest.mark.parametrize("told", [PENALTIES, CHOICES, PENALTIES | CHOICES])
+def test_ratios_are_1_whatever_a_folder_says_of_generation_and_dropout(folder, tmp_path, told):
+    place = shutil.copytree(folder, tmp_path / "model")
+    for name, key in (("generation_config.json", None), ("config.json", "text_config")):
+        whole = json.loads((place / name).read_text())
+        (whole[key] if key else whole).update({"attention_dropout": 0.5} if key else told)
+        (place / name).write_text(json.dumps(whole))
+    requests = [request_of(n, fields=dict(SAMPLED, temperature=0.8)) for n in range(4)]
+    records = LocalModel(Local(model=str(place)), images=True).answer(requests)
+    lessons = [
+        lesson_of(q, r, temperature=0.8, advantage=1.0)
+        for q, r in zip(requests, records, strict=True)
+    ]
+    learner = fresh(place)
+    figures = learner.learn(lessons, Step((0.0, 0.0), minibatch=4, clip=(0.2, 0.28)))
+    assert figures["ratio"] == pytest.approx(1.0, abs=1e-5)
+    assert figures["kl"] == pytest.approx(0.0, abs=1e-9), "none is below 1 either"
+    learner.transformer.save(tmp_path / "saved")
+    saved = json.loads((tmp_path / "saved" / "generation_config.json").read_text())
+    assert saved.items() >= told.items(), "kept for other programs"
 
 
 def test_nothing_is_learned_beyond_the_clipping(folder):
