@@ -89,8 +89,17 @@ def interval(
     return float(low), float(high)
 
 
-def compare_scores(judged: Mapping[int, float], rated: Mapping[int, float]) -> dict[str, object]:
-    """Returns how scores by episode agree with ratings of the same episodes."""
+def compare_scores(
+    judged: Mapping[int, float], rated: Mapping[int, float], *, one_scale: bool = True
+) -> dict[str, object]:
+    """Returns how scores by episode agree with ratings of the same episodes.
+
+    Args:
+        judged: the scores.
+        rated: the ratings.
+        one_scale: whether both are on the same scale; otherwise alpha, which compares the numbers
+            themselves, is NaN.
+    """
     shared = sorted(judged.keys() & rated.keys())
     a = np.array([judged[episode] for episode in shared])
     b = np.array([rated[episode] for episode in shared])
@@ -99,7 +108,7 @@ def compare_scores(judged: Mapping[int, float], rated: Mapping[int, float]) -> d
         "pearson": pearson(a, b),
         "pearson_interval": interval(lambda rows: pearson(a[rows], b[rows]), len(a)),
         "kendall": kendall(a, b),
-        "alpha": krippendorff(np.stack([a, b])) if len(a) else float("nan"),
+        "alpha": krippendorff(np.stack([a, b])) if len(a) and one_scale else float("nan"),
     }
 
 

@@ -76,7 +76,7 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
             f"limits.usd: the price of {config.model} is not known; list it in a file and name "
             f"that in prices"
         )
-    ratings = read_ratings(config.ratings) if config.ratings else None
+    ratings = read_ratings(config.ratings, rubric, config.mode) if config.ratings else None
     with Dataset(config.dataset) as dataset:
         _require_another_model(config, dataset)
         clips = Clips(dataset, config.frames)
@@ -257,7 +257,9 @@ class _Judging:
         }
         docs = {name: doc for name, (_, doc) in COLUMNS.items()}
         write_table(run.path / "verdicts.parquet", table, docs=docs)
-        found = calibrate(self._rows, self._dataset, c.mode, ratings, c.measure)
+        found = calibrate(
+            self._rows, self._dataset, c.mode, ratings, c.measure, self._rubric.criteria
+        )
         protocol = {
             "dataset": c.dataset,
             "task": self._dataset.manifest.task["name"],

@@ -16,17 +16,23 @@ from rollout.api import Outcome
 from rollout.data import Dataset, EpisodeRef
 from rollout.errors import ConfigError
 from rollout.judge.agreement import compare_categories, compare_scores, krippendorff
+from rollout.judge.rubric import Criterion, Rubric
 
 _Rows = Sequence[Mapping[str, Any]]
 Ratings = Mapping[str, Mapping[int, float]]
 """Scores by criterion and episode."""
 
 
-def read_ratings(path: str) -> dict[str, dict[int, float]]:
+def read_ratings(path: str, rubric: Rubric, mode: str) -> dict[str, dict[int, float]]:
     """Returns ratings of a CSV file; several of one episode and criterion are averaged.
 
+    Args:
+        path: the file.
+        rubric: its scales are those of the ratings.
+        mode: ``pairwise`` needs the order of ratings alone, so that any scale will do.
+
     Raises:
-        ConfigError: it cannot be read, or has other columns.
+        ConfigError: it cannot be read, has other columns, or a rating is not on its scale.
     """
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     try:
@@ -40,6 +46,14 @@ def read_ratings(path: str) -> dict[str, dict[int, float]]:
         ) from error
     if not found:
         raise ConfigError(f"ratings: {path} has no rows")
+    for criterion, scale in rubric.criteria.items() if mode == "absolute" else ():
+        for episode, scores in found.get(criterion, {}).items():
+            if min(scores) < scale.low or max(scores) > scale.high:
+                raise ConfigError(
+                    f"ratings: {path}: {criterion}: expected ratings on the scale of the rubric, "
+                    f"{scale.low:g} to {scale.high:g}, got {scores} for episode {episode}; convert "
+                    f"them, or change low and high of the criterion"
+                )
     return {
         criterion: {episode: float(np.mean(scores)) for episode, scores in by_episode.items()}
         for criterion, by_episode in found.items()
@@ -47,15 +61,25 @@ def read_ratings(path: str) -> dict[str, dict[int, float]]:
 
 
 def calibrate(
-    rows: _Rows, dataset: Dataset, mode: str, ratings: Ratings | None, measure: str
+    rows: _Rows,
+    dataset: Dataset,
+    mode: str,
+    ratings: Ratings | None,
+    measure: str,
+    criteria: Mapping[str, Criterion],
 ) -> dict[str, Any]:
     """Returns the mean verdicts, their spread, and their agreement with ratings, by criterion.
 
-    Verdicts that were not given are counted, and are no part of any mean.
+    Verdicts that were not given are counted, and are no part of any mean. A measured progress or
+    success, 0 to 1, is compared on the scale of its criterion. A return has no scale.
     """
     known: dict[str, Mapping[int, float]] = dict(ratings or {})
+    unscaled: set[str] = set()
     if measure:
-        known.setdefault("progress", _measured(dataset, measure))
+        if "progress" in criteria and "progress" not in known:
+            scale = criteria["progress"] if measure != "return" else None
+            known["progress"] = _measured(dataset, measure, scale)
+            unscaled |= {"progress"} if scale is None else set()
         known.setdefault("success", _measured(dataset, "success"))
     by_criterion: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -63,21 +87,27 @@ def calibrate(
     found = {}
     for criterion, own in by_criterion.items():
         rated = known.get(criterion)
-        figures = _absolute(own, rated) if mode == "absolute" else _pairwise(own, rated)
+        if mode == "absolute":
+            figures = _absolute(own, rated, one_scale=criterion not in unscaled)
+        else:
+            figures = _pairwise(own, rated)
         found[criterion] = {"codes": dict(Counter(row["code"] for row in own)), **figures}
     return found
 
 
-def _measured(dataset: Dataset, measure: str) -> dict[int, float]:
+def _measured(dataset: Dataset, measure: str, scale: Criterion | None = None) -> dict[int, float]:
+    """A measure by episode, on a scale if one is given."""
+    low, high = (0.0, 1.0) if scale is None else (scale.low, scale.high)
+
     def value(ref: EpisodeRef) -> float:
         if measure == "success":
             return float(ref.outcome == Outcome.SUCCESS)
         return float(ref.total_reward if measure == "return" else ref.progress)
 
-    return {ref.episode: value(ref) for ref in dataset.episodes()}
+    return {ref.episode: low + (high - low) * value(ref) for ref in dataset.episodes()}
 
 
-def _absolute(rows: _Rows, rated: Mapping[int, float] | None) -> dict[str, Any]:
+def _absolute(rows: _Rows, rated: Mapping[int, float] | None, *, one_scale: bool) -> dict[str, Any]:
     given: dict[int, list[float]] = defaultdict(list)
     for row in rows:
         if not math.isnan(row["score"]):
@@ -102,7 +132,7 @@ def _absolute(rows: _Rows, rated: Mapping[int, float] | None) -> dict[str, Any]:
             **found,
             "against": compare_categories(judged, [names[rated[e] > 0.5] for e in shared]),
         }
-    return {**found, "against": compare_scores(means, rated)}
+    return {**found, "against": compare_scores(means, rated, one_scale=one_scale)}
 
 
 def _pairwise(rows: _Rows, rated: Mapping[int, float] | None) -> dict[str, Any]:

@@ -18,12 +18,13 @@ import pytest
 import yaml
 from statsmodels.stats.inter_rater import cohens_kappa, to_table
 
+from rollout.api import Outcome
 from rollout.data import Dataset
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.judge.agreement import cohen, compare_categories, f1, interval, kendall, krippendorff
 from rollout.judge.frames import choose_frames, reference_of
 from rollout.judge.judge import _require_another_model
-from rollout.judge.report import read_ratings
+from rollout.judge.report import calibrate, read_ratings
 from rollout.judge.rubric import Criterion, Rubric, load_rubric
 from rollout.testing.chat_server import ChatServer, Scripted
 
@@ -382,7 +383,38 @@ def test_a_model_does_not_judge_what_it_has_played_itself(judged, tmp_path):
     _require_another_model(config, SimpleNamespace(manifest=played))
 
 
-def test_ratings_are_averaged_over_raters(tmp_path):
+def test_ratings_are_averaged_over_raters_and_are_on_the_scale_of_the_rubric(tmp_path):
     path = tmp_path / "r.csv"
     path.write_text("episode,criterion,score\n1,progress,4\n1,progress,6\n2,progress,1\n")
-    assert read_ratings(str(path)) == {"progress": {1: 5.0, 2: 1.0}}
+    assert read_ratings(str(path), RUBRIC, "absolute") == {"progress": {1: 5.0, 2: 1.0}}
+    path.write_text("episode,criterion,score\n1,progress,85\n2,progress,nan\n")
+    with pytest.raises(
+        ConfigError, match=r"scale of the rubric, 0 to 10, got \[85.0\] for episode 1"
+    ):
+        read_ratings(str(path), RUBRIC, "absolute")
+    assert read_ratings(str(path), RUBRIC, "pairwise")["progress"][1] == 85.0
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 10), (1, 5), (0, 1)])
+def test_a_judge_that_agrees_with_a_measure_completely_has_an_alpha_of_1(low, high):
+    progress = np.linspace(0, 1, 12)
+    criteria = {"progress": Criterion(doc="how far", low=low, high=high)}
+    recorded = [
+        SimpleNamespace(episode=n, progress=p, outcome=Outcome(int(p > 0.5)), total_reward=40 * p)
+        for n, p in enumerate(progress)
+    ]
+    dataset = SimpleNamespace(episodes=lambda: recorded)
+
+    def against(measure, values):
+        scores = low + (high - low) * values
+        rows = [
+            {"criterion": "progress", "episode": n, "score": score, "code": "ok"}
+            for n, score in enumerate(scores)
+        ]
+        return calibrate(rows, dataset, "absolute", None, measure, criteria)["progress"]["against"]
+
+    assert against("progress", progress)["alpha"] == pytest.approx(1)
+    assert against("success", progress > 0.5)["alpha"] == pytest.approx(1)
+    of_return = against("return", progress)
+    assert of_return["pearson"] == pytest.approx(1)
+    assert np.isnan(of_return["alpha"]), "a return has no scale"
