@@ -17,8 +17,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
-
 from benchmarks.report import header, save, table
 from bridges.mineflayer import MineflayerBridge
 from bridges.mineflayer.commands import CommandError, parse_command
@@ -27,6 +25,7 @@ from bridges.mineflayer.instance import MineflayerInstance
 from bridges.mineflayer.scene import Scene
 from rollout.api import Start, StateSpace
 from rollout.errors import StateError
+from rollout.yaml12 import load_yaml
 
 TITLE = "Mineflayer: MCU's commands in the embedded world"
 COMMAND = "python -m benchmarks.mineflayer_commands"
@@ -57,7 +56,7 @@ def count(folder: Path, game: MineflayerInstance, space: StateSpace) -> Count:
     """Returns what becomes of the commands of a folder of configurations."""
     found = Count()
     for path in sorted(folder.glob("*.yaml")):
-        lines = [str(line) for line in yaml.safe_load(path.read_text())["custom_init_commands"]]
+        lines = [str(line) for line in load_yaml(path)["custom_init_commands"]]
         left = []
         for line in lines:
             try:

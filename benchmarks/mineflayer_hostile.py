@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from benchmarks.report import header, save, table
 from bridges.mineflayer import MineflayerBridge
 from bridges.mineflayer.spaces import CODE, KIND, NEW, RESUME
 from rollout.api import Start
 from rollout.errors import GameError
+from rollout.yaml12 import load_yaml
 
 TITLE = "Mineflayer: programs that mean harm"
 COMMAND = "python -m benchmarks.mineflayer_hostile"
@@ -108,7 +108,7 @@ class Fate:
 
 def programs() -> Iterator[Program]:
     """Yields all programs of the file."""
-    for group in yaml.safe_load(PROGRAMS.read_text()):
+    for group in load_yaml(PROGRAMS):
         for each in group["programs"]:
             vary = each.get("vary", {})
             for values in product(*vary.values()):

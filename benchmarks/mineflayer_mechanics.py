@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from benchmarks.report import header, save, table
 from bridges.mineflayer.commands import CommandError, parse_command
 from bridges.mineflayer.lacking import lacking_for_goal, lacking_for_item, mechanics
@@ -28,6 +26,7 @@ from bridges.mineflayer.names import names
 from bridges.mineflayer.task_counts import report
 from bridges.mineflayer.task_ids import generate, parse
 from rollout.errors import InputError
+from rollout.yaml12 import load_yaml
 
 TITLE = "Mineflayer: tasks of four lists that the embedded world can express"
 COMMAND = "python -m benchmarks.mineflayer_mechanics"
@@ -103,7 +102,7 @@ def configurations(folder: Path) -> list[Family]:
     for each in sets:
         family = Family(f"MCU, configurations, {each}")
         for path in sorted((folder / each).glob("*.yaml")):
-            document = yaml.safe_load(path.read_text())
+            document = load_yaml(path)
             goal = f"{path.stem.replace('_', ' ')}. {document.get('text', '')}"
             family.add({*lacking_for_goal(goal), *_of_commands(document["custom_init_commands"])})
         found.append(family)
@@ -197,7 +196,7 @@ def main() -> None:
     parser.add_argument("--source", default="a user's copy", help="whose configurations they are")
     parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
     args = parser.parse_args()
-    numbers = yaml.safe_load(NUMBERS.read_text())
+    numbers = load_yaml(NUMBERS)
     mcu, npc = numbers["MCU, atomic tasks"], numbers["MineNPC-Task"]
     families = by_files(args.mineland) if args.mineland else by_regular_ids()
     families += configurations(args.configs) if args.configs else []

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from benchmarks.report import RESULTS, header, table
 from bridges.mineflayer import MineflayerBridge, oracle
@@ -37,6 +36,7 @@ from rollout.config import BridgeConfig
 from rollout.evaluate.statistics import wilson
 from rollout.host.referee import Referee
 from rollout.tasks import bridge_and_task
+from rollout.yaml12 import load_yaml
 
 LABEL = "protocol-real, mechanics re-implemented"
 TITLE = "Mineflayer: what the oracles achieve on tasks of six families"
@@ -76,7 +76,7 @@ class Case:
 
 def load_cases() -> tuple[Case, ...]:
     """Returns the cases of the table: the tasks of a list, and harder ones."""
-    data: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+    data: Mapping[str, Any] = load_yaml(Path(__file__).with_suffix(".yaml"))
     cases = [Case(task_id) for task_ids in data["tasks"].values() for task_id in task_ids]
     for row in data["harder"]:
         cases += [Case(task_id, tuple(row["from"].items())) for task_id in row["tasks"]]

@@ -13,13 +13,13 @@ from typing import Any
 
 import cv2
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from bridges.mineflayer import MineflayerBridge
 from bridges.mineflayer.factors import CONDITION
 from bridges.mineflayer.spaces import ACTION, NEUTRAL
 from rollout.api import Start
+from rollout.yaml12 import load_yaml
 
 SCENES = Path(__file__).parent / "mineflayer_scenes.yaml"
 HEIGHT, WIDTH = 180, 320
@@ -88,7 +88,7 @@ def main() -> None:
     parser.add_argument("--sheet", required=True, metavar="FILE", help="the picture to write")
     parser.add_argument("--only", default="", help="scenes whose title has this word")
     options = parser.parse_args()
-    scenes = [each for each in yaml.safe_load(SCENES.read_text()) if options.only in each["title"]]
+    scenes = [each for each in load_yaml(SCENES) if options.only in each["title"]]
     tiles = [titled(each["title"], picture(each)) for each in scenes]
     tiles += [np.full_like(tiles[0], 255)] * (-len(tiles) % COLUMNS)
     rows = [np.concatenate(tiles[n : n + COLUMNS], 1) for n in range(0, len(tiles), COLUMNS)]

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from benchmarks.report import header, save, spread, table
 from bridges.starbench import StarbenchBridge, auto, scoring
@@ -30,6 +29,7 @@ from rollout.evaluate.legs import Leg
 from rollout.evaluate.playing import play_legs
 from rollout.evaluate.statistics import wilson
 from rollout.tasks import load_task
+from rollout.yaml12 import load_yaml
 
 PLAYERS = ("random", "auto")
 
@@ -199,7 +199,7 @@ def trained(paths: list[str], states: int, searched: int) -> list[list[str]]:
     whole = StarbenchBridge(snapshots=True)
     for entry in paths:
         name, _, path = entry.partition("=")
-        config = yaml.safe_load((Path(path) / "config.yaml").read_text())
+        config = load_yaml(Path(path) / "config.yaml")
         options = {key: value for key, value in config["bridge"].items() if key != "name"}
         own = StarbenchBridge(**options)
         network = build_plugin("policies", "checkpoint", {"path": path})

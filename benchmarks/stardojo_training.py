@@ -16,8 +16,6 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import yaml
-
 from benchmarks.report import header, save, table
 from bridges.stardojo.task_table import lite
 from rollout.api import Splits
@@ -26,6 +24,7 @@ from rollout.evaluate.legs import Leg
 from rollout.evaluate.playing import play_legs
 from rollout.evaluate.statistics import wilson
 from rollout.tasks import load_task
+from rollout.yaml12 import load_yaml
 
 
 def share(won: int, states: int) -> str:
@@ -36,7 +35,7 @@ def share(won: int, states: int) -> str:
 
 def row_of(run: Path, states: int) -> list[str]:
     """Returns the row of a task: category, difficulty, success of random, PPO and oracle, steps."""
-    config = yaml.safe_load((run / "config.yaml").read_text())
+    config = load_yaml(run / "config.yaml")
     bridge = build_plugin("bridges", "stardojo", {})
     task = load_task(bridge.spec, "stardojo", config["task"])
     parts = {key: config["state_set"][key] for key in ("validation", "test")}

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from gymnasium import spaces
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -31,6 +30,7 @@ from torch.nn import functional
 from rollout.config import HostConfig, build_plugin
 from rollout.tasks import load_task
 from rollout.vector_env import RemoteVectorEnv
+from rollout.yaml12 import load_yaml
 
 Bools = NDArray[np.bool_]
 
@@ -58,7 +58,7 @@ class Settings:
 
 
 ROOT = Path(__file__).parents[1]
-HUNT = yaml.safe_load((ROOT / "configs/train_hunt_sheep.yaml").read_text())
+HUNT = load_yaml(ROOT / "configs/train_hunt_sheep.yaml")
 
 # The bridge with its options, the task, and the settings that differ from those above.
 GAMES: dict[str, tuple[tuple[str, dict[str, Any]], str, dict[str, Any]]] = {

@@ -46,10 +46,12 @@ HOMES = {
     "wandb": ("rollout/observe/",),
     "tensorboardX": ("rollout/observe/tensorboard.py",),
     "marshal": (),
+    # PyYAML's own readers turn `no` into false and let a key pass that is there twice.
+    "yaml": ("rollout/yaml12.py",),
 }
 # What modules may import of ours, beside what is in the same package. The entry with the longest
 # name counts; a name stands for all below it.
-CORE = ("rollout.api", "rollout.errors")
+CORE = ("rollout.api", "rollout.errors", "rollout.yaml12")
 JOBS = ("rollout.collect", "rollout.evaluate", "rollout.judge", "rollout.sweep", "rollout.train")
 OUTSIDE = (
     "rollout.commands",
@@ -73,6 +75,7 @@ MAY_IMPORT = {
     "rollout.commands": (*core_but("rollout.gamut", "rollout.interface"), "policies.human_window"),
     "rollout.data": ("rollout.files", *CORE),
     "rollout.errors": (),
+    "rollout.yaml12": ("rollout.errors",),
     "rollout.evaluate": core_but(*JOBS, *OUTSIDE),
     "rollout.gamut": core_but("rollout.commands"),
     "rollout.judge": core_but(*JOBS, *OUTSIDE),

@@ -10,9 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rollout.errors import ConfigError
+from rollout.yaml12 import load_yaml
 
 log = logging.getLogger(__name__)
 _TABLE = Path(__file__).with_name("lacking.yaml")
@@ -21,7 +20,7 @@ _ITEMS = Path(__file__).with_name("obtainable.json")
 
 @lru_cache
 def _table() -> Mapping[str, Mapping[str, re.Pattern[str]]]:
-    data: Mapping[str, Mapping[str, Any]] = yaml.safe_load(_TABLE.read_text())
+    data: Mapping[str, Mapping[str, Any]] = load_yaml(_TABLE, ours=True)
     return {
         mechanic: {key: re.compile(text, re.IGNORECASE) for key, text in patterns.items()}
         for mechanic, patterns in data.items()

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from bridges.mineflayer import rgb_tiles as t
 from bridges.mineflayer.rgb_tiles import Colour, Tile
+from rollout.yaml12 import load_yaml
 
 DYES: dict[str, Colour] = {
     "white": (232, 236, 236), "orange": (240, 118, 20), "magenta": (188, 68, 178),
@@ -256,7 +256,7 @@ def _plants(name: str, props: Mapping[str, Any], seed: int) -> Tile | None:  # n
 
 @functools.cache
 def _drawings() -> Mapping[str, Any]:
-    return yaml.safe_load(Path(__file__).with_name("drawings.yaml").read_text())  # type: ignore[no-any-return] # a table
+    return load_yaml(Path(__file__).with_name("drawings.yaml"), ours=True)  # type: ignore[no-any-return] # a table
 
 
 @functools.cache

@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from bridges.mineflayer.palette import DYES, colour_of, faces_of, icon_of, number_of, own_colour
 from bridges.mineflayer.rgb_frame import PART
 from bridges.mineflayer.rgb_looks import Looks
 from bridges.mineflayer.rgb_tiles import Colour, Tile, drawn, empty, hexed, plain, shade
+from rollout.yaml12 import load_yaml
 
 YOUNG, SNEAKING = 2, 4
 
@@ -56,7 +56,7 @@ _THINGS = re.compile(
 
 @functools.cache
 def _bodies() -> Mapping[str, Any]:
-    return yaml.safe_load(Path(__file__).with_name("bodies.yaml").read_text())  # type: ignore[no-any-return] # a table
+    return load_yaml(Path(__file__).with_name("bodies.yaml"), ours=True)  # type: ignore[no-any-return] # a table
 
 
 @functools.lru_cache(maxsize=4096)

@@ -10,8 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bridges.mineflayer.factors import CONDITION
 from bridges.mineflayer.lacking import check_item, lacking_for_goal, warn
 from bridges.mineflayer.loadouts import LOADOUTS, NONE, parse_loadout
@@ -27,6 +25,7 @@ from bridges.mineflayer.task_ids import (
     regular_id,
 )
 from rollout.errors import ConfigError, UnknownNameError
+from rollout.yaml12 import load_yaml
 
 DAY = 24_000
 """Ticks of a day."""
@@ -56,7 +55,7 @@ _BURNING = ("zombie", "skeleton", "stray", "phantom")
 
 @lru_cache
 def _grows() -> Sequence[tuple[re.Pattern[str], Mapping[str, Any]]]:
-    rows: Sequence[Mapping[str, Any]] = yaml.safe_load(_GROWS.read_text())
+    rows: Sequence[Mapping[str, Any]] = load_yaml(_GROWS, ours=True)
     return [(re.compile(row["targets"]), row) for row in rows]
 
 

@@ -9,15 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bridges.mineflayer.names import names
 from bridges.mineflayer.scripts import VERBS, Act
 from rollout.errors import ConfigError, InputError, UnknownNameError
+from rollout.yaml12 import load_yaml
 
 DATA = ("creative", "construction", "stage_performance")
 """Families whose ids mean nothing without their rows."""
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -90,10 +88,7 @@ def _load(files: tuple[tuple[str, int], ...]) -> Mapping[str, Row]:
 
 def read_file(file: Path) -> Mapping[Any, Any]:
     """Returns what a task file holds, by id."""
-    try:
-        data = yaml.load(file.read_text("utf-8"), _LOADER)  # noqa: S506 # both loaders are safe
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        raise ConfigError(f"{file}: cannot be read as YAML: {error}") from error
+    data = load_yaml(file)
     if not isinstance(data, dict):
         raise ConfigError(f"{file}: expected a mapping of tasks, got {type(data).__name__}")
     return data

@@ -7,12 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bridges.starbench.effects import EFFECTS, compile_op, condition, known
 from bridges.starbench.kinds import Content, Move, Op, StatusKind, Trigger, UnitKind
 from bridges.starbench.units import ELEMENTS, STAT, STATS
 from rollout.errors import ConfigError
+from rollout.yaml12 import load_yaml
 
 FOLDER = Path(__file__).parent / "content"
 
@@ -35,7 +34,7 @@ def load(folder: Path = FOLDER) -> Content:
             exist; the message has the nearest that does.
         ConfigError: a file cannot be read.
     """
-    files = {name: _read(folder / f"{name}.yaml") for name in _FILES}
+    files = {name: load_yaml(folder / f"{name}.yaml", ours=True) for name in _FILES}
     statuses = {
         key: _status(number, key, data, files["statuses"])
         for number, (key, data) in enumerate(files["statuses"].items())
@@ -59,23 +58,7 @@ def load(folder: Path = FOLDER) -> Content:
     )
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads ``on`` as a word; YAML 1.1 takes it for true."""
-
-    yaml_implicit_resolvers: dict[str, list[Any]] = {  # noqa: RUF012 - PyYAML's own name and form
-        letter: [each for each in found if each[0] != "tag:yaml.org,2002:bool" or letter in "tTfF"]
-        for letter, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-
 _FILES = ("rules", "statuses", "team", "enemies", "battles")
-
-
-def _read(path: Path) -> Any:
-    try:
-        return yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506 - a safe one
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}") from error
 
 
 def _keys(data: Mapping[str, Any], valid: Sequence[str], where: str) -> None:

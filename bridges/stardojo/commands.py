@@ -9,9 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rollout.errors import InputError, UnknownNameError
+from rollout.yaml12 import load_yaml
 
 TABLES = Path(__file__).parent / "tables"
 
@@ -31,7 +30,7 @@ SAVES = {
 @cache
 def table(name: str) -> Any:
     """Returns the contents of a table of this bridge; not to be changed."""
-    return yaml.safe_load((TABLES / f"{name}.yaml").read_text("utf-8"))
+    return load_yaml(TABLES / f"{name}.yaml", ours=True)
 
 
 @cache

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rollout.errors import ConfigError, UnknownNameError
+from rollout.yaml12 import load_yaml
 
 
 @dataclass(frozen=True)
@@ -74,11 +73,7 @@ def read(path: Path) -> Faults:
         ConfigError: it cannot be read, or a value has another type or lies outside its range.
         UnknownNameError: there is no such switch.
     """
-    try:
-        data = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read as YAML: {error}") from error
-    return parse(data or {}, str(path))
+    return parse(load_yaml(path) or {}, str(path))
 
 
 def parse(data: Any, place: str) -> Faults:

@@ -9,12 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bridges.stardojo.commands import SAVES, table
 from bridges.stardojo.rules import RULES
 from bridges.stardojo.task_row import STEPS, TaskRow
 from rollout.errors import ConfigError, InputError, UnknownNameError
+from rollout.yaml12 import load_yaml
 
 CATEGORIES = ("farming", "crafting", "exploration", "combat", "social", "open")
 FIELDS = {"id": int, "object": str, "quantity": int, "tool": (str, type(None)), "save": str,
@@ -81,10 +80,7 @@ def load_files(path: Path) -> OwnFiles:
 
 
 def _read(file: Path) -> Mapping[Any, Any]:
-    try:
-        data = yaml.safe_load(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        raise ConfigError(f"{file}: cannot be read as YAML: {error}") from error
+    data = load_yaml(file)
     if not isinstance(data, dict):
         raise ConfigError(f"{file}: expected a mapping of tasks, got {type(data).__name__}")
     return data

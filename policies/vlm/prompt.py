@@ -7,13 +7,13 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-import yaml
 from jinja2 import Template as Compiled
 from jinja2 import TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from rollout.errors import ConfigError, UnknownNameError, nearest
+from rollout.yaml12 import load_yaml
 
 Template: TypeAlias = Literal["system", "observation", "unusable", "example", "reflect"]
 TEMPLATES: tuple[Template, ...] = get_args(Template)
@@ -140,7 +140,7 @@ def _compiled(text: str) -> Compiled:
     return _ENVIRONMENT.from_string(text)
 
 
-def load_prompt(name: str, tasks: Path | None) -> Prompt:
+def load_prompt(name: str, tasks: Path | None, _outer: tuple[Path, ...] = ()) -> Prompt:
     """Returns a prompt by the path of its file or by its name.
 
     Args:
@@ -152,7 +152,8 @@ def load_prompt(name: str, tasks: Path | None) -> Prompt:
 
     Raises:
         UnknownNameError: there is none of that name.
-        ConfigError: the file cannot be read, is not a prompt, or uses an unknown variable.
+        ConfigError: the file cannot be read, is not a prompt, extends itself, or uses an unknown
+            variable.
     """
     folders = [PACKAGED] if tasks is None else [tasks / "prompts", PACKAGED]
     if name.endswith((".yaml", ".yml")):
@@ -162,15 +163,15 @@ def load_prompt(name: str, tasks: Path | None) -> Prompt:
     if path is None:
         known = {each.stem for folder in folders for each in folder.glob("*.yaml")}
         raise UnknownNameError("prompt", name, known, "A path ends with .yaml.")
+    if path in _outer:
+        raise ConfigError(f"the prompt {path} extends itself; remove one `extends`")
+    data = load_yaml(path)
+    base = data.pop("extends", None) if isinstance(data, dict) else None
+    if base is not None:
+        data = {**load_prompt(str(base), tasks, (*_outer, path)).model_dump(), **data}
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        base = data.pop("extends", None) if isinstance(data, dict) else None
-        if base is not None:
-            data = {**load_prompt(str(base), tasks).model_dump(), **data}
         prompt = Prompt.model_validate(data)
-    except UnknownNameError:
-        raise
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+    except ValueError as error:
         raise ConfigError(f"the prompt {path}: {_first(error)}") from error
     for template in TEMPLATES:
         _check(path, template, getattr(prompt, template))

@@ -14,6 +14,7 @@ from rollout.configuration.explain import valid_keys
 from rollout.configuration.problems import KeyPath, Problem, explain, problems_of
 from rollout.errors import ConfigError
 from rollout.files import remote, write_atomically
+from rollout.yaml12 import dump_yaml
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -91,4 +92,4 @@ def write_config(config: BaseModel, path: Path) -> None:
         OSError: it cannot be written; what was there before is still there.
     """
     head = "# Every key of the run, defaults spelled out. Runs again with --config THIS_FILE.\n"
-    write_atomically(path, head + document.dump(resolved(config)))
+    write_atomically(path, head + dump_yaml(resolved(config)))

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.models.wire import json_object
+from rollout.yaml12 import load_yaml
 
 _FOLDER = Path(__file__).with_name("rubrics")
 SUCCESS = "success"
@@ -129,11 +129,10 @@ def load_rubric(name: str) -> Rubric:
     if path.parent == _FOLDER and not path.is_file():
         known = [each.stem for each in _FOLDER.glob("*.yaml")]
         raise UnknownNameError("rubric", name, known, "A path ends with .yaml.")
+    data = load_yaml(path)
     try:
-        return Rubric.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return Rubric.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise ConfigError(f"the rubric {path}: {where}: {first['msg']}") from error
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise ConfigError(f"the rubric {path}: {error}") from error

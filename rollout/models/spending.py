@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rollout.api import NO_USAGE, Usage
 from rollout.api.calls import UNITS
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.models.responses import count_of, number_of
 from rollout.models.sections import RunLimits
 from rollout.observe.aggregates import Rate
+from rollout.yaml12 import load_yaml
 
 _PACKAGED = Path(__file__).with_name("prices.yaml")
 _MILLION = 1e6
@@ -64,13 +63,13 @@ def price_of(model: str, path: str) -> Price | None:
 @functools.cache
 def _prices(path: Path) -> dict[str, Price]:
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = load_yaml(path)
         date = str(data["date"])
         return {
             str(name): Price(float(p["input"]), float(p["cached"]), float(p["output"]), date)
             for name, p in data["models"].items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
             f"prices: {path}: expected a date and models with input, cached and output in US "
             f"dollars per million tokens, as in {_PACKAGED}; {error!r}"

@@ -9,10 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from rollout.errors import RunDirectoryError
+from rollout.errors import ConfigError, RunDirectoryError
 from rollout.files import parse_json
+from rollout.yaml12 import load_yaml
 
 RUNS_DIR = "GAMUT_RUNS_DIR"
 """Environment variable: the folder that contains relative outputs of runs."""
@@ -151,8 +150,8 @@ def budgets(path: str, stamp: float) -> dict[str, float]:
         stamp: modification time of the file; the cached result is used only while it is the same.
     """
     try:
-        config = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError):
+        config = load_yaml(Path(path))
+    except ConfigError:
         return {}
     config = config if isinstance(config, dict) else {}
     found = {name: config.get(name) for name in ("env_steps", "episodes")}

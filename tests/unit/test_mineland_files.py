@@ -185,7 +185,7 @@ def test_a_report_counts_the_ids_that_load(folder):
     ("file", "text", "message"),
     [
         ("creative", "- a list", "expected a mapping of tasks"),
-        ("creative", "x: [1", "cannot be read"),
+        ("creative", "x: [1", "not valid YAML"),
         ("creative", "x: 3", "x: expected a mapping"),
         ("creative", "x: {goal: 5}", "x: goal"),
         ("creative", "x: {goal: y, initial_inventory: {stick: many}}", "x: initial_inventory"),

@@ -104,7 +104,7 @@ BROKEN = [
     ("items.yaml", PARSNIP, "  Parsnip: [24]", "Parsnip: expected"),
     ("items.yaml", PARSNIP, "  Parsnips: [24, 35, 10]", "no 'Parsnip'; nearest: Parsnips"),
     ("items.yaml", PARSNIP, "  Parsnip: [188, 35, 10]", "same id"),
-    ("items.yaml", PARSNIP, "  Garlic: [24, 35, 10]", "'Garlic' is there twice"),
+    ("items.yaml", PARSNIP, "  Garlic: [24, 35, 10]", "key 'Garlic' is given twice"),
     ("crops.yaml", "{regrow: 3, trellis: true}", "{regrows: 3}", "did you mean regrow"),
     ("crops.yaml", "{regrow: 3, trellis: true}", "{harvest: Corn}", "harvest is there twice"),
     ("crops.yaml", "[1, 1, 1, 1], [spring]]", "[1, 1, 1, 1], [autumn]]", "no 'autumn'"),

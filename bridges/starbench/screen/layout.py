@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from rollout.errors import ConfigError, UnknownNameError
+from rollout.yaml12 import load_yaml
 
 UI_MAP = Path(__file__).with_name("ui_map.yaml")
 """Path of the map of our own screen."""
@@ -164,10 +163,10 @@ class UiMap:
 @functools.lru_cache(8)
 def _parsed(path: Path, _changed: int) -> tuple[tuple[int, int], Mapping[str, _Entry]]:
     try:
-        text = yaml.safe_load(path.read_text())
+        text = load_yaml(path)
         width, height = (int(each) for each in text["size"])
         raw = dict(text["boxes"])
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(
             f"{path} is no UI map: expected `size: [width, height]` and `boxes`; {error}"
         ) from error

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 import cv2
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from rollout.errors import ConfigError
+from rollout.yaml12 import load_yaml
 
 Color: TypeAlias = tuple[int, int, int]
 Pixels: TypeAlias = NDArray[np.uint8]
@@ -29,7 +29,7 @@ _OUTLINE = (46, 32, 42)
 @cache
 def table(name: str) -> dict[str, Any]:
     """Returns a table of ``data/NAME.yaml``."""
-    found: dict[str, Any] = yaml.load((DATA / f"{name}.yaml").read_text(), yaml.CSafeLoader)
+    found: dict[str, Any] = load_yaml(DATA / f"{name}.yaml", ours=True)
     return found
 
 

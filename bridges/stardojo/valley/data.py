@@ -11,13 +11,13 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked
 
 from bridges.stardojo.valley.names import Names
 from bridges.stardojo.valley.tables import Content, Item
 from rollout.errors import ConfigError, nearest
+from rollout.yaml12 import load_yaml
 
 FOLDER = Path(__file__).parent / "data"
 _STRICT = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
@@ -40,10 +40,7 @@ def load(folder: Path) -> Content:
     tables: dict[str, Any] = {}
     reader, known = _Reader(), _hints(Content).keys() - _DERIVED
     for path in sorted(folder.glob("*.yaml")):
-        try:
-            read = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506  a safe loader
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path.name} is not valid YAML: {error}") from error
+        read = load_yaml(path, ours=True)
         if not isinstance(read, dict):
             raise ConfigError(f"{path.name} must be a mapping of tables")
         if path.stem == "items":
@@ -58,25 +55,6 @@ def load(folder: Path) -> Content:
     if missing := sorted(known - tables.keys()):
         raise ConfigError(f"the tables {', '.join(missing)} are missing")
     return _whole(tables, reader.named)
-
-
-class _Loader(yaml.CSafeLoader):
-    """Refuses a key that is there twice, which YAML lets pass."""
-
-
-def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
-    pairs = [
-        (loader.construct_object(k, True), loader.construct_object(v, True)) for k, v in node.value
-    ]
-    made = dict(pairs)
-    if len(made) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise yaml.YAMLError(f"the key {twice!r} is there twice, line {node.start_mark.line + 1}")
-    return made
-
-
-_Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping)
 
 
 def _items(read: Mapping[str, Any]) -> dict[str, list[Any]]:

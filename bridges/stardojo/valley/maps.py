@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from bridges.stardojo.valley.world import Tile
 from rollout.errors import UnknownNameError
+from rollout.yaml12 import load_yaml
 
 LAYOUTS = Path(__file__).parent / "layouts"
 WALL, WATER, DIRT, GRASS, SAND, STONE, FLOOR, WOOD, SPOT, DOOR = range(10)
@@ -142,7 +142,7 @@ def plan(name: str) -> Plan:
 
 @cache
 def _file() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.load((LAYOUTS / "maps.yaml").read_text(), yaml.CSafeLoader)
+    found: dict[str, Any] = load_yaml(LAYOUTS / "maps.yaml", ours=True)
     return found
 
 

@@ -11,7 +11,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-import yaml
 
 from bridges.stardojo.valley import farmer, maps, places, soil, tools
 from bridges.stardojo.valley.data import content
@@ -30,6 +29,7 @@ from bridges.stardojo.valley.world import (
     World,
 )
 from rollout.errors import UnknownNameError
+from rollout.yaml12 import load_yaml
 
 SAVE = "save"
 LANES = ((56, 15, 24, 4), (40, 0, 2, 65), (42, 17, 16, 2), (25, 16, 20, 2), (36, 8, 6, 3))
@@ -42,9 +42,7 @@ SUPPLIES = {"wood": "Wood", "stone": "Stone", "fiber": "Fiber", "coal": "Coal"}
 @cache
 def table() -> dict[str, dict[str, Any]]:
     """Returns the saves by name."""
-    found: dict[str, dict[str, Any]] = yaml.load(
-        (maps.LAYOUTS / "saves.yaml").read_text(), yaml.CSafeLoader
-    )
+    found: dict[str, dict[str, Any]] = load_yaml(maps.LAYOUTS / "saves.yaml", ours=True)
     return found
 
 
