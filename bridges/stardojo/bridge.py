@@ -162,6 +162,9 @@ class StardojoBridge:
                 rows, self.limits, MOST_SKILLS // self.skills, tuple(FACTORS) if embedded else ()
             ),
             action_labels=labels,
+            action_defaults=dict.fromkeys((key for key in actions if key != "name"), 0)
+            if self.layout == "calls"
+            else {},
         )
 
     def _actions(self) -> tuple[dict[str, spaces.Space[Any]], dict[str, tuple[str, ...]]]:

@@ -176,7 +176,7 @@ def details(seen: Observation, mission: str) -> dict[str, Any]:
         f"Time: {clock // 100 % 24}:{clock % 100:02d}, {state.get('Season')} "
         f"{state.get('DayOfMonth')}, year {state.get('Year')}, {state.get('Weather')}",
         f"Health: {player.get('Health')}, energy: {player.get('Stamina')}, "
-        f"money: {player.get('Money')}",
+        f"money: {player.get('Money')} gold",
         f"In hand: slot {hand.get('Index')}, {hand.get('CurrentItem')}",
         f"Toolbar: {_toolbar(player)}",
         f"Menu: {_menu(seen)}",
@@ -197,7 +197,7 @@ def _menu(seen: Observation) -> str:
     parts += [str(each) for each in menu.get("dialogues") or ()]
     parts += [str(menu["message"])] if menu.get("message") else []
     goods = facts.listed(menu.get("shopMenuData")) + facts.listed(menu.get("animalsMenuData"))
-    parts += [f"{n}: {e.get('name')}" for n, e in enumerate(goods, 1)]
+    parts += [f"{n}: {e.get('name')}{_price(e)}" for n, e in enumerate(goods, 1)]
     parts += [
         f"{n}: {e.get('responseText')}"
         for n, e in enumerate(facts.listed(menu.get("responses")), 1)
@@ -207,6 +207,10 @@ def _menu(seen: Observation) -> str:
     return "; ".join(parts)
 
 
+def _price(goods: Mapping[str, Any]) -> str:
+    return f" for {goods['price']} gold" if goods.get("price") is not None else ""
+
+
 def _surroundings(seen: Observation) -> list[str]:
     here = point(seen["Player"].get("Position")) or (0, 0)
     found = []
@@ -214,8 +218,9 @@ def _surroundings(seen: Observation) -> list[str]:
         parts = [str(tile[name]) for name in _NAMED if tile.get(name)]
         if terrain := tile.get("terrain_at_tile"):
             parts.insert(1 if tile.get("object_at_tile") else 0, terrain.rpartition(".")[2])
-        if tile.get("crop_at_tile"):
-            parts.append("crop")
+        if crop := tile.get("crop_at_tile"):
+            wet = "watered" if crop.get("isWatered") else "dry"
+            parts.append(f"crop ({wet}, phase {crop.get('current_phase')})")
         if tile.get("exit_info"):
             parts.append(f"exit to {tile['exit_info']}")
         if not parts:

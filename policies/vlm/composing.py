@@ -12,9 +12,10 @@ from policies.vlm.answers import Answer, Reader
 from policies.vlm.dialogue import Dialogue, Turn
 from policies.vlm.grammar import Grammar
 from policies.vlm.options import Options
-from policies.vlm.pictures import MISSION, Pictures, values_of
+from policies.vlm.pictures import MISSION, Pictures, shows, values_of
 from policies.vlm.prompt import Prompt
 from rollout.api import BridgeSpec, Columns, Details, Task
+from rollout.errors import ConfigError
 from rollout.models.examples import Library, Recorded
 
 _STATES = 256  # states whose examples are kept ready
@@ -59,6 +60,12 @@ class Composer:
         docs = {name: each.doc for name, each in prompt.fields.items()}
         self.reader = Reader(options.form, self.grammar, docs)
         self.pictures = Pictures(spec, options.history, options.picture)
+        if not self.pictures and not shows(spec, prompt):
+            raise ConfigError(
+                f"prompt={options.prompt}: it would show nothing that {spec.name} observes; send a "
+                f"picture (history.images=1, with bridge.render=true where a game of Gymnasium can "
+                f"be drawn), or use text, observation or details in a prompt of yours"
+            )
         chosen = options.examples
         self.library = Library(chosen, spec, task) if chosen.dataset else None
         self._examples = functools.lru_cache(_STATES)(self._examples_for)

@@ -21,6 +21,7 @@ Row = dict[str, Any]
 """One row of actions, by column."""
 
 _NOTHING = ("noop", "no-op", "nothing", "do nothing", "none", "stay", "wait", "idle", "0")
+_LONG = 60  # characters of a description that is not repeated
 _LONGEST_LIST = 64  # names that a problem lists
 
 
@@ -53,6 +54,10 @@ class Grammar:
     def __init__(self, spec: BridgeSpec) -> None:
         labels, leaves = spec.action_labels, spec.action_space.spaces
         self._columns = {key: _column(key, leaf, labels) for key, leaf in leaves.items()}
+        for key, value in spec.action_defaults.items():
+            column = self._columns[key]
+            assert isinstance(column, _Choice)
+            column.nothing = value
         only = next(iter(self._columns.values())) if len(self._columns) == 1 else None
         self._only = only if isinstance(only, _Choice) else None
 
@@ -61,7 +66,14 @@ class Grammar:
         """All actions, for the prompt."""
         if self._only:
             return self._only.description
-        lines = [f'"{key}": {column.description}' for key, column in self._columns.items()]
+        lines, first = [], dict[str, str]()
+        for key, column in self._columns.items():
+            told = column.description
+            same = first.setdefault(told, key)
+            if same != key and len(told) > _LONG:
+                told = f'as "{same}"'
+            left = "" if column.nothing is None else " (may be left out)"
+            lines.append(f'"{key}": {told}{left}')
         return "A JSON object:\n" + "\n".join(lines)
 
     @property
@@ -152,6 +164,8 @@ class _Choice:
         self._numbers = {_plain(name): first + n for n, name in enumerate(self._names)}
         if len(self._numbers) < len(self._names):
             raise ConfigError(f"actions with the same name: {', '.join(self._names)}")
+        found = (self._numbers[name] for name in _NOTHING if name in self._numbers)
+        self.nothing: int | None = next(found, None)
 
     @property
     def description(self) -> str:
@@ -165,11 +179,6 @@ class _Choice:
             return {"type": "string", "enum": self._names}
         last = self._first + self._count - 1
         return {"type": "integer", "minimum": self._first, "maximum": last}
-
-    @property
-    def nothing(self) -> int | None:
-        found = (self._numbers[name] for name in _NOTHING if name in self._numbers)
-        return next(found, None)
 
     def read(self, value: object) -> int:
         if isinstance(value, str) and not value.strip():

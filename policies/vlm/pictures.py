@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 from gymnasium import spaces
 
+from policies.vlm.prompt import Prompt
 from policies.vlm.sections import History, Picture
 from rollout.api import Array, BridgeSpec, Columns, Details
 from rollout.errors import ConfigError, UnknownNameError
@@ -86,6 +87,23 @@ def values_of(
         elif np.size(value) <= _SMALL:
             small[key] = np.asarray(value).tolist()
     return {"text": "\n".join(texts), "observation": small}
+
+
+def shows(spec: BridgeSpec, prompt: Prompt) -> bool:
+    """Says whether a prompt can show anything of an observation without pictures.
+
+    Details are known before launch where columns were made from a nested space: they are its texts.
+    """
+    used = prompt.variables
+    if used & {"observation", "details"}:
+        return True  # chosen by its author
+    if TEXT not in used:
+        return False
+    texts = any(isinstance(leaf, spaces.Text) for leaf in spec.observation_space.spaces.values())
+    original = spec.original_observation_space
+    if original is None or texts:
+        return True
+    return isinstance(original, spaces.Dict) and TEXT in original.spaces
 
 
 def digest_of(observations: Columns, row: int, details: Details) -> bytes:

@@ -138,7 +138,7 @@ class Vlm:
             if self._composer.grammar.nothing is None:
                 raise ConfigError(
                     f"fallback=nothing: {self._spec.name} has no action that does nothing; choose "
-                    f"repeat, random, stop, or an action: {self._composer.grammar.description}"
+                    f"repeat, random, stop, or an action"
                 )
             return self._composer.grammar.nothing
         try:

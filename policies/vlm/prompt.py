@@ -113,10 +113,14 @@ class Prompt(BaseModel):
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
 
     @property
+    def variables(self) -> set[str]:
+        """What the messages of an episode use."""
+        return _variables(self.system) | _variables(self.observation)
+
+    @property
     def shows_lessons(self) -> bool:
         """Whether the model sees what it wrote about earlier episodes."""
-        texts = (self.system, self.observation)
-        return any("lessons" in _variables(text) for text in texts)
+        return "lessons" in self.variables
 
     def render(self, template: Template, **values: Any) -> str:
         """Returns the text of a template.

@@ -110,6 +110,8 @@ class BridgeSpec:
         original_observation_space: the nested space, when the flat one was made from it.
         original_action_space: likewise.
         action_labels: what the actions are called, for people; see ``rollout.api.labels``.
+        action_defaults: values of ``Discrete`` columns that only some actions use, so that a model
+            may leave them out.
     """
 
     name: str
@@ -133,6 +135,7 @@ class BridgeSpec:
     original_observation_space: spaces.Space[Any] | None = None
     original_action_space: spaces.Space[Any] | None = None
     action_labels: Labels = field(default_factory=dict)
+    action_defaults: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_labels(self.action_space, self.action_labels)

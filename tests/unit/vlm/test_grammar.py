@@ -8,9 +8,17 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bridges.stardojo.bridge import StardojoBridge
+from bridges.stardojo.skills import CALLS
+from policies.vlm import VlmPolicy
 from policies.vlm.answers import Reader
 from policies.vlm.grammar import Grammar, Unusable, columns_of
+from policies.vlm.sections import History
 from rollout.api import BridgeSpec, check_columns
+from rollout.config import BridgeConfig
+from rollout.errors import ConfigError
+from rollout.models.sections import Endpoint
+from rollout.tasks import bridge_and_task
 from rollout.testing.fakes import FakeBridge
 
 
@@ -208,3 +216,31 @@ def test_an_action_that_is_written_is_read_as_itself(seed, spec):
     read = grammar.parse(grammar.write(row))
     assert row.keys() == read.keys()
     assert all(np.array_equal(row[key], read[key]) for key in row)
+
+
+def test_columns_that_only_some_actions_use_may_be_left_out_and_lists_are_told_once():
+    bridge = StardojoBridge(layout="calls", skills=2)
+    grammar = Grammar(bridge.spec)
+    row = grammar.parse('{"name": "move", "x": 3, "y": -1}')
+    assert (row["name"], row["x"], row["y"], row["then/name"]) == (CALLS.index("move"), 3, -1, 0)
+    assert grammar.write(row) == '{"name": "move", "x": 3, "y": -1}'
+    assert grammar.nothing["name"] == CALLS.index("wait")
+    assert grammar.description.count('"Chest"') == 1
+    with pytest.raises(Unusable, match="no action"):
+        grammar.parse('{"name": "move", "direction": "upwards"}')
+
+
+@pytest.mark.parametrize("prompt", ["act", "think", "brief"])
+def test_a_prompt_that_shows_nothing_of_the_observation_is_refused(prompt):
+    name, task = "minigrid_fourrooms", {"name": "gymnasium"}
+    options = {
+        "endpoint": Endpoint(url="http://127.0.0.1:9/v1"),
+        "model": "m",
+        "fallback": "random",
+    }
+    _, blind, goal = bridge_and_task(BridgeConfig.model_validate(task), name)
+    with pytest.raises(ConfigError, match="would show nothing that MiniGrid-FourRooms-v0 observes"):
+        VlmPolicy(**options, prompt=prompt).build(blind.spec, goal, seed=0)
+    seeing = BridgeConfig.model_validate({**task, "render": True})
+    _, drawn, goal = bridge_and_task(seeing, name)
+    VlmPolicy(**options, prompt=prompt, history=History(images=1)).build(drawn.spec, goal, seed=0)
