@@ -9,10 +9,11 @@ import json
 import os
 import re
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from filelock import FileLock, Timeout
 
@@ -62,6 +63,21 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def open_file(path: Path) -> BinaryIO:
+    """Opens a file for reading.
+
+    Raises:
+        OSError: it cannot be opened, or is something else than a file: a folder, a device or a
+            pipe, reading from which might never end.
+    """
+    # A pipe that no one writes to is opened without waiting.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise OSError(errno.EINVAL, "expected a file, got a folder, a device or a pipe", str(path))
 
 
 def set_aside(path: Path) -> Path:

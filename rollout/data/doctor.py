@@ -115,7 +115,7 @@ class _Doctor:
         if manifest is not None:
             self._damaged = set(manifest.damaged)
             for number in sorted({*waiting, *data}):
-                if number in data or not self._journal(number):
+                if number in data or not self._journal(manifest, number):
                     self._shard(manifest, number)
                     self._shards += 1
         if self._writer is None:
@@ -178,19 +178,20 @@ class _Doctor:
         self._episodes += table.num_rows
         return table
 
-    def _journal(self, number: int) -> bool:
+    def _journal(self, manifest: Manifest, number: int) -> bool:
         """Checks a journal; returns False if its writer has rolled it in the meantime."""
-        journal = JournalReader(self._layout.journal(number))
+        journal = JournalReader(self._layout.journal(number), manifest.schema)
         try:
             self._note(derive_index(journal, number, self._left))
         except FileNotFoundError:
             return False
-        tail = journal.nbytes - journal.whole
-        if self._writer is None and journal.damaged:
-            what = f"is damaged after {journal.rows} rows: {tail} bytes cannot be read"
-            self._add(journal.path, "error", what)
-        elif self._writer is None:
-            torn = f", and {tail} bytes of an unfinished write" if tail else ""
+        for gap in journal.gaps:
+            # What a live writer has not finished is not damaged.
+            if self._writer is None or gap.offset + gap.nbytes < journal.nbytes:
+                self._add(journal.path, "error", str(gap))
+        if self._writer is None:
+            tail = journal.nbytes - journal.whole
+            torn = f", and {tail} bytes of an unfinished write" if journal.torn else ""
             what = f"was left by a writer that was killed: {journal.rows} rows{torn}"
             self._add(journal.path, "warning", what, "run repair, or open it with a writer")
         return True
@@ -313,10 +314,9 @@ def manifest_of_shards(layout: Layout) -> Manifest:
             if path.suffix == ".parquet":
                 schema = ShardReader(path).schema
             else:
-                with pa.OSFile(str(path), "rb") as source:
-                    schema = pa.ipc.open_stream(source).schema
+                schema = JournalReader(path).read_schema()
             return Manifest.from_json((schema.metadata or {})[METADATA_KEY.encode()].decode())
-        except (*UNREADABLE, DatasetError):
+        except (*UNREADABLE, AttributeError, DatasetError):  # or there is no schema
             continue
     raise DatasetError(
         f"{layout.root} has no dataset.json that can be read, and no shard to make it from again"

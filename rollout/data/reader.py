@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import lru_cache, partial, reduce
@@ -35,6 +36,7 @@ from rollout.data.shard import UNREADABLE, ShardReader
 from rollout.errors import DatasetError, UnknownNameError
 
 _OPEN_SHARDS = 32  # a footer takes about a megabyte
+_log = logging.getLogger(__name__)
 _TRIES = 10  # retries if a journal becomes a shard during the scan
 
 
@@ -79,8 +81,11 @@ class Dataset(AbstractContextManager["Dataset"]):
                     shard = ShardReader(self.layout.data(number))
                     table, left, _ = derive_index(shard, number, left)
             else:
-                journal = self._journals[number] = JournalReader(self.layout.journal(number))
+                journal = JournalReader(self.layout.journal(number), self.manifest.schema)
+                self._journals[number] = journal
                 table, left, _ = derive_index(journal, number, left)
+                for gap in journal.gaps:
+                    _log.warning("%s: %s", journal.path, gap)
             tables.append(table)
         self._index, self._open = _first_of_each(pa.concat_tables(tables)), left
 

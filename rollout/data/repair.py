@@ -160,19 +160,25 @@ class _Repair:
         self._done.append(f"sealed shard {number}")
 
     def _adopt(self) -> None:
-        layout = self._layout
+        layout, found = self._layout, dict[int, JournalReader]()
         for number in layout.numbers("journal"):
-            journal = JournalReader(layout.journal(number))
+            journal = JournalReader(layout.journal(number), self._manifest.schema)
             for _ in journal.scan(RUN_COLUMNS):
                 pass
             fits = journal.schema is not None and journal.schema.equals(self._manifest.schema)
             if not fits and journal.rows:
                 self._move(journal.path)
-            elif journal.nbytes > journal.whole and not journal.damaged and journal.rows:
+                continue
+            found[number] = journal
+            if journal.torn and not journal.damaged and journal.rows:
                 copy = layout.keep_copy(journal.path)  # the roll drops a torn tail
                 self._note_moved(journal.path, copy)
-        for number in adopt(layout, self._manifest):
-            self._done.append(f"adopted journal {number}")
+        for number, aside in adopt(layout, self._manifest).items():
+            journal = found[number]
+            self._done.append(f"adopted journal {number}: {journal.rows} steps")
+            self._done += (f"{layout.name(journal.path)}: {gap}" for gap in journal.gaps)
+            if aside is not None:
+                self._note_moved(journal.path, aside)
 
     def _duplicates(self) -> Drops:
         """Rows of duplicated episodes, except the first complete copy."""

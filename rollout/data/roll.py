@@ -8,8 +8,10 @@ missing or duplicated.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,6 +35,8 @@ from rollout.files import put_in_place, replacing, temporary
 OPEN_KEY = "gamut.open"
 _RUN_ROWS = 4096
 _ROLL_DEADLINE_S = 600.0  # a shard takes about a second; a disk this slow counts as hung
+
+_log = logging.getLogger(__name__)
 
 
 class RunCollector:
@@ -82,16 +86,17 @@ def collect(source: ShardReader | JournalReader, number: int) -> RunCollector:
     return collector
 
 
-def roll(layout: Layout, manifest: Manifest, number: int, *, fsync: bool = True) -> None:
+def roll(layout: Layout, manifest: Manifest, number: int, *, fsync: bool = True) -> Path | None:
     """Converts a journal to a shard of the same number and removes it.
 
-    A journal without rows and losses is removed, a damaged tail is set aside.
+    A journal without rows and losses is removed. One that is damaged is set aside, with a warning
+    that says what is lost, and its new path is returned.
 
     Raises:
         DiskFullError: the disk is full; the journal is unchanged.
         DatasetError: the journal holds other columns than the dataset.
     """
-    journal = JournalReader(layout.journal(number))
+    journal = JournalReader(layout.journal(number), manifest.schema)
     collector, writer = RunCollector(number), ShardWriter(layout.data(number), manifest)
     try:
         with full_disk_named(layout.data(number), "writing"):
@@ -110,7 +115,7 @@ def roll(layout: Layout, manifest: Manifest, number: int, *, fsync: bool = True)
         writer.abandon()
         raise
     writer.abandon()
-    _settle(layout, journal)
+    return _settle(layout, journal)
 
 
 def publish(
@@ -128,31 +133,40 @@ def publish(
     put_in_place(layout.data(number), fsync=fsync)
 
 
-def _settle(layout: Layout, journal: JournalReader) -> None:
-    """Removes a journal whose whole batches are in a shard."""
-    if journal.damaged:
-        layout.set_aside(journal.path)
-    else:
+def _settle(layout: Layout, journal: JournalReader) -> Path | None:
+    """Removes a journal whose whole batches are in a shard, or sets it aside."""
+    if not journal.damaged:
         journal.path.unlink()
+        return None
+    aside = layout.set_aside(journal.path)
+    for gap in journal.gaps:
+        _log.warning(
+            "%s: %s; its other %d steps are kept, and the file is %s",
+            journal.path, gap, journal.rows, aside,
+        )  # fmt: skip
+    return aside
 
 
-def adopt(layout: Layout, manifest: Manifest) -> list[int]:
-    """Rolls the journals that a crash left, removes partially written files, returns the numbers.
+def adopt(layout: Layout, manifest: Manifest) -> dict[int, Path | None]:
+    """Rolls the journals that a crash left, and removes partially written files.
 
     Only for the holder of the lock; raises like ``roll``.
+
+    Returns:
+        the new path of each journal by its number; None if it was whole, and was removed.
     """
     for stray in layout.strays():
         stray.unlink()
-    numbers = layout.numbers("journal")
-    for number in numbers:
+    adopted: dict[int, Path | None] = {}
+    for number in layout.numbers("journal"):
         if is_sealed(layout, number):
-            journal = JournalReader(layout.journal(number))
+            journal = JournalReader(layout.journal(number), manifest.schema)
             for _ in journal.scan([]):
                 pass
-            _settle(layout, journal)
+            adopted[number] = _settle(layout, journal)
         else:
-            roll(layout, manifest, number)
-    return numbers
+            adopted[number] = roll(layout, manifest, number)
+    return adopted
 
 
 def is_sealed(layout: Layout, number: int) -> bool:
@@ -219,10 +233,10 @@ def open_before(layout: Layout, number: int) -> Runs:
 class Roller:
     """Rolls journals by ``work``, in its own thread, with at most one waiting."""
 
-    def __init__(self, work: Callable[[int], None]) -> None:
+    def __init__(self, work: Callable[[int], object]) -> None:
         self._work = work
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="dataset-roll")
-        self._pending: dict[int, Future[None]] = {}
+        self._pending: dict[int, Future[object]] = {}
 
     @property
     def numbers(self) -> list[int]:
