@@ -125,9 +125,20 @@ class _Doctor:
             for stray in self._layout.strays():
                 self._add(stray, "warning", "is a half-written file of an interrupted write")
             for orphan in self._layout.orphans():
-                self._add(orphan, "error", "its data shard is missing")
+                self._add(orphan, "error", f"its data shard is missing{self._listed(orphan)}")
         counts = (self._shards, self._steps, self._episodes)
         return DatasetReport(self._layout.root, tuple(self._findings), self._writer, *counts)
+
+    def _listed(self, orphan: Path) -> str:
+        """What an index says of its missing shard."""
+        if orphan.parent != self._layout.folders["episodes"]:
+            return ""
+        try:
+            table = read_index(self._layout, int(orphan.stem.rpartition("-")[2]))[0]
+        except DatasetError:
+            return ""
+        steps = sum(table.column("length").to_pylist())
+        return f", with {table.num_rows} episodes of {steps} steps"
 
     def _add(self, path: Path, severity: Severity, what: str, do: str = "run repair") -> None:
         self._findings.append(Finding(self._layout.name(path), severity, what, do))

@@ -108,8 +108,9 @@ class Layout:
 
     def orphans(self) -> list[Path]:
         """Returns the indexes and seals whose shard is missing."""
-        held = {*self.numbers("data"), *self.numbers("journal")}
-        made = ((folder, n) for folder in ("episodes", "seals") for n in self.numbers(folder))
+        made = [(folder, n) for folder in ("episodes", "seals") for n in self.numbers(folder)]
+        # In this order: an index is made before its journal is removed, which has a shard then.
+        held = {*self.numbers("journal"), *self.numbers("data")}
         return [self.file(folder, n) for folder, n in made if n not in held]
 
     def name(self, path: Path) -> str:

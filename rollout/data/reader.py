@@ -50,7 +50,7 @@ class Dataset(AbstractContextManager["Dataset"]):
         path: the directory, or the run directory that contains it.
 
     Raises:
-        DatasetError: there is no dataset, or it is damaged.
+        DatasetError: there is no dataset, it is damaged, or a shard is missing.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -69,6 +69,7 @@ class Dataset(AbstractContextManager["Dataset"]):
         raise DatasetError(f"the files of {self.layout.root} disappear while they are being read")
 
     def _take(self) -> None:
+        self._require_shards()
         # Journals first: one that has disappeared in the meantime has become a shard.
         waiting, data = self.layout.numbers("journal"), self.layout.numbers("data")
         tables, left = [INDEX_SCHEMA.empty_table()], Runs()
@@ -88,6 +89,17 @@ class Dataset(AbstractContextManager["Dataset"]):
                     _log.warning("%s: %s", journal.path, gap)
             tables.append(table)
         self._index, self._open = _first_of_each(pa.concat_tables(tables)), left
+
+    def _require_shards(self) -> None:
+        """Raises a DatasetError if an index or a seal has no shard."""
+        layout = self.layout
+        missing = sorted({layout.folders["data"] / f"{p.stem}.parquet" for p in layout.orphans()})
+        if missing:
+            raise DatasetError(
+                f"{', '.join(map(str, missing[:5]))}: missing, {len(missing)} shards in all, "
+                f"although their indexes or seals are there; restore them from a copy, or continue "
+                f"without their episodes after: scripts/dataset.py repair {layout.root}"
+            )
 
     @property
     def columns(self) -> tuple[str, ...]:
