@@ -106,9 +106,10 @@ class ActionCheck:
             return
         at = tuple(np.argwhere(wrong[rows[0]])[0].tolist())
         where = f" at {list(at)}" if at else ""
+        advice = "; numpy.clip keeps it in bounds" if isinstance(column.space, spaces.Box) else ""
         raise PluginError(
             f"the policy {name_of(self._policy)} chose {array[(rows[0], *at)]}{where} for "
-            f"{column.key!r} in slot {rows[0]}; expected a value of {column.space}"
+            f"{column.key!r} in slot {rows[0]}; expected a value of {column.space}{advice}"
         )
 
 
