@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
 from pydantic import Field
 
 from rollout.models.sections import Endpoint, Options
+from rollout.yaml12 import load_yaml
 
 _FILE = Path(__file__).with_name("providers.yaml")
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
@@ -61,4 +61,4 @@ def most_tokens(sent: Mapping[str, Any], default: int) -> int:
 
 @functools.cache
 def _providers() -> list[Provider]:
-    return [Provider(**each) for each in yaml.safe_load(_FILE.read_text(encoding="utf-8"))]
+    return [Provider(**each) for each in load_yaml(_FILE, ours=True)]

@@ -9,6 +9,7 @@ from typing import Any
 from rollout.api import BridgeSpec, Policy, PolicyRecipe, Task, option
 from rollout.configuration.plugins import build_plugin
 from rollout.errors import ConfigError
+from rollout.models.lessons import LanguageRecipe
 from rollout.named_code import check_code
 from rollout.train.checkpoint import CheckpointError, find_checkpoint
 from rollout.train.history import best_checkpoint
@@ -33,8 +34,8 @@ class CheckpointPolicy:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
 
         Raises:
-            CheckpointError: there is no checkpoint, it is damaged, or it names a policy that has no
-                network.
+            CheckpointError: there is no checkpoint, it is damaged, or it names a policy that cannot
+                be trained.
             ConfigError: it was trained for other spaces.
         """
         from rollout.train.network import TrainableRecipe  # noqa: PLC0415 - imports torch
@@ -44,11 +45,13 @@ class CheckpointPolicy:
         checkpoint.require_spaces(spec)
         name, options = checkpoint.policy
         recipe: PolicyRecipe = build_plugin("policies", name, options)
-        # Only networks are trained. Others could run any code, or open another checkpoint.
-        if not isinstance(recipe, TrainableRecipe):
+        # Others could run any code, open another checkpoint, or ask a model elsewhere.
+        language = isinstance(recipe, LanguageRecipe) and bool(recipe.local.model)
+        if not (language or isinstance(recipe, TrainableRecipe)):
             raise CheckpointError(
-                f"{checkpoint.path} names the policy {name}, expected one with a network, e.g. "
-                f"actor_critic; no training of Gamut wrote this, so it was not opened"
+                f"{checkpoint.path} names the policy {name}, expected one that can be trained: "
+                f"with a network, e.g. actor_critic, or a local language model; no training of "
+                f"Gamut wrote this, so it was not opened"
             )
         check_code(recipe, f"the checkpoint {checkpoint.path}")
         # Observations that were added to the game since, e.g. an image for videos, are not read.

@@ -410,15 +410,19 @@ def test_a_checkpoint_must_be_named():
         CheckpointPolicy()
 
 
-@pytest.mark.parametrize("name", ["callable", "checkpoint", "random"])
-def test_a_checkpoint_names_a_network_and_nothing_else(tmp_path, monkeypatch, name):
-    """Not a function of any module, and not itself, which would be opened without end."""
+@pytest.mark.parametrize("name", ["callable", "checkpoint", "random", "vlm"])
+def test_a_checkpoint_names_a_policy_that_can_be_trained_and_nothing_else(
+    tmp_path, monkeypatch, name
+):
+    """Not a function of any module, not itself, and not a model at an endpoint."""
     (tmp_path / "evil_module.py").write_text("def act(observations): ...")
     monkeypatch.syspath_prepend(tmp_path)
     place = tmp_path / "00000007"
+    endpoint = {"endpoint": {"url": "http://127.0.0.1:9/v1"}, "model": "theirs"}
     options = {"callable": {"target": "evil_module:act"}, "checkpoint": {"path": str(place)}}
+    options["vlm"] = endpoint
     write(tmp_path, names={"name": name, "options": options.get(name, {})})
-    with pytest.raises(CheckpointError, match=rf"names the policy {name}, expected one with a net"):
+    with pytest.raises(CheckpointError, match=rf"names the policy {name}, expected one that can"):
         CheckpointPolicy(str(place)).build(BRIDGE.spec, None, seed=0)
     assert "evil_module" not in sys.modules
 
