@@ -54,6 +54,26 @@ def grows(nodes: Sequence[Node]) -> bool:
     return any(node.group for node in nodes)
 
 
+def asked_by(options: Mapping[str, Any]) -> dict[str, float]:
+    """Returns what an actor asks of its machine, by Ray's names, given its options of Ray."""
+    own = {"CPU": "num_cpus", "GPU": "num_gpus", "memory": "memory"}
+    asked = {name: options.get(key) for name, key in own.items()}
+    custom = options.get("resources") or {}
+    return {name: float(amount) for name, amount in {**asked, **custom}.items() if amount}
+
+
+def lacking(asked: Mapping[str, float], nodes: Sequence[Node]) -> str:
+    """Returns what of ``asked`` no machine has, or all of it if none has everything, for people."""
+    never = {k: v for k, v in asked.items() if not any(_places(n, {k: v}) for n in nodes)}
+    amounts = {k: f"{v / _MIB:.0f} MiB" if k == "memory" else f"{v:g}" for k, v in asked.items()}
+    return ", ".join(f"{k}: {amounts[k]}" for k in never or asked)
+
+
+def fits(node: Node, asked: Mapping[str, float]) -> bool:
+    """Returns whether a machine has all of it when nothing else runs there."""
+    return _places(node, asked) >= 1
+
+
 def actor_options(
     needs: Resources, actors: int, *, instances: int = 1, nodes: Sequence[Node] | None = None
 ) -> dict[str, Any]:

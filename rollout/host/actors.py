@@ -88,7 +88,11 @@ class Launcher(Protocol):
         ...
 
     def machines(self) -> Sequence[str]:
-        """Returns the machines that are alive."""
+        """Returns the machines that are alive and have what an actor asks for, used or not."""
+        ...
+
+    def lacks(self) -> str:
+        """Returns what an actor asks for that no machine has, for messages."""
         ...
 
 
@@ -164,7 +168,8 @@ class Supervisor:
 
     def __post_init__(self) -> None:
         self._machines, self._reason = Machines(self.host), ""
-        self._polled = self.clock()
+        self._polled, self._looked = self.clock(), float("-inf")
+        self._waiting = False  # whether it was logged that no machine has what actors ask for
         self.actors = [Actor(n, Health(self.host, self.restarts)) for n in range(self.count)]
         for actor in self.actors:
             self.launch(actor)
@@ -205,6 +210,21 @@ class Supervisor:
                 actor.moved = now
             if actor.handle is not None:
                 self._judge(actor, now)
+        self._explain_wait(now)
+
+    def _explain_wait(self, now: float) -> None:
+        """Logs once that actors wait for what no machine has, until one has it."""
+        late = [a for a in self.actors if a.handle and not a.pulse and now - a.launched > POLL_S]
+        if not late or now - self._looked < POLL_S:
+            return
+        self._looked = now
+        machines, quarantined = self.launcher.machines(), self._machines.quarantined(now)
+        before, self._waiting = self._waiting, set(machines) <= set(quarantined)
+        if self._waiting and not before:
+            what = "%d %s waiting for %s; no machine %shas it; started once one joins the cluster"
+            names = self.name if len(late) == 1 else f"{self.name}s"
+            which = "outside quarantine " if machines else ""
+            log.warning(what, len(late), names, self.launcher.lacks(), which)
 
     def _listen(self, actor: Actor, now: float) -> None:
         """Reads the pulse of an actor that has been silent for a while."""

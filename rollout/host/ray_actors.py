@@ -9,6 +9,7 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, ObjectLostError, RayActorError, RayTaskError
 
+from rollout.cluster.resources import Node, asked_by, fits, lacking, read_nodes
 from rollout.errors import GamutError
 from rollout.host.actors import ActorLost, Pulse, Supervisor
 from rollout.host.hosting import HostPlan
@@ -94,7 +95,13 @@ class RayLauncher:
     def machines(self) -> Sequence[str]:
         """See ``Launcher``."""
         require_ray()
-        return [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+        asked, alive = asked_by(self._options), [n for n in ray.nodes() if n["Alive"]]
+        return [n["NodeID"] for n in alive if fits(Node("", n["Resources"]), asked)]
+
+    def lacks(self) -> str:
+        """See ``Launcher``."""
+        require_ray()
+        return lacking(asked_by(self._options), read_nodes())
 
 
 def close_hosts(supervisor: Supervisor, plan: HostPlan) -> None:

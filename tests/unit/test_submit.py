@@ -27,7 +27,15 @@ from rollout.cluster.package import (
     read_package,
     write_rayignore,
 )
-from rollout.cluster.resources import Node, actor_options, require_bundles, require_resources
+from rollout.cluster.resources import (
+    Node,
+    actor_options,
+    asked_by,
+    fits,
+    lacking,
+    require_bundles,
+    require_resources,
+)
 from rollout.cluster.submit import describe, read_order, run
 from rollout.errors import ConfigError
 
@@ -758,6 +766,25 @@ def test_actors_are_placed_by_what_their_games_need():
         "resources": {"gamut_game": 3},
     }
     assert actor_options(Resources(), 1, nodes=[node()]) == {"num_cpus": 1.0, "memory": 500 << 20}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"num_cpus": 1.0, "resources": {"gamut_game": 1}}, "gamut_game: 1"),
+        ({"num_cpus": 9.0, "memory": 20 * GIB, "num_gpus": 0}, "CPU: 9, memory: 20480 MiB"),
+        ({"num_cpus": 0.0, "num_gpus": 0.5, "resources": {"disk": 1}}, "GPU: 0.5, disk: 1"),
+    ],
+)
+def test_what_no_machine_has_is_named(options, said):
+    nodes = [node(GPU=1.0), node("b", disk=1.0)]
+    assert not any(fits(each, asked_by(options)) for each in nodes)
+    assert lacking(asked_by(options), nodes) == said
+
+
+def test_a_machine_in_use_has_what_it_has_in_all():
+    asked = asked_by({"num_cpus": 8.0, "memory": GIB, "resources": {"gamut_game": 1 / 3}})
+    assert fits(node(gamut_game=0.3333), asked)
 
 
 @pytest.mark.parametrize("actors", [1, 2, 3, 5, 16, 17, 40])

@@ -52,7 +52,7 @@ class FakeCluster:
     """Stands in for ``RayLauncher``: two machines and a clock that moves when it is told to."""
 
     def __init__(self):
-        self.now, self.launched = 0.0, []
+        self.now, self.launched, self.alive = 0.0, [], ["a", "b"]
 
     def __call__(self, *_):
         return self
@@ -89,7 +89,10 @@ class FakeCluster:
         handle.dead = True
 
     def machines(self):
-        return ["a", "b"]
+        return self.alive
+
+    def lacks(self):
+        return "gamut_game: 1"
 
 
 def supervisor_of(job, host, cluster, monkeypatch):
@@ -214,6 +217,31 @@ def test_actors_that_die_before_they_appear_use_up_their_restarts(faults):
     faults.run(20 * POLL_S)
     assert faults.actors[0].handle is None
     assert faults.restarted() == [(0, 1), (0, 2)]
+
+
+def test_a_wait_for_what_no_machine_has_is_told_soon_and_once(faults, caplog):
+    """The only machine with ``gamut_game`` dies; its actor's replacement can be placed nowhere."""
+    launch, faults.cluster.alive = faults.cluster.launch, []
+    faults.cluster.launch = lambda *a: absent(launch(*a))
+    faults.cluster.launched[0].dead = True
+    faults.run(4 * POLL_S)
+    said = "waiting for gamut_game: 1; no machine has it"
+    assert sum(said in line for line in caplog.messages) == 1
+    faults.run(60 * POLL_S)
+    assert sum(said in line for line in caplog.messages) == 1
+    faults.cluster.alive = ["a"]
+    faults.run(2 * POLL_S)
+    faults.cluster.alive = []
+    faults.run(2 * POLL_S)
+    assert sum(said in line for line in caplog.messages) == 2, "a second wait was not told"
+
+
+def test_a_slow_launch_on_a_machine_that_has_all_is_no_such_wait(faults, caplog):
+    launch = faults.cluster.launch
+    faults.cluster.launch = lambda *a: absent(launch(*a))
+    faults.cluster.launched[0].dead = True
+    faults.run(60 * POLL_S)
+    assert "no machine" not in caplog.text
 
 
 def died(actor):
