@@ -21,6 +21,7 @@ _FEW = 64  # an integer Box with fewer values than this contains symbols
 _CODES = 256  # likewise one on a grid with at most so many
 _MOST = 2**16  # limit of values of a symbol; a larger table is a mistake
 _SMALLEST = 8  # pixels; a smaller array is not a picture
+_USUAL = 36  # pixels; a smaller picture may be a grid of codes
 _WIDE = 1e6  # a bound larger than this is not used as a scale
 _LARGE = 100.0  # the floats of a plain Box are scaled if they extend farther, such as brightness
 
@@ -39,7 +40,8 @@ class ColumnEntry:
         starts: likewise, the smallest value of each place.
         low: for a column of numbers, the lower bounds; NaN where there is none.
         high: likewise, the upper bounds.
-        doubtful: whether these are integers of few bits, read as numbers, that may be codes.
+        doubtful: whether these are integers, read as numbers or as a picture, that may be codes:
+            numbers of few bits; a picture of fewer than 64 values, or smaller than 36 x 36 pixels.
     """
 
     key: str
@@ -81,11 +83,12 @@ def entries(
         columns: the columns to use, beside masks; if empty, all that are not privileged.
         symbols: integer columns that are symbols, whatever their number of values.
 
-    Integers are symbols if they have fewer than 64 values, or lie on a grid that is too small for a
-    picture: the bounds of such a grid are often those of the data type (MiniGrid's 7 x 7 x 3 codes
-    are 0 to 255), and codes read as numbers, where 8 is near 9, are hardly learned. A vector of
-    integers, such as the memory of an Atari console, is numbers, and so is a ``Discrete`` or
-    ``MultiDiscrete`` of more than 65,536 values, scaled by its bounds.
+    A ``uint8`` array of two to four dimensions and at least 8 x 8 is a picture, whatever its
+    bounds, unless ``symbols`` names it. Other integers are symbols if they have fewer than 64
+    values, or at most 256 on a grid: the bounds of a grid of codes are often those of the data type
+    (MiniGrid's 7 x 7 x 3 codes are 0 to 255), and codes read as numbers, where 8 is near 9, are
+    hardly learned. A vector of more values, such as the memory of an Atari console, is numbers, and
+    so is a ``Discrete`` or ``MultiDiscrete`` of more than 65,536 values, scaled by its bounds.
 
     The floats of a game whose observation is a plain ``Box`` are read as they are, as other
     libraries do: their bounds are often limits that no value comes near. Acrobot's velocities, of 1
@@ -126,7 +129,9 @@ def _entry(key: str, leaf: spaces.Space[object], symbols: bool) -> ColumnEntry:
         raise ConfigError(f"actor_critic cannot read the observation {key!r}, {leaf}")
     shape = tuple(int(n) for n in leaf.shape)
     if leaf.dtype == np.uint8 and _is_picture(shape) and not symbols:
-        return ColumnEntry(key, "picture", shape)
+        values = int(leaf.high.max()) - int(leaf.low.min()) + 1
+        doubtful = values < _FEW or min(picture_size(shape)[1:]) < _USUAL
+        return ColumnEntry(key, "picture", shape, doubtful=doubtful)
     doubtful = False
     if np.issubdtype(leaf.dtype, np.integer):
         # Python integers: the number of values of 64 bits does not fit into 64 bits.

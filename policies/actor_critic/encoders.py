@@ -167,7 +167,8 @@ class Picture(nn.Module):
         if cnn == "nature" and min(size) < 36:
             raise ConfigError(
                 f"cnn=nature needs pictures of 36 x 36 pixels and more, and {entry.key!r} is "
-                f"{size[1]} x {size[0]}; use cnn=impala"
+                f"{size[1]} x {size[0]}; use cnn=impala, or if its values are codes, "
+                f"symbols=[{entry.key}]"
             )
         self.cnn = CNNS[cnn](channels, width)
         for parameter in self.cnn.parameters():

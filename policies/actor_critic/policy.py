@@ -72,13 +72,16 @@ class ActorCriticPolicy(NetworkOptions):
         from policies.actor_critic.columns import entries  # noqa: PLC0415 - imports torch
 
         found = entries(observation_space, self.columns, self.symbols)
-        log.info("the policy reads %s", "; ".join(f"{e.key}: {e.told()}" for e in found))
+        told = "; ".join(f"{e.key}: {e.told()}" for e in found)
+        log.info("the policy reads %s (policy.symbols names integers that are codes)", told)
         for entry in found:
             if entry.doubtful:
+                kind = "numbers" if entry.kind == "numbers" else f"a {entry.told()}"
+                names = ", ".join([*self.symbols, entry.key])
                 log.warning(
-                    "the integers of the observation %r are read as numbers; if they are codes, "
+                    "the integers of the observation %r are read as %s; if they are codes, "
                     "set policy.symbols=[%s], or little is learned from them",
-                    *(entry.key, entry.key),
+                    *(entry.key, kind, names),
                 )
 
     def network(

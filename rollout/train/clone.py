@@ -18,7 +18,7 @@ from rollout.job import Job, open_job
 from rollout.run_directory import versions
 from rollout.train.batch import ACTION, OBSERVATION
 from rollout.train.checkpoint import newest_checkpoint, prune, write_checkpoint
-from rollout.train.network import TrainableRecipe
+from rollout.train.network import Explained, TrainableRecipe
 
 log = logging.getLogger(__name__)
 
@@ -110,6 +110,8 @@ class _Cloning:
         manifest = dataset.manifest
         self._config, self._job, self._manifest = config, job, manifest
         self._reads = tuple(recipe.reads(manifest.observation_space))
+        if isinstance(recipe, Explained):
+            recipe.explain(manifest.observation_space)
         network = recipe.network(
             manifest.observation_space, manifest.action_space, seed=config.seed
         )

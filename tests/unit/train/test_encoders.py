@@ -59,7 +59,8 @@ def test_how_columns_are_read_is_logged_with_a_warning_for_what_may_be_codes(cap
     caplog.set_level("INFO")
     ram = spaces.Box(0, 255, (128,), np.uint8)
     ActorCriticPolicy().explain(spaces.Dict({**SPACE.spaces, "ram": ram}))
-    told, warned = caplog.messages
+    told, picture, warned = caplog.messages
+    assert "'image' are read as a picture of 16 x 12 x 3" in picture
     for said in (
         "flag: 2 x 2 numbers, 4 of them scaled from 0 to 1",
         "free: 2 numbers as they are",
@@ -75,6 +76,35 @@ def test_how_columns_are_read_is_logged_with_a_warning_for_what_may_be_codes(cap
     caplog.clear()
     ActorCriticPolicy(symbols=("ram",)).explain(spaces.Dict({"ram": ram}))
     assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize(
+    ("space", "doubtful"),
+    [
+        (spaces.Box(0, 10, (40, 40), np.uint8), True),
+        (spaces.Box(0, 62, (84, 84, 3), np.uint8), True),
+        (spaces.Box(0, 255, (16, 16, 3), np.uint8), True),  # MiniGrid, seen as a whole
+        (spaces.Box(0, 255, (3, 35, 64), np.uint8), True),
+        (spaces.Box(0, 255, (3, 36, 64), np.uint8), False),
+        (spaces.Box(0, 63, (40, 40), np.uint8), False),
+        (spaces.Box(0, 255, (4, 84, 84), np.uint8), False),
+    ],
+)
+def test_pictures_that_may_be_codes_are_told_with_the_key_that_changes_it(space, doubtful, caplog):
+    caplog.set_level("INFO")
+    seen = spaces.Dict({"map": space, "ram": spaces.Box(0, 4000, (2,), np.int32)})
+    ActorCriticPolicy(symbols=("ram",)).explain(seen)
+    told, *warned = caplog.messages
+    assert "map: picture of" in told
+    assert "policy.symbols" in told
+    assert len(warned) == doubtful
+    if doubtful:
+        assert "'map' are read as a picture of" in warned[0]
+        assert "policy.symbols=[ram, map]" in warned[0]
+    caplog.clear()
+    ActorCriticPolicy(symbols=("map",)).explain(spaces.Dict({"map": space}))
+    (told,) = caplog.messages
+    assert "symbols of up to" in told
 
 
 @pytest.mark.parametrize(
