@@ -67,17 +67,24 @@ class Job:
     progress: Progress = field(init=False)
 
     def report(
-        self, *, mirrored: Mapping[str, Any] | None = None, group: str | None = None
+        self,
+        *,
+        mirrored: Mapping[str, Any] | None = None,
+        group: str | None = None,
+        until: int | None = None,
     ) -> None:
         """Starts the metrics, their mirrors and the progress display.
 
         Args:
             mirrored: values for W&B besides the configuration; None for no W&B.
             group: W&B's group of runs, unless the configuration sets one.
+            until: for a job that continues from a checkpoint, as of ``Metrics``.
         """
         run = self.run
         constants = {"resume_count": run.resume_count}
-        self.metrics = self.stack.enter_context(Metrics(run.metrics, constants=constants))
+        self.metrics = self.stack.enter_context(
+            Metrics(run.metrics, constants=constants, until=until)
+        )
         if mirrored is not None:
             wandb = self.config.wandb
             settings = mirror_settings(

@@ -4,7 +4,8 @@ One line is one moment: ``time`` (Unix, s), ``wall_s`` (working time of the run 
 sessions without the pauses between them), ``env_steps``, any number of values under slash-joined
 names, and under ``media`` the files that belong to this moment (see ``rollout.observe.media``).
 Lines are only appended, each in one write, so a crash loses at most the line that was being
-written.
+written. A training that continues from a checkpoint makes the steps after it again: their lines
+are removed first, so that each step has one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +23,7 @@ from typing import Any, Self, TypeAlias
 from rollout.errors import DatasetError
 from rollout.files import LineFile, parse_json
 from rollout.observe.media import Media, media_as_json, media_from_json
-from rollout.observe.run_files import newest_lines
+from rollout.observe.run_files import newest_lines, parse
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +61,8 @@ class Metrics:
         path: the file; created if missing, otherwise appended to.
         constants: values that every line repeats, e.g. ``resume_count``.
         clock: Unix time in seconds.
+        until: ``env_steps`` of the checkpoint from which the run continues, -1 if there is none
+            yet: all from the first line with more is removed. None keeps every line.
 
     Raises:
         OSError: the file cannot be opened.
@@ -70,6 +74,7 @@ class Metrics:
         *,
         constants: Mapping[str, object] | None = None,
         clock: Callable[[], float] = time.time,
+        until: int | None = None,
     ) -> None:
         self.path = path
         self._constants = flatten(constants or {})
@@ -84,6 +89,8 @@ class Metrics:
         lines, _ = newest_lines(path)
         worked_s = lines[-1].get("wall_s") if lines else None
         self._began = clock() - (worked_s if isinstance(worked_s, int | float) else 0.0)
+        if until is not None:
+            _forget_after(path, until)
 
     def write(
         self,
@@ -155,6 +162,20 @@ class Metrics:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _forget_after(path: Path, env_steps: int) -> None:
+    """Truncates a file before its first line with more steps; damaged lines have no number."""
+    keep = 0
+    with path.open("rb") as file:
+        for raw in file:
+            steps = (parse(raw) or {}).get("env_steps")
+            if isinstance(steps, int | float) and steps > env_steps:
+                break
+            keep += len(raw)
+    if keep < path.stat().st_size:
+        logger.info("%s: removed the lines of steps that are made again", path)
+        os.truncate(path, keep)
 
 
 def flatten(values: Mapping[Any, object], prefix: str = "") -> dict[str, Scalar]:

@@ -7,8 +7,9 @@ One rule keeps the two consistent: *line k of the file is step k of the W&B run*
 never set from a metric (W&B drops every step but the newest); ``env_steps`` is a value like any
 other and the default horizontal axis. After ``init``, W&B reports how many steps it has already,
 and the mirror continues with that line. So an online run resumes where it stopped, even if its last
-lines never arrived. An offline run begins at line 0 each time, so that the newest offline folder
-contains the whole run and is the only one that needs ``wandb sync``.
+lines never arrived. A training that continues from a checkpoint makes the lines after it again; W&B
+keeps those that it has, and gets the ones after them. An offline run begins at line 0 each time, so
+that the newest offline folder contains the whole run and is the only one that needs ``wandb sync``.
 
 Media of a line (videos, images, tables) are sent in the same step. W&B keeps copies of the files in
 its own folder. A missing file, or one that W&B refuses, only causes a warning.

@@ -62,8 +62,8 @@ def clone(config: CloneConfig, session: Session) -> None:
         recipe = _recipe(config, dataset)
         shown, held_out = _divided(config, dataset.episodes())
         with open_job("clone", config, session, needs_ray=False) as job:
-            job.report(mirrored={})
             cloning = _Cloning(config, job, dataset, recipe, (shown, held_out))
+            job.report(mirrored={}, until=cloning.seen if cloning.epoch else -1)
             job.finish(cloning.run, cloning.conclude)
 
 
@@ -138,10 +138,16 @@ class _Cloning:
                 loss = self._imitation.epoch(self._shown, self.epoch, c.epochs, c.seed)
                 self.epoch += 1
                 self._last = {"loss": loss, "held_out_loss": self._imitation.loss(self._held_out)}
-                self._save()
                 values = {f"clone/{k}": v for k, v in self._last.items()}
-                job.metrics.write(self.epoch * self._steps, {**values, "clone/epoch": self.epoch})
+                # Before the checkpoint: a line without one is made again, not the reverse.
+                job.metrics.write(self.seen, {**values, "clone/epoch": self.epoch})
+                self._save()
                 job.progress.update(self.epoch / c.epochs, {"epoch": self.epoch, **self._last})
+
+    @property
+    def seen(self) -> int:
+        """Steps learned from so far; one counts in every epoch."""
+        return self.epoch * self._steps
 
     @property
     def _steps(self) -> int:

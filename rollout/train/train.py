@@ -78,7 +78,8 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
         if config.episodes.write:
             training.episodes = EpisodeLog(run.path / "episodes.jsonl", training.update)
             job.stack.callback(training.episodes.close)
-        job.report(mirrored={"state_set_digest": plan.states.digest})
+        until = -1 if saved is None else saved.env_steps
+        job.report(mirrored={"state_set_digest": plan.states.digest}, until=until)
         with job.ray() as stack:
             require_room(plan)
             if isinstance(plan.recipe, Explained):

@@ -27,9 +27,10 @@ from rollout.models.lessons import Lesson
 from rollout.observe.logs import log_losses, log_notices
 from rollout.run_directory import versions
 from rollout.tasks import bridge_and_task
+from rollout.train.checkpoint import newest_checkpoint
 from rollout.train.language.advantages import answer_weights, episode_advantages, step_advantages
 from rollout.train.language.config import PlayGroupsConfig
-from rollout.train.language.learners import Learners, open_learners
+from rollout.train.language.learners import open_learners
 from rollout.train.language.reading import Answered, answered
 from rollout.train.language.rollouts import GroupSchedule, Playing, open_games
 from rollout.train.language.run import LanguagePlan, LanguageRun, language_recipe
@@ -53,7 +54,9 @@ def play_groups(config: PlayGroupsConfig, session: Session) -> str | None:
     needs_ray = bool(config.actors or config.learners.count or config.inference.actors)
     with open_job("train", plan.config, session, needs_ray=needs_ray) as job:
         writer = job.stack.enter_context(_writer(plan, job))
-        job.report(mirrored={"state_set_digest": states.digest})
+        saved = newest_checkpoint(job.run.checkpoints)
+        until = -1 if saved is None else saved.env_steps
+        job.report(mirrored={"state_set_digest": states.digest}, until=until)
         with job.ray() as stack:
             learners = stack.enter_context(
                 open_learners(plan.learner(config.algorithm), config.learners, job.run.path)
@@ -61,7 +64,8 @@ def play_groups(config: PlayGroupsConfig, session: Session) -> str | None:
             playing = stack.enter_context(
                 open_games(config, plan.bridge, plan.task, plan.recipe, config.inference)
             )
-            training = _Training(plan, job, learners, playing, writer, states)
+            run = LanguageRun(plan, job, learners, saved)
+            training = _Training(plan, job, run, playing, writer, states)
             return job.finish(training.run, training.end)
 
 
@@ -107,16 +111,16 @@ class _Training:
         self,
         plan: LanguagePlan,
         job: Job,
-        learners: Learners,
+        run: LanguageRun,
         playing: Playing,
         writer: DatasetWriter,
         states: StateSet,
     ) -> None:
-        self._plan, self._job, self._learners = plan, job, learners
+        self._plan, self._job, self._learners = plan, job, run.learners
         self._playing, self._writer, self._states = playing, writer, states
         config = plan.config
         assert isinstance(config, PlayGroupsConfig)
-        self._config, self._run, self._lost = config, LanguageRun(plan, job, learners), 0
+        self._config, self._run, self._lost = config, run, 0
 
     def run(self) -> str | None:
         """Makes the updates that are left; a signal ends it."""
@@ -129,10 +133,11 @@ class _Training:
                 if line is None:
                     break
                 run.number += 1
+                line |= self._validated()
+                # Before the checkpoint: a line without one is made again, not the reverse.
+                job.metrics.write(run.env_steps, {**line, "train/update": run.number})
                 if run.number % self._config.checkpoint.every == 0 or run.number == updates:
                     run.save()
-                line |= self._validated()
-                job.metrics.write(run.env_steps, {**line, "train/update": run.number})
                 run.last = line
         return None
 

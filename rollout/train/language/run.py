@@ -17,7 +17,7 @@ from rollout.job import Job
 from rollout.models.lessons import LanguageRecipe, Teacher
 from rollout.models.local import EXPORT
 from rollout.run_directory import versions
-from rollout.train.checkpoint import Checkpoint, newest_checkpoint, prune, write_checkpoint
+from rollout.train.checkpoint import Checkpoint, prune, write_checkpoint
 from rollout.train.language.config import FineTuneConfig, LanguageConfig
 from rollout.train.language.learners import LearnerPlan, Learners
 from rollout.train.language.rollouts import Playing, validate
@@ -110,19 +110,20 @@ class LanguageRun:
         env_steps: steps that were played or learned from so far.
     """
 
-    def __init__(self, plan: LanguagePlan, job: Job, learners: Learners) -> None:
-        self._plan, self._job, self._learners = plan, job, learners
+    def __init__(
+        self, plan: LanguagePlan, job: Job, learners: Learners, saved: Checkpoint | None
+    ) -> None:
+        self._plan, self._job, self.learners = plan, job, learners
         self.number = self.env_steps = 0
         self._seconds, self._began = 0.0, time.monotonic()
         self._written = self._validated = -1
         self.last: dict[str, float] = {}
-        saved = newest_checkpoint(job.run.checkpoints)
         if saved is not None:
             self._restore(saved)
 
     def _restore(self, saved: Checkpoint) -> None:
         about: Mapping[str, Any] = saved.about
-        self._learners.call("restore", saved.weights(), saved.optimizer())
+        self.learners.call("restore", saved.weights(), saved.optimizer())
         self.number = self._written = saved.update
         self.env_steps, self._seconds = saved.env_steps, float(about.get("seconds", 0.0))
         log.info("continues from %d", self.number)
@@ -134,7 +135,7 @@ class LanguageRun:
         run, plan = self._job.run, self._plan
         spec, policy = plan.bridge.spec, plan.config.policy
         local = plan.recipe.local.model_dump(exclude_defaults=True)
-        weights, optimizer = self._learners.call("weights"), self._learners.call("state")
+        weights, optimizer = self.learners.call("weights"), self.learners.call("state")
         write_checkpoint(
             run.checkpoints,
             {
@@ -156,7 +157,7 @@ class LanguageRun:
             spec=spec,
             reads=tuple(k for k in spec.observation_space if not k.startswith(_PRIVILEGED)),
         )
-        put_folder(run.path / EXPORT, self._learners.save)
+        put_folder(run.path / EXPORT, self.learners.save)
         prune(run.checkpoints, plan.config.checkpoint.keep)
         self._written = self.number
 
@@ -166,7 +167,7 @@ class LanguageRun:
         if states is None or self._validated == self.number:
             return {}
         began = time.monotonic()
-        playing.load(self._learners.call("weights"), self.number)
+        playing.load(self.learners.call("weights"), self.number)
         found = validate(playing, states, lambda: stop.requested)
         if not found:
             return {}

@@ -19,8 +19,9 @@ from rollout.job import Job, open_job
 from rollout.models.lessons import Lesson
 from rollout.named_code import check_code
 from rollout.tasks import bridge_and_task
+from rollout.train.checkpoint import newest_checkpoint
 from rollout.train.language.config import FineTuneConfig, SftConfig
-from rollout.train.language.learners import Learners, open_learners
+from rollout.train.language.learners import open_learners
 from rollout.train.language.reading import demonstrated
 from rollout.train.language.rollouts import Playing, open_games
 from rollout.train.language.run import LanguagePlan, LanguageRun, language_recipe, put_folder
@@ -53,7 +54,9 @@ def fine_tune(config: FineTuneConfig, session: Session) -> str | None:
             )
             if config.new_model is not None:
                 plan = _built(config, plan, job.run.path / _BASE, lessons)
-            job.report(mirrored={})
+            saved = newest_checkpoint(job.run.checkpoints)
+            until = -1 if saved is None else saved.env_steps
+            job.report(mirrored={}, until=until)
             with job.ray() as stack:
                 learners = stack.enter_context(
                     open_learners(plan.learner(config.algorithm), config.learners, job.run.path)
@@ -62,7 +65,8 @@ def fine_tune(config: FineTuneConfig, session: Session) -> str | None:
                 if plan.validation is not None:
                     games = open_games(config, plan.bridge, plan.task, plan.recipe)
                     playing = stack.enter_context(games)
-                tuning = _FineTuning(plan, job, learners, (lessons, others), playing)
+                run = LanguageRun(plan, job, learners, saved)
+                tuning = _FineTuning(plan, job, run, (lessons, others), playing)
                 return job.finish(tuning.run, tuning.end)
 
 
@@ -151,17 +155,17 @@ class _FineTuning:
         self,
         plan: LanguagePlan,
         job: Job,
-        learners: Learners,
+        run: LanguageRun,
         lessons: tuple[list[Lesson], list[Lesson]],
         playing: Playing | None,
     ) -> None:
-        self._plan, self._job, self._learners = plan, job, learners
+        self._plan, self._job, self._learners = plan, job, run.learners
         self._lessons, self._held_out = lessons
         self._playing = playing
         config = plan.config
         assert isinstance(config, FineTuneConfig)
         self._config = config
-        self._run = LanguageRun(plan, job, learners)
+        self._run = run
 
     def run(self) -> str | None:
         """Makes the epochs that are left; a signal ends it within some minibatches."""
@@ -173,10 +177,11 @@ class _FineTuning:
                     return None
                 run.number += 1
                 run.env_steps = run.number * len(self._lessons)
+                line |= self._validated()
+                # Before the checkpoint: a line without one is made again, not the reverse.
+                job.metrics.write(run.env_steps, {**line, "train/update": run.number})
                 if run.number % self._config.checkpoint.every == 0 or run.number == epochs:
                     run.save()
-                line |= self._validated()
-                job.metrics.write(run.env_steps, {**line, "train/update": run.number})
                 run.last = line
         return None
 

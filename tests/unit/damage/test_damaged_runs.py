@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rollout.observe.metrics import read_metrics
 from tests.unit.damage import runs
 from tests.unit.damage.mutations import MUTATIONS, damage
 
@@ -57,8 +58,9 @@ def missing(before, after, damaged):
             continue
         if name.endswith(".jsonl"):
             whole = data[: data.rfind(b"\n") + 1]
-            # An incomplete line is removed, and so are episodes that are played again.
-            if now.startswith(whole) or (name.endswith("episodes.jsonl") and data.startswith(now)):
+            # An incomplete line is removed, and so are steps that are made again.
+            again = name.endswith(("episodes.jsonl", "metrics.jsonl"))
+            if now.startswith(whole) or (again and data.startswith(now)):
                 continue
         # A damaged table of results, or one of damaged data, is made again.
         if name.endswith("evaluation.parquet") and name != damaged:
@@ -80,6 +82,15 @@ def check(base, kind, file, mutation, reader, seed):
         assert len(said.splitlines()) == 1, case
         assert str(folder) in said, case
     assert not list(missing(before, contents(folder / "run"), file)), case
+
+
+def test_a_training_removes_the_lines_of_steps_that_it_makes_again(base):
+    folder = base / "copy"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(base / "train", folder)
+    assert runs.READERS["train"]["resume"](folder)[0] == 3  # no Ray here
+    lines = read_metrics(folder / "run" / "metrics.jsonl")
+    assert [line["train/update"] for line in lines] == list(range(1, 9))
 
 
 @pytest.mark.parametrize("kind", runs.MAKERS)

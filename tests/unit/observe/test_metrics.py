@@ -254,3 +254,33 @@ def test_the_working_time_continues_in_the_next_session_without_the_pause(tmp_pa
         ) as metrics:
             metrics.write(session, {})
     assert [line["wall_s"] for line in read_metrics(tmp_path / "m.jsonl")] == [7.0, 10.0]
+
+
+@pytest.mark.parametrize(
+    ("until", "kept"),
+    [
+        (None, [0, 16, 32, 32, 48]),
+        (-1, []),
+        (0, [0]),
+        (31, [0, 16]),
+        (32, [0, 16, 32, 32]),
+        (48, [0, 16, 32, 32, 48]),
+    ],
+)
+def test_steps_after_the_checkpoint_have_one_line_when_they_are_made_again(tmp_path, until, kept):
+    path, times = tmp_path / "m.jsonl", iter(range(100))
+    with Metrics(path, clock=lambda: next(times)) as metrics:
+        for steps in (0, 16, 32, 32, 48):  # a validation has a line of its own
+            metrics.write(steps, {})
+    with Metrics(path, clock=lambda: next(times), until=until) as metrics:
+        metrics.write(64, {})
+    lines = list(read_metrics(path))
+    assert [line["env_steps"] for line in lines] == [*kept, 64]
+    assert lines[-1]["wall_s"] == 6.0  # removed lines count as work: they took their time
+
+
+def test_a_damaged_line_does_not_keep_the_steps_behind_it(tmp_path):
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(b'{"env_steps": 1}\n\xff\n[2]\n{"env_steps": "x"}\n{"env_steps": 3}\n')
+    Metrics(path, until=2).close()
+    assert path.read_bytes() == b'{"env_steps": 1}\n\xff\n[2]\n{"env_steps": "x"}\n'

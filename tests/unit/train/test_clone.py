@@ -1,6 +1,7 @@
 """``scripts/clone.py``: behaviour cloning on a recorded dataset, and what it refuses."""
 
 import json
+import pkgutil
 
 import numpy as np
 import pytest
@@ -9,13 +10,15 @@ from rollout.cli import Session, main
 from rollout.collect import collect
 from rollout.config import CollectConfig
 from rollout.data import Dataset
+from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
 from rollout.train.checkpoint import find_checkpoint
 from rollout.train.clone import CloneConfig, clone
-from rollout.train.imitation import Demonstrations, Imitation
+from rollout.train.imitation import Demonstrations
 
 pytestmark = pytest.mark.heavy
 
+WRITTEN = ["env_steps", "clone/epoch", "clone/loss", "clone/held_out_loss"]
 KEPT = ["observation/position", "action/move"]
 
 
@@ -109,20 +112,32 @@ def test_a_resumed_cloning_ends_with_the_same_weights(recorded, tmp_path, monkey
     whole = config_of(recorded, tmp_path / "whole", "gru")
     cloned(whole)
     part = config_of(recorded, tmp_path / "part", "gru")
-    own = Imitation.epoch
 
-    def killed(self, shown, number, epochs, seed):
-        if number == 2:
-            raise RuntimeError("killed")
-        return own(self, shown, number, epochs, seed)
+    def kill_at(name, number):
+        """Kills a session when it writes the line or the checkpoint of an epoch."""
+        owner, method = name.rsplit(".", 1)
+        own = getattr(pkgutil.resolve_name(owner), method)
 
-    monkeypatch.setattr(Imitation, "epoch", killed)
-    with pytest.raises(RuntimeError, match="killed"):
-        cloned(part)
-    monkeypatch.undo()
+        def killed(*args, **keys):
+            values = next(a for a in args if isinstance(a, dict))
+            if number in (values.get("clone/epoch"), values.get("update")):
+                raise RuntimeError("killed")
+            return own(*args, **keys)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(name, killed)
+            with pytest.raises(RuntimeError, match="killed"):
+                cloned(part, resume=part.output.exists())
+
+    kill_at("rollout.observe.metrics.Metrics.write", 2)
+    kill_at("rollout.train.clone.write_checkpoint", 3)
     cloned(part, resume=True)
     one, other = (find_checkpoint(config.output).weights() for config in (whole, part))
     assert all((one[key] == other[key]).all() for key in one)
+    lines = [list(read_metrics(config.output / "metrics.jsonl")) for config in (whole, part)]
+    one, other = ([{k: line[k] for k in WRITTEN} for line in each] for each in lines)
+    assert other == one
+    assert [line["clone/epoch"] for line in other] == [1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("recurrent", [True, False])
