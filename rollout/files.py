@@ -25,6 +25,8 @@ _REMOTE = re.compile(
     re.IGNORECASE,
 )
 _BLOCK = 1 << 16  # bytes read at once
+MOST_BYTES = 1 << 26
+"""Size of the largest document that is read, in bytes: a description, a configuration, a table."""
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
 
 
@@ -78,6 +80,21 @@ def open_file(path: Path) -> BinaryIO:
         return os.fdopen(handle, "rb")
     os.close(handle)
     raise OSError(errno.EINVAL, "expected a file, got a folder, a device or a pipe", str(path))
+
+
+def read_document(path: Path) -> bytes:
+    """Returns the contents of a file that describes something, such as ``run.json``.
+
+    Raises:
+        OSError: it cannot be read, is no file (see ``open_file``), or has more than
+            ``MOST_BYTES``.
+    """
+    with open_file(path) as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        said = f"expected at most {MOST_BYTES:,} bytes, got more"
+        raise OSError(errno.EFBIG, said, str(path))
+    return data
 
 
 def set_aside(path: Path) -> Path:

@@ -18,6 +18,7 @@ from typing import Any
 import yaml
 
 from rollout.errors import ConfigError
+from rollout.files import read_document
 
 Lines = dict[tuple[str | int, ...], int]
 """Line of each key and list item, from 1."""
@@ -35,6 +36,8 @@ _RESOLVERS: tuple[tuple[str, re.Pattern[str], str], ...] = (
     ("merge", re.compile(r"<<"), "<"),
 )
 _EXACT = 2**53  # every whole float up to here is the number that was written
+_MOST_VALUES = 1_000_000  # with those that aliases repeat; ten lines of them can stand for 10**10
+_MOST_LEVELS = 100  # of lists and mappings within one another
 _MOST_DIGITS = 30  # of a whole number in scientific notation; 1e999999999 must not fill the memory
 
 
@@ -113,14 +116,16 @@ def parse_yaml(text: str, source: str, *, ours: bool = False) -> tuple[Any, Line
         ours: whether it comes with Gamut, so that a faster parser can be trusted with it.
 
     Raises:
-        ConfigError: it is not YAML, or gives a key twice; the message has the line.
+        ConfigError: it is not YAML, gives a key twice, or repeats or nests too many values; the
+            message has the line.
     """
     try:
         loader = (_Fast if ours else _Loader)(text)
         node = loader.get_single_node()
         if node is None:
             return None, {}
-        lines = dict(_lines(node, (), (), source))
+        _measure(node, (), source, {})
+        lines = dict(_lines(node, (), source))
         return loader.construct_document(node), lines
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -133,12 +138,35 @@ def parse_yaml(text: str, source: str, *, ours: bool = False) -> tuple[Any, Line
         raise ConfigError(f"{source}: nested too deeply to be read") from error
 
 
-def _lines(
-    node: yaml.Node, path: tuple[str | int, ...], outer: tuple[yaml.Node, ...], source: str
-) -> Iterator[tuple[tuple[str | int, ...], int]]:
+def _measure(
+    node: yaml.Node, outer: tuple[yaml.Node, ...], source: str, known: dict[int, tuple[int, int]]
+) -> tuple[int, int]:
+    """Returns the values in a node, with those that aliases repeat, and its levels."""
+    line = f"{source}:{node.start_mark.line + 1}"
     if any(node is other for other in outer):
-        raise ConfigError(f"{source}:{node.start_mark.line + 1}: an alias contains itself")
-    outer = (*outer, node)
+        raise ConfigError(f"{line}: an alias contains itself")
+    if not isinstance(node, yaml.CollectionNode):
+        return 1, 0
+    if len(outer) >= _MOST_LEVELS:
+        raise ConfigError(f"{line}: nested too deeply: expected at most {_MOST_LEVELS} levels")
+    if id(node) not in known:
+        parts = [part for item in node.value for part in (item if type(item) is tuple else (item,))]
+        sizes = [_measure(part, (*outer, node), source, known) for part in parts]
+        values, levels = 1 + sum(s for s, _ in sizes), 1 + max((n for _, n in sizes), default=0)
+        if values > _MOST_VALUES:
+            raise ConfigError(
+                f"{line}: expected at most {_MOST_VALUES:,} values, got more with those that its "
+                f"aliases repeat"
+            )
+        if levels > _MOST_LEVELS:
+            raise ConfigError(f"{line}: nested too deeply: expected at most {_MOST_LEVELS} levels")
+        known[id(node)] = values, levels
+    return known[id(node)]
+
+
+def _lines(
+    node: yaml.Node, path: tuple[str | int, ...], source: str
+) -> Iterator[tuple[tuple[str | int, ...], int]]:
     if isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
         for key, value in node.value:
@@ -153,11 +181,11 @@ def _lines(
                 )
             seen[name] = line
             yield (*path, name), line
-            yield from _lines(value, (*path, name), outer, source)
+            yield from _lines(value, (*path, name), source)
     elif isinstance(node, yaml.SequenceNode):
         for i, item in enumerate(node.value):
             yield (*path, i), item.start_mark.line + 1
-            yield from _lines(item, (*path, i), outer, source)
+            yield from _lines(item, (*path, i), source)
 
 
 def load_yaml(path: Path, *, ours: bool = False) -> Any:
@@ -171,7 +199,7 @@ def load_yaml(path: Path, *, ours: bool = False) -> Any:
         ConfigError: it cannot be read, or is not YAML; the message has its name and the line.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_document(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: expected text in UTF-8: {error}") from error
     except OSError as error:

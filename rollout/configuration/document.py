@@ -11,7 +11,7 @@ from typing import Any
 from rollout.configuration import packaged
 from rollout.configuration.problems import KeyPath
 from rollout.errors import ConfigError, nearest
-from rollout.files import remote
+from rollout.files import read_document, remote
 from rollout.yaml12 import parse_yaml
 
 
@@ -86,7 +86,7 @@ def read(path: Path) -> Document:
         raise ConfigError(said)
     path = packaged.find(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_document(path).decode("utf-8-sig")
     except FileNotFoundError as error:
         raise ConfigError(f"there is no file {path}. {_neighbours(path)}") from error
     except UnicodeDecodeError as error:

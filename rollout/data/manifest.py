@@ -37,7 +37,7 @@ from rollout.data.schema import (
 )
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import DatasetError, GamutError
-from rollout.files import parse_json, write_atomically
+from rollout.files import parse_json, read_document, write_atomically
 
 FORMAT = 1
 METADATA_KEY = "gamut"
@@ -270,7 +270,7 @@ def read_manifest(layout: Layout) -> Manifest:
         DatasetError: there is no dataset, or its ``dataset.json`` cannot be read.
     """
     try:
-        return Manifest.from_json(layout.manifest.read_text(encoding="utf-8"))
+        return Manifest.from_json(read_document(layout.manifest).decode())
     except FileNotFoundError:
         if any(layout.numbers(folder) for folder in layout.folders):
             raise DatasetError(

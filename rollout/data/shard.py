@@ -26,7 +26,7 @@ from rollout.data.manifest import Manifest
 from rollout.data.rows import LossRecord
 from rollout.data.schema import Column
 from rollout.errors import DatasetError
-from rollout.files import parse_json, temporary, write_atomically
+from rollout.files import parse_json, read_document, temporary, write_atomically
 
 LOSSES_KEY = "gamut.losses"
 UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError)
@@ -165,7 +165,7 @@ class Seal:
     def read(cls, path: Path) -> Seal:
         """Returns the seal in a file; a DatasetError if it is missing or damaged."""
         try:
-            data = parse_json(path.read_bytes())
+            data = parse_json(read_document(path))
             if hashlib.sha256(data["seal"].encode()).hexdigest() != data["seal_sha256"]:
                 raise ValueError("its checksum differs")
             body = parse_json(data["seal"])

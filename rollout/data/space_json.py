@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from rollout.errors import SpaceError
 
 Json = dict[str, Any]
+_MOST_NUMBERS = 10**8  # of all leaves of a space; a picture of 8K has fewer
+_MOST_LEVELS = 50  # of spaces within one another
 _UNFIT = (KeyError, ValueError, TypeError, AttributeError, AssertionError, ArithmeticError)
 
 
@@ -66,12 +69,34 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
         SpaceError: the data describes no space.
     """
     try:
-        return _BUILDERS[data["type"]](data)
+        _require_small(data)
+        return _build(data)
     except _UNFIT as error:
         raise SpaceError(
             f"expected a description of one of the spaces {sorted(_BUILDERS)}, got "
-            f"{str(data)[:80]} ({error!r})"
+            f"{reprlib.repr(data)[:80]} ({error!r})"
         ) from error
+
+
+def _require_small(data: Any) -> None:
+    """Checks that building a space does not exhaust the memory or the stack."""
+    numbers, left = 0, [(data, 1)]
+    while left:
+        about, level = left.pop()
+        inner = about.get("spaces", ())
+        left += [(each, level + 1) for each in (inner.values() if type(inner) is dict else inner)]
+        # Every dimension counts: a shape (0, 10**10) costs no memory here, and a reader some.
+        numbers += math.prod(max(1, int(n)) for n in about.get("shape", ()))
+        if level > _MOST_LEVELS:
+            raise ValueError(f"nested too deeply: more than {_MOST_LEVELS} levels")
+        if numbers > _MOST_NUMBERS:
+            raise ValueError(f"too large: more than {_MOST_NUMBERS:,} numbers")
+        if "dtype" in about and np.dtype(about["dtype"]).kind not in "biuf":
+            raise ValueError(f"expected a dtype of numbers, got {about['dtype']!r}")
+
+
+def _build(data: Mapping[str, Any]) -> spaces.Space[Any]:
+    return _BUILDERS[data["type"]](data)
 
 
 def _box(data: Mapping[str, Any]) -> spaces.Space[Any]:
@@ -94,8 +119,8 @@ def _multi_discrete(data: Mapping[str, Any]) -> spaces.Space[Any]:
 
 
 _BUILDERS: Mapping[str, Callable[[Mapping[str, Any]], spaces.Space[Any]]] = {
-    "Dict": lambda d: spaces.Dict([(k, space_from_json(s)) for k, s in d["spaces"].items()]),
-    "Tuple": lambda d: spaces.Tuple([space_from_json(s) for s in d["spaces"]]),
+    "Dict": lambda d: spaces.Dict([(k, _build(s)) for k, s in d["spaces"].items()]),
+    "Tuple": lambda d: spaces.Tuple([_build(s) for s in d["spaces"]]),
     "Box": _box,
     "Discrete": _discrete,
     "MultiDiscrete": _multi_discrete,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.errors import ConfigError, RunDirectoryError
-from rollout.files import parse_json
+from rollout.files import open_file, parse_json, read_document
 from rollout.yaml12 import load_yaml
 
 RUNS_DIR = "GAMUT_RUNS_DIR"
@@ -29,7 +29,7 @@ def read_about(folder: Path) -> dict[str, Any]:
     """
     path = folder / RUN
     try:
-        about: Any = parse_json(path.read_bytes())
+        about: Any = parse_json(read_document(path))
         datetime.fromisoformat(about["sessions"][-1]["started"]).timestamp()
         if isinstance(about["run_id"], str) and all(isinstance(s, dict) for s in about["sessions"]):
             return dict(about)
@@ -73,7 +73,7 @@ def modified(path: Path) -> float:
 def tail(path: Path, most: int = _TAIL) -> list[bytes]:
     """Returns the complete lines in the last ``most`` bytes of a file, oldest first."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             begin = max(0, file.seek(0, os.SEEK_END) - most)
             file.seek(begin)
             lines = file.read().split(b"\n")
@@ -112,7 +112,7 @@ def first_of(path: Path, session: int) -> dict[str, Any] | None:
     Found by bisection, since sessions follow one another in the file.
     """
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             low, high = 0, file.seek(0, os.SEEK_END)
             while high - low > _TAIL:
                 middle = (low + high) // 2
@@ -136,7 +136,7 @@ def first_of(path: Path, session: int) -> dict[str, Any] | None:
 def read_json(path: Path) -> dict[str, Any]:
     """Returns the JSON object in a file; an empty one if the file does not exist."""
     try:
-        return parse(path.read_bytes()) or {}
+        return parse(read_document(path)) or {}
     except OSError:
         return {}
 

@@ -33,7 +33,7 @@ from rollout.configuration.problems import wrong_in
 from rollout.data import Manifest
 from rollout.data.space_json import space_from_json, space_to_json
 from rollout.errors import ConfigError, InputError
-from rollout.files import set_aside, write_atomically
+from rollout.files import open_file, set_aside, write_atomically
 
 FORMAT = 1
 _ABOUT, _WEIGHTS, _OPTIMIZER = "checkpoint.json", "weights.pt", "optimizer.pt"
@@ -349,8 +349,7 @@ def _places(folder: Path) -> list[Path]:
 
 def _open(path: Path) -> Checkpoint:
     """Opens and checks a checkpoint."""
-    file = path / _ABOUT
-    data = _checked_bytes(file, None)
+    data = _checked_bytes(file := path / _ABOUT, None)
     try:
         known = from_json(data)
         if known["format"] != FORMAT:
@@ -378,7 +377,8 @@ def _open(path: Path) -> Checkpoint:
 def _checked_bytes(file: Path, digest: str | None) -> bytes:
     """Returns the contents of a file, and checks their digest if one is given."""
     try:
-        data = file.read_bytes()
+        with open_file(file) as opened:
+            data = opened.read()
     except OSError as error:
         raise CheckpointError(f"{file} cannot be read: {error.strerror or error}") from error
     own = hashlib.sha256(data).hexdigest()

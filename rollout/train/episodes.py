@@ -12,7 +12,7 @@ from typing import Any
 
 from rollout.api import EpisodeResult, Fragment
 from rollout.errors import DatasetError, UnknownNameError
-from rollout.files import LineFile, parse_json
+from rollout.files import LineFile, open_file, parse_json
 
 Signals = dict[str, float]
 
@@ -120,7 +120,7 @@ def read_episodes(path: Path) -> list[dict[str, Any]]:
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields every line with the file offset of its end."""
     end = 0
-    with path.open("rb") as file:
+    with open_file(path) as file:
         for number, raw in enumerate(file, start=1):
             if raw.startswith(b"{") and not raw.endswith(b"\n"):
                 return

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rollout.configuration.problems import wrong_in
-from rollout.files import write_atomically
+from rollout.files import read_document, write_atomically
 from rollout.train.checkpoint import Checkpoint, CheckpointError, Strict, find_checkpoint, place_of
 
 FILE = "validation.json"
@@ -106,7 +106,7 @@ class History:
 
 def _read(file: Path) -> list[Validated]:
     try:
-        data = file.read_bytes()
+        data = read_document(file)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
