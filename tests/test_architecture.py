@@ -75,7 +75,7 @@ MAY_IMPORT = {
     "rollout.commands": (*core_but("rollout.gamut", "rollout.interface"), "policies.human_window"),
     "rollout.data": ("rollout.files", *CORE),
     "rollout.errors": (),
-    "rollout.yaml12": ("rollout.errors",),
+    "rollout.yaml12": ("rollout.errors", "rollout.files"),
     "rollout.evaluate": core_but(*JOBS, *OUTSIDE),
     "rollout.gamut": core_but("rollout.commands"),
     "rollout.judge": core_but(*JOBS, *OUTSIDE),
