@@ -87,6 +87,35 @@ test('a program enchants, renames and joins', async () => {
   world.close();
 });
 
+test('windows take the stacks of bot.inventory as well', async () => {
+  const world = await withItems([['dirt', 3], ['lapis_lazuli', 3], ['iron_axe', 1], ['diamond_sword', 1], ['iron_sword', 1]],
+    [[1, 'enchanting_table'], [2, 'anvil']]);
+  await world.run(async () => {
+    world.agents[0].player.setXpLevel(20);
+    await world.settle();
+  });
+  const lines = await run(world, `
+    const find = (name) => bot.findBlock({ matching: mcData.blocksByName[name].id, maxDistance: 5 });
+    const [sword, axe, lapis, iron] = ['diamond_sword', 'iron_axe', 'lapis_lazuli', 'iron_sword'].map((name) =>
+      bot.inventory.findInventoryItem(name));
+    const table = await bot.openEnchantmentTable(find('enchanting_table'));
+    await table.putTargetItem(axe);
+    await table.putLapis(lapis);
+    console.log(table.slots.slice(0, 2).map(({ name }) => name).join());
+    await table.close();
+    const anvil = await bot.openAnvil(find('anvil'));
+    await anvil.rename(sword, 'Tooth');
+    console.log(JSON.parse(anvil.findInventoryItem('diamond_sword').customName).text);
+    await anvil.close();
+    await bot.tossStack(bot.inventory.findInventoryItem('iron_sword'));
+    const again = await bot.openAnvil(find('anvil'));
+    try { await again.rename(iron, 'Gone'); } catch (error) { console.log(error.name, error.message); }
+    await again.close();`);
+  assert.deepStrictEqual(lines.slice(0, 2), ['iron_axe,lapis_lazuli', 'Tooth']);
+  assert.match(lines[2], /^ActionError anvil.rename: iron_sword is not in slot \d+ of the window/);
+  world.close();
+});
+
 test('a program works in any window by its slots', async () => {
   const world = await withItems([['diamond_axe', 1], ['netherite_ingot', 1], ['dirt', 3]], [[1, 'smithing_table'], [2, 'hopper']]);
   const lines = await run(world, `

@@ -6,7 +6,10 @@ const optional = (value) => value ?? undefined;
 const asBoolean = (value, otherwise) => (value === undefined ? otherwise : Boolean(value));
 
 // ----- inventory
-const slots = () => call('inventory').slots.map(guest.item);
+/** Stacks that `bot.inventory` gave: from its slot 9 on, windows number them otherwise. */
+const carried = new WeakSet();
+const carry = (item) => (item && carried.add(item), item);
+const slots = () => call('inventory').slots.map((data) => carry(guest.item(data)));
 const sameItem = (wanted) => (item) => item && (item.type === wanted || item.name === wanted);
 const inventory = freeze({
   get slots() { return slots(); },
@@ -199,8 +202,11 @@ function windowOf(window) {
   const size = () => call('contents', window).container.length;
   const slotIn = (item, what) => {
     const slot = typeof item === 'number' ? item : item?.slot;
-    if (typeof slot !== 'number') throw new ArgumentError(`${what}: expected a stack of this window, got ${guest.shown(item)}`);
-    return slot;
+    if (typeof slot !== 'number') throw new ArgumentError(`${what}: expected a stack of bot.inventory or this window, got ${guest.shown(item)}`);
+    if (slot === item) return slot;
+    const at = carried.has(item) ? slot - 9 + size() : slot;
+    if (all()[at]?.type === item.type) return at;
+    throw new ActionError(`${what}: ${item.name} is not in slot ${at} of the window; look for it again with findInventoryItem`);
   };
   const own = () => items(call('contents', window).own);
   return {
