@@ -140,7 +140,7 @@ class Engine {
       maxStackSizeBytes: STACK_BYTES
     });
     this.runtime.setInterruptHandler(() => this.interrupt());
-    this.context = this.runtime.newContext({ intrinsics: { ...DefaultIntrinsics, BigInt: false } });
+    this.context = this.runtime.newContext({ intrinsics: DefaultIntrinsics });
     const { context } = this;
     const make = this.value(context.evalCode(prelude().first, 'prelude.js'));
     const call = context.newFunction('host', (op, text) => {

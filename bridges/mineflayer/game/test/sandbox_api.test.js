@@ -55,6 +55,17 @@ test('docs/mineflayer-api.md has the calls as they are', () => {
   assert.ok(text.includes(tableOf(makeApi())), 'run: node bridges/mineflayer/game/sandbox/describe.js docs/mineflayer-api.md');
 });
 
+test('what docs/mineflayer-api.md calls not available is not, and BigInts compute', async () => {
+  const docs = fs.readFileSync(path.join(__dirname, '../../../../docs/mineflayer-api.md'), 'utf8');
+  const listed = /Not available: ([^.]*)\./.exec(docs)[1].match(/`\w+`/g).map((name) => name.slice(1, -1));
+  assert.ok(listed.includes('require'));
+  const { logs, error } = await play(makeSandbox(), listed.filter((name) => name !== 'import')
+    .map((name) => `console.log(typeof ${name}, ${JSON.stringify(name)});`).join('\n') + 'console.log(2n ** 70n);');
+  assert.strictEqual(error, null);
+  for (const line of logs.slice(0, -1)) assert.match(line, /^undefined /);
+  assert.strictEqual(logs.at(-1), '1180591620717411303424');
+});
+
 test('blocks and entities that the senses do not allow are not found', async () => {
   const bot = new FakeBot();
   bot.addEntity(5, 'zombie', 3, 0);

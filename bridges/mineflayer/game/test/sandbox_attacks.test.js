@@ -28,6 +28,8 @@ const ATTACKS = [
   ['backreferences', '\n/(.*)\\1(.*)\\2(.*)\\3(.*)\\4x/.test("ab".repeat(300));', 'FuelError', /too long/, undefined],
   ['filling memory', '\nconst a = new Uint8Array(8e6);\nfor (;;) a.fill(1);', 'FuelError', /in one native function/, null],
   ['searching a text', '\nconst s = "a".repeat(1e6);\nfor (;;) s.includes("a".repeat(1000) + "c");', 'FuelError', /in one native function/, null],
+  ['powers of a BigInt', '\nlet n = 3n ** 400000n;\nfor (;;) n *= n;', 'FuelError', /in one native function/, null],
+  ['a BigInt in arguments', '\nawait bot.waitForTicks(2n);', 'ArgumentError', /is a BigInt; pass Number/, 2],
   ['catastrophic expression', '\n/(a+)+$/.test("a".repeat(60) + "b");', 'FuelError', /too long/, 2],
   ['memory bomb of arrays', 'const a = [];\nfor (;;) a.push(new Array(1000).fill(1));', 'MemoryError', /more than 16 MB/, 2],
   ['memory bomb of strings', 'const a = [];\nfor (;;) a.push("abc".repeat(1000));', 'MemoryError', /more than 16 MB/, 2],

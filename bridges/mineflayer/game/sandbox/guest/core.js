@@ -30,6 +30,7 @@ function errorOf(pair) {
 function encode(args) {
   for (const value of args) {
     if (typeof value === 'number' && value !== value) throw new ArgumentError('an argument is NaN');
+    if (typeof value === 'bigint') throw new ArgumentError('an argument is a BigInt; pass Number(value)');
   }
   let text;
   try {
