@@ -47,7 +47,6 @@ _INSTEAD = {
     "copper_ingot": "iron_ingot",
 }
 _NO_ITEM = {"milk": "milk_bucket", "mellon_slice": "melon_slice", "stone_fence": "cobblestone_wall"}
-_CHAINMAIL = "chainmail_"
 _BUILDINGS = tuple(each.short for each in BLUEPRINTS)
 
 
@@ -150,9 +149,6 @@ def _check_possible(task_id: str, version: str, head: str, item: str, with_: str
         raise _impossible(
             task_id, version, f"there is no item {item}", f"{head}{_NO_ITEM[item]}{with_}"
         )
-    if item.startswith(_CHAINMAIL):
-        instead = f"{head}iron_{item.removeprefix(_CHAINMAIL)}{with_}"
-        raise _impossible(task_id, version, "chain mail cannot be crafted", instead)
     if item not in names().items:
         raise UnknownNameError(f"item of Minecraft {VERSION}", item, names().items)
 
@@ -234,7 +230,7 @@ def generate(family: str | None = None, *, possible: bool = True) -> Iterator[st
 
 def _is_impossible(task_id: str) -> bool:
     match = _ITEMS_ID.fullmatch(task_id)
-    return match is not None and (match[3] not in names().items or match[3].startswith(_CHAINMAIL))
+    return match is not None and match[3] not in names().items
 
 
 @lru_cache
