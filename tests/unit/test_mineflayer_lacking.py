@@ -70,6 +70,18 @@ def test_goals_name_what_is_missing():
         assert lacking_for_goal(goal) == []
 
 
+def test_words_with_another_meaning_name_nothing():
+    for goal in (
+        "Build a lighthouse with a beacon on top",
+        "Build a lighthouse whose beacon shines over the sea",
+        "Build a tower and light the lighthouse beacon",
+        "Build a mansion of stone",
+    ):
+        assert lacking_for_goal(goal) == [], goal
+    for goal in ("Craft a beacon", "Make the beacon", "Activate a beacon", "Obtain a nether star"):
+        assert lacking_for_goal(goal) == ["the Wither"], goal
+
+
 def test_a_goal_that_asks_for_it_is_loaded_with_a_warning(tmp_path, caplog):
     text = "have_fireworks: {goal: Launch five fireworks., initial_inventory: {}, type: creative}"
     (tmp_path / "creative_tasks.yaml").write_text(text)
