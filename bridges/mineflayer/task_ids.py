@@ -202,8 +202,9 @@ def _needs_files(task_id: str, kind: str) -> ConfigError:
         ("blueprint", "build_well") if kind == "construction_task" else ("play", "play_cook")
     )
     return ConfigError(
-        f"task {task_id!r}: its {what} is data of MineLand's; set bridge.task_files to the folder "
-        f"mineland/tasks/description_files of your copy, or take one of ours, such as {own}"
+        f"task {task_id!r}: its {what} is data of MineLand's; set bridge.task_files (in a script, "
+        f"make(task_files=...)) to mineland/tasks/description_files of your copy, or take "
+        f"one of ours, such as {own}"
     )
 
 

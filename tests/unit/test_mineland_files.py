@@ -1,11 +1,14 @@
 """MineLand's task files, from a user's own copy: small ones of our own in its format."""
 
+import sys
+
 import cv2
 import numpy as np
 import pytest
 
 from bridges.mineflayer import MineflayerBridge
 from bridges.mineflayer.blueprints import BLUEPRINTS
+from bridges.mineflayer.mineland import making
 from bridges.mineflayer.scripts import SCRIPTS
 from bridges.mineflayer.task_counts import report
 from bridges.mineflayer.task_files import load_files
@@ -126,6 +129,32 @@ def test_ids_with_data_of_mineland_ask_for_a_copy():
         with pytest.raises(ConfigError, match=r"bridge\.task_files") as caught:
             load_task(spec, "mineflayer", name)
         assert len(str(caught.value)) < 300
+
+
+class World:
+    """Stands in for a world that no test of files needs."""
+
+    def __init__(self, agents_count, **options):
+        self.most_agents, self.options = agents_count, options["options"]
+
+
+def test_scripts_find_the_files_of_an_installed_mineland(folder, tmp_path_factory, monkeypatch):
+    monkeypatch.setattr(making, "MineLand", World)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(ConfigError, match=r"make\(task_files=\.\.\.\)"):
+        making.make("construction_task_1", 1)
+    place = tmp_path_factory.mktemp("site")
+    (place / "mineland" / "tasks").mkdir(parents=True)
+    (place / "mineland" / "__init__.py").write_text("raise AssertionError('imported')")
+    (place / "mineland" / "tasks" / "description_files").symlink_to(folder)
+    monkeypatch.syspath_prepend(str(place))
+    world = making.make(
+        "construction_task_1", 1, enable_mineclip=False, mineclip_ckpt_path=None, headless=True
+    )
+    assert world.get_blueprint_np().shape == (3, 20, 30)
+    assert making.make("construction_task_7", 1).options["give"] == {"spruce_planks": 64}
+    with pytest.raises(ConfigError, match="enable_mineclip"):
+        making.make("construction_task_1", 1, enable_mineclip=True)
 
 
 def test_a_copy_without_an_id_says_so(folder):

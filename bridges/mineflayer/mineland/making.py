@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -152,12 +154,27 @@ class TaskWorld:
         )
 
 
+def _installed_files() -> str:
+    """The task files of an installed MineLand, which is not imported; empty if there is none."""
+    try:
+        found = find_spec("mineland")
+    except ValueError:  # a module of that name which a script has made
+        found = None
+    for place in (found and found.submodule_search_locations) or ():
+        folder = Path(place) / "tasks" / "description_files"
+        if (folder / "construction_tasks.yaml").is_file():
+            return str(folder)
+    return ""
+
+
 def make(
     task_id: str,
     agents_count: int,
     mode: str = "cooperative",
     *,
-    task_files: str = "",
+    task_files: str | None = None,
+    enable_mineclip: bool = False,
+    mineclip_ckpt_path: str | None = None,
     **kwargs: Any,
 ) -> TaskWorld:
     """Returns an environment with a task of MineLand's, or of ours.
@@ -167,7 +184,9 @@ def make(
         agents_count: agents at the beginning.
         mode: ``cooperative`` or ``competitive``; what else is given is ``cooperative``.
         task_files: folder ``mineland/tasks/description_files`` of your copy, for creative,
-            construction and stage performance tasks.
+            construction and stage performance tasks; those of an installed MineLand if None.
+        enable_mineclip: accepted if False; MineCLIP is not included.
+        mineclip_ckpt_path: accepted; not used.
         **kwargs: arguments of ``MineLand``, except server_host and server_port.
 
     Raises:
@@ -178,19 +197,18 @@ def make(
     for name in ("server_host", "server_port"):
         if name in kwargs:
             raise ConfigError(f"{name}: join a server with MineLand(...), which has no task")
+    if enable_mineclip:
+        raise ConfigError("enable_mineclip: MineCLIP is not included; expected False")
+    del mineclip_ckpt_path
+    files = _installed_files() if task_files is None else task_files
     mode = mode if mode in MODES else MODES[0]
     most = kwargs.pop("most_agents", None)
     ticks = int(kwargs.get("ticks_per_step", 5))
     most = agents_count + SPARE if most is None else most
-
-    def document(agents: int) -> Mapping[str, Any]:
-        maker = MinelandTasks(ticks, agents, mode == MODES[1], files=task_files)
-        made = maker.document(task_id)
-        if made is None:
-            raise UnknownNameError("task", task_id, maker.names())
-        return made
-
-    made = document(most)
+    maker = MinelandTasks(ticks, most, mode == MODES[1], files=files)
+    made = maker.document(task_id)
+    if made is None:
+        raise UnknownNameError("task", task_id, maker.names())
     options = dict(made.get("options", {}))
     actors = options.pop("names", None)
     cast = options.pop("agents", None)
@@ -199,16 +217,19 @@ def make(
             raise ConfigError(f"task {task_id!r}: expected agents_count={cast}, got {agents_count}")
         kwargs["agents_config"], most = [{"name": name} for name in actors], cast
     options |= dict(kwargs.pop("options", None) or {})
-    states = {
-        name: list(values) if isinstance(values, list | tuple) else [values]
-        for name, values in made["state_space"].items()
-    }
-    given = kwargs.pop("states", None) or {}
-    env = MineLand(
-        agents_count, states={**states, **given}, most_agents=most, options=options, **kwargs
-    )
+    states = _states(made, kwargs)
+    env = MineLand(agents_count, states=states, most_agents=most, options=options, **kwargs)
     try:
         return TaskWorld(env, made, mode)
     except BaseException:
         env.close()
         raise
+
+
+def _states(document: Mapping[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The factors of a task's states, with those of the arguments, which are taken out of them."""
+    states = {
+        name: list(values) if isinstance(values, list | tuple) else [values]
+        for name, values in document["state_space"].items()
+    }
+    return {**states, **(kwargs.pop("states", None) or {})}
