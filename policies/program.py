@@ -89,11 +89,13 @@ def _read(path: Path, space: spaces.Text) -> str:
             f"actions: {path}: expected a program of 1 to {space.max_length} characters, "
             f"got {len(text)}"
         )
+    if space.contains(text):
+        return text
     for number, line in enumerate(text.split("\n"), 1):
         for character in line:
             if character not in space.character_set:
                 raise ConfigError(
-                    f"actions: {path}, line {number}: expected printable ASCII characters, "
+                    f"actions: {path}, line {number}: expected the characters of the game, "
                     f"got {character!r}; write it as an escape sequence, or leave it out"
                 )
     return text

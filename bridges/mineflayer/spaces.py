@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from bridges.mineflayer import bearings
 from bridges.mineflayer.columns import Column
-from rollout.api import Array, Columns, leaf_shape
+from rollout.api import AnyText, Array, Columns, clean_text, leaf_shape
 from rollout.api.labels import Labels
 from rollout.errors import ConfigError, SpaceError, UnknownNameError
 
@@ -67,7 +67,7 @@ _SPACES: Mapping[str, spaces.Dict] = {
     "code": spaces.Dict(
         {
             KIND: spaces.Discrete(2),
-            CODE: spaces.Text(MOST_CODE, min_length=0, charset=_PRINTED),
+            CODE: AnyText(MOST_CODE, min_length=0, charset=_PRINTED),
         }
     ),
     "compact": spaces.Dict({ACTION: spaces.Discrete(len(COMPACT))}),
@@ -218,11 +218,5 @@ def _encoded(key: str, leaf: spaces.Space[Any], column: Array, rows: int) -> Any
 def _text(key: str, leaf: spaces.Text, value: object) -> str:
     if not isinstance(value, str):
         raise SpaceError(f"action column {key!r}: expected text, got {type(value).__name__}")
-    if len(value) > leaf.max_length:
-        raise SpaceError(
-            f"action column {key!r}: expected at most {leaf.max_length} characters, got "
-            f"{len(value)}; write a shorter program, or several one after another"
-        )
-    if not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
-        raise SpaceError(f"action column {key!r}: expected text, got half a surrogate pair in it")
-    return value
+    # One character too many is an error of the program, which the game tells its agent.
+    return clean_text(value[: leaf.max_length + 1])

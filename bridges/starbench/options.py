@@ -16,6 +16,7 @@ from rollout.api import (
     ACTION,
     MASK,
     OBSERVATION,
+    AnyText,
     Columns,
     ColumnSpec,
     Details,
@@ -170,7 +171,7 @@ def action_space(options: Options) -> spaces.Dict:
     if options.view != "dc":
         found: dict[str, spaces.Space[Any]] = {ACTION: spaces.Discrete(ACTIONS + 1)}
         if options.ask:
-            found[QUESTION] = spaces.Text(300, min_length=0, charset=PRINTABLE)
+            found[QUESTION] = AnyText(300, min_length=0, charset=PRINTABLE)
         return spaces.Dict(found)
     sizes = {"x": 1920, "y": 1080, "key": len(_keys())}
     return spaces.Dict({name: spaces.Discrete(size) for name, size in sizes.items()})

@@ -327,8 +327,10 @@ class _Text:
         if not isinstance(value, str):
             raise Unusable("malformed", f"expected text, got {_short(value)}")
         if not self._text.contains(value):
-            strange = sorted(set(value) - set(self._text.character_set))
-            why = f"it contains {strange[0]!r}" if strange else f"it has {len(value)}"
+            strange = next((c for c in value if c not in self._text.character_set), None)
+            short, long = self._text.min_length, self._text.max_length
+            fits = short <= len(value) <= long
+            why = f"it contains {strange!r}" if fits else f"it has {len(value)}"
             raise Unusable("out_of_range", f"expected {self.description}; {why}")
         return value
 

@@ -19,6 +19,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from rollout.api.texts import clean_text
 from rollout.api.types import Array, Columns
 from rollout.errors import SpaceError
 
@@ -85,6 +86,19 @@ def is_fixed(space: spaces.Space[Any]) -> bool:
     return isinstance(
         space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary
     )
+
+
+class AnyText(spaces.Text):
+    """Text in which any character may occur; the character set is what samples are drawn from.
+
+    It equals a ``Text`` with the same lengths and character set, as older datasets have it.
+    """
+
+    def contains(self, x: object) -> bool:
+        """Returns whether it is text of an allowed length, without half a surrogate pair."""
+        if not isinstance(x, str) or not self.min_length <= len(x) <= self.max_length:
+            return False
+        return clean_text(x) == x
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from rollout.api import AnyText
 from rollout.errors import SpaceError
 
 Json = dict[str, Any]
@@ -46,6 +47,8 @@ def space_to_json(space: spaces.Space[Any]) -> Json:
         case spaces.Text():
             about |= {"min_length": space.min_length, "max_length": space.max_length}
             about["characters"] = "".join(space.character_list)
+            if isinstance(space, AnyText):  # absent in older datasets
+                about["any"] = True
         case _:
             raise SpaceError(f"expected {', '.join(_BUILDERS)}, got {space}")
     return about
@@ -125,7 +128,7 @@ _BUILDERS: Mapping[str, Callable[[Mapping[str, Any]], spaces.Space[Any]]] = {
     "Discrete": _discrete,
     "MultiDiscrete": _multi_discrete,
     "MultiBinary": lambda d: spaces.MultiBinary(d["n"]),
-    "Text": lambda d: spaces.Text(
+    "Text": lambda d: (AnyText if d.get("any") else spaces.Text)(
         d["max_length"], min_length=d["min_length"], charset=d["characters"]
     ),
 }

@@ -16,7 +16,7 @@ from bridges.mineflayer.instance import SavingInstance
 from bridges.mineflayer.loadouts import LOADOUTS, Item, given, parse_loadout
 from bridges.mineflayer.names import names
 from bridges.mineflayer.pictures import Pictures
-from bridges.mineflayer.spaces import KEYS, LOW_LEVEL, NEUTRAL, neutral
+from bridges.mineflayer.spaces import KEYS, LOW_LEVEL, NEUTRAL, action_space, encode, neutral
 from rollout.api import Snapshots, Start, sample
 from rollout.errors import (
     ConfigError,
@@ -361,19 +361,16 @@ def test_a_wrong_action_is_reported_and_breaks_nothing(launch):
     game.step(actions, timeout_s=PATIENT_S)
 
 
-@process
-def test_a_program_that_is_no_text_or_too_long_is_reported(launch):
-    _, game = launch(1, actions="code")
-    game.reset([0], starts(1), timeout_s=PATIENT_S)
-    for text, message in (
-        ("x" * 20_001, "at most 20000 characters, got 20001"),
-        (3, "text, got"),
-        ("bot.chat('\ud83d')", "half a surrogate pair"),
+def test_any_text_is_a_program_and_a_long_one_is_the_games_to_refuse():
+    space = spaces.Dict({"code": action_space("code")["code"]})
+    for text, sent in (
+        ("x" * 30_000, "x" * 20_001),
+        ("// go \u2014 now \U0001f600", "// go \u2014 now \U0001f600"),
+        ("bot.chat('\ud83d')", "bot.chat('\ufffd')"),
     ):
-        code = np.empty(1, object)
-        code[0] = text
-        with pytest.raises(SpaceError, match=message):
-            game.step({"kind": np.array([1]), "code": code}, timeout_s=PATIENT_S)
+        assert encode(space, {"code": np.array([text], object)}, 1) == {"code": [sent]}
+    with pytest.raises(SpaceError, match="text, got int"):
+        encode(space, {"code": np.array([3], object)}, 1)
 
 
 @process

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from policies.callable import CallablePolicy
 from policies.random import BLOCK_ROWS, RandomPolicy
 from policies.scripted import ScriptedPolicy
-from rollout.api import Start, State, check_columns
+from rollout.api import AnyText, Start, State, check_columns
 from rollout.errors import ConfigError, OutOfTurnError
 
 BUTTON = spaces.Dict({"action": spaces.Discrete(5, start=2)})
@@ -246,6 +246,14 @@ def test_a_program_is_started_once_and_its_error_is_logged(tmp_path, caplog):
     assert "episode 3:" not in caplog.text
 
 
+def test_a_program_may_hold_any_character_where_the_game_takes_it(tmp_path):
+    (tmp_path / "p.js").write_text("// an em dash \u2014\n", encoding="utf-8")
+    space = spaces.Dict({"kind": spaces.Discrete(2), "code": AnyText(40, charset="ab")})
+    policy = build(ScriptedPolicy(str(tmp_path / "p.js")), space)
+    actions = act(policy, 1, policy.initial_memory([start(3)])).actions
+    assert actions["code"].tolist() == ["// an em dash \u2014\n"]
+
+
 @pytest.mark.parametrize(
     ("text", "space", "why"),
     [
@@ -253,7 +261,7 @@ def test_a_program_is_started_once_and_its_error_is_logged(tmp_path, caplog):
         (None, PROGRAMS, "cannot be read"),
         (" ", PROGRAMS, "a program of 1 to 40 characters, got 1"),
         ("bot" * 20, PROGRAMS, "got 60"),
-        ("bot\n\u00e4", PROGRAMS, "line 2: expected printable ASCII characters, got '\u00e4'"),
+        ("bot\n\u00e4", PROGRAMS, "line 2: expected the characters of the game, got '\u00e4'"),
     ],
 )
 def test_programs_that_cannot_be_played(tmp_path, text, space, why):

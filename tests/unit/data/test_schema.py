@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from store_fragments import frames, make_manifest, make_spec
 
 import rollout.data
+from rollout.api import AnyText
 from rollout.data import Manifest
 from rollout.data.codec import choose_codec, decode, encode, parse_codec
 from rollout.data.space_json import space_from_json, space_to_json
@@ -87,6 +88,16 @@ def assert_same_space(one, other):
 def test_spaces_survive_json(space):
     text = json.dumps(space_to_json(space), allow_nan=False)
     assert_same_space(space_from_json(json.loads(text)), space)
+
+
+def test_text_of_any_character_is_restored_and_equals_that_of_older_datasets():
+    space = AnyText(9, min_length=0, charset="ab")
+    about = space_to_json(space)
+    restored, old = space_from_json(about), space_from_json({**about, "any": False})
+    assert restored.contains("\u2014")
+    assert not old.contains("\u2014")
+    assert restored == space == old
+    assert old == space
 
 
 @given(LEAVES, st.integers(0, 5), st.integers(0, 2**31))

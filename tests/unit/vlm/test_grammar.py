@@ -14,7 +14,7 @@ from policies.vlm import VlmPolicy
 from policies.vlm.answers import Reader
 from policies.vlm.grammar import Grammar, Unusable, columns_of
 from policies.vlm.sections import History
-from rollout.api import BridgeSpec, check_columns
+from rollout.api import AnyText, BridgeSpec, check_columns
 from rollout.config import BridgeConfig
 from rollout.errors import ConfigError
 from rollout.models.sections import Endpoint
@@ -112,6 +112,20 @@ def test_a_wrong_part_is_named(text, code, says):
         Grammar(KEYS).parse(text)
     assert told.value.code == code
     assert says in told.value.problem
+
+
+PROGRAMS = spec_of({"code": AnyText(20, min_length=0, charset="ab")})
+
+
+@given(st.text(max_size=30))
+def test_a_program_holds_any_character_and_one_too_long_is_unusable(program):
+    text = json.dumps({"code": program})
+    if len(program) <= 20:
+        assert Grammar(PROGRAMS).parse(text) == {"code": program}
+        return
+    with pytest.raises(Unusable, match=f"it has {len(program)}") as told:
+        Grammar(PROGRAMS).parse(text)
+    assert told.value.code == "out_of_range"
 
 
 @pytest.mark.parametrize("spec", [MOVES, KEYS])

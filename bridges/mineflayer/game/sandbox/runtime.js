@@ -29,7 +29,11 @@ const { MAX_ANSWER, errorPair, plain, textsOf } = require('./answers');
 const { patienceFor, spend } = require('./patience');
 
 const DEFAULTS = { memoryMb: 32, fuel: 200, calls: 2000, holdMs: 5000, ticksPerStep: 5, seed: 0 };
-const MAX_SOURCE = 65536;
+const MAX_SOURCE = 20000; // spaces.py has it, too
+
+/** Counts characters, not halves of surrogate pairs. */
+const isLong = (source) => source.length > 2 * MAX_SOURCE
+  || (source.length > MAX_SOURCE && [...source].length > MAX_SOURCE);
 const MAX_IN_PROGRESS = 64;
 const MAX_LOGS = 100;
 /** Ticks that a tick's budget of work must last for, or a step of the game where that has more. */
@@ -117,7 +121,7 @@ class Sandbox {
     const turn = ++this.starts;
     this.forget();
     this.programs += 1;
-    if (typeof source !== 'string' || source.length > MAX_SOURCE) {
+    if (typeof source !== 'string' || isLong(source)) {
       const message = `a program is a text of at most ${MAX_SOURCE} characters`;
       this.error = { type: 'SyntaxError', message, stack: '', line: null };
       return;

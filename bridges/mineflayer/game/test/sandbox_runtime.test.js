@@ -207,7 +207,9 @@ test('the limit of memory is that of the module, not the count of QuickJS', asyn
 test('a program that is not a text or too long is an error, not a crash', async () => {
   const sandbox = makeSandbox();
   assert.strictEqual((await play(sandbox, 42)).error.type, 'SyntaxError');
-  assert.match((await play(sandbox, ' '.repeat(70000))).error.message, /at most 65536 characters/);
+  assert.match((await play(sandbox, ' '.repeat(70000))).error.message, /at most 20000 characters/);
+  const astral = `//${'\u{1F600}'.repeat(19998)}`; // 20,000 characters, twice as many UTF-16 units
+  assert.strictEqual((await play(sandbox, astral)).error, null);
   assert.deepStrictEqual((await play(sandbox, 'console.log(1)')).logs, ['1']);
 });
 
