@@ -347,7 +347,12 @@ def test_a_walk_takes_time_and_can_be_begun():
         ("set_time", (), "missing"),
         ("set_time", (975,), "HHMM"),
         ("add_item_by_name", ("Parsnipp",), "Parsnip"),
+        ("add_item_by_name", ("",), "unknown item"),
+        ("add_item_by_name", (" ",), "unknown item"),
         ("warp", ("Frest",), "Forest"),
+        ("warp", ("",), "unknown map"),
+        ("world_clear", ("debris", " "), "unknown map"),
+        ("spawn_animal", ("",), "no animal"),
         ("warp_volcano", (1,), "volcano"),
     ],
 )

@@ -237,7 +237,7 @@ def _warm(world: World, building: Building, minutes: int) -> None:
 
 def _kind(text: str) -> str:
     for kind, known in content().animals.items():
-        if str(text).lower() in (kind.lower(), (known.shop or "").lower()):
+        if str(text).lower() in (kind.lower(), (known.shop or kind).lower()):
             return kind
     near = nearest(str(text).title(), content().animals)
     raise InputError(f"there is no animal {text!r}; nearest: {', '.join(near) or 'none'}")

@@ -93,12 +93,14 @@ def find(text: str) -> Item:
     """Returns the item that a text names: exactly, then without case, then by its first letters.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: there is none; an empty text names none.
     """
     found = content().by_name
     if text in found:
         return found[text]
-    plain = text.casefold()
+    plain = text.strip().casefold()
+    if not plain:  # every name begins with it
+        raise UnknownNameError("item", text, found)
     for test in (plain.__eq__, lambda name: name.startswith(plain), lambda name: plain in name):
         for name, item in found.items():
             if test(name.casefold()) and item.category != "litter":

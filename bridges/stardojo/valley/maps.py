@@ -111,11 +111,13 @@ def find(text: str) -> str:
     """Returns the map that a text names: exactly, then without case and spaces, then by a part.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: there is none; an empty text names none.
     """
     plain, known = _plain(text), names()
     if text in known:
         return text
+    if not plain:  # every name begins with it
+        raise UnknownNameError("map", text, known)
     for test in (plain.__eq__, lambda each: each.startswith(plain), lambda each: plain in each):
         if found := next((each for each in known if test(_plain(each))), None):
             return found
