@@ -58,6 +58,7 @@ _PRINTED = (*string.digits, *string.ascii_lowercase, "space")
 ARROWS = ("up", "down", "left", "right")
 RESERVED = ("escape", "f1", "f10", "return", "enter")  # used by the window
 _IDLE = ("noop", "none", "nothing", "stay")
+_MODIFIERS = ("left shift", "left ctrl", "left alt")
 _ARROW_DEGREES = 5.8  # in one step
 
 # VPT's camera (Baker et al. 2022, appendix C.2) as in MineStudio: 11 bins up to 10 degrees.
@@ -150,7 +151,8 @@ def bind(labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: 
         labels: names of the actions.
         given: chords that replace the usual ones.
         taken: inputs that have another meaning.
-        all_of: whether an action without a chord gets the next free digit or letter.
+        all_of: whether an action without a chord gets the next free digit or letter; if there is
+            none, one with left shift, left ctrl or left alt.
 
     Raises:
         UnknownNameError: a name in ``given`` is not a label.
@@ -163,10 +165,9 @@ def bind(labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: 
     bound: dict[str, list[str]] = {label: [] for label in labels}
 
     def add(label: str, chord: str) -> bool:
-        chord = _ordered(chord)
-        if chord in used:
+        if _ordered(chord) in used:
             return False
-        used[chord] = label
+        used[_ordered(chord)] = label
         bound[label].append(chord)
         return True
 
@@ -181,8 +182,11 @@ def bind(labels: Sequence[str], given: Chords, taken: Sequence[str], *, all_of: 
         for label in (name for name in labels if name not in given):
             for chord in table.get(label.lower(), ()):
                 add(label, chord)
+    plain = string.digits + string.ascii_lowercase
+    held = [f"{key}+" for key in _MODIFIERS if key not in used]
+    spare = [prefix + key for prefix in ("", *held) for key in plain]
     for label in (name for name in labels if all_of and not bound[name]):
-        any(add(label, key) for key in string.digits + string.ascii_lowercase)
+        any(add(label, chord) for chord in spare)
     return bound
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,8 +15,8 @@ from rollout.api.labels import Labels, describe_action
 Line = tuple[str, str]
 """The left part, and the right part after a tab stop."""
 
+_NUMBER = re.compile(r"(?<=[.(])\d+(?=$|[,)])")
 HINT = "Esc: pause and keys    F10: quit"
-_MOST_KEYS = 24  # lines of the help; games with more actions show the first
 
 
 @dataclass
@@ -109,7 +110,7 @@ def result_lines(result: EpisodeResult) -> list[Line]:
 def help_lines(controls: Controls) -> list[Line]:
     """Returns what every key does."""
     lines: list[Line] = [("Paused", ""), ("", "")]
-    lines += _rows(controls.chords)[:_MOST_KEYS]
+    lines += _rows(controls.chords)
     if controls.uses_mouse:
         lines.append(("turn, look", "mouse, or the arrow keys"))
     return [
@@ -122,13 +123,16 @@ def help_lines(controls: Controls) -> list[Line]:
 
 
 def _rows(chords: Chords) -> list[Line]:
-    """The chords by label; numbered labels, such as ``hotbar.1``, share one line."""
-    rows: dict[str, str] = {}
-    for label, own in chords.items():
-        stem, _, number = label.rpartition(".")
-        if own and stem and number.isdigit():
-            first = rows[stem].split(" to ")[0] if stem in rows else ""
-            rows[stem] = f"{first} to {own[0]}" if first else own[0]
-        elif own:
-            rows[label] = " or ".join(own)
-    return list(rows.items())
+    """The chords by label; numbered labels, ``hotbar.1`` or ``option(1, 'in')``, share one line."""
+    rows: list[Line] = []
+    last, number, first = "", -1, ""
+    for label, own in ((label, own) for label, own in chords.items() if own):
+        found = _NUMBER.search(label)
+        stem = _NUMBER.sub("#", label, count=1)
+        if found and stem == last and int(found[0]) == number + 1:
+            rows[-1] = (stem.removesuffix(".#"), f"{first} to {own[0]}")
+        else:
+            rows.append((label, " or ".join(own)))
+            first = own[0]
+        last, number = stem, int(found[0]) if found else -1
+    return rows

@@ -29,7 +29,7 @@ MOUSE = {1: "mouse left", 2: "mouse middle", 3: "mouse right"}
 _FREE = 60  # redraws per second while the game waits for the person
 _REPEAT_MS = 125  # steps per second of a held key while the game waits, once it repeats
 _TALL, _LINE, _MARGIN = 22, 24, 8  # pixels: of the font, of a line, of the margin
-_TAB = 170  # pixels
+_TAB = 215  # pixels
 _LEAST_WIDTH = 640
 _SHARE = 0.85  # share of the screen that the window may cover
 _BACK, _TEXT, _DIM, _SHADE = (24, 26, 30), (235, 235, 235), (150, 155, 165), (0, 0, 0, 150)
@@ -274,15 +274,24 @@ class Window:
             shade = pygame.Surface(surface.get_size(), pygame.SRCALPHA)
             shade.fill(_SHADE)
             surface.blit(shade, (0, 0))
-            self._write(over, _TEXT, 2 * _MARGIN)
+            self._write_over(over)
         pygame.display.set_caption(self.account.title)
         pygame.display.flip()
 
-    def _write(self, lines: Sequence[Line], colour: Sequence[int], top: int) -> None:
+    def _write_over(self, lines: Sequence[Line]) -> None:
+        """Writes lines over the picture, in as many columns as they need."""
+        high = max(1, (self._surface.get_height() - 2 * _MARGIN) // _LINE - 1)
+        columns = -(-len(lines) // high)
+        high, wide = -(-len(lines) // columns), self._surface.get_width() // columns
+        for n in range(columns):
+            part = lines[n * high : (n + 1) * high]
+            self._write(part, _TEXT, 2 * _MARGIN, n * wide)
+
+    def _write(self, lines: Sequence[Line], colour: Sequence[int], top: int, left: int = 0) -> None:
         for n, columns in enumerate(lines):
-            for text, left in zip(columns, (_MARGIN, _TAB), strict=True):
+            for text, tab in zip(columns, (_MARGIN, _TAB), strict=True):
                 drawn = self._font.render(text, True, colour)
-                self._surface.blit(drawn, (left, top + _LINE * n))
+                self._surface.blit(drawn, (left + tab, top + _LINE * n))
 
     def _wrapped(self, text: str) -> list[str]:
         lines: list[str] = []
