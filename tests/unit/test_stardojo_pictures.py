@@ -320,6 +320,20 @@ def test_what_was_drawn_before_does_not_matter(saved, row):
     assert (drawn(row) == first).all()
 
 
+@pytest.mark.parametrize(("x", "y"), [(0, -1), (1, -1), (-1, -1), (0, 1), (1, 0), (0, -2)])
+def test_a_name_does_not_cover_the_farmer(valley, monkeypatch, x, y):
+    at = HERE[0] + x, HERE[1] + y
+    resident("Caroline", tile=at)(valley.world)
+    view = scene.View(scene.Stage(1280, 720), valley.world)
+    left, top = view.at(HERE)
+    part = slice(top - 48, top + 64), slice(left, left + 64)
+    named = draw(valley, 1280, 720)
+    monkeypatch.setattr(Sprites, "label", lambda self, *_: [(self.panel(1, 1, "ink", ""), 0, 0)])
+    bare = draw(valley, 1280, 720)
+    assert (named[part] == bare[part]).all()
+    assert (named != bare).any()
+
+
 def test_what_is_out_of_sight_is_not_drawn(valley):
     first = draw(valley, *SIZE)
     put(Thing("Chest", "chest"), tile=(70, 60))(valley.world)

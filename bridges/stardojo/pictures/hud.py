@@ -90,14 +90,17 @@ class Hud:
                 self._right(words, x + dx, y + dy, 15, WHITE)
             self._right(words, x, y, 15)
 
-    def _slots(self, bag: list[Item | None], x: int, y: int, wide: int, chosen: int) -> None:
-        """Rows of twelve slots."""
+    def _slots(
+        self, bag: list[Item | None], x: int, y: int, wide: int, chosen: int, first: int = 0
+    ) -> None:
+        """Rows of twelve slots, numbered as the actions count them: from ``first``."""
         for number, item in enumerate(bag):
             left, top = x + number % SLOTS * wide, y + number // SLOTS * wide
             lit = number == chosen
             self._panel(left, top, wide, wide, "tan+" if lit else "tan", "red" if lit else "brown")
             if item is not None:
                 self._icon(item, left, top, wide)
+            self._text(str(number + first), left + self._px(4), top + self._px(2), 12)
 
     def _toolbar(self, world: World, y: int) -> None:
         me, wide = world.farmer, self._px(58)
@@ -210,7 +213,7 @@ class Hud:
         if trades:
             slot = self._px(64)
             left = x + (wide - SLOTS * slot) // 2
-            self._slots(world.farmer.bag, left, top + used * line + 2 * pad, slot, -1)
+            self._slots(world.farmer.bag, left, top + used * line + 2 * pad, slot, -1, 1)
 
     def _row(self, number: str, row: Row, left: int, at: int, right: int, units: float) -> None:
         """An entry of a list, from ``left`` to ``right``."""

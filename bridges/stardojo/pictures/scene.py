@@ -253,8 +253,19 @@ class View:
                 self.put(sprites.named("grate" if to.to == "Sewer" else "mouth"), tile)
 
     def _sign(self, kind: str, door: Tile) -> None:
-        x, y = self.at((door[0] + 0.5, door[1] - 0.62))
-        self.over += self.sprites.label(kind, x, y)
+        self._label(kind, (door[0] + 0.5, door[1] - 0.62), (door[0] + 0.5, door[1] - 1.15))
+
+    def _label(self, words: str, *spots: tuple[float, float]) -> None:
+        """Writes a name at the first of some spots where it does not cover the farmer."""
+        me = self.at(self.world.farmer.tile)
+        for spot in spots:
+            drawn = self.sprites.label(words, *self.at(spot))
+            number, x, y = drawn[0]
+            wide, high = self.sprites.atlas.sizes[number]
+            beside = x >= me[0] + self.side or x + wide <= me[0]
+            if beside or y >= me[1] + self.side or y + high <= me[1] - 0.75 * self.side:
+                break
+        self.over += drawn
 
     def _furniture(self, piece: Furniture) -> None:
         if not self._sees(piece.tile, 4):
@@ -288,8 +299,8 @@ class View:
         for resident in world.residents.values():
             if resident.place == key and self._sees(resident.tile):
                 self.put(sprites.person(resident.name, resident.facing), resident.tile, deep=0.1)
-                x, y = self.at((resident.tile[0] + 0.5, resident.tile[1] + 1.1))
-                self.over += sprites.label(resident.name, x, y)
+                x, y = resident.tile
+                self._label(resident.name, (x + 0.5, y + 1.1), (x + 0.5, y - 1.15))
         for animal in world.animals:
             if animal.place == key and self._sees(animal.tile):
                 young = animal.age < content().animals[animal.kind].grows
