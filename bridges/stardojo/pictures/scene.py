@@ -12,7 +12,7 @@ from bridges.stardojo.pictures import ground
 from bridges.stardojo.pictures.atlas import Atlas, tint
 from bridges.stardojo.pictures.hud import Hud
 from bridges.stardojo.pictures.paint import Color, Pixels, table
-from bridges.stardojo.pictures.sprites import BACK, LEFT, RIGHT, Sprites
+from bridges.stardojo.pictures.sprites import BACK, LEFT, RIGHT, Drawn, Sprites
 from bridges.stardojo.valley import mines, monsters, places
 from bridges.stardojo.valley.data import content
 from bridges.stardojo.valley.maps import Plan
@@ -257,7 +257,7 @@ class View:
 
     def _label(self, words: str, *spots: tuple[float, float]) -> None:
         """Writes a name at the first of some spots where it does not cover the farmer."""
-        me = self.at(self.world.farmer.tile)
+        me, drawn = self.at(self.world.farmer.tile), list[Drawn]()
         for spot in spots:
             drawn = self.sprites.label(words, *self.at(spot))
             number, x, y = drawn[0]
