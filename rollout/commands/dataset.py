@@ -11,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 
+from rollout.api import Outcome
 from rollout.data import (
     Dataset,
     EpisodeRef,
@@ -37,7 +38,7 @@ def info(args: argparse.Namespace) -> int:
         print(f"  no results: {counts.lost} lost, {counts.unfinished} unfinished, ", end="")
         print(f"{counts.damaged} damaged")
         results = [r for r in refs if r.end != "lost"]
-        outcomes = Counter(r.outcome.name.lower() for r in results)
+        outcomes = Counter(map(_outcome, results))
         print(f"  outcomes: {', '.join(f'{n} {k}' for k, n in outcomes.items()) or 'none'}")
         if results:
             print(f"  mean reward {sum(r.total_reward for r in results) / len(results):.4g}")
@@ -83,7 +84,7 @@ def play(args: argparse.Namespace) -> int:
         if args.out is None:
             for line in play_text(dataset, ref):
                 print(line)
-            print(f"end: {ref.end}, {ref.outcome.name.lower()}, reward {ref.total_reward:g}")
+            print(f"end: {ref.end}, {_outcome(ref)}, reward {ref.total_reward:g}")
             return 0
         frames = play_video(dataset, ref, args.out, column=args.column, fps=args.fps)
         print(f"{args.out}: {frames} frames of episode {ref.episode}")
@@ -104,6 +105,11 @@ def calls(args: argparse.Namespace) -> int:
         count = export_calls(dataset, args.out, args.rows)
     print(f"{args.out}: {count} calls of models")
     return 0
+
+
+def _outcome(ref: EpisodeRef) -> str:
+    """The outcome of an episode that has ended; without an evaluator's decision there is none."""
+    return "undecided" if ref.outcome == Outcome.RUNNING else ref.outcome.name.lower()
 
 
 def _find(dataset: Dataset, episode: int | None, attempt: int | None) -> EpisodeRef:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from rollout.configuration import document
 from rollout.configuration.document import Document
 from rollout.configuration.explain import valid_keys
-from rollout.configuration.problems import KeyPath, Problem, explain, problems_of
+from rollout.configuration.problems import KeyPath, Problem, explain, joined, problems_of
 from rollout.errors import ConfigError
 from rollout.files import remote, write_atomically
 from rollout.yaml12 import dump_yaml
@@ -67,7 +67,7 @@ def from_document(model: type[M], source: Document) -> M:
 
 def _wrong(source: Document, problems: Sequence[Problem], valid: Sequence[str] = ()) -> ConfigError:
     texts = [(source.place(each.path), explain(each, valid)) for each in problems]
-    return ConfigError("; ".join(": ".join(filter(None, text)) for text in texts))
+    return ConfigError(joined(": ".join(filter(None, text)) for text in texts))
 
 
 def _texts(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:

@@ -24,7 +24,7 @@ from pydantic import (
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic_core import PydanticSerializationError, to_json
 
-from rollout.configuration.problems import Problem, explain, got, problems_of
+from rollout.configuration.problems import Problem, explain, got, joined, problems_of
 from rollout.errors import ConfigError, ContractError, nearest
 from rollout.registry import SINGULAR, Group, load_plugin
 
@@ -160,5 +160,5 @@ def build_plugin(group: Group, name: str, options: Mapping[str, object]) -> Any:
     if values is None:
         key = SINGULAR[group]
         valid = [f"{key}.{each.alias}" for each in options_of(group, name).model_fields.values()]
-        raise ConfigError("; ".join(explain(problem.under((key,)), valid) for problem in problems))
+        raise ConfigError(joined(explain(problem.under((key,)), valid) for problem in problems))
     return with_options(load_plugin(group, name), values)

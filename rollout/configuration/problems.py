@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,6 +85,12 @@ def explain(problem: Problem, valid: Sequence[str]) -> str:
     more = len(siblings) - _MOST_SHOWN
     shown = ", ".join(siblings[:_MOST_SHOWN]) or "none"
     return f"{problem}. Valid: {shown}{f' and {more} more' if more > 0 else ''}."
+
+
+def joined(problems: Iterable[str]) -> str:
+    """Returns several problems as one message; a full stop remains at its end only."""
+    *first, last = problems
+    return "; ".join([*(text.removesuffix(".") for text in first), last])
 
 
 def wrong_in(error: ValidationError) -> str:

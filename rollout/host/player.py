@@ -25,7 +25,7 @@ from rollout.host.in_flight import InFlight
 from rollout.host.instances import Event
 from rollout.host.play_options import PlayOptions
 from rollout.host.pool import Pool
-from rollout.host.referee import Referee
+from rollout.host.referee import NOT_FINITE, Referee
 from rollout.host.states import InstanceState, InstanceStates
 from rollout.host.supervision import exhausted
 from rollout.host.track import Track
@@ -278,7 +278,7 @@ class Player:
             result = referee.finish(slot, end, outcome, said)  # type: ignore[arg-type] # a literal, by the line above
             builder.end(slot, result)
         for slot in ruling.broken:
-            why = f"{self.pool.spec.name}: the reward is not a finite number"
+            why = f"{self.pool.spec.name}: {NOT_FINITE}"
             self._lose_slot(event.instance, slot, "step", why)
         plays = referee.all_active or bool(referee.active.any())
         self._states.enter(event.instance, InstanceState.READY if plays else InstanceState.IDLE)

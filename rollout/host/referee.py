@@ -31,6 +31,7 @@ from rollout.errors import PluginCode
 _RUNNING = int(Outcome.RUNNING)  # numpy compares with a plain int ten times as fast
 _NEVER = 2**62
 _EVALUATOR = PluginCode("the evaluator")
+NOT_FINITE = "the reward is not a finite number of float32, whose largest is 3.4e38"
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from rollout.judge.rubric import Rubric, load_rubric
 from rollout.models.asking import Asker, Request
 from rollout.models.connection import check_endpoint
 from rollout.models.spending import price_of
+from rollout.observe.aggregates import price
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +172,7 @@ class _Judging:
         spent = self._asker.spent
         values = {"calls": spent.calls, "calls/usd": spent.usd, "done": done / total}
         self._job.metrics.write(done, {**self._asker.figures(), **values})
-        self._job.progress.update(done / total, {"verdicts": done, "USD": round(spent.usd, 4)})
+        self._job.progress.update(done / total, {"verdicts": done, "USD": price(spent, 4)})
 
     def _prepare(self, item: Item) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
         """The messages of an item and their pictures."""

@@ -174,12 +174,13 @@ def write_report(summary: Mapping[str, Any]) -> str:
     protocol, results = summary["protocol"], summary["results"]
     used = results["usage"]
     known = "" if not used["unpriced"] else f" ({used['unpriced']} calls without a known price)"
+    usd = "unknown" if 0 < used["unpriced"] == used["calls"] else f"{used['usd']:.4f}"
     lines = [
         f"# Judgement of {protocol['task']} by {protocol['model']}",
         "",
         f"{protocol['mode']}, up to {protocol['frames']['budget']} frames of each episode. "
         f"{used['calls']} calls, {used['input_tokens'] + used['output_tokens']} tokens, "
-        f"{used['usd']:.4f} USD{known}. No verdict is no rating: it counts in no mean.",
+        f"{usd} USD{known}. No verdict is no rating: it counts in no mean.",
     ]
     for criterion, found in results["findings"].items():
         lines += ["", f"## {criterion}", ""]

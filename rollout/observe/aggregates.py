@@ -7,7 +7,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable
 
-from rollout.api import NO_USAGE, EpisodeResult, Outcome
+from rollout.api import NO_USAGE, EpisodeResult, Outcome, Usage
 
 _RATE_S = 60.0  # rates are taken over
 
@@ -98,16 +98,16 @@ class Aggregates:
                 if not math.isnan(value):
                     self._recent[f"episode/{name}"].append(value)
 
-    def brief(self) -> dict[str, float]:
-        """Returns the steps per second and the mean return, rounded, for a progress bar."""
+    def brief(self) -> dict[str, object]:
+        """Returns the steps per second, mean return and price, rounded, for a progress bar."""
         values = self.values()
         shown = (
             ("steps/s", "rate/steps_per_s"),
             ("return", "episode/return"),
             ("calls", "calls"),
-            ("USD", "calls/usd"),
         )
-        return {name: round(values[key], 2) for name, key in shown if key in values}
+        brief: dict[str, object] = {n: round(values[key], 2) for n, key in shown if key in values}
+        return {**brief, "USD": price(self._usage)} if self._usage.calls else brief
 
     def values(self) -> dict[str, float]:
         """Returns the figures by name, without those that are not known yet.
@@ -131,10 +131,21 @@ class Aggregates:
         used = self._usage
         if not used.calls:
             return {}
+        priced = {"calls/usd": used.usd} if used.unpriced < used.calls else {}
         return {
             "calls": used.calls,
             "calls/unusable_share": used.unusable / used.calls,
             "calls/input_tokens": used.input_tokens,
             "calls/output_tokens": used.output_tokens,
-            "calls/usd": used.usd,
+            **priced,
         }
+
+
+def price(usage: Usage, digits: int = 2) -> float | str:
+    """Returns what calls cost in US dollars, rounded.
+
+    It is a text where calls have no known price: ``unknown``, or ``>=0.5`` if others have one.
+    """
+    if not usage.unpriced:
+        return round(usage.usd, digits)
+    return f">={round(usage.usd, digits)}" if usage.unpriced < usage.calls else "unknown"

@@ -43,7 +43,8 @@ class Estimate:
         point = _fixed(self.point, digits)
         if self.low is None or self.high is None:
             return f"{point} (no interval: {self.refused})"
-        return f"{point} [{_fixed(self.low, digits)}, {_fixed(self.high, digits)}]"
+        alike = " (all alike: spread not measured)" if self.low == self.high else ""
+        return f"{point} [{_fixed(self.low, digits)}, {_fixed(self.high, digits)}]{alike}"
 
 
 def check_confidence(confidence: float) -> None:

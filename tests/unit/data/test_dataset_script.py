@@ -144,3 +144,11 @@ def test_bad_input_is_one_line_and_status_2(images, capsys, arguments, message):
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_an_episode_that_has_ended_is_not_called_running(numbers, capsys):
+    assert script.main(["info", str(numbers)]) == 0
+    assert script.main(["play", str(numbers)]) == 0
+    said = capsys.readouterr().out
+    assert "undecided" in said
+    assert "running" not in said.replace("0 running, 1 success", "")

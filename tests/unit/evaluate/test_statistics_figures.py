@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollout.errors import ConfigError
-from rollout.evaluate.statistics import Estimate, arrange, geometric_mean_score, wilson
+from rollout.evaluate.statistics import (
+    Estimate,
+    arrange,
+    geometric_mean_score,
+    hierarchical,
+    wilson,
+)
 from rollout.evaluate.statistics.estimate import t_quantile
 
 pytestmark = pytest.mark.heavy
@@ -128,3 +134,8 @@ def test_an_estimate_reads_as_figure_and_interval():
     assert estimate.text(2) == "0.53 [0.49, 0.58]"
     assert Estimate(-0.0001, -0.5, 0.5, 0.95, "t").text() == "0.000 [-0.500, 0.500]"
     assert Estimate(2.0, None, None, 0.95, "t", {}, "why").text(0) == "2 (no interval: why)"
+
+
+def test_an_interval_of_no_width_says_that_nothing_was_measured():
+    estimate = hierarchical(np.full((3, 4, 2), 0.5))
+    assert estimate.text() == "0.500 [0.500, 0.500] (all alike: spread not measured)"

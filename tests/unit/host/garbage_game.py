@@ -135,6 +135,8 @@ class GarbageInstance(FakeInstance):
             "text reward": lambda: frame.signals.update(reward=np.array(["much"], object)),
             "nan reward": lambda: frame.signals.update(reward=self._reward * np.nan),
             "infinite reward": lambda: frame.signals.update(reward=self._reward + np.inf),
+            # A number of float64, finite there.
+            "large reward": lambda: frame.signals.update(reward=np.full(1, 1e39)),
             "more details": lambda: frame.details.append({}),
             "details of text": lambda: frame.details.__setitem__(0, "text"),
             "details of number": lambda: setattr(frame, "details", 7),

@@ -38,6 +38,7 @@ BROKEN = {
     "text reward": "signal 'reward': expected float32[1], got object[1]",
     "nan reward": "the reward is not a finite number",
     "infinite reward": "the reward is not a finite number",
+    "large reward": "the reward is not a finite number of float32, whose largest is 3.4e38",
     "more details": "details: expected 1 mappings, got 2",
     "details of text": "details of row 0: expected a mapping, got str",
     "details of number": "details: expected 1 mappings, got int",
@@ -112,6 +113,7 @@ def check_flaws(folder, flaws, isolation):
 
 
 @pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")  # of the large reward
 def test_garbage_costs_the_episode_it_comes_in(tmp_path):
     check_flaws(tmp_path, list(BROKEN), "in_process")
 

@@ -1,10 +1,11 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.api import EpisodeResult, Outcome, Start, State
+from rollout.api import EpisodeResult, Outcome, Start, State, Usage
 from rollout.observe.aggregates import Aggregates, Rate
 
 NAN = math.nan
@@ -86,3 +87,20 @@ def test_success_is_there_once_something_was_decided() -> None:
     run.add_episodes([result(0, outcome=Outcome.SUCCESS, progress=1.0)])
     assert run.values()["episode/success"] == 0.5
     assert run.values()["episode/progress"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("usage", "shown", "metric"),
+    [
+        (Usage(2, usd=0.125), 0.12, 0.125),
+        (Usage(2, unpriced=2), "unknown", None),
+        (Usage(2, usd=0.125, unpriced=1), ">=0.12", 0.125),
+    ],
+)
+def test_an_unknown_price_is_not_shown_as_zero(
+    usage: Usage, shown: object, metric: float | None
+) -> None:
+    run = Aggregates()
+    run.add_episodes([replace(result(1.0), usage=usage)])
+    assert run.brief()["USD"] == shown
+    assert run.values().get("calls/usd") == metric

@@ -193,9 +193,10 @@ def test_names_of_other_libraries_are_understood(model):
     with pytest.raises(ConfigError) as error:
         make_config(model, {"learning_rate": 1e-3, "n_envs": 8, "total_timesteps": 100})
     inside = "train." if model is SweepConfig else ""
-    assert f"learning_rate: unknown key. Here it is {inside}algorithm.lr." in str(error.value)
-    assert f"Here it is {inside}width or {inside}instances." in str(error.value)
-    assert f"Here it is {inside}env_steps." in str(error.value)
+    assert f"learning_rate: unknown key. Here it is {inside}algorithm.lr" in str(error.value)
+    assert f"Here it is {inside}width or {inside}instances" in str(error.value)
+    assert f"Here it is {inside}env_steps" in str(error.value)
+    assert ".; " not in str(error.value), "a sentence ends before the semicolon"
 
 
 def test_a_name_of_another_library_in_the_section_of_a_plugin():
