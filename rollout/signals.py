@@ -66,6 +66,11 @@ def shown(text: str, encoding: str | None = None) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding) if encoding else text
 
 
+def tell(text: str, end: str = "\n") -> None:
+    """Prints a text to stdout, escape sequences in it as text."""
+    sys.stdout.write(f"{shown(text, getattr(sys.stdout, 'encoding', None))}{end}")
+
+
 def say(line: str) -> None:
     """Writes a line to stderr; a closed terminal is not an error."""
     with contextlib.suppress(OSError, ValueError):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rollout.config import build_plugin, parse_set
 from rollout.errors import ConfigError, ContractError, InputError
 from rollout.registry import names
+from rollout.signals import say, tell
 from rollout.testing import check_bridge
 
 PASSED, BAD_INPUT, FAILED = 0, 2, 3
@@ -36,12 +36,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             only=asked.only,
         )
     except InputError as error:
-        print(f"error: {_line(error)}", file=sys.stderr)
+        say(f"error: {_line(error)}")
         return BAD_INPUT
     except ContractError as error:  # without a spec there is nothing to run the suite on
-        print(f"error: {_line(error)}", file=sys.stderr)
+        say(f"error: {_line(error)}")
         return FAILED
-    print(json.dumps(report.describe(), indent=2) if asked.json else report.table())
+    tell(json.dumps(report.describe(), indent=2) if asked.json else report.table())
     return PASSED if report.passed else FAILED
 
 

@@ -24,42 +24,43 @@ from rollout.data import (
 )
 from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
+from rollout.signals import say, tell
 
 
 def info(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
         manifest, counts = dataset.manifest, dataset.counts
         refs = dataset.episodes(include_lost=True)
-        print(f"{dataset.layout.root}: {manifest.bridge}, task {manifest.task['name']}")
-        print(f"  policy {manifest.policy or 'unnamed'}, created {manifest.created}")
+        tell(f"{dataset.layout.root}: {manifest.bridge}, task {manifest.task['name']}")
+        tell(f"  policy {manifest.policy or 'unnamed'}, created {manifest.created}")
         factors = ", ".join(f.name for f in manifest.state_space)
-        print(f"  states {manifest.state_space.size}: {factors}")
-        print(f"episodes: {counts.terminated} terminated, {counts.truncated} truncated")
-        print(f"  no results: {counts.lost} lost, {counts.unfinished} unfinished, ", end="")
-        print(f"{counts.damaged} damaged")
+        tell(f"  states {manifest.state_space.size}: {factors}")
+        tell(f"episodes: {counts.terminated} terminated, {counts.truncated} truncated")
+        tell(f"  no results: {counts.lost} lost, {counts.unfinished} unfinished, ", end="")
+        tell(f"{counts.damaged} damaged")
         results = [r for r in refs if r.end != "lost"]
         outcomes = Counter(map(_outcome, results))
-        print(f"  outcomes: {', '.join(f'{n} {k}' for k, n in outcomes.items()) or 'none'}")
+        tell(f"  outcomes: {', '.join(f'{n} {k}' for k, n in outcomes.items()) or 'none'}")
         if results:
-            print(f"  mean reward {sum(r.total_reward for r in results) / len(results):.4g}")
+            tell(f"  mean reward {sum(r.total_reward for r in results) / len(results):.4g}")
         nbytes = sum(p.stat().st_size for p in dataset.layout.root.rglob("*") if p.is_file())
         each = f", {nbytes / counts.steps:.0f} bytes/step" if counts.steps else ""
-        print(f"steps: {counts.steps}, {nbytes} bytes{each}")
-        print("columns:")
+        tell(f"steps: {counts.steps}, {nbytes} bytes{each}")
+        tell("columns:")
         for column in manifest.columns:
             kind = f"{column.dtype}{list(column.shape) if column.shape else ''}"
             unit = f" [{column.unit}]" if column.unit else ""
-            print(f"  {column.name:28} {kind:20} {column.codec!s:8}{unit} {column.doc}")
+            tell(f"  {column.name:28} {kind:20} {column.codec!s:8}{unit} {column.doc}")
     return 0
 
 
 def diagnose(args: argparse.Namespace) -> int:
     report = doctor(args.dir)
     for finding in report.findings:
-        print(finding)
+        tell(str(finding))
     state = "clean" if report.clean else f"{len(report.findings)} findings"
     live = f"; being written by {report.writer}" if report.writer else ""
-    print(
+    tell(
         f"{report.path}: {state}; {report.shards} shards, {report.steps} steps, "
         f"{report.episodes} episodes{live}"
     )
@@ -69,8 +70,8 @@ def diagnose(args: argparse.Namespace) -> int:
 def mend(args: argparse.Namespace) -> int:
     repaired = repair(args.dir)
     for line in repaired.done:
-        print(line)
-    print(
+        tell(line)
+    tell(
         f"{repaired.path}: kept {repaired.steps} steps and {repaired.episodes} whole episodes; "
         f"moved {len(repaired.moved)} files to quarantine; "
         f"{len(repaired.damaged)} episodes miss steps"
@@ -83,27 +84,27 @@ def play(args: argparse.Namespace) -> int:
         ref = _find(dataset, args.episode, args.attempt)
         if args.out is None:
             for line in play_text(dataset, ref):
-                print(line)
-            print(f"end: {ref.end}, {_outcome(ref)}, reward {ref.total_reward:g}")
+                tell(line)
+            tell(f"end: {ref.end}, {_outcome(ref)}, reward {ref.total_reward:g}")
             return 0
         frames = play_video(dataset, ref, args.out, column=args.column, fps=args.fps)
-        print(f"{args.out}: {frames} frames of episode {ref.episode}")
+        tell(f"{args.out}: {frames} frames of episode {ref.episode}")
     return 0
 
 
 def actions(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
         count = export_actions(dataset, args.out)
-    print(f"{args.out}: actions of {count} episodes; replay them by")
-    print(f"  --set policy.name=scripted policy.actions={args.out} and the seed and state_set")
-    print("  that they were recorded with")
+    tell(f"{args.out}: actions of {count} episodes; replay them by")
+    tell(f"  --set policy.name=scripted policy.actions={args.out} and the seed and state_set")
+    tell("  that they were recorded with")
     return 0
 
 
 def calls(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
         count = export_calls(dataset, args.out, args.rows)
-    print(f"{args.out}: {count} calls of models")
+    tell(f"{args.out}: {count} calls of models")
     return 0
 
 
@@ -180,6 +181,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is flushed
         return 0
     except (InputError, OSError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        say(f"error: {' '.join(str(error).split())}")
         return 2
     return status

@@ -12,7 +12,6 @@ import argparse
 import importlib.util
 import keyword
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
@@ -20,6 +19,7 @@ from string import Template
 from rollout.errors import ConfigError, InputError, UnknownNameError
 from rollout.files import local_path
 from rollout.registry import SINGULAR, Group, names
+from rollout.signals import say
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 """A folder for each kind of package, and one with what all share."""
@@ -42,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         written = write_package(asked.kind, asked.name, asked.out or Path(asked.name))
     except (InputError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}")
         return 2
     print("\n".join(map(str, written)))
     print(f"next: cd {asked.out or asked.name} and follow README.md")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from rollout.configuration.load import from_document
 from rollout.distinguish import Distinguishable, distinguishable
 from rollout.errors import ContractError, GameError, InputError
 from rollout.files import local_path
+from rollout.signals import say, tell
 from rollout.tasks import bridge_and_task
 
 DONE, BAD_INPUT, FAILED = 0, 2, 3
@@ -63,13 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=given.seed,
         )
     except InputError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        say(f"error: {' '.join(str(error).split())}")
         return BAD_INPUT
     except (GameError, ContractError) as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        say(f"error: {' '.join(str(error).split())}")
         return FAILED
     lines = _lines(found, task.state_space.restrict(only))
-    print(json.dumps(found.describe(), indent=2) if given.json else "\n".join(lines))
+    tell(json.dumps(found.describe(), indent=2) if given.json else "\n".join(lines))
     return DONE
 
 

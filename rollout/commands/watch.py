@@ -24,7 +24,7 @@ from rollout.errors import InputError
 from rollout.files import local_path
 from rollout.observe.look import look_at
 from rollout.observe.view import screen
-from rollout.signals import Stopped
+from rollout.signals import Stopped, say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         else:
             _print(console, args.run_dir, args.every, once=args.once)
     except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}")
         return 2
     except KeyboardInterrupt as error:
         if isinstance(error, Stopped) and error.signum != signal.SIGINT:

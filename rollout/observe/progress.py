@@ -12,6 +12,8 @@ from typing import Protocol, Self, TextIO
 import rich.progress
 from rich.console import Console
 
+from rollout.signals import shown
+
 logger = logging.getLogger(__name__)
 
 
@@ -123,4 +125,4 @@ def share(*parts: tuple[float, float | None]) -> float:
 
 def _words(values: Mapping[str, object]) -> str:
     words = (f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in values.items())
-    return " ".join(words)
+    return shown(" ".join(words))

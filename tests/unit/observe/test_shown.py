@@ -3,10 +3,14 @@
 import io
 import logging
 import sys
+from unittest.mock import MagicMock
 
 import pytest
 
+from rollout.commands import check_bridge, dataset, watch
+from rollout.errors import DatasetError
 from rollout.observe.logs import set_up_logging
+from rollout.observe.progress import BarProgress
 from rollout.signals import say, shown
 
 
@@ -34,3 +38,30 @@ def test_a_terminal_of_another_encoding_gets_every_message(monkeypatch, encoding
     say("error: 雪")
     sys.stderr.flush()
     assert raw.getvalue().count(b"\\u96ea") == 2
+
+
+HOSTILE = "\x1b]0;owned\x07\x9b2J"
+
+
+def test_printed_text_of_others_cannot_control_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(dataset, "play_text", lambda *_: [f"step 0: {HOSTILE}"])
+    monkeypatch.setattr(dataset, "Dataset", MagicMock())
+    monkeypatch.setattr(dataset, "_find", lambda *_: MagicMock(end=HOSTILE, total_reward=0.0))
+    assert dataset.main(["play", "x"]) == 0
+    # What others wrote is in errors, too.
+    monkeypatch.setattr(dataset, "_find", MagicMock(side_effect=DatasetError(HOSTILE)))
+    assert dataset.main(["play", "x"]) == 2
+    for command in (check_bridge, watch):
+        assert command.main([f"no {HOSTILE}"]) == 2
+    out, err = capsys.readouterr()
+    for text, times in ((out, 2), (err, 3)):
+        assert not {"\x1b", "\x07", "\x9b"} & set(text)
+        assert text.count(r"\x1b]0;owned\x07\x9b2J") >= times
+
+
+def test_a_progress_bar_shows_escape_sequences_as_text():
+    stream = io.StringIO()
+    with BarProgress("x", stream) as progress:
+        progress.update(1.0, {"policy": HOSTILE})
+    assert "\x07" not in stream.getvalue()
+    assert r"\x1b]0;owned\x07\x9b2J" in stream.getvalue()
