@@ -15,12 +15,15 @@ the subreaper of its tree, so that a process which leaves its session or whose p
 below it, and "no child left" means that no process is left. The game gets PDEATHSIG from the
 guard and not from the host, where the signal would come when the *thread* that launched the game
 ends.
+
+The output of the tree goes to the guard's own standard output, a file. The guard bounds its size.
 """
 
 import ctypes
 import os
 import select
 import signal
+import stat
 import sys
 import time
 
@@ -28,7 +31,10 @@ GRACE_S = 1.0  # between TERM and KILL
 GIVE_UP_S = (
     30.0  # a process that KILL does not end by then waits in the kernel; it dies when that ends
 )
-_PASS_S = 0.02  # between two rounds of KILL
+_PASS_S = 0.02  # between two rounds of KILL, or of cuts of an output that grows fast
+OUTPUT_BYTES = 16 << 20  # above which the middle of the output is removed
+KEPT_BYTES = 1 << 20  # of its begin, and of its end
+_OUTPUT_S = 0.5  # between two looks at its size
 
 _SET_PDEATHSIG, _SET_SUBREAPER = 1, 36  # prctl
 _NEWNS, _NEWUSER, _NEWPID = 0x00020000, 0x10000000, 0x20000000  # unshare
@@ -121,6 +127,33 @@ def _check(result: int, what: str) -> None:
         raise OSError(ctypes.get_errno(), f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
+def cut_output(descriptor: int) -> bool:
+    """Removes the middle of a file that is larger than ``OUTPUT_BYTES``; returns whether it did.
+
+    Its begin and its end stay, with a line between them that says what is missing. What is written
+    during the cut may be lost. Nothing is done to what is not a file.
+
+    Args:
+        descriptor: open for appending, as all others that write to the file.
+    """
+    try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_size <= OUTPUT_BYTES:
+            return False
+        reader = os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            end = os.pread(reader, KEPT_BYTES, about.st_size - KEPT_BYTES)
+        finally:
+            os.close(reader)
+        os.ftruncate(descriptor, KEPT_BYTES)
+        limit = OUTPUT_BYTES >> 20
+        said = f"\n[Gamut removed the middle of this output, which exceeded {limit} MiB]\n"
+        os.write(descriptor, said.encode() + end)
+    except OSError:  # a full disk, or no /proc; the game continues
+        return False
+    return True
+
+
 def _tell(report: int, line: str) -> None:
     try:
         os.write(report, line.encode() + b"\n")
@@ -178,7 +211,8 @@ class _Guard:
         poller.register(self.control, select.POLLIN)
         poller.register(self.wakeup, select.POLLIN)
         while self.reap() and not self.ended:
-            ready = [descriptor for descriptor, _ in poller.poll()]
+            pause_s = _PASS_S if cut_output(_OUTPUT) else _OUTPUT_S
+            ready = [descriptor for descriptor, _ in poller.poll(1000 * pause_s)]
             if self.wakeup in ready:
                 os.read(self.wakeup, 512)
             if self.control in ready:
@@ -200,9 +234,11 @@ class _Guard:
                 _signal_all(signal.SIGKILL)
             if poller.poll(1000 * (left if left > 0 else _PASS_S)):
                 os.read(self.wakeup, 512)
+        cut_output(_OUTPUT)
         _tell(self.report, "done")
 
 
+_OUTPUT = 1  # standard output
 _IGNORED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 

@@ -61,7 +61,8 @@ class Guarded:
 
     Args:
         command: program and arguments.
-        output: open file for the output of the command and the guard.
+        output: file for the output of the command and the guard, open for appending; the guard
+            bounds its size.
         descriptors: descriptors that the command inherits; close yours after this call.
         namespace: whether the command gets a PID namespace: ``never``, ``auto`` (where permitted)
             or ``always``. With one, no process survives even a ``kill -9`` of the guard.

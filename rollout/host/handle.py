@@ -155,7 +155,7 @@ class SubprocessHandle:
 
     Args:
         bridge: the recipe.
-        workdir: folder of the game; its output goes to ``game.log`` there.
+        workdir: folder of the game; its output goes to ``game.log`` there, whose size is bounded.
         ports: ports on which it may listen.
         width: number of slots.
         namespace: whether it gets a PID namespace; see ``rollout.host.guarded.Guarded``.

@@ -14,7 +14,7 @@ import pytest
 
 from rollout.errors import ConfigError
 from rollout.host import guarded
-from rollout.host.guard import children, descendants
+from rollout.host.guard import KEPT_BYTES, OUTPUT_BYTES, children, descendants
 from rollout.host.guarded import Guarded, ending, namespaces_allowed
 from rollout.host.processes import marked_processes, start_time
 
@@ -341,6 +341,25 @@ def test_a_game_gets_what_it_should_and_no_more(tmp_path, monkeypatch):
     (ignored,) = (int(line[8:], 16) for line in seen["status"].splitlines() if "SigIgn" in line)
     unwanted = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     assert not [number for number in unwanted if ignored >> (number - 1) & 1]
+
+
+def test_output_is_bounded_while_a_game_plays_and_after_its_end(start, tmp_path):
+    log, up = tmp_path / "game.log", tmp_path / "up"
+    many = f"head -c {OUTPUT_BYTES + 1} /dev/zero; echo"
+    game = start(
+        f"echo first; {many}; until [ -e {up} ]; do sleep .02; done; echo then; {many}; echo last",
+        size=0,
+    )
+    assert until(lambda: b"[Gamut" in log.read_bytes())
+    assert game.exit_code is None
+    up.touch()
+    assert game.wait(LIMIT_S)
+    game.stop(at_once=True)
+    text = log.read_bytes()
+    assert len(text) < 3 * KEPT_BYTES
+    assert text.startswith(b"first\n")
+    assert text.count(b"[Gamut removed the middle of this output, which exceeded 16 MiB]\n") == 1
+    assert text.endswith(b"\0\nlast\n")
 
 
 def test_the_host_sees_the_game_let_go_of_its_descriptors(tmp_path):
