@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -128,6 +128,7 @@ class Human:
     screen: Window
     version: int = 0
     extras: Mapping[str, ColumnSpec] = field(default_factory=dict)
+    waits_for_person: ClassVar[bool] = True
 
     def initial_memory(self, starts: Sequence[Start]) -> Columns:
         """Tells the window that an episode begins; a person needs no memory from us.

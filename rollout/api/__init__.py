@@ -44,6 +44,7 @@ from rollout.api.policy import (
     figures_of,
     keeps_files,
     trials_of,
+    waits_for_person,
 )
 from rollout.api.sets import Splits, StateSet
 from rollout.api.spaces import (
@@ -137,4 +138,5 @@ __all__ = [
     "option",
     "sample",
     "trials_of",
+    "waits_for_person",
 ]

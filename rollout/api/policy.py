@@ -94,6 +94,11 @@ def calls_of(policy: Policy | PolicyRecipe) -> int:
     return policy.calls if isinstance(policy, Concurrent) else 1
 
 
+def waits_for_person(policy: Policy) -> bool:
+    """Returns whether a policy is a person, who has no deadline: its attribute of this name."""
+    return bool(getattr(policy, "waits_for_person", False))
+
+
 @runtime_checkable
 class Reporting(Protocol):
     """A policy with figures of its own for the metrics of its run."""

@@ -107,7 +107,8 @@ class HostConfig(Section):
     )
     policy_s: float = key(
         300.0,
-        "Deadline for a policy to decide; an actor whose policy takes longer is replaced.",
+        "Deadline for a policy to decide; an actor whose policy takes longer is replaced, and a "
+        "run that plays in its own process ends.",
         unit="s",
         gt=0,
     )

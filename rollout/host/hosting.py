@@ -17,6 +17,7 @@ from rollout.api import (
     Deadlines,
     Fragment,
     Loss,
+    Policy,
     PolicyRecipe,
     Resources,
     Start,
@@ -29,6 +30,7 @@ from rollout.host.choices import POLICY_CODE
 from rollout.host.instances import Event
 from rollout.host.play_options import PlayOptions
 from rollout.host.player import Player
+from rollout.host.policy_watch import PolicyWatch
 from rollout.host.pool import Pool
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Schedule
@@ -182,6 +184,11 @@ class GameHost:
         """Extras of the policy."""
         return self._player.policy.extras
 
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self._player.policy
+
     def pulse(self) -> Pulse:
         """Returns a sign of life; another thread may call it during play."""
         return pulse_of(self._player)
@@ -237,6 +244,7 @@ class LocalFleet:
     def __init__(self, plan: HostPlan) -> None:
         self.plan, self.news = plan, FleetNews()
         self._host = GameHost(plan, 0)
+        self._watch = PolicyWatch(self._host.policy, self._host.pulse, plan.host.policy_s)
 
     @property
     def extras(self) -> Mapping[str, ColumnSpec]:
@@ -263,4 +271,5 @@ class LocalFleet:
 
     def close(self) -> None:
         """Ends every game."""
+        self._watch.close()
         self._host.close()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollout.api import Algorithm, Columns, EpisodeResult, Fragment, Loss, Start
+from rollout.api import Algorithm, Columns, EpisodeResult, Fragment, Loss, Policy, Start
 from rollout.errors import BudgetExhausted, no_exit
 from rollout.host.actors import Pulse
 from rollout.host.hosting import HostPlan, pulse_of
@@ -135,6 +135,11 @@ class Sampler:
                     steps=self._plan.play.steps,
                 )
         return sample
+
+    @property
+    def policy(self) -> Policy:
+        """The policy."""
+        return self._player.policy
 
     def pulse(self) -> Pulse:
         """Returns a sign of life; another thread may call it during play."""

@@ -16,6 +16,7 @@ from rollout.api.fragment import Phase
 from rollout.host.actors import Actor, Pulse, Supervisor
 from rollout.host.hosting import GameHost, HostPlan, HostReport
 from rollout.host.opening import Fleet, open_fleet
+from rollout.host.policy_watch import PolicyWatch
 from rollout.host.ray_actors import RayLauncher, Watched, close_hosts, fetch
 from rollout.host.ray_watch import require_ray
 from rollout.host.schedule import Schedule
@@ -101,6 +102,7 @@ class LocalRunner:
     def __init__(self, plan: TrainPlan) -> None:
         self._plan, self.hosts = plan, HostTable()
         self._sampler = plan.sampler(0)
+        self._watch = PolicyWatch(self._sampler.policy, self.pulse, plan.config.host.policy_s)
 
     def collect(self, samples: list[Sample], version: int, weights: Weights) -> None:
         """Appends fragments to ``samples`` until they make a batch."""
@@ -108,6 +110,10 @@ class LocalRunner:
         while not enough(samples, self._plan.algorithm.batch):
             samples.append(sample := self._sampler.sample())
             self.hosts.note(0, sample.figures)
+
+    def pulse(self) -> Pulse:
+        """Returns a sign of life; another thread may call it during play."""
+        return self._sampler.pulse()
 
     def positions(self) -> dict[str, Any]:
         """Returns the position of the schedule, under 0."""
@@ -129,6 +135,7 @@ class LocalRunner:
 
     def close(self) -> None:
         """Ends every game."""
+        self._watch.close()
         self._sampler.close()
 
 
