@@ -25,7 +25,6 @@ import platform
 import secrets
 import shutil
 import socket
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -36,6 +35,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, TypeVar
 
+from rollout.checkout import commit_of
 from rollout.config import RunConfig, load_config, resolved, write_config
 from rollout.configuration.secrets import hidden, refuse_secrets
 from rollout.errors import ConfigError, InputError, RunDirectoryError, is_disk_full
@@ -53,7 +53,6 @@ _BEGINNING = {
 """Files of a run in which nothing was recorded, except those of the mirror."""
 
 _PACKAGES = ("gamut", "ray", "torch", "numpy", "gymnasium", "pyarrow")
-_GIT_TIMEOUT_S = 5.0
 
 _C = TypeVar("_C", bound=RunConfig)
 
@@ -333,8 +332,9 @@ def _show(data: Mapping[str, Any], key: str) -> str:
 def versions() -> dict[str, str | int | None]:
     """Returns the environment of the run: package versions, commit, platform, CPU count.
 
-    The version of a package that is not installed is None, and so is the commit if the code does
-    not run from a checkout. A commit ends in ``-dirty`` if tracked files were changed.
+    The version of a package that is not installed is None, and so is the commit if the code comes
+    neither from a checkout nor with a job that was sent from one.
+    A commit ends in ``-dirty`` if tracked files were changed.
     """
     found: dict[str, str | int | None] = {"python": platform.python_version()}
     for name in _PACKAGES:
@@ -342,31 +342,7 @@ def versions() -> dict[str, str | int | None]:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = None
-    found["commit"] = _commit(Path(__file__).resolve().parent.parent)
+    found["commit"] = commit_of(Path(__file__).resolve().parent.parent)
     found["platform"] = platform.platform()
     found["cpus"] = os.cpu_count()
     return found
-
-
-def _commit(root: Path) -> str | None:
-    top = _git(root, "rev-parse", "--show-toplevel")
-    # An environment inside another project's checkout is not a checkout of this project.
-    if top is None or Path(top).resolve() != root:
-        return None
-    commit = _git(root, "rev-parse", "HEAD")
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
-    return f"{commit}-dirty" if commit and changed else commit
-
-
-def _git(root: Path, *arguments: str) -> str | None:
-    program = shutil.which("git")
-    if program is None:
-        return None
-    command = [program, "--no-optional-locks", "-C", str(root), *arguments]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=_GIT_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
+from rollout.checkout import COMMIT, commit_of
 from rollout.cli import DONE, ENDED_SHORT, WRONG_INPUT
 from rollout.cluster.addresses import ADDRESS, Dashboard, dashboard_url, is_this_machine
 from rollout.cluster.addresses import require_dashboard as require
@@ -122,6 +123,8 @@ def read_order(argv: Sequence[str]) -> Order:
             raise ConfigError(f"--env {name}: Ray sets it in every job; leave it out")
     runs, remote = _runs_dir(arguments.runs_dir, env, folder, url)
     env = {STOP_WAIT: str(_GRACE_S), **env, RUNS_DIR: str(runs)}
+    if (folder / _OURS).is_file() and (commit := commit_of(folder.resolve())):
+        env = {COMMIT: commit, **env}
     package = read_package(folder, ignored_by_default(folder) if folder.is_dir() else ())
     _require_sent(command, package)
     notes = [remote] if remote else []

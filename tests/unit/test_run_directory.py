@@ -11,7 +11,8 @@ from typing import ClassVar
 import pytest
 import yaml
 
-from rollout import run_directory
+from rollout import checkout, run_directory
+from rollout.checkout import commit_of
 from rollout.collect import CollectPlan
 from rollout.config import (
     CollectConfig,
@@ -373,7 +374,7 @@ def test_versions_name_what_the_run_runs_on(monkeypatch) -> None:
         "cpus",
     }  # fmt: skip
     monkeypatch.setattr(run_directory, "_PACKAGES", ("no-such-package",))
-    monkeypatch.setattr(run_directory.shutil, "which", lambda _: None)
+    monkeypatch.setattr(checkout.shutil, "which", lambda _: None)
     assert versions()["no-such-package"] is None
     assert versions()["commit"] is None
 
@@ -385,3 +386,9 @@ def test_agents_of_a_wandb_sweep_have_folders_of_their_own(
     for run in ("a1", "b2"):
         monkeypatch.setenv("WANDB_RUN_ID", run)
         assert create(tmp_path / "run").path == tmp_path / "run" / run
+
+
+def test_the_commit_of_a_job_comes_from_its_environment(monkeypatch, tmp_path):
+    monkeypatch.setenv("GAMUT_COMMIT", "abc-dirty")
+    assert commit_of(tmp_path) == "abc-dirty", "the package of a job has no .git"
+    assert commit_of(Path(__file__).parents[2]) != "abc-dirty"

@@ -906,3 +906,12 @@ def test_packages_are_counted_without_looking_at_them():
     package = Package(Path("/x"), (("a", 10), ("b/c", 5)))
     assert package.size == 15 + 2 * (1 + 3) + 2 * 76 + 22
     assert RayJob("true", package).runtime_env() == {"working_dir": "/x", "env_vars": {}}
+
+
+def test_a_job_is_told_the_commit_of_the_code_that_it_gets(folder, monkeypatch):
+    monkeypatch.setattr("rollout.cluster.submit.commit_of", lambda root: f"abc of {root.name}")
+    assert "GAMUT_COMMIT" not in order(folder).job.env, "a folder without our code"
+    ours = folder / "rollout" / "cluster" / "submit.py"
+    ours.parent.mkdir(parents=True)
+    ours.touch()
+    assert order(folder).job.env["GAMUT_COMMIT"] == f"abc of {folder.name}"
