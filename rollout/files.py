@@ -184,10 +184,12 @@ class LineFile:
 
         Raises:
             OutOfTurnError: the file is closed.
-            OSError: writing failed; no part of a line remains.
+            OSError: writing failed; no part of a line remains. Also if the file was removed or
+                moved, where no one would find the line.
         """
         if self._file.closed:
             raise OutOfTurnError(f"{self.path} was closed; a line came too late")
+        self.path.stat()
         data = text.encode()
         end = self._file.seek(0, os.SEEK_END)
         try:

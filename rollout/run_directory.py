@@ -139,12 +139,13 @@ class RunDirectory:
 
         Raises:
             RunDirectoryError: as ``create``, or another process worked on the run for ``wait_s``
-                seconds.
+                seconds, or the directory was removed meanwhile.
         """
         with _alone(_folder(path), wait_s):
             run = cls.create(path, config, resume=resume)
             try:
-                yield run
+                with run._there():
+                    yield run
             except InputError:
                 if run.resume_count == 0 and run._unused():
                     shutil.rmtree(run.path, ignore_errors=True)
@@ -158,6 +159,19 @@ class RunDirectory:
                     f"{file}: {error.strerror}; it is not what the run left there: restore it or "
                     f"move it away, then continue with --resume"
                 ) from error
+
+    @contextmanager
+    def _there(self) -> Iterator[None]:
+        """Says of errors that follow from the loss of the whole directory what caused them."""
+        try:
+            yield
+        except Exception as error:
+            if (self.path / RUN).exists():
+                raise
+            raise RunDirectoryError(
+                f"output {self.path} was removed or moved while the run worked in it, so the run "
+                f"ends; if it was moved, move it back, then continue with --resume"
+            ) from error
 
     def _unused(self) -> bool:
         """Whether it contains only what every run begins with."""

@@ -1,6 +1,7 @@
 import json
 import os
 import platform
+import shutil
 import socket
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from rollout.config import (
     make_config,
 )
 from rollout.errors import ConfigError, GameError, RunDirectoryError
+from rollout.observe.metrics import Metrics
 from rollout.run_directory import RunDirectory, absolute, as_begun, versions
 
 
@@ -334,6 +336,20 @@ def test_what_is_in_the_way_is_not_touched_and_a_bare_lock_is_not_in_the_way(
     assert [p.name for p in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
     with RunDirectory.opened("left", config(), resume=False) as run:
         assert run.resume_count == 0
+
+
+def test_a_directory_that_is_removed_or_moved_ends_the_run_in_one_line(tmp_path) -> None:
+    def work(name, lose):
+        opened = RunDirectory.opened(name, config(), resume=False)
+        with opened as run, Metrics(run.metrics) as metrics:
+            metrics.write(1, {"x": 1})
+            lose(run.path)
+            metrics.write(2, {"x": 1})
+
+    said = "was removed or moved while the run worked in it"
+    for number, lose in enumerate((shutil.rmtree, lambda path: path.rename(tmp_path / "there"))):
+        with pytest.raises(RunDirectoryError, match=said):
+            work(f"lost-{number}", lose)
 
 
 def test_the_summary_is_written_in_one_step() -> None:
