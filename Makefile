@@ -29,7 +29,7 @@ $(READY): pyproject.toml constraints.txt
 	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
 	@# Torch first and exactly: a looser range pulls gigabytes that a machine without a GPU cannot use.
 	@echo "Installing PyTorch (the largest download) ..."
-	@$(uv_finds); $(call install,torch==2.13.0)
+	@$(uv_finds); $(say_cuda); $(call install,torch==2.13.0)
 	@echo "Installing Gamut and its other packages ..."
 	@$(uv_finds); $(call install,-e '.[dev]')
 	@echo "Compiling blockworld for this machine (about a minute, once) ..."
@@ -39,6 +39,14 @@ $(READY): pyproject.toml constraints.txt
 # Without folders of its own uv takes the build of PyTorch that fits the machine, without CUDA if it has no GPU.
 uv_finds = wheels=$$($(BIN)/python -m pip config get global.find-links 2>/dev/null || echo "$$PIP_FIND_LINKS"); \
   if [ -n "$$wheels" ]; then export UV_FIND_LINKS="$$wheels"; else export UV_TORCH_BACKEND=auto; fi
+
+# Folders of wheels may have no PyTorch for this Python; then the build that fits is looked for elsewhere. One with
+# CUDA is named before it is fetched.
+torch_plan = $(BIN)/uv pip install --dry-run --python $(BIN)/python -c constraints.txt torch==2.13.0 2>&1
+say_cuda = plan=$$($(torch_plan)); case "$$plan" in *nvidia-cublas*) \
+  if other=$$(UV_TORCH_BACKEND=auto UV_HTTP_RETRIES=1 $(torch_plan)); then export UV_TORCH_BACKEND=auto; plan=$$other; fi;; esac; \
+  case "$$plan" in *nvidia-cublas*) \
+  echo "PyTorch comes with CUDA for this Python and machine: about 3 GB are downloaded. Ctrl-C stops it; Python 3.11 may need less.";; esac
 
 demo: say-demo $(READY) ## a generalization sweep: twelve short trainings, their report and picture in runs/hunt_sheep_demo/
 	$(BIN)/python scripts/sweep.py --config configs/sweeps/hunt_sheep_demo.yaml --resume
