@@ -35,6 +35,8 @@ _PASS_S = 0.02  # between two rounds of KILL, or of cuts of an output that grows
 OUTPUT_BYTES = 16 << 20  # above which the middle of the output is removed
 KEPT_BYTES = 1 << 20  # of its begin, and of its end
 _OUTPUT_S = 0.5  # between two looks at its size
+_RELEASE_S = 5.0  # for an exiting host to release its folders
+_EXITING = 4  # PF_EXITING in /proc/PID/stat
 
 _SET_PDEATHSIG, _SET_SUBREAPER = 1, 36  # prctl
 _NEWNS, _NEWUSER, _NEWPID = 0x00020000, 0x10000000, 0x20000000  # unshare
@@ -270,12 +272,26 @@ def remove_folders(folders: str, owner: str) -> None:
         except OSError:  # another process has removed it
             continue
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            end = time.monotonic() + _RELEASE_S * _is_exiting(owner.partition(":")[0])
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= end:
+                        raise
+                    select.select([], [], [], _PASS_S)
             shutil.rmtree(folder, ignore_errors=True)
         except OSError:  # its host is alive, or another guard removes it
             continue
         finally:
             os.close(lock)
+
+
+def _is_exiting(pid: str) -> bool:
+    """Whether a process is at its end; the kernel may close its pipes before its locked files."""
+    fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return bool(fields) and (fields[0] == b"Z" or bool(int(fields[6]) & _EXITING))
 
 
 def _closed(control: int) -> bool:

@@ -9,7 +9,10 @@ const { makeApi } = require('../sandbox/api');
 const { Sandbox } = require('../sandbox/runtime');
 const { Vec3 } = require('vec3');
 
-const text = (name) => fs.readFileSync(path.join(__dirname, '..', '..', 'oracles', `${name}.js`), 'utf8');
+/** A program without comments and some spaces, as ../../oracle.py sends it. */
+const text = (name) => fs.readFileSync(path.join(__dirname, '..', '..', 'oracles', `${name}.js`), 'utf8')
+  .split('\n').map((line) => line.trim()).filter((line) => !/^(\/\/|\/\*\*|\* |\*\/)/.test(line))
+  .map((line) => `${line.replaceAll(' => ', '=>')}\n`).join('');
 
 /** Plays a program until a test of its world holds; returns after how many ticks, else Infinity. */
 async function play(program, ticks, prepare, isDone) {
