@@ -41,7 +41,7 @@ from rollout.api.fragment import End
 from rollout.configuration.host_section import HostConfig
 from rollout.errors import ConfigError, OutOfTurnError
 from rollout.host.instances import Event
-from rollout.host.pool import HandleFactory, Pool
+from rollout.host.pool import Pool
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.referee import Referee
 from rollout.host.supervision import exhausted
@@ -91,7 +91,6 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         seed: seed of the draws, until ``reset`` is given another.
         width: slots of one instance.
         host: how games are supervised; a game without restarts left is not replaced.
-        make_handle: another way to run an instance; see ``rollout.host.remote.RayHandle``.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012 - Gymnasium's
@@ -108,7 +107,6 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         seed: int = 0,
         width: int = 1,
         host: HostConfig | None = None,
-        make_handle: HandleFactory | None = None,
     ) -> None:
         self.closed = True  # until there is something to close
         if num_envs < 1 or num_envs % width:
@@ -130,7 +128,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         count = num_envs // width
         # A caller that steps is told once that a game failed, and it does not come back.
         host = (host or HostConfig()).model_copy(update={"quarantine_s": None})
-        self._pool = Pool(bridge, self._workdir, count, width, host, make_handle)
+        self._pool = Pool(bridge, self._workdir, count, width, host)
         self._referee = Referee(task, num_envs)  # one for all slots, which step together here
         self._observations = allocate(spec.observation_space, num_envs)
         self._frame = Frame(

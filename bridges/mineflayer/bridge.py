@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +21,12 @@ from bridges.mineflayer.instance import MineflayerInstance, SavingInstance, Shap
 from bridges.mineflayer.loadouts import given
 from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.node import GAME, find_node, require_packages
-from bridges.mineflayer.pictures import Pictures, RayCaster, Renderer, read_picture
+from bridges.mineflayer.pictures import Pictures, RayCaster, read_picture
 from bridges.mineflayer.scene import NO_SCENE, Scene, make_scene
 from bridges.mineflayer.spaces import LAYOUTS, RGB, action_labels, action_space, observation_space
 from bridges.mineflayer.task_documents import MinelandTasks
 from bridges.mineflayer.task_files import load_files
 from bridges.mineflayer.versions import check_version
-from bridges.mineflayer.viewer_process import (
-    VIEWER_CLOSE_S,
-    VIEWER_MB,
-    ViewedDriver,
-    Viewer,
-    viewer_command,
-)
 from rollout.api import BridgeSpec, Deadlines, Instance, Resources, option
 from rollout.errors import (
     ConfigError,
@@ -47,8 +40,6 @@ from rollout.errors import (
 NAME = "mineflayer"
 MODES = ("embedded", "remote")
 ON_EVENT = ("go_on", "stop")
-RAYS, PRISMARINE = RENDERERS = ("rays", "prismarine")
-RENDERER_MEANS = "renderer of rgb: rays (on the CPU) or prismarine (must be installed separately)"
 MODE_MEANS = (
     "embedded: a world in this process, in steps; remote: a server at host:port, in real time"
 )
@@ -78,6 +69,8 @@ class MineflayerBridge:
     another, but the agents of a world do. The signal ``reward`` is always 0: choose a task.
     """
 
+    removed: ClassVar[Mapping[str, object]] = {"renderer": "rays"}
+
     mode: str = option("embedded", MODE_MEANS, choices=MODES)
     host: str = option("127.0.0.1", "address of the server, in mode remote")
     port: int = option(25565, "port of the server, in mode remote")
@@ -96,7 +89,6 @@ class MineflayerBridge:
     view_distance: int = option(4, "radius in which the world is loaded", unit="chunks")
     rgb_height: int = option(64, "height of the image rgb", unit="pixels")
     rgb_width: int = option(64, "width of the image rgb", unit="pixels")
-    renderer: str = option(RAYS, RENDERER_MEANS, choices=RENDERERS)
     # Senses: 0 is without limit, for ablations.
     sight_distance: float = option(
         48.0, "distance at which blocks and entities are visible", unit="blocks"
@@ -146,7 +138,6 @@ class MineflayerBridge:
             ("mode", MODES),
             ("actions", LAYOUTS),
             ("code_on_event", ON_EVENT),
-            ("renderer", RENDERERS),
         ):
             if getattr(self, name) not in valid:
                 raise UnknownNameError(name, str(getattr(self, name)), valid)
@@ -221,11 +212,6 @@ class MineflayerBridge:
         return self.observe or self._observations()[:-2]
 
     @property
-    def _viewed(self) -> bool:
-        """Whether a viewer process runs beside the game."""
-        return self.renderer == PRISMARINE and RGB in self.observe
-
-    @property
     def _memory_mb(self) -> int:
         """Memory that the game takes at most; programs may all hold what they are allowed."""
         code = self.actions == "code"
@@ -242,7 +228,7 @@ class MineflayerBridge:
     def spec(self) -> BridgeSpec:
         """Returns what is known before launch; does not need Node."""
         layout, remote = load_layout(), self.mode == "remote"
-        picture, viewed = (self.rgb_height, self.rgb_width), self._viewed
+        picture = (self.rgb_height, self.rgb_width)
         blueprint = self.blueprint_picture()
         waits = self.ticks_per_step * 0.05 * _REAL_TIME if remote else self.ticks_per_step * 0.1
         if self.actions == "code":
@@ -266,9 +252,9 @@ class MineflayerBridge:
                 90.0,
                 60.0,
                 20.0 + waits + 0.1 * self.agents,
-                CLOSE_S + viewed * VIEWER_CLOSE_S,
+                CLOSE_S,
             ),
-            resources=Resources(cpus=1.0, memory_mb=self._memory_mb + viewed * VIEWER_MB),
+            resources=Resources(cpus=1.0, memory_mb=self._memory_mb),
             tasks=TASKS,
             task_maker=MinelandTasks(
                 self.ticks_per_step,
@@ -337,14 +323,9 @@ class MineflayerBridge:
             )
         began = time.monotonic()
         command, env = game_command()
-        if self._viewed:
-            viewer_command()  # missing packages are reported before anything is started
-        folder = Path(workdir)
-        driver = (ViewedDriver if self._viewed else Driver)(
-            command, folder, close_s=CLOSE_S, env=env
-        )
+        driver = Driver(command, Path(workdir), close_s=CLOSE_S, env=env)
         try:
-            return self._handshake(driver, width, folder, began + timeout_s)
+            return self._handshake(driver, width, began + timeout_s)
         except (GameCrashed, GameTimeout, InputError) as error:
             driver.close()
             raise GameStartError(str(error)) from error
@@ -352,7 +333,7 @@ class MineflayerBridge:
             driver.close()
             raise
 
-    def _handshake(self, driver: Driver, width: int, folder: Path, deadline: float) -> Instance:
+    def _handshake(self, driver: Driver, width: int, deadline: float) -> Instance:
         left_s = max(0.0, deadline - time.monotonic())
         hello = driver.ask("hello", {"config": self.config(width)}, timeout_s=left_s)
         shape = Shape(
@@ -367,25 +348,9 @@ class MineflayerBridge:
         )
         pictures = None
         if RGB in self.observe:
-            renderer = self._renderer(hello, driver, folder, deadline)
-            pictures = Pictures(renderer, width, self.rgb_height, self.rgb_width)
+            pictures = Pictures(RayCaster(hello), width, self.rgb_height, self.rgb_width)
         saves = self.mode == "embedded" and self.agents == 1
         return (SavingInstance if saves else MineflayerInstance)(driver, shape, pictures)
-
-    def _renderer(
-        self, hello: Mapping[str, Any], driver: Driver, folder: Path, deadline: float
-    ) -> Renderer:
-        if not isinstance(driver, ViewedDriver):
-            return RayCaster(hello)
-        driver.viewer = Viewer(
-            hello,
-            folder,
-            version=self.version,
-            size=(self.rgb_height, self.rgb_width),
-            timeout_s=max(0.0, deadline - time.monotonic()),
-            failed=driver.close,
-        )
-        return driver.viewer
 
 
 def game_command() -> tuple[list[str], dict[str, str]]:

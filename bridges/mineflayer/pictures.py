@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import cv2
 import numpy as np
@@ -40,26 +40,6 @@ def read_picture(file: str) -> NDArray[np.uint8]:
     return picture
 
 
-class Scene(Protocol):
-    """The surroundings of one agent; see ``bridges.mineflayer.rgb``."""
-
-    def apply(self, update: Mapping[str, Any]) -> None:
-        """Applies changes."""
-        ...
-
-
-class Renderer(Protocol):
-    """Makes scenes and their pictures."""
-
-    def scene(self) -> Scene:
-        """Returns an empty scene."""
-        ...
-
-    def render(self, scene: Any, out: NDArray[np.uint8]) -> None:
-        """Draws a scene into ``out``, ``(height, width, 3)``."""
-        ...
-
-
 class RayCaster:
     """Our own CPU ray-caster.
 
@@ -74,7 +54,7 @@ class RayCaster:
         self._rgb = rgb
         self._looks = rgb.Looks(hello)
 
-    def scene(self) -> Scene:
+    def scene(self) -> Any:
         """Returns an empty scene."""
         return self._rgb.Scene(self._looks)
 
@@ -97,10 +77,10 @@ class Pictures:
         out: the pictures, ``(slots, height, width, 3)``; zeros where a slot was never reset.
     """
 
-    def __init__(self, renderer: Renderer, slots: int, height: int, width: int) -> None:
+    def __init__(self, renderer: RayCaster, slots: int, height: int, width: int) -> None:
         self._renderer = renderer
         self.out: NDArray[np.uint8] = np.zeros((slots, height, width, 3), np.uint8)
-        self._scenes: list[Scene | None] = [None] * slots
+        self._scenes: list[Any] = [None] * slots
 
     def begin(
         self, slots: Sequence[int], details: Sequence[Mapping[str, Any]]
@@ -119,7 +99,7 @@ class Pictures:
     def view(
         self, slot: int, eye: Sequence[float], yaw: float, pitch: float, out: NDArray[np.uint8]
     ) -> None:
-        """Draws a slot's surroundings as seen from another place, with our own renderer.
+        """Draws a slot's surroundings as seen from another place.
 
         Args:
             slot: whose surroundings.
@@ -127,13 +107,8 @@ class Pictures:
             yaw: radians, as of agents.
             pitch: likewise.
             out: the picture to draw, ``(height, width, 3)``.
-
-        Raises:
-            ConfigError: the renderer has no free cameras.
         """
-        scene: Any = self._scenes[slot]
-        if not hasattr(scene, "eye"):
-            raise ConfigError("free cameras need renderer=rays")
+        scene = self._scenes[slot]
         own = scene.eye, scene.yaw, scene.pitch
         scene.eye, scene.yaw, scene.pitch = np.array(eye, np.float64), yaw, pitch
         try:
@@ -143,6 +118,5 @@ class Pictures:
 
     def _show(self, slot: int, said: Mapping[str, Any]) -> None:
         scene = self._scenes[slot]
-        assert scene is not None
         scene.apply(said[SCENE])
         self._renderer.render(scene, self.out[slot])

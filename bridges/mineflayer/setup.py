@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,6 @@ from bridges.mineflayer.node import (
     packages_problem,
     shared_game,
 )
-from bridges.mineflayer.viewer_process import BUILT, VIEWER
 from rollout.errors import ConfigError, InputError
 
 _FILES = ("package.json", "package-lock.json", ".npmrc")
@@ -36,18 +35,12 @@ _LOCK = ".node_modules.lock"
 _BESIDE = ".node_modules-"
 _LAST_LINES = 15
 _QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
-_COMPILES = (
-    "{names} is compiled here, which takes a C++ compiler, make, pkg-config and headers of X and "
-    "OpenGL; Debian: apt-get install build-essential pkg-config libx11-dev libxext-dev libxi-dev "
-    "libgl1-mesa-dev libglu1-mesa-dev libglew-dev"
-)
 
 
 def install(
     game: Path = GAME,
     *,
     command: Sequence[str] | None = None,
-    build: Sequence[str] = (),
     timeout_s: float = 1800.0,
 ) -> bool:
     """Installs the packages that the lock file names, unless they are installed.
@@ -58,8 +51,7 @@ def install(
     Args:
         game: folder with the lock file.
         command: called with ``ci`` and its options; Node's npm when None.
-        build: packages whose install scripts are run; no others are.
-        timeout_s: seconds for the installation, and again for the builds.
+        timeout_s: seconds for the installation.
 
     Returns:
         whether something was installed.
@@ -68,7 +60,7 @@ def install(
         ConfigError: Node is missing, or the packages cannot be installed; the message ends with the
             last lines of npm.
     """
-    with FileLock(game / _LOCK, timeout=2 * timeout_s):
+    with FileLock(game / _LOCK, timeout=timeout_s):
         if not packages_problem(game):
             return False
         command = npm(find_node()) if command is None else command
@@ -78,8 +70,6 @@ def install(
                 if (game / name).exists():
                     shutil.copy2(game / name, beside / name)
             _npm(command, ["ci", "--ignore-scripts", *_QUIET], beside, timeout_s)
-            if build:
-                _build(command, build, beside, timeout_s)
             (beside / "node_modules" / STAMP).write_text(lock_digest(game) + "\n")
             _into_place(game, beside)
         finally:
@@ -97,25 +87,11 @@ def install_shared(game: Path = GAME, **how: Any) -> bool:
     return install(shared, **how)
 
 
-def _build(command: Sequence[str], names: Sequence[str], folder: Path, timeout_s: float) -> None:
-    # From source, with the headers that are part of Node: what npm would download instead is not in
-    # the lock file. ANGLE's build calls "python".
-    env = {"npm_config_build_from_source": "true", "JOBS": "max"}
-    root = find_node().program.resolve().parents[1]
-    if (root / "include/node/node.h").exists():
-        env["npm_config_nodedir"] = str(root)
-    try:
-        _npm(command, ["rebuild", *names, "--foreground-scripts", *_QUIET], folder, timeout_s, env)
-    except ConfigError as error:
-        raise ConfigError(f"{error}\n{_COMPILES.format(names=', '.join(names))}") from error
-
-
 def _npm(
     command: Sequence[str],
     told: Sequence[str],
     folder: Path,
     timeout_s: float,
-    env: Mapping[str, str] | None = None,
 ) -> None:
     # Npm's script looks for "node" on the PATH, where an older one may be first.
     first = [str(Path(command[0]).parent), str(Path(sys.executable).parent)]
@@ -124,7 +100,7 @@ def _npm(
         run = subprocess.run(
             [*command, *told],
             cwd=folder,
-            env={**os.environ, "PATH": path, **(env or {})},
+            env={**os.environ, "PATH": path},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -169,20 +145,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help=f"for all checkouts and jobs of this user: into ${WHERE}, else the user's cache",
     )
-    parser.add_argument(
-        "--viewer",
-        action="store_true",
-        help="those of renderer=prismarine instead: about 900 MB, and gl is compiled",
-    )
     chosen = parser.parse_args(arguments)
-    extra: dict[str, Any] = {"game": VIEWER, "build": BUILT} if chosen.viewer else {}
     try:
-        fresh = (install_shared if chosen.shared else install)(timeout_s=chosen.timeout, **extra)
+        fresh = (install_shared if chosen.shared else install)(timeout_s=chosen.timeout)
     except InputError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    program = VIEWER if chosen.viewer else GAME
-    folder = (shared_game(program) if chosen.shared else program) / "node_modules"
+    folder = (shared_game() if chosen.shared else GAME) / "node_modules"
     sys.stdout.write(f"{'installed' if fresh else 'already installed'}: {folder}\n")
     return 0
 

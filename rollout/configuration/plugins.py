@@ -131,6 +131,9 @@ def check_options(
 ) -> tuple[BaseModel | None, list[Problem]]:
     """Returns every option of a plug-in in its own type, defaults included, or what is wrong."""
     options = options_of(group, name)
+    given, problems = without_removed(given, getattr(load_plugin(group, name), "removed", {}))
+    if problems:
+        return None, problems
     try:
         try:
             return options.model_validate_json(to_json(given), strict=True), []
@@ -139,6 +142,27 @@ def check_options(
             return options.model_validate(given, strict=True), []
     except ValidationError as error:
         return None, problems_of(error, given, f"{SINGULAR[group]} {name!r}")
+
+
+def without_removed(
+    given: Mapping[str, Any], removed: Mapping[str, object]
+) -> tuple[Mapping[str, Any], list[Problem]]:
+    """Returns values without keys that no longer exist, so that older configurations open.
+
+    Args:
+        given: values by key.
+        removed: such keys, each with the only value that is still accepted.
+
+    Returns:
+        the values, and a problem for each removed key with another value.
+    """
+    old = [key for key in sorted(removed) if key in given]
+    problems = [
+        Problem((key,), f"was removed, and is always {got(removed[key])}; remove the key")
+        for key in old
+        if given[key] != removed[key]
+    ]
+    return {key: value for key, value in given.items() if key not in old}, problems
 
 
 def build_plugin(group: Group, name: str, options: Mapping[str, object]) -> Any:

@@ -28,6 +28,7 @@ from rollout.configuration.plugins import (
     check_options,
     plain_options,
     with_options,
+    without_removed,
 )
 from rollout.configuration.problems import Problem
 from rollout.errors import InputError, StateError
@@ -52,9 +53,11 @@ class Section(BaseModel):
 
     Attributes:
         renamed: old names of keys, each with the dotted name of its replacement, for the error.
+        removed: keys that no longer exist, each with the only value that is still accepted.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {}
+    removed: ClassVar[Mapping[str, object]] = {}
     model_config = ConfigDict(
         frozen=True,
         extra="forbid",
@@ -69,6 +72,9 @@ class Section(BaseModel):
     def _current_names(cls, data: Any) -> Any:
         given = cls.renamed.keys() & (data if isinstance(data, Mapping) else {})
         old = [Problem((k,), f"was renamed to {cls.renamed[k]}") for k in sorted(given)]
+        if isinstance(data, Mapping):
+            data, problems = without_removed(data, cls.removed)
+            old += problems
         if old:
             raise _located(old)
         return data

@@ -70,17 +70,16 @@ class Advice:
         if not waits and plan.slots < usual:
             return (
                 f"a player waits for games {games:.0%} of its time, and decides for {plan.slots} "
-                f"slots at once; a larger width is faster (width={plan.width}; usual for "
-                f"{plan.bridge.spec.name}: {usual})"
+                f"slots at once; more are faster; set width={usual} instead of {plan.width}"
             )
         if plan.instances == 1 and waits and not plan.in_process:
             return (
                 f"a player waits for its only game {games:.0%} of its time; more instances play "
-                "meanwhile (instances=1)"
+                "meanwhile; set instances=2"
             )
         if not self._actors and cpus > 1:
             return (
                 f"one process plays, and this machine has {cpus} processors; with actors more of "
-                f"them play ({self._key}=0)"
+                f"them play; set {self._key}={cpus}"
             )
         return ""

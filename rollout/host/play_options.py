@@ -22,6 +22,6 @@ class PlayOptions:
     steps: int = 64
     seconds: float | None = None
     explore: bool = True
-    retries: int = 3
+    retries: int = 20
     prompt: bool = True
     gather_s: float = 0.5

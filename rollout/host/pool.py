@@ -46,7 +46,7 @@ class Pool:
         instances: number of instances.
         width: slots of each.
         host: how games are supervised.
-        make_handle: another way to run an instance, e.g. in a Ray actor.
+        make_handle: another way to run an instance, for tests.
 
     Attributes:
         counts: events of games: ``failed``, ``quarantined``, ``recycled``, ``spared`` (replaced by

@@ -1,7 +1,7 @@
 """Mirrors ``metrics.jsonl`` to Weights & Biases from a separate process.
 
 The file is authoritative and the mirror only follows it. The mirror can fail, hang or be killed
-without stopping or slowing the run, and ``mirror_file`` can send again everything that is missing.
+without stopping or slowing the run.
 
 One rule keeps the two consistent: *line k of the file is step k of the W&B run*. W&B's own step is
 never set from a metric (W&B drops every step but the newest); ``env_steps`` is a value like any
@@ -234,23 +234,6 @@ class WandbMirror:
             self._metrics,
             self._log,
         )
-
-
-def mirror_file(path: Path, settings: Settings) -> int:
-    """Sends a whole metrics file to W&B, here and now; returns the number of lines sent.
-
-    Lines that the W&B run already has are not sent again.
-
-    Raises:
-        FileNotFoundError: the file does not exist.
-        DatasetError: a line is damaged.
-        wandb.Error: an error of W&B.
-    """
-    if not path.exists():
-        raise FileNotFoundError(f"there is no metrics file {path}")
-    ended = threading.Event()
-    ended.set()
-    return _mirror(path, settings, ended)
 
 
 def _mirror(path: Path, settings: Settings, ended: threading.Event) -> int:

@@ -8,8 +8,6 @@ import pytest
 from rollout.api import Limits, Splits, Task
 from rollout.config import HostConfig
 from rollout.evaluators import GameReward
-from rollout.testing.fakes import FakeBridge
-from rollout.testing.players import FakeEvaluator
 from rollout.vector_env import RemoteVectorEnv
 
 pytestmark = pytest.mark.ray
@@ -96,36 +94,3 @@ def test_stock_rllib_trains_on_it():
     returns = [algorithm.train()["env_runners"]["episode_return_mean"] for _ in range(6)]
     algorithm.stop()
     assert returns[-1] > returns[0] + 15, returns
-
-
-@pytest.mark.ray
-@pytest.mark.usefixtures("local_ray")
-def test_games_in_ray_actors_step_the_same_way():
-    from rollout.host.remote import RayHandle
-
-    def play(make_handle):
-        bridge = FakeBridge()
-        task = Task("t", "", bridge.spec.state_space, FakeEvaluator(), Limits(steps=10))
-        env = RemoteVectorEnv(bridge, task, num_envs=2, make_handle=make_handle)
-        env.action_space.seed(0)
-        env.reset(seed=0)
-        calls = [env.step(env.action_space.sample()) for _ in range(25)]
-        env.close()
-        return [(o["image"].tobytes(), r.tolist(), (te | tr).tolist()) for o, r, te, tr, _ in calls]
-
-    assert play(RayHandle) == play(None)
-
-
-@pytest.mark.ray
-@pytest.mark.usefixtures("local_ray")
-def test_a_game_that_dies_in_its_ray_actor_costs_one_slot(tmp_path):
-    from rollout.host.remote import RayHandle
-
-    bridge = FakeBridge(exit_on_step=5.0, once_file=str(tmp_path / "once"))
-    task = Task("t", "", bridge.spec.state_space, FakeEvaluator(), Limits(steps=10))
-    env = RemoteVectorEnv(bridge, task, num_envs=2, make_handle=RayHandle)
-    env.reset(seed=0)
-    infos = [env.step(np.zeros(2, np.int64))[4] for _ in range(20)]
-    env.close()
-    lost = [i["lost"].sum() for i in infos if "lost" in i]
-    assert lost == [1]

@@ -461,6 +461,7 @@ def test_a_file_that_is_not_a_configuration_is_refused(tmp_path, text, message) 
 
 class Rooms(Section):
     renamed: ClassVar[Mapping[str, str]] = {"beds": "rooms.places"}
+    removed: ClassVar[Mapping[str, object]] = {"stars": 3}
     places: int = 2
 
 
@@ -478,6 +479,12 @@ def test_a_renamed_key_gives_its_new_name_in_files_and_in_set(tmp_path: Path) ->
         load_config(House, None, [("rooms.beds", 3)])
     with pytest.raises(ConfigError, match=r"flat: was renamed to rooms"):
         load_config(House, None, [("flat.places", 3)])
+
+
+def test_a_removed_key_opens_with_its_former_default_only() -> None:
+    assert load_config(House, None, [("rooms.stars", 3)]) == House()
+    with pytest.raises(ConfigError, match=r"rooms.stars: was removed, and is always 3"):
+        load_config(House, None, [("rooms.stars", 4)])
 
 
 def test_a_missing_file_has_the_nearest(tmp_path: Path) -> None:

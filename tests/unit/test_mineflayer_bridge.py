@@ -18,6 +18,7 @@ from bridges.mineflayer.names import names
 from bridges.mineflayer.pictures import Pictures
 from bridges.mineflayer.spaces import KEYS, LOW_LEVEL, NEUTRAL, action_space, encode, neutral
 from rollout.api import Snapshots, Start, sample
+from rollout.config import build_plugin
 from rollout.errors import (
     ConfigError,
     ContractError,
@@ -466,6 +467,12 @@ def test_missing_packages_are_reported_at_the_launch(monkeypatch, tmp_path):
     monkeypatch.setattr(bridge, "require_packages", missing)
     with pytest.raises(ConfigError, match="make mineflayer"):
         MineflayerBridge().launch(tmp_path, (), width=1, timeout_s=PATIENT_S)
+
+
+def test_the_removed_renderer_is_refused_and_the_default_opens():
+    assert build_plugin("bridges", "mineflayer", {"renderer": "rays"}) == MineflayerBridge()
+    with pytest.raises(ConfigError, match=r"bridge.renderer: was removed, and is always 'rays'"):
+        build_plugin("bridges", "mineflayer", {"renderer": "prismarine"})
 
 
 # Pictures ----------------------------------------------------------------------------------------

@@ -1,19 +1,16 @@
 """The first-person picture of the Mineflayer bridge: what is seen where, without a game."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bridges.mineflayer import palette, rgb_models, rgb_tiles
-from bridges.mineflayer.pictures import Pictures
 from bridges.mineflayer.rgb import FIELD_OF_VIEW, Looks, Scene, render, warm
 from bridges.mineflayer.rgb_frame import draw
 from bridges.mineflayer.rgb_light import relight
 from bridges.mineflayer.rgb_looks import BOXES, CROSS, CUBE, CUTOUT, OUT, WATER, WET_CROSS
 from bridges.mineflayer.rgb_models import model_of, parts_of
-from rollout.errors import ConfigError
 
 CUBOID = [[0, 0, 0, 1, 1, 1]]
 TABLE = {
@@ -432,17 +429,3 @@ def test_icons_face_the_eye_from_every_side():
         )
     assert min(seen) > 25
     assert max(seen) - min(seen) < 12
-
-
-def test_other_renderers_have_no_free_cameras():
-    class Plain:
-        def scene(self):
-            return SimpleNamespace(apply=lambda update: None)
-
-        def render(self, scene, out):
-            out[:] = 1
-
-    pictures = Pictures(Plain(), 1, 2, 3)
-    pictures.begin([0], [{"scene": {}}])
-    with pytest.raises(ConfigError, match="renderer=rays"):
-        pictures.view(0, (0, 0, 0), 0.0, 0.0, np.zeros((2, 3, 3), np.uint8))

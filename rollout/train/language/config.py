@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 from pydantic import field_validator, model_validator
@@ -148,13 +149,13 @@ class PlayGroupsConfig(LanguageConfig):
     """Trains a language model by playing."""
 
     may_grow: ClassVar[tuple[str, ...]] = ("updates",)
+    removed: ClassVar[Mapping[str, object]] = {"record": True}
 
     bridge: BridgeConfig = key(..., "The game.")
     task: str = key("", "Task of the bridge; empty for the game's own reward.")
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
     updates: int = key(..., "Updates to make.", unit="updates", gt=0)
     algorithm: GroupsConfig = key(GroupsConfig, "How it learns.")
-    record: bool = key(True, "Whether to record all episodes in dataset/.")
     inference: InferenceConfig = key(InferenceConfig, "Where the model answers.")
 
     @field_validator("state_set")

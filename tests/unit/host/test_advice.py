@@ -30,11 +30,11 @@ def adviser(monkeypatch, *, width=1, instances=1, usual=1, isolation="auto", act
 @pytest.mark.parametrize(
     ("setting", "games", "learning", "named"),
     [
-        ({"width": 8, "usual": 32}, 0.2, 0.1, "width=8; usual for fake: 32"),
-        ({"width": 8, "instances": 4, "usual": 32}, 0.2, 0.1, "runners=0"),
-        ({"isolation": "subprocess", "actors": 2}, 0.9, 0.0, "instances=1"),
+        ({"width": 8, "usual": 32}, 0.2, 0.1, "set width=32 instead of 8"),
+        ({"width": 8, "instances": 4, "usual": 32}, 0.2, 0.1, "set runners=2"),
+        ({"isolation": "subprocess", "actors": 2}, 0.9, 0.0, "set instances=2"),
         ({"isolation": "subprocess", "actors": 2, "instances": 4}, 0.9, 0.0, ""),
-        ({"width": 32, "usual": 32}, 0.2, 0.1, "runners=0"),
+        ({"width": 32, "usual": 32}, 0.2, 0.1, "set runners=2"),
         ({"width": 32, "usual": 32, "cpus": 1}, 0.2, 0.1, ""),
         ({"width": 32, "usual": 32, "actors": 2}, 0.2, 0.1, ""),
         ({"width": 1, "usual": 32}, 0.2, 0.8, "learners"),
