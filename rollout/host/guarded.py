@@ -20,13 +20,14 @@ from typing import IO, Any, Literal
 
 from rollout.errors import ConfigError
 from rollout.host.guard import GRACE_S, children, descendants, peak_kb, read, status_field
-from rollout.host.processes import GAME, game_marks, kill_marked
+from rollout.host.processes import GAME, game_marks, is_stopped, kill_marked
 
 Namespace = Literal["never", "auto", "always"]
 
 _SCRIPT = str(Path(__file__).with_name("guard.py"))
 _PYTHON = (sys.executable, "-S", "-I")  # without the user's site packages, which cost time
 _STOP_S = 2.0  # longest wait of a stop for the guard; the guard continues without us
+_STATE_S = 0.1  # between two looks at whether the guard is stopped, during a stop
 _PROBE_S = 20.0
 _MB = 1 << 20
 
@@ -96,7 +97,7 @@ class Guarded:
         self._news = b""
         self._ended: tuple[int, int] | None = None  # wait status, peak in KiB
         self._guard = self._game = 0
-        self._gone = self._done = self._stopped = False
+        self._gone = self._done = self._ending = False
         self._peak = 0.0
         self._begun = time.monotonic()
         control_read, self._control = os.pipe()
@@ -185,6 +186,19 @@ class Guarded:
         self._peak = max(self._peak, kilobytes / 1024)
         return self._peak
 
+    def stopped(self) -> str:
+        """Returns which process is stopped, as by SIGSTOP: the guard or the command; else empty.
+
+        What the command has started is its own affair: some pause a game between two steps.
+        """
+        if (guard := self.guard_pid) and is_stopped(guard):
+            return f"its guard, process {guard}, is stopped"
+        return _stopped([self.pid] if self.pid else [])
+
+    def stopped_below(self) -> str:
+        """Returns which processes of the tree below the guard are stopped; empty if none is."""
+        return _stopped(descendants(self._guard) if self.guard_pid and not self._gone else [])
+
     def wait(self, timeout_s: float) -> bool:
         """Waits at most ``timeout_s`` seconds; returns whether the command has ended."""
         deadline = time.monotonic() + timeout_s
@@ -204,9 +218,9 @@ class Guarded:
         Returns:
             whether no process is left; if False, the guard is still ending them and needs no help.
         """
-        if self._stopped or os.getpid() != self._owner:  # a forked copy must not end anything
+        if self._ending or os.getpid() != self._owner:  # a forked copy must not end anything
             return self._gone
-        self._stopped = True
+        self._ending = True
         if at_once:
             with contextlib.suppress(OSError):  # the guard has already ended
                 os.write(self._control, b"k")
@@ -218,7 +232,10 @@ class Guarded:
             self._starter.kill()
         deadline = time.monotonic() + _STOP_S + (0.0 if at_once else GRACE_S)
         while not self._gone and (left := deadline - time.monotonic()) > 0:
-            self._hear(left)
+            self._hear(min(left, _STATE_S))
+            if is_stopped(self._guard):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(self._guard, signal.SIGKILL)  # it would do nothing
         self._starter.kill()
         self._starter.wait()
         if self.guard_lost:
@@ -256,6 +273,11 @@ class Guarded:
                 self._done = True
             case _:
                 raise AssertionError(f"the guard said {words}, which means nothing")
+
+
+def _stopped(pids: Sequence[int]) -> str:
+    names = ((p, read(f"/proc/{p}/comm").decode(errors="replace").strip()) for p in pids)
+    return ", ".join(f"process {p} ({name}) is stopped" for p, name in names if is_stopped(p))
 
 
 def ending(code: int) -> str:

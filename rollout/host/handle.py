@@ -285,6 +285,10 @@ class SubprocessHandle:
         """
         return 0.0 if self._guarded is None else self._guarded.memory_mb()
 
+    def stopped(self) -> str:
+        """Returns which process of the game is stopped, so that it cannot play on; else empty."""
+        return "" if self._guarded is None else self._guarded.stopped()
+
     def death_notice(self) -> str:
         """Returns how the game ended, its pid, age, peak memory, last action and last output."""
         parts = []
@@ -298,6 +302,8 @@ class SubprocessHandle:
                 )
             if guarded.pid is not None:
                 parts.append(f"pid {guarded.pid}")
+            if stopped := guarded.stopped_below():
+                parts.append(stopped)
             parts.append(f"age {guarded.age_s:.1f} s")
             if peak := guarded.peak_mb():
                 parts.append(f"peak memory {peak:.0f} MB")

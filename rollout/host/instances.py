@@ -64,6 +64,7 @@ class Game:
         up: whether the launch is complete.
         permit: the permit to launch; None when returned, or if launches are not limited.
         memory_mb: resident memory of its processes when last measured.
+        stopped: which of its processes was stopped at the last look; empty if none was.
     """
 
     handle: Handle
@@ -72,12 +73,23 @@ class Game:
     up: bool = False
     permit: BaseFileLock | None = None
     memory_mb: float = 0.0
+    stopped: str = ""
 
-    def measure(self) -> float:
-        """Measures and returns its resident memory in MB; 0 if it runs in this process."""
-        measured = getattr(self.handle, "memory_mb", lambda: 0.0)
-        self.memory_mb = float(measured())
-        return self.memory_mb
+    def fault(self, cap_mb: float | None) -> str:
+        """Looks at its processes; returns why it must be killed, empty if it need not be.
+
+        One that is stopped may be continued soon, as after the machine or a job was suspended, so
+        it is a fault at the second look.
+        """
+        before, self.stopped = self.stopped, getattr(self.handle, "stopped", str)()
+        if self.stopped and self.stopped == before:
+            return f"{self.stopped} (SIGSTOP) and was not continued (SIGCONT)"
+        if cap_mb is None:
+            return ""
+        self.memory_mb = float(getattr(self.handle, "memory_mb", float)())
+        if self.memory_mb < cap_mb:
+            return ""
+        return f"{self.memory_mb:.0f} MB of memory, over the limit of {cap_mb:g} MB"
 
     def release(self) -> None:
         """Returns the permit to launch, if it holds one."""

@@ -29,7 +29,7 @@ from rollout.observe.hosts import HostFigures
 
 _GRACE_S = 0.25  # time for a game with its own timeout to report it
 _LAUNCH_POLL_S = 0.1  # interval between requests for a permit to launch
-_LOOK_S = 5.0  # interval between measurements of memory
+_LOOK_S = 5.0  # between two looks at the processes of the games
 _LAG_S = 1.0  # woken so much too late, we did not run, and nor may the games have
 _CLOSE_MARGIN_S = 2.0  # after the timeout of a graceful end, for a forced one
 
@@ -246,7 +246,7 @@ class Pool:
         while True:
             now = time.monotonic()
             self._fill(now)
-            self._measure(now)
+            self._look(now)
             if self._events:
                 events = list(self._events)
                 self._events.clear()
@@ -335,18 +335,17 @@ class Pool:
         limit = pooled.deadline - pooled.sent - _GRACE_S
         return self._fail(number, f"no answer to {pooled.phase} within {limit:g} s")
 
-    def _measure(self, now: float) -> None:
-        """Measures memory at intervals, and kills games above the limit."""
-        cap = self.host.memory_mb
-        if cap is None or now < self._looked + _LOOK_S:
+    def _look(self, now: float) -> None:
+        """Looks at the games at intervals; kills those above the memory limit, or stopped."""
+        if now < self._looked + _LOOK_S:
             return
         self._looked = now
         for number, pooled in enumerate(self._pooled):
-            used = pooled.game.measure() if pooled.game is not None else 0.0
+            fault = "" if pooled.game is None else pooled.game.fault(self.host.memory_mb)
             # A waiting instance dies at its next command; a spare gets no commands.
-            if used >= cap and (pooled.phase is not None or number >= self.instances):
+            if fault and (pooled.phase is not None or number >= self.instances):
                 at = len(self._events)  # before the event of the spare that replaced it
-                event = self._fail(number, f"{used:.0f} MB of memory, over the limit of {cap:g} MB")
+                event = self._fail(number, fault)
                 if number < self.instances:
                     self._events.insert(at, event)
 

@@ -97,6 +97,12 @@ def start_time(pid: int) -> int | None:
     return int(fields[19])
 
 
+def is_stopped(pid: int) -> bool:
+    """Returns whether a process is stopped, as by SIGSTOP; one that a debugger holds is not."""
+    _, _, rest = read(f"/proc/{pid}/stat").rpartition(b")")
+    return rest.split()[:1] == [b"T"]
+
+
 def _namespace() -> int:
     return Path("/proc/self/ns/pid").stat().st_ino
 

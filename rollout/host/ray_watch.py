@@ -23,13 +23,14 @@ from pathlib import Path
 from typing import Any
 
 from rollout.errors import RayUnavailable
+from rollout.host.processes import is_stopped
 from rollout.signals import say
 
 log = logging.getLogger(__name__)
 
 _POLL_S = 1.0
 _ANSWER_S = 2.0  # deadline of a connection to the head
-_WARN_S = 5.0  # without an answer of a head that may come back
+_WARN_S = 5.0  # without a sign of life of a part that may come back
 _GONE_S = 45.0  # likewise, after which the run ends; Ray ends the process after 60
 _GRACE_S = 8.0  # for the main thread to notice, where it does not wait for Ray
 _DETECT_S = 3.0  # between an error of Ray and the death that caused it
@@ -72,6 +73,7 @@ class RayWatch:
     def __init__(self, parts: list[_Part], head: tuple[str, int] | None) -> None:
         self._parts, self._head, self._lost = parts, head, ""
         self._heard, self._warned = time.monotonic(), False
+        self._ran, self._told = time.monotonic(), False  # when no part was stopped
         self._noticed, self._closed = threading.Event(), threading.Event()
         self.last_words: Callable[[], str] | None = None
         self._thread = threading.Thread(target=self._run, name="ray-watch", daemon=True)
@@ -97,6 +99,7 @@ class RayWatch:
     def _run(self) -> None:
         while not self._closed.wait(_POLL_S):
             self._ask_head()
+            self._look_for_stopped()
             if self.lost():
                 log.error("%s; the run ends", self._lost)
                 self._end()
@@ -118,6 +121,21 @@ class RayWatch:
                 log.warning("%s; it is given %.0f s to come back", what, _GONE_S)
             return
         self._heard, self._warned = time.monotonic(), False
+
+    def _look_for_stopped(self) -> None:
+        """A part that is stopped, as by SIGSTOP, answers nothing, and nobody is told."""
+        stopped = next((part for part in self._parts if is_stopped(part.pid)), None)
+        if stopped is None:
+            self._ran, self._told = time.monotonic(), False
+            return
+        silent = time.monotonic() - self._ran
+        what = f"Ray's {stopped.name} on this machine, process {stopped.pid}, is stopped"
+        if silent > _GONE_S:
+            self._lost = self._lost or f"{what} for {silent:.0f} s"
+        elif silent > _WARN_S and not self._told:
+            self._told = True
+            said = "%s; it is given %.0f s to be continued: kill -CONT %d"
+            log.warning(said, what, _GONE_S, stopped.pid)
 
     def _end(self) -> None:
         """Ends the process if its main thread waits for Ray, which will never answer."""

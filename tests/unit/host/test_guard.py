@@ -120,6 +120,32 @@ def test_a_killed_guard_is_noticed_and_its_work_done(start):
     assert not left(game.mark)
 
 
+@pytest.mark.parametrize("namespace", NAMESPACES)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_stopped_guard_is_named_and_a_stop_leaves_nothing(start, at_once, namespace):
+    game = start(FAMILY, namespace=namespace)
+    guard = game.guard_pid
+    assert game.stopped() == ""
+    os.kill(guard, signal.SIGSTOP)
+    assert until(lambda: game.stopped() == f"its guard, process {guard}, is stopped")
+    begun = time.monotonic()
+    assert game.stop(at_once=at_once)
+    assert time.monotonic() - begun < 2.0, "it waits for nothing that will not come"
+    assert until(lambda: not left(game.mark))
+    assert until(lambda: start_time(guard) is None)
+
+
+def test_stopped_processes_are_named(start):
+    game = start(FAMILY)
+    below = next(pid for pid in descendants(game.guard_pid) if pid != game.pid)
+    os.kill(below, signal.SIGSTOP)
+    said = f"process {below} (sleep) is stopped"
+    assert until(lambda: game.stopped_below() == said)
+    assert game.stopped() == "", "a game may pause what it has started"
+    os.kill(game.pid, signal.SIGSTOP)
+    assert until(lambda: game.stopped() == f"process {game.pid} (sleep) is stopped")
+
+
 @pytest.mark.skipif(not namespaces_allowed(), reason="PID namespaces are not allowed here")
 def test_in_a_namespace_nobody_outlives_the_guard(start):
     game = start(STUBBORN, namespace="always")

@@ -1,9 +1,11 @@
 """A Ray that dies is noticed before Ray notices it, and named."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -51,6 +53,24 @@ def test_a_part_that_is_killed_is_named_at_once(part, caplog, monkeypatch, kind,
     assert lost() == said, "for what ends after it"
     ray_watch.forget()
     assert lost() == ""
+
+
+def test_a_part_that_is_stopped_is_given_time_to_be_continued(part, caplog, monkeypatch):
+    for name, value in (("_POLL_S", 0.02), ("_WARN_S", 0.05), ("_GONE_S", 1.0)):
+        monkeypatch.setattr(ray_watch, name, value)
+    with watched(cluster(gcs_server=part)):
+        said = f"Ray's head (GCS) on this machine, process {part.pid}, is stopped"
+        part.send_signal(signal.SIGSTOP)
+        end = time.monotonic() + 10.0
+        while f"{said}; it is given 1 s" not in caplog.text:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        part.send_signal(signal.SIGCONT)
+        time.sleep(1.1)
+        assert lost() == ""
+        part.send_signal(signal.SIGSTOP)
+        assert lost(10.0).startswith(f"{said} for ")
+    ray_watch.forget()
 
 
 def test_a_head_elsewhere_is_given_time_to_come_back(caplog, monkeypatch):

@@ -1,11 +1,13 @@
 """Games that fail: restart budgets, pauses, quarantine, recycling, spares, launch limits."""
 
 import os
+import re
 import signal
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,7 @@ from rollout.host import (
 from rollout.host import (
     pool as pool_module,
 )
+from rollout.host.processes import start_time
 from rollout.host.supervision import LONGEST_PAUSE_S, SETTLED_S, Health, LaunchLimit
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
@@ -303,6 +306,28 @@ def test_a_game_near_its_memory_cap_is_replaced_between_two_episodes(tmp_path, m
     assert finished(fragments) == [0, 1, 2]
     assert pool.counts["recycled"] >= 2
     assert pool.counts["failed"] == 0
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("which", ["guard", "game"])
+def test_a_game_that_is_stopped_is_ended_soon_and_named(tmp_path, monkeypatch, which):
+    monkeypatch.setattr(pool_module, "_LOOK_S", 0.1)
+    bridge = FakeBridge(hang_on_step=1.0)
+    host = HostConfig(isolation="subprocess", quarantine_s=None)
+    pool = Pool(bridge, tmp_path, 1, 1, host)
+    pool.launch()
+    wait_for(pool, "launched")
+    pool.reset(0, [0], starts(bridge, 1))
+    wait_for(pool, "reset")
+    game = pool._pooled[0].game.handle._guarded
+    pid = {"guard": game.guard_pid, "game": game.pid}[which]
+    os.kill(pid, signal.SIGSTOP)
+    pool.send(0, {"move": np.full(1, 3)})
+    event = wait_for(pool, "failed")[-1]
+    assert event.seconds < bridge.spec.deadlines.step_s
+    assert re.match(rf"(its guard, )?process {pid}\b.* is stopped \(SIGSTOP\)", event.reason)
+    pool.close()
+    assert start_time(pid) is None
 
 
 class Silent:
