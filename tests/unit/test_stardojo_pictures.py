@@ -334,6 +334,28 @@ def test_a_name_does_not_cover_the_farmer(valley, monkeypatch, x, y):
     assert (named != bare).any()
 
 
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (84, 84)])
+@pytest.mark.parametrize("at", [HERE, (40, 61), (40, 8)])
+def test_the_toolbar_covers_no_tile(valley, at, width, height):
+    valley.world.farmer.tile = at
+    stage = scene.Stage(width, height)
+    view = scene.View(stage, valley.world)
+    bare = draw(valley, width, height).astype(int)
+    row = range((width // 4) // stage.side, (width * 3 // 4) // stage.side)
+    for y in {view.first[1], view.last[1] - 1}:
+        for x in row:
+            tile = view.first[0] + x, y
+            valley.world.here.ground[tile] = Ground("dirt", watered=True)
+            left, top = view.at(tile)
+            seen = (
+                slice(max(0, top), min(stage.height, top + stage.side)),
+                slice(left, left + stage.side),
+            )
+            changed = np.abs(draw(valley, width, height) - bare)[seen].any(axis=2)
+            assert changed.mean() > 0.5, tile
+            del valley.world.here.ground[tile]
+
+
 def test_what_is_out_of_sight_is_not_drawn(valley):
     first = draw(valley, *SIZE)
     put(Thing("Chest", "chest"), tile=(70, 60))(valley.world)

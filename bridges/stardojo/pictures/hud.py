@@ -1,4 +1,4 @@
-"""What lies over the scene: toolbar, clock, gold, bars, and the open menu, with text."""
+"""What is shown beside the scene: toolbar, clock, gold, bars, and the open menu, with text."""
 
 from __future__ import annotations
 
@@ -34,21 +34,17 @@ class Hud:
     def __init__(self, sprites: Sprites, width: int, height: int) -> None:
         self.sprites, self.width, self.height = sprites, width, height
         self.scale = height / 720
+        self.below = self._px(66)  # rows below the view, for the toolbar
         self.drawn: list[Drawn] = []
 
-    def lay(self, frame: Pixels, world: World, *, low: bool) -> None:
-        """Lays it over a frame.
-
-        Args:
-            frame: the picture.
-            world: what it shows.
-            low: whether the farmer is at the lower edge, so that the toolbar is above.
-        """
+    def lay(self, frame: Pixels, world: World) -> None:
+        """Lays it over a screen: the clock and the bars over the view, the toolbar below it."""
         self.drawn = []
+        self._panel(0, self.height - self.below, self.width, self.below, "wood-", "")
         self._clock(world)
         self._bars(world)
         if world.menu is None:
-            self._toolbar(world, self._px(8) if low else self.height - self._px(70))
+            self._toolbar(world, self.height - self._px(62))
         elif world.menu.kind == "dialogue":
             self._dialogue(world, world.menu)
         else:
@@ -104,12 +100,9 @@ class Hud:
 
     def _toolbar(self, world: World, y: int) -> None:
         me, wide = world.farmer, self._px(58)
-        x = (self.width - SLOTS * wide) // 2
-        self._slots(me.bag[:SLOTS], x, y, wide, me.slot)
-        if me.hand:
-            held = items.shown(me.hand.name)
-            at = y + wide if y < self.height // 2 else y - self._px(30)
-            self.drawn += self.sprites.label(held, self.width // 2, at + self._px(4))
+        if me.hand:  # first: a name that has no room is under the slots
+            self._text(items.shown(me.hand.name), self._px(12), y + self._px(18), 20, WHITE)
+        self._slots(me.bag[:SLOTS], (self.width - SLOTS * wide) // 2, y, wide, me.slot)
 
     def _clock(self, world: World) -> None:
         wide, pad = max(self._px(208), 4), self._px(10)
@@ -134,7 +127,7 @@ class Hud:
     def _bars(self, world: World) -> None:
         me = world.farmer
         wide, high = self._px(32), self._px(180)
-        y = self.height - high - self._px(30)
+        y = self.height - self.below - high - self._px(30)
         for name, value, most, full, at in (
             ("E", me.energy, me.most_energy, "green", 1),
             ("H", me.health, me.most_health, "red", 2),

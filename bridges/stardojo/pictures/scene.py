@@ -20,7 +20,7 @@ from bridges.stardojo.valley.valley import Valley
 from bridges.stardojo.valley.world import Building, Furniture, Ground, Place, Thing, Tile, World
 
 TILES_HIGH = 11.25
-"""Tiles from top to bottom, as the game shows at its usual zoom."""
+"""Tiles as high as a screen, as in the game at its usual zoom; the toolbar is below the view."""
 _BESIDE, _BELOW = 3, 4  # tiles out of sight whose sprites may reach into it
 _DROPS = 110
 _DUSK, _NIGHT = 720, 840  # minutes after six
@@ -48,17 +48,17 @@ class Stage:
     """Draws screens of one size."""
 
     def __init__(self, width: int, height: int) -> None:
-        self.width, self.height = width, height
         self.side = max(4, round(height / TILES_HIGH))
         self.sprites = Sprites(_atlas(self.side))
         self.hud = Hud(self.sprites, width, height)
+        self.width, self.height = width, height - self.hud.below  # of the view
         rng = np.random.default_rng(7)
-        self._drops = rng.integers(0, (width, height), (_DROPS, 2)).tolist()
+        self._drops = rng.integers(0, (self.width, self.height), (_DROPS, 2)).tolist()
 
     def draw(self, world: World) -> Pixels:
         """Returns the screen of a world."""
-        frame = np.empty((self.height, self.width * 3), np.uint8)
-        view = View(self, world)
+        screen = np.empty((self.height + self.hud.below, self.width * 3), np.uint8)
+        frame, view = screen[: self.height], View(self, world)
         if view.left < 0 or view.top < 0:
             frame[:] = 0  # the map is smaller than the screen
         view.collect()
@@ -75,9 +75,8 @@ class Stage:
         if view.plan.outdoors and world.weather in ("rain", "storm", "snow"):
             over += self._falling(world)
         atlas.lay(frame, over)
-        low = view.at(world.farmer.tile)[1] > self.height * 0.72
-        self.hud.lay(frame, world, low=low)
-        return frame.reshape(self.height, self.width, 3)
+        self.hud.lay(screen, world)
+        return screen.reshape(-1, self.width, 3)
 
     def _falling(self, world: World) -> list[tuple[int, int, int]]:
         """Drops of rain or flakes of snow, which move as time passes."""
