@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from policies.vlm.grammar import Grammar, Row, Unusable
+from rollout.models.responses import incomplete
 from rollout.models.wire import json_object
 
 Form: TypeAlias = Literal["tags", "json", "tool"]
@@ -93,14 +94,9 @@ class Reader:
         Raises:
             Unusable: it is no action.
         """
-        if finish == "length":
-            raise Unusable(
-                "cut",
-                "the answer was too long and was cut off (sampling.max_tokens, which counts hidden "
-                "reasoning); answer more briefly",
-            )
-        if finish == "content_filter":
-            raise Unusable("refused", "the answer was withheld")
+        code, problem = incomplete(finish)
+        if code:
+            raise Unusable(code, problem)
         if self._form == "tool":
             return self._object(self._call(tools))
         if not text.strip():

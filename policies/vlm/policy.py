@@ -34,6 +34,7 @@ from rollout.api import (
 from rollout.errors import ConfigError
 from rollout.models.asking import Asker, Request
 from rollout.models.local import LocalModel
+from rollout.models.responses import incomplete
 
 Models: TypeAlias = Asker | LocalModel
 _T = TypeVar("_T")
@@ -332,8 +333,9 @@ class Vlm:
 def _as_critique(call: dict[str, Any], critique: str, prompt: str) -> dict[str, Any]:
     """The record of a call that asked for a critique."""
     about = {"role": "reflect", "step": 0, "try": 0, "prompt": prompt, "seen": ""}
-    found = {"code": "ok" if critique else "empty", "usable": bool(critique), "action": None}
-    return {**call, **about, **found, "fields": {"critique": critique}, "problem": ""}
+    code, problem = ("ok", "") if critique else incomplete(call["finish"])
+    found = {"code": code or "empty", "usable": bool(critique), "action": None}
+    return {**call, **about, **found, "fields": {"critique": critique}, "problem": problem}
 
 
 def _digest(values: Sequence[int], size: int) -> int:

@@ -22,10 +22,11 @@ from rollout.errors import ConfigError, PolicyUnavailable
 from rollout.job import Job, open_job
 from rollout.judge.config import JudgeConfig
 from rollout.judge.frames import Clips, reference_of
-from rollout.judge.report import calibrate, read_ratings, write_report
+from rollout.judge.report import calibrate, read_ratings, told_of_cut, write_report
 from rollout.judge.rubric import Rubric, load_rubric
 from rollout.models.asking import Asker, Request
 from rollout.models.connection import check_endpoint
+from rollout.models.responses import incomplete
 from rollout.models.spending import price_of
 from rollout.observe.aggregates import price
 
@@ -38,7 +39,7 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
     "repeat": (np.int64, "number of the verdict on the same"),
     "criterion": (str, "what was judged"),
     "score": (np.float64, "NaN for no verdict; of a pair 1 if `episode` is better, 0.5, or 0"),
-    "code": (str, "ok; abstained; unusable; lost"),
+    "code": (str, "ok; abstained; unusable; cut; refused; lost"),
     "calls": (np.int64, "calls for all criteria of this verdict"),
     "tokens": (np.int64, "likewise"),
     "usd": (np.float64, "likewise"),
@@ -227,8 +228,9 @@ class _Judging:
                 code = "ok"
                 break
             except ValueError as error:
-                code = "unusable"
-                again = f"Your answer could not be used: {error}. Answer in the form asked for."
+                code, problem = incomplete(call["finish"])
+                code, problem = code or "unusable", problem or str(error)
+                again = f"Your answer could not be used: {problem}. Answer in the form asked for."
                 said = {"role": "assistant", "content": call["answer"] or "(nothing)"}
                 messages = [*messages, said, {"role": "user", "content": again}]
         used = Usage.of(calls)
@@ -277,6 +279,8 @@ class _Judging:
         results = {"findings": found, "usage": asdict(self._asker.spent)}
         summary = self._job.write_summary(status, protocol=protocol, results=results)
         Path(run.path / "report.md").write_text(write_report(summary), encoding="utf-8")
+        if cut := told_of_cut(summary):
+            log.warning("%s", cut)
         return f"{len(self._rows)} verdicts by criterion"
 
 

@@ -182,6 +182,8 @@ def write_report(summary: Mapping[str, Any]) -> str:
         f"{used['calls']} calls, {used['input_tokens'] + used['output_tokens']} tokens, "
         f"{usd} USD{known}. No verdict is no rating: it counts in no mean.",
     ]
+    if cut := told_of_cut(summary):
+        lines += ["", f"{cut}."]
     for criterion, found in results["findings"].items():
         lines += ["", f"## {criterion}", ""]
         for name, value in found.items():
@@ -191,6 +193,19 @@ def write_report(summary: Mapping[str, Any]) -> str:
     lines += ["", "## Protocol", ""]
     lines += [f"- {key}: `{json.dumps(value)}`" for key, value in protocol.items()]
     return "\n".join(lines) + "\n"
+
+
+def told_of_cut(summary: Mapping[str, Any]) -> str:
+    """Returns a sentence on verdicts that were cut off, and what to do; empty without any."""
+    protocol, findings = summary["protocol"], summary["results"]["findings"].values()
+    cut = max((found["codes"].get("cut", 0) for found in findings), default=0)
+    if not cut:
+        return ""
+    return (
+        f"{cut} verdicts are missing: the answers of {protocol['model']} were cut off at "
+        f"sampling.max_tokens={protocol['sampling']['max_tokens']}, which counts hidden reasoning; "
+        f"raise it in another run, or lower the effort in endpoint.extra (docs/endpoints.md)"
+    )
 
 
 def _cell(value: Any) -> str:

@@ -178,6 +178,20 @@ def read_response(data: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def incomplete(finish: str) -> tuple[str, str]:
+    """Returns a code and a sentence on an answer that its model did not end; empty for others.
+
+    Args:
+        finish: why the model stopped, as ``read_response`` gives it.
+    """
+    if finish == "length":
+        return "cut", (
+            "the answer was too long and was cut off (sampling.max_tokens, which counts hidden "
+            "reasoning); answer more briefly"
+        )
+    return ("refused", "the answer was withheld") if finish == "content_filter" else ("", "")
+
+
 def without_thoughts(answer: str) -> tuple[str, str]:
     """Returns an answer without the reasoning that comes first in it, and that reasoning.
 

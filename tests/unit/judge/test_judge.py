@@ -300,6 +300,19 @@ def test_what_is_no_verdict_is_asked_for_again_and_then_counts_nowhere(judged, t
 
 
 @pytest.mark.process
+def test_a_verdict_that_is_cut_off_says_by_which_key_to_raise_its_length(judged, tmp_path):
+    with ChatServer(lambda _: Scripted("", finish="length")) as server:
+        path = settings_of(judged, tmp_path / "out", server.url, episodes=2, reparse=1)
+        said = run_script("judge", "--config", path)
+        assert "was cut off (sampling.max_tokens" in server.requests[-1]["messages"][-1]["content"]
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["results"]["findings"]["progress"]["codes"] == {"cut": 2}
+    told = "2 verdicts are missing: the answers of eye were cut off at sampling.max_tokens=1024"
+    assert told in said
+    assert told in (tmp_path / "out" / "report.md").read_text()
+
+
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("more", "says"),
     [

@@ -162,6 +162,18 @@ def test_a_critique_is_bounded_and_an_empty_one_is_not_shown(tmp_path):
     assert decision.extras["calls"][0][0]["code"] == "empty"
 
 
+def test_a_critique_that_is_cut_off_before_its_first_word_says_so(tmp_path):
+    def script(request):
+        return Scripted("", finish="length") if asks(request) else "<action>1</action>"
+
+    with ChatServer(script) as server:
+        policy = recipe(server.url).in_run(tmp_path).build(SPEC, TASK, seed=0)
+        decision, _ = play(policy, (WON,))
+    call = decision.extras["calls"][0][0]
+    assert call["code"] == "cut"
+    assert "sampling.max_tokens" in call["problem"]
+
+
 @pytest.mark.parametrize("stored", [True, False])
 def test_a_log_has_the_last_attempt_alone(tmp_path, stored):
     logs = Logs(tmp_path / "trials" if stored else None)
