@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from rollout.api.bridge import ColumnSpec
@@ -36,8 +36,8 @@ class Usage:
         unusable: calls whose answer was no action.
         input_tokens: tokens of the prompts.
         output_tokens: tokens of the answers, those of hidden reasoning included.
-        usd: price in US dollars.
-        unpriced: calls without a known price, so that ``usd`` is a lower bound.
+        usd: price in US dollars of the calls whose price is known.
+        unpriced: calls without a known price.
     """
 
     calls: int = 0
@@ -62,6 +62,20 @@ class Usage:
                 usd is None,
             )
         return total
+
+    @property
+    def price(self) -> float | None:
+        """US dollars, a lower bound if some price is unknown; None if all are."""
+        return None if 0 < self.unpriced == self.calls else self.usd
+
+    def price_text(self, form: str = ".4f") -> str:
+        """Returns the price for people: ``unknown``, or ``>=0.5000`` if only some is known."""
+        known = self.price
+        return "unknown" if known is None else f"{'>=' if self.unpriced else ''}{known:{form}}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the fields, with ``price`` as ``usd``."""
+        return {**asdict(self), "usd": self.price}
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rollout.api import CALLS, Outcome
+from rollout.api import CALLS, Outcome, Usage
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import EXTRA, column_name
@@ -142,12 +142,12 @@ def _tokens(call: dict[str, Any], rows: str, reward: float) -> dict[str, Any]:
     }
 
 
-def told(calls: list[dict[str, Any]] | None, spent: float) -> tuple[str, str]:
+def told(calls: list[dict[str, Any]] | None, spent: Usage) -> tuple[str, str]:
     """Returns what the model thought and what it cost, for people.
 
     Args:
         calls: the calls of a step.
-        spent: US dollars of the episode so far, this step included.
+        spent: usage of the episode so far, this step included.
     """
     if not calls:
         return "", ""
@@ -158,5 +158,5 @@ def told(calls: list[dict[str, Any]] | None, spent: float) -> tuple[str, str]:
         thought = f"unusable ({last.get('code')}): {last.get('answer')}"
     tokens = sum((c.get("input_tokens") or 0) + (c.get("output_tokens") or 0) for c in calls)
     seconds = sum(c.get("seconds") or 0.0 for c in calls)
-    cost = f"{len(calls)} calls  {tokens} tokens  {seconds:.1f} s  {spent:.4f} USD"
+    cost = f"{len(calls)} calls  {tokens} tokens  {seconds:.1f} s  {spent.price_text()} USD"
     return " ".join(thought.split()), cost

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -15,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import Array, Columns
+from rollout.api import NO_USAGE, Array, Columns, Usage
 from rollout.api.labels import describe_action
 from rollout.data.calls import COLUMN
 from rollout.data.calls import told as told_of_calls
@@ -144,7 +143,7 @@ def play_text(dataset: Dataset, ref: EpisodeRef) -> Iterator[str]:
             values = [f"{c.name}={_short(window.columns[c.name][t])}" for c in columns]
             values.append(f"action={_action_text(dataset, window.columns, t)}")
             if calls:
-                thought, cost = told_of_calls(window.columns[COLUMN][t], math.nan)
+                thought, cost = told_of_calls(window.columns[COLUMN][t], NO_USAGE)
                 values.append(f"calls=({cost.rsplit('  ', 1)[0]}) thought={thought!r}")
             reward = float(window.columns["reward"][t])
             yield f"step {window.start + t}: {' '.join(values)} reward={reward:g}"
@@ -179,7 +178,7 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
     goal = str(dataset.manifest.task.get("goal", ""))
     total = 0.0
     calls = [COLUMN] if COLUMN in dataset.columns else []
-    spent, blank = 0.0, [("", _BLUE)] * (2 * len(calls))
+    spent, blank = NO_USAGE, [("", _BLUE)] * (2 * len(calls))
     names = [column, "reward", *_action_names(dataset), *calls]
     for window in dataset.stream(ref, names, length=_PIECE):
         for t, shown in enumerate(window.columns[column]):
@@ -192,7 +191,7 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
             thought = []
             if calls:
                 made = window.columns[COLUMN][t] or []
-                spent += sum(call.get("usd") or 0.0 for call in made)
+                spent += Usage.of(made)
                 thought = [(line, _BLUE) for line in told_of_calls(made, spent)]
             yield _captioned(image, goal, (action, _WHITE), *thought, (told, colour))
     final = dataset.read(ref, []).final_observations.get(about.key)

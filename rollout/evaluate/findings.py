@@ -6,13 +6,14 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rollout.api import Usage
 from rollout.config import resolved
 from rollout.data.tables import Table
 from rollout.evaluate.grouped import grouped
@@ -283,14 +284,15 @@ def _told_of_calls(leg: Mapping[str, Any]) -> dict[str, Any]:
     used, told = leg["usage"], {key: leg[key] for key in ("player", "set", "actions")}
     units = ("step", "episode", "success")
     known = "" if not used["unpriced"] else f", {used['unpriced']} calls without a price"
-    unpriced = used["unpriced"] == used["calls"]
+    sums = Usage(**{name: used[name] or 0 for name in USAGE})
+    per = {unit: used["usd_per"][unit] for unit in units}
     return {
         **told,
         "calls": used["calls"],
         "unusable": f"{used['unusable_share']:.1%}",
         **{f"tokens/{unit}": used["tokens_per"][unit] for unit in units},
-        "USD": "unknown" if unpriced else f"{used['usd']:.4g}{known}",
-        **{f"USD/{unit}": None if unpriced else used["usd_per"][unit] for unit in units},
+        "USD": f"{sums.price_text('.4g')}{known}",
+        **{f"USD/{unit}": v and replace(sums, usd=v).price_text(".4g") for unit, v in per.items()},
     }
 
 
@@ -319,15 +321,15 @@ def _usage(rows: Mapping[str, NDArray[Any]], ended: NDArray[np.bool_], won: int)
     """What the calls of models cost in the episodes that ended; None without calls."""
     if "calls" not in rows:  # results of version 0.1
         return None
-    sums = {name: rows[name][ended].sum().item() for name in USAGE}
-    if not sums["calls"]:
+    used = Usage(**{name: np.nansum(rows[name][ended]).item() for name in USAGE})
+    if not used.calls:
         return None
     steps, episodes = int(rows["length"][ended].sum()), int(ended.sum())
     per = {"step": steps, "episode": episodes, "success": won}
-    tokens = sums["input_tokens"] + sums["output_tokens"]
+    tokens, usd = used.input_tokens + used.output_tokens, used.price
     return {
-        **sums,
-        "unusable_share": sums["unusable"] / sums["calls"],
+        **used.as_json(),
+        "unusable_share": used.unusable / used.calls,
         "tokens_per": {unit: tokens / n if n else None for unit, n in per.items()},
-        "usd_per": {unit: sums["usd"] / n if n else None for unit, n in per.items()},
+        "usd_per": {unit: usd / n if n and usd is not None else None for unit, n in per.items()},
     }

@@ -61,7 +61,7 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
     "unusable": (np.int64, "calls whose answer was no action"),
     "input_tokens": (np.int64, "tokens of the prompts of the calls"),
     "output_tokens": (np.int64, "tokens of the answers"),
-    "usd": (np.float64, "price of the calls in US dollars; a lower bound if any is unpriced"),
+    "usd": (np.float64, "their price in US dollars; NaN if unknown, a lower bound if some is"),
     "unpriced": (np.int64, "calls without a known price"),
 }
 """Columns of a result table, with type and meaning; one row per episode."""
@@ -294,6 +294,8 @@ class Scoreboard:
             else:
                 field = attrgetter(_FIELD[metric] if name == "score" else name)
                 table[name] = np.array([field(row) for row in rows], kind)
+        unknown = (table["unpriced"] > 0) & (table["unpriced"] == table["calls"])
+        table["usd"] = np.where(unknown, np.nan, table["usd"])
         return table
 
 

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from rollout.models.asking import Asker, Request
 from rollout.models.connection import check_endpoint
 from rollout.models.responses import incomplete
 from rollout.models.spending import price_of
-from rollout.observe.aggregates import price
+from rollout.observe.aggregates import spent_figures
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
     "code": (str, "ok; abstained; unusable; cut; refused; lost"),
     "calls": (np.int64, "calls for all criteria of this verdict"),
     "tokens": (np.int64, "likewise"),
-    "usd": (np.float64, "likewise"),
+    "usd": (np.float64, "likewise; NaN if unknown, a lower bound if it is known of some only"),
     "evidence": (str, "the answer of the judge"),
     "request": (str, "digest of the last request"),
 }
@@ -171,9 +171,9 @@ class _Judging:
 
     def _show(self, done: int, total: int) -> None:
         spent = self._asker.spent
-        values = {"calls": spent.calls, "calls/usd": spent.usd, "done": done / total}
-        self._job.metrics.write(done, {**self._asker.figures(), **values})
-        self._job.progress.update(done / total, {"verdicts": done, "USD": price(spent, 4)})
+        values = {**self._asker.figures(), **spent_figures(spent), "done": done / total}
+        self._job.metrics.write(done, values)
+        self._job.progress.update(done / total, {"verdicts": done, "USD": spent.price_text()})
 
     def _prepare(self, item: Item) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
         """The messages of an item and their pictures."""
@@ -241,7 +241,7 @@ class _Judging:
             "repeat": item.repeat,
             "calls": used.calls,
             "tokens": used.input_tokens + used.output_tokens,
-            "usd": used.usd,
+            "usd": np.nan if used.price is None else used.price,
             "evidence": calls[-1]["answer"] if calls else "",
             "request": calls[-1]["request"] if calls else "",
         }
@@ -276,7 +276,7 @@ class _Judging:
             "sampling": c.sampling.model_dump(),
             "repeats": c.repeats,
         }
-        results = {"findings": found, "usage": asdict(self._asker.spent)}
+        results = {"findings": found, "usage": self._asker.spent.as_json()}
         summary = self._job.write_summary(status, protocol=protocol, results=results)
         Path(run.path / "report.md").write_text(write_report(summary), encoding="utf-8")
         if cut := told_of_cut(summary):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Outcome
+from rollout.api import Outcome, Usage
 from rollout.data import Dataset, EpisodeRef
 from rollout.errors import ConfigError
 from rollout.judge.agreement import compare_categories, compare_scores, krippendorff
@@ -174,7 +174,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
     protocol, results = summary["protocol"], summary["results"]
     used = results["usage"]
     known = "" if not used["unpriced"] else f" ({used['unpriced']} calls without a known price)"
-    usd = "unknown" if 0 < used["unpriced"] == used["calls"] else f"{used['usd']:.4f}"
+    usd = Usage(**{**used, "usd": used["usd"] or 0.0}).price_text()
     lines = [
         f"# Judgement of {protocol['task']} by {protocol['model']}",
         "",

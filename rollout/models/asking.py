@@ -131,7 +131,8 @@ class Asker:
         tokens, most = estimate(request.messages), most_tokens(fields, request.fields["max_tokens"])
         body = body_of(fields, request.messages, request.images, request.kind)
         usd = self._price.of(tokens, 0, most) if self._price else 0.0
-        with self._budget.call(Usage(1, 0, tokens, most, usd)) as paid:
+        most_spent = Usage(1, 0, tokens, most, usd, unpriced=self._price is None)
+        with self._budget.call(most_spent) as paid:
             started = time.time()
             response = self._client.post(body)
             reply = {

@@ -6,7 +6,7 @@ import functools
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +108,9 @@ class Budget:
                     raise BudgetExhausted(
                         f"{over} of the run is reached: {self.spent.calls} calls, "
                         f"{self.spent.input_tokens + self.spent.output_tokens} tokens, "
-                        f"{self.spent.usd:.2f} USD; the next call may cost up to "
+                        f"{self.spent.price_text('.2f')} USD; the next call may cost up to "
                         f"{estimate.input_tokens + estimate.output_tokens} tokens, "
-                        f"{estimate.usd:.2f} USD; raise it and continue with --resume"
+                        f"{estimate.price_text('.2f')} USD; raise it and continue with --resume"
                     )
                 self._settled.wait()  # for a call in flight, which ends by its deadline
             self._reserved += estimate
@@ -126,12 +126,19 @@ class Budget:
                 self._settled.notify_all()
 
     def figures(self) -> dict[str, float]:
-        """Returns what was spent and may be spent at most, and tokens per second, last minute."""
+        """Returns what was spent and may be spent at most, and tokens per second, last minute.
+
+        A price that is unknown is left out; where some is, ``models/unpriced`` counts the calls.
+        """
         with self._settled:
-            spent, rate = _amounts(self.spent), self._tokens.value
+            spent, rate = self.spent, self._tokens.value
+        amounts = dict(zip(UNITS, _amounts(spent), strict=True))
+        if spent.price is None and not spent.usd:  # nor estimated
+            del amounts["usd"]
         return {
             "models/tokens_per_s": rate,
-            **{f"models/spent/{u}": value for u, value in zip(UNITS, spent, strict=True)},
+            **({"models/unpriced": spent.unpriced} if spent.unpriced else {}),
+            **{f"models/spent/{unit}": amount for unit, amount in amounts.items()},
             **{f"models/limit/{u}": most for u, most in zip(UNITS, self._most, strict=True)},
         }
 
@@ -149,7 +156,7 @@ def _amounts(usage: Usage) -> tuple[float, float, float]:
 
 
 def _negative(usage: Usage) -> Usage:
-    return Usage(-usage.calls, 0, -usage.input_tokens, -usage.output_tokens, -usage.usd)
+    return Usage(*(-amount for amount in astuple(usage)))
 
 
 def charged(reply: Mapping[str, Any]) -> Usage:

@@ -107,7 +107,7 @@ class Aggregates:
             ("calls", "calls"),
         )
         brief: dict[str, object] = {n: round(values[key], 2) for n, key in shown if key in values}
-        return {**brief, "USD": price(self._usage)} if self._usage.calls else brief
+        return {**brief, "USD": self._usage.price_text(".2f")} if self._usage.calls else brief
 
     def values(self) -> dict[str, float]:
         """Returns the figures by name, without those that are not known yet.
@@ -131,21 +131,19 @@ class Aggregates:
         used = self._usage
         if not used.calls:
             return {}
-        priced = {"calls/usd": used.usd} if used.unpriced < used.calls else {}
         return {
-            "calls": used.calls,
+            **spent_figures(used),
             "calls/unusable_share": used.unusable / used.calls,
             "calls/input_tokens": used.input_tokens,
             "calls/output_tokens": used.output_tokens,
-            **priced,
         }
 
 
-def price(usage: Usage, digits: int = 2) -> float | str:
-    """Returns what calls cost in US dollars, rounded.
+def spent_figures(used: Usage) -> dict[str, float]:
+    """Returns number and price of some calls as metrics; a price is left out if it is unknown.
 
-    It is a text where calls have no known price: ``unknown``, or ``>=0.5`` if others have one.
+    ``calls/usd`` is a lower bound where there is ``calls/unpriced``.
     """
-    if not usage.unpriced:
-        return round(usage.usd, digits)
-    return f">={round(usage.usd, digits)}" if usage.unpriced < usage.calls else "unknown"
+    priced = {} if used.price is None else {"calls/usd": used.price}
+    unpriced = {"calls/unpriced": used.unpriced} if used.unpriced else {}
+    return {"calls": used.calls, **priced, **unpriced}

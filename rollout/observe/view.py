@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from rollout.api.calls import UNITS
 from rollout.observe.hosts import CAUSES
 from rollout.observe.look import Look, Trial, Warned, duration
 from rollout.observe.metrics import Scalar
@@ -43,7 +44,6 @@ _FIGURES = {
         "unusable": ("calls/unusable_share", ".1%"),
         "tokens in": ("calls/input_tokens", ",.0f"),
         "out": ("calls/output_tokens", ",.0f"),
-        "USD": ("calls/usd", ",.2f"),
     },
     "calls now": {
         "in flight": ("models/in_flight", ",.0f"),
@@ -65,7 +65,6 @@ _FIGURES = {
     },
 }
 _NOW = ("models/in_flight", "models/tokens_per_s")  # nothing in a job that has ended
-_SPENT = {"calls": ",.0f", "tokens": ",.0f", "usd": ",.2f"}  # by unit
 _GAMES = {
     "waiting": ("queue/waiting", ".0f"),
     "in flight": ("queue/in_flight", ".0f"),
@@ -141,6 +140,7 @@ def _figures(look: Look, numbers: Mapping[str, float]) -> Table:
         "steps": _steps(look, numbers),
         "episodes": _episodes(numbers),
         **{label: _of(numbers, names) for label, names in _FIGURES.items()},
+        "models": _models(numbers),
         "spent": _spent(numbers),
         "games": _games(numbers),
         "restarts": _restarts(numbers),
@@ -191,12 +191,27 @@ def _episodes(numbers: Mapping[str, float]) -> list[str]:
 def _spent(numbers: Mapping[str, float]) -> list[str]:
     """What calls of models cost in all sessions, and what they may cost if that is limited."""
     found = []
-    for unit, form in _SPENT.items():
+    for unit in UNITS:
         spent, limit = (numbers.get(f"models/{what}/{unit}") for what in ("spent", "limit"))
-        if spent is not None:
-            of = "" if limit is None else f" of {limit:{form}}"
-            found.append(f"{unit if unit != 'usd' else 'USD'} {spent:{form}}{of}")
+        form = ",.2f" if unit == "usd" else ",.0f"
+        of = "" if limit is None else f" of {limit:{form}}"
+        if unit == "usd" and "models/spent/calls" in numbers:
+            found.append(f"{_price(spent, numbers.get('models/unpriced'))}{of}")
+        elif spent is not None:
+            found.append(f"{unit} {spent:{form}}{of}")
     return found
+
+
+def _models(numbers: Mapping[str, float]) -> list[str]:
+    """Calls of models in the episodes that ended."""
+    found = _of(numbers, _FIGURES["models"])
+    priced = _price(numbers.get("calls/usd"), numbers.get("calls/unpriced"))
+    return [*found, priced] if numbers.get("calls") else found
+
+
+def _price(usd: float | None, unpriced: float | None) -> str:
+    """A price, which may be a lower bound or unknown."""
+    return "USD unknown" if usd is None else f"USD {'>=' if unpriced else ''}{usd:,.2f}"
 
 
 def _games(numbers: Mapping[str, float]) -> list[str]:

@@ -234,11 +234,18 @@ def test_a_judge_that_knows_agrees_and_the_second_session_pays_nothing(judged, t
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     line = json.loads((tmp_path / "out" / "metrics.jsonl").read_text().splitlines()[-1])
     assert line["models/spent/calls"] == summary["results"]["usage"]["calls"]
+    assert summary["results"]["usage"]["usd"] is None, "the price of the model is not known"
+    assert not {"calls/usd", "models/spent/usd"} & line.keys()
     found = summary["results"]["findings"]
     assert found["success"]["against"]["agreement"] == 1
     assert found["progress"]["alpha_of_repeats"] == 1
     verdicts = pq.read_table(tmp_path / "out" / "verdicts.parquet").to_pylist()
     assert len(verdicts) == 20 * 5
+    assert all(np.isnan(verdict["usd"]) for verdict in verdicts)
+    assert (
+        "unknown USD (20 calls without a known price)"
+        in (tmp_path / "out" / "report.md").read_text()
+    )
     assert "## success" in (tmp_path / "out" / "report.md").read_text()
 
 

@@ -92,7 +92,7 @@ def test_success_is_there_once_something_was_decided() -> None:
 @pytest.mark.parametrize(
     ("usage", "shown", "metric"),
     [
-        (Usage(2, usd=0.125), 0.12, 0.125),
+        (Usage(2, usd=0.125), "0.12", 0.125),
         (Usage(2, unpriced=2), "unknown", None),
         (Usage(2, usd=0.125, unpriced=1), ">=0.12", 0.125),
     ],

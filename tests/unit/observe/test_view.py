@@ -154,6 +154,20 @@ def test_calls_of_models_are_shown_beside_the_limits_of_the_run(run):
     assert "USD 1.23 of 5.00" in shown
 
 
+@pytest.mark.parametrize(
+    ("known", "shown"),
+    [({}, "USD unknown"), ({"usd": 1.234}, "USD >=1.23")],
+)
+def test_a_price_that_is_not_known_is_not_shown_as_zero(run, known, shown):
+    models = {"spent": {"calls": 3, "tokens": 90, **known}, "unpriced": 2}
+    calls = {"": 3, "unpriced": 2, **known}
+    values = {f"calls/{name}".rstrip("/"): value for name, value in calls.items()}
+    run.lines((3, 100, {**values, "models": models}))
+    lines = run.screen().splitlines()
+    assert f"models  calls 3   {shown}" in lines
+    assert f"spent   calls 3   tokens 90   {shown}" in lines
+
+
 def test_a_run_that_has_measured_nothing_yet(run):
     look = run.look()
     assert (look.state, look.done, look.left, look.values) == ("silent", None, "", {})

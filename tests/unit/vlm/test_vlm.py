@@ -819,7 +819,7 @@ def test_a_limit_of_the_run_pauses_it_and_a_refusal_ends_it_with_status_2(tmp_pa
     last = json.loads((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()[-1])
     assert (last["models/spent/calls"], last["models/limit/calls"]) == (20, 20)
     assert (last["models/spent/tokens"], last["models/limit/tokens"]) == (20 * 110, None)
-    assert "calls 20 of 20   tokens 2,200   USD 0.00" in watched(tmp_path / "run")
+    assert "calls 20 of 20   tokens 2,200   USD unknown" in watched(tmp_path / "run")
     with ChatServer(by_digest) as server:  # elsewhere by now
         command, env = job(tmp_path, server.url, "--resume")
         again = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
