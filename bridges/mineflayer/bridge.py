@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bridges.mineflayer import spaces
 from bridges.mineflayer.bearings import BEARINGS
 from bridges.mineflayer.columns import agreed, load_layout
 from bridges.mineflayer.driver import Driver
@@ -23,7 +24,7 @@ from bridges.mineflayer.names import VERSION
 from bridges.mineflayer.node import GAME, find_node, require_packages
 from bridges.mineflayer.pictures import Pictures, RayCaster, read_picture
 from bridges.mineflayer.scene import NO_SCENE, Scene, make_scene
-from bridges.mineflayer.spaces import LAYOUTS, RGB, action_labels, action_space, observation_space
+from bridges.mineflayer.spaces import LAYOUTS, RGB
 from bridges.mineflayer.task_documents import MinelandTasks
 from bridges.mineflayer.task_files import load_files
 from bridges.mineflayer.versions import check_version
@@ -148,7 +149,7 @@ class MineflayerBridge:
                 raise ConfigError(f"{name} must be a list of different names, got {value!r}")
             object.__setattr__(self, name, tuple(value))
         self._check_names()
-        action_space(self.actions, self.compact_actions)
+        spaces.action_space(self.actions, self.compact_actions)
         check_version(self.mode, self.version)
         given(self.give, self.agent_names())
         load_files(self.task_files)
@@ -204,8 +205,7 @@ class MineflayerBridge:
                 raise UnknownNameError("observation", name, valid)
 
     def _observations(self) -> tuple[str, ...]:
-        columns = load_layout()
-        return (*(each.key for each in columns if each.role == "observation"), BEARINGS, RGB)
+        return (*(each.key for each in load_layout() if each.role == "observation"), BEARINGS, RGB)
 
     def observed(self) -> tuple[str, ...]:
         """Returns the keys of the observations."""
@@ -228,8 +228,7 @@ class MineflayerBridge:
     def spec(self) -> BridgeSpec:
         """Returns what is known before launch; does not need Node."""
         layout, remote = load_layout(), self.mode == "remote"
-        picture = (self.rgb_height, self.rgb_width)
-        blueprint = self.blueprint_picture()
+        picture, blueprint = (self.rgb_height, self.rgb_width), self.blueprint_picture()
         waits = self.ticks_per_step * 0.05 * _REAL_TIME if remote else self.ticks_per_step * 0.1
         if self.actions == "code":
             tick_s = self.code_time_ms / 1000
@@ -237,10 +236,10 @@ class MineflayerBridge:
         return BridgeSpec(
             name=NAME,
             version=f"1/minecraft {self.version}",
-            observation_space=observation_space(
+            observation_space=spaces.observation_space(
                 layout, self.observed(), picture, None if blueprint is None else blueprint.shape
             ),
-            action_space=action_space(self.actions, self.compact_actions),
+            action_space=spaces.action_space(self.actions, self.compact_actions),
             state_space=state_space(),
             signals={each.key: each.signal() for each in layout if each.role == "signal"},
             max_width=self.max_width,
@@ -264,7 +263,8 @@ class MineflayerBridge:
                 self.task_files,
                 not remote,
             ),
-            action_labels=action_labels(self.actions, self.compact_actions),
+            action_labels=spaces.action_labels(self.actions, self.compact_actions),
+            action_defaults=spaces.DEFAULTS.get(self.actions, {}),
         )
 
     def config(self, width: int) -> dict[str, Any]:

@@ -37,6 +37,9 @@ COMPACT: tuple[str, ...] = tuple(json.loads(_ROWS.read_text()))
 RESUME, NEW = 0, 1
 """Values of ``kind``: the program continues, or the text in ``code`` replaces it at once."""
 
+DEFAULTS: Mapping[str, Mapping[str, int]] = {"code": {KIND: RESUME}}
+"""Values of columns that a model may leave out, by layout."""
+
 MOST_CODE = 20_000
 """Maximum number of characters of a program."""
 

@@ -106,7 +106,7 @@ class Grammar:
         data = text
         if isinstance(text, str):
             try:
-                data = json.loads(text)
+                data = json.loads(text, strict=False)  # programs may have their lines as they are
             except (ValueError, RecursionError) as error:
                 raise Unusable("malformed", f"the action is not valid JSON: {error}") from error
         if not isinstance(data, Mapping):

@@ -8,6 +8,8 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bridges.mineflayer import MineflayerBridge
+from bridges.mineflayer.spaces import NEW, RESUME
 from bridges.stardojo.bridge import StardojoBridge
 from bridges.stardojo.skills import CALLS
 from policies.vlm import VlmPolicy
@@ -242,6 +244,14 @@ def test_columns_that_only_some_actions_use_may_be_left_out_and_lists_are_told_o
     assert grammar.description.count('"Chest"') == 1
     with pytest.raises(Unusable, match="no action"):
         grammar.parse('{"name": "move", "direction": "upwards"}')
+
+
+def test_a_program_may_have_its_lines_as_they_are_and_resuming_is_the_default():
+    grammar = Grammar(MineflayerBridge(actions="code").spec)
+    row = grammar.parse('{"kind": "new", "code": "await f();\nawait g();"}')
+    assert (row["kind"], row["code"]) == (NEW, "await f();\nawait g();")
+    assert grammar.parse('{"kind": "resume"}') == grammar.parse("{}") == grammar.nothing
+    assert grammar.nothing["kind"] == RESUME
 
 
 @pytest.mark.parametrize("prompt", ["act", "think", "brief"])

@@ -26,6 +26,7 @@ PLAYER = "{name: vlm, endpoint: {url: URL}, model: NAME, prompt: think, fallback
 # What is set beside the endpoint, and an action of each game.
 SHIPPED = {
     "vlm/collect_minigrid": (["episodes=1"], "forward"),
+    "vlm/collect_minecraft": (["episodes=1"], '{"kind": "new", "code": "await moveTo(0, 70, 0)"}'),
     "vlm/balrog_babyai": ([f"players={{model: {PLAYER}}}", "sets.goto.size=1"], "go forward"),
     "vlm/balrog_crafter": ([f"players={{model: {PLAYER}}}", "sets.ten.size=1"], "Noop"),
     "stardojo/lite_vlm": (["sets.lite.size=1"], '{"name": "wait"}'),
