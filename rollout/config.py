@@ -43,8 +43,11 @@ from rollout.configuration.sections import (
 __all__ = [
     "BridgeConfig",
     "CollectConfig",
+    "FleetConfig",
     "FragmentConfig",
+    "GameConfig",
     "HostConfig",
+    "HostingConfig",
     "InferenceConfig",
     "LogConfig",
     "PluginConfig",
@@ -99,60 +102,77 @@ class RunConfig(Section):
     output: Directory = key(
         ..., "Run directory; relative to GAMUT_RUNS_DIR if set, else to the current directory."
     )
+    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
+    log: LogConfig = key(LogConfig, "Log output.")
 
 
-class CollectConfig(RunConfig):
-    """Plays a policy in a game and records the episodes."""
+class HostingConfig(RunConfig):
+    """Base of the configurations of runs that play games."""
 
-    may_change: ClassVar[tuple[str, ...]] = (
-        *RunConfig.may_change,
-        "actors",
-        "instances",
-        "inference",
-        "fragment",
-        "recording.shard_mb",
-        "recording.fsync",
-        *(f"policy.{name}" for name in OF_MODELS),
-    )
-    may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
     chosen: ClassVar[tuple[str, ...]] = ("width",)
 
-    bridge: BridgeConfig = key(..., "The game.")
-    policy: PolicyConfig = key(..., "The policy.")
-    task: str = key(
-        "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."
-    )
-    state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
     seed: int = key(0, "Seed of all random numbers of the run.", ge=0)
-    episodes: int | None = key(
-        None, "Episodes to play, not counting lost ones; null for no limit.", unit="episodes", gt=0
-    )
-    env_steps: int | None = key(
-        None, "Steps to play; null for no limit.", unit="steps of single slots", gt=0
-    )
-    actors: int = key(
-        1,
-        "Actors that play, across the cluster; 0 plays in this process, without Ray.",
-        unit="actors",
-        ge=0,
-    )
-    instances: int = key(1, "Instances in each actor.", unit="instances", gt=0)
+    instances: int = key(1, "Instances in each actor or runner.", unit="instances", gt=0)
     width: int | None = key(
         None,
         "Slots of each instance, which step together; null for the game's usual number.",
         unit="slots",
         gt=0,
     )
+    host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
+    ray: RayConfig = key(RayConfig, "Which cluster.")
+
+
+class GameConfig(HostingConfig):
+    """Base of the configurations that name the game."""
+
+    bridge: BridgeConfig = key(..., "The game.")
+    task: str = key(
+        "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."
+    )
+
+
+class FleetConfig(GameConfig):
+    """Base of the configurations of runs whose actors play with one policy each."""
+
+    may_change: ClassVar[tuple[str, ...]] = (
+        *GameConfig.may_change,
+        *("actors", "instances", "inference", "fragment"),
+    )
+
+    actors: int = key(
+        1,
+        "Actors that play, across the cluster; 0 plays in this process, without Ray.",
+        unit="actors",
+        ge=0,
+    )
+    fragment: FragmentConfig = key(FragmentConfig, "When actors send what they have played.")
+    inference: InferenceConfig = key(InferenceConfig, "Inference actors.")
+
+
+class CollectConfig(FleetConfig):
+    """Plays a policy in a game and records the episodes."""
+
+    may_change: ClassVar[tuple[str, ...]] = (
+        *FleetConfig.may_change,
+        "recording.shard_mb",
+        "recording.fsync",
+        *(f"policy.{name}" for name in OF_MODELS),
+    )
+    may_grow: ClassVar[tuple[str, ...]] = ("episodes", "env_steps")
+
+    policy: PolicyConfig = key(..., "The policy.")
+    state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
+    episodes: int | None = key(
+        None, "Episodes to play, not counting lost ones; null for no limit.", unit="episodes", gt=0
+    )
+    env_steps: int | None = key(
+        None, "Steps to play; null for no limit.", unit="steps of single slots", gt=0
+    )
     explore: bool = key(
         True, "Whether the policy samples actions; false takes the most likely action."
     )
-    fragment: FragmentConfig = key(FragmentConfig, "When actors send what they have played.")
-    host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
-    inference: InferenceConfig = key(InferenceConfig, "Inference actors.")
-    ray: RayConfig = key(RayConfig, "Which cluster.")
     recording: RecordingConfig = key(RecordingConfig, "What is recorded.")
-    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
-    log: LogConfig = key(LogConfig, "Log output.")
 
     @model_validator(mode="after")
     def _bounded(self) -> CollectConfig:

@@ -90,14 +90,7 @@ MAY_IMPORT = {
 }
 # Classes that share more than four fields, and why; all others must declare an option once.
 SHARED_FIELDS = {
-    "each script has its own keys, in the order of its --help": {
-        *("CollectConfig", "EvaluateConfig", "TrainConfig", "SweepConfig", "SweepEvaluation"),
-        *("SearchConfig", "PlayConfig", "LanguageConfig"),
-    },
-    "a plan holds what a configuration names, after it was built": {
-        *("CollectConfig", "EvaluateConfig", "TrainConfig", "HostPlan"),
-        *("LanguageConfig", "LanguagePlan", "TrainPlan"),
-    },
+    "a plan holds what a configuration names, after it was built": {"LanguagePlan", "TrainPlan"},
     "what is built has other types than the keys it is built from": {"Task", "_TaskFile"},
     "the library does not know configurations": {
         "Splits",

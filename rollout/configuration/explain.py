@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import to_jsonable_python
 
 from rollout.configuration.plugins import options_of
-from rollout.configuration.sections import PluginConfig, default_plugin
+from rollout.configuration.sections import PluginConfig, default_plugin, ordered_keys
 from rollout.errors import ContractError, InputError, UnknownNameError
 from rollout.registry import SINGULAR, names
 
@@ -137,7 +137,8 @@ def _keys(
     model: type[BaseModel], prefix: str = ""
 ) -> Iterator[tuple[str, FieldInfo, type[BaseModel] | None]]:
     """Every key in order, with its class if it is a section; what is in it follows it."""
-    for name, field in model.model_fields.items():
+    for name in ordered_keys(model):
+        field = model.model_fields[name]
         kind = field.annotation
         section = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
         yield f"{prefix}{name}", field, section

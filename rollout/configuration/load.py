@@ -12,6 +12,7 @@ from rollout.configuration import document
 from rollout.configuration.document import Document
 from rollout.configuration.explain import valid_keys
 from rollout.configuration.problems import KeyPath, Problem, explain, joined, problems_of
+from rollout.configuration.sections import ordered_keys
 from rollout.errors import ConfigError
 from rollout.files import remote, write_atomically
 from rollout.yaml12 import dump_yaml
@@ -82,7 +83,9 @@ def _texts(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
 
 def resolved(config: BaseModel) -> dict[str, Any]:
     """Returns a configuration as plain data, every default and option spelled out."""
-    return config.model_dump(mode="json")
+    values = config.model_dump(mode="json")
+    ordered = {name: values.pop(name) for name in ordered_keys(type(config)) if name in values}
+    return {**ordered, **values}
 
 
 def write_config(config: BaseModel, path: Path) -> None:

@@ -90,6 +90,20 @@ class Section(BaseModel):
         return data
 
 
+def ordered_keys(model: type[BaseModel]) -> list[str]:
+    """Returns the keys of a section in the order in which people read them.
+
+    Those that must be given come first, then those of the section itself, of its base, and so on.
+    """
+    declared = [vars(kind).get("__annotations__", {}) for kind in model.__mro__]
+
+    def place(name: str) -> tuple[bool, int]:
+        depth = next((n for n, names in enumerate(declared) if name in names), 0)
+        return not model.model_fields[name].is_required(), depth
+
+    return sorted(model.model_fields, key=place)
+
+
 class PluginConfig(Section):
     """The name of a plug-in, with its options as keys next to the name.
 

@@ -10,17 +10,10 @@ from pydantic import AfterValidator, field_validator, model_validator
 
 from rollout.config import (
     OF_MODELS,
-    BridgeConfig,
-    FragmentConfig,
-    HostConfig,
-    InferenceConfig,
-    LogConfig,
+    FleetConfig,
     PolicyConfig,
-    RayConfig,
-    RunConfig,
     Section,
     StateSetConfig,
-    WandbConfig,
     key,
     resolved,
 )
@@ -75,19 +68,29 @@ class VideoConfig(Section):
     fps: float = key(20.0, "Frame rate of the video.", unit="frames/s", gt=0)
 
 
-class EvaluateConfig(RunConfig):
+class ScoringConfig(Section):
+    """What is played from each state, and what the score is."""
+
+    episodes_per_state: int = key(
+        1, "Episodes that each player plays from each state.", unit="episodes", gt=0
+    )
+    actions: Some[Actions] = key(
+        ("sampled",), "Whether actions are sampled, deterministic, or both.", strict=False
+    )
+    metric: Metric = key("return", "The score: return, or progress or success of the task.")
+
+
+class EvaluateConfig(FleetConfig, ScoringConfig):
     """Evaluates players on sets of states and reports their scores."""
 
     may_change: ClassVar[tuple[str, ...]] = (
-        *RunConfig.may_change,
-        *("actors", "instances", "inference", "fragment"),
+        *FleetConfig.may_change,
         *("metric", "groups", "confidence", "videos", "video", "published"),
         *(f"players.*.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
-    chosen: ClassVar[tuple[str, ...]] = ("width",)
     derives: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        **RunConfig.derives,
+        **FleetConfig.derives,
         "player": ("bridge", "task", "players", "sets"),
     }
 
@@ -95,10 +98,6 @@ class EvaluateConfig(RunConfig):
         None,
         "Run directory of a training, or a checkpoint in it: whatever of bridge, task, players, "
         "sets and output is not given is its own. Same as --player.",
-    )
-    bridge: BridgeConfig = key(..., "The game.")
-    task: str = key(
-        "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."
     )
     players: Annotated[dict[str, PolicyConfig], _NAMED] = key(
         ..., "Policies to evaluate, by a name of your choice; each like `policy` of collect.py."
@@ -108,35 +107,11 @@ class EvaluateConfig(RunConfig):
         "State sets, by a name of your choice (train, test, full, extrapolation/x); "
         "each like `state_set` of collect.py. Give each a size.",
     )
-    seed: int = key(
-        0, "Seed of the evaluation; with state and repeat it determines each episode's.", ge=0
-    )
-    episodes_per_state: int = key(
-        1, "Episodes that each player plays from each state.", unit="episodes", gt=0
-    )
-    actions: Some[Actions] = key(
-        ("sampled",), "Whether actions are sampled, deterministic, or both.", strict=False
-    )
-    metric: Metric = key("return", "The score: return, or progress or success of the task.")
     groups: Annotated[dict[str, list[str]], _NAMED] = key(
         dict,
         "Players that are training seeds of one model, by name of the model: their scores get an "
         "interval.",
     )
-    actors: int = key(
-        1,
-        "Actors that play, across the cluster; 0 plays in this process, without Ray.",
-        unit="actors",
-        ge=0,
-    )
-    instances: int = key(1, "Instances in each actor.", unit="instances", gt=0)
-    width: int | None = key(
-        None,
-        "Slots of each instance, which step together; null for the game's usual number.",
-        unit="slots",
-        gt=0,
-    )
-    fragment: FragmentConfig = key(FragmentConfig, "When actors send what they have played.")
     confidence: float = key(0.95, "Confidence of intervals.", gt=0, lt=1)
     published: str = key(
         "",
@@ -150,11 +125,6 @@ class EvaluateConfig(RunConfig):
         ge=0,
     )
     video: VideoConfig = key(VideoConfig, "How videos are recorded.")
-    host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
-    inference: InferenceConfig = key(InferenceConfig, "Inference actors.")
-    ray: RayConfig = key(RayConfig, "Which cluster.")
-    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
-    log: LogConfig = key(LogConfig, "Log output.")
 
     @model_validator(mode="before")
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from rollout.config import LogConfig, RunConfig, WandbConfig, key
+from rollout.config import RunConfig, key
 from rollout.configuration.sections import Section
 from rollout.models.sections import Endpoint, RunLimits, Sampling
 
@@ -72,5 +72,3 @@ class JudgeConfig(RunConfig):
     allow_same_model: bool = key(
         False, "Whether a model may judge episodes that it has played itself."
     )
-    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
-    log: LogConfig = key(LogConfig, "Log output.")

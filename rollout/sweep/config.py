@@ -24,9 +24,8 @@ from rollout.config import (
 )
 from rollout.configuration.document import Document
 from rollout.errors import ConfigError
-from rollout.evaluate.config import Once, Some, VideoConfig, named_like
-from rollout.evaluate.legs import TRAIN, Actions
-from rollout.evaluate.scoreboard import Metric
+from rollout.evaluate.config import Once, ScoringConfig, Some, VideoConfig, named_like
+from rollout.evaluate.legs import TRAIN
 from rollout.train.config import TrainConfig
 
 _NAMED = named_like(r"[A-Za-z0-9][A-Za-z0-9_.=,+-]*", "letters, digits and any of _.=,+-")
@@ -81,7 +80,7 @@ class ArmConfig(Section):
     doc: str = key("", "Description in a sentence; shown in the report.")
 
 
-class SweepEvaluation(Section):
+class SweepEvaluation(ScoringConfig):
     """The state sets on which every trained policy is evaluated."""
 
     split: Literal["validation", "test"] = key(
@@ -109,11 +108,6 @@ class SweepEvaluation(Section):
         "test_states of each.",
         strict=False,
     )
-    actions: Some[Actions] = key(
-        ("sampled",), "Whether actions are sampled, deterministic, or both.", strict=False
-    )
-    episodes_per_state: int = key(1, "Episodes from each state.", unit="episodes", gt=0)
-    metric: Metric = key("return", "The score: return, or progress or success of the task.")
     seed: int = key(0, "Seed of the evaluation, the same for all runs.", ge=0)
     width: int | None = key(
         None, "Slots that step together; null for those of training.", unit="slots", gt=0
@@ -205,11 +199,9 @@ class SweepConfig(RunConfig):
     videos: SweepVideos = key(SweepVideos, "Videos of held-out episodes.")
     intervals: IntervalsConfig = key(IntervalsConfig, "Confidence intervals.")
     ray: RayConfig = key(RayConfig, "Which cluster.")
-    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
     mirror_runs: bool = key(
         True, "Whether each training run is mirrored too, in a group named after the sweep."
     )
-    log: LogConfig = key(LogConfig, "Log output.")
 
     @model_validator(mode="after")
     def _arms_differ(self) -> SweepConfig:

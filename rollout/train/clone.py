@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from rollout.api import PolicyRecipe
 from rollout.cli import Session
-from rollout.config import LogConfig, PolicyConfig, RunConfig, WandbConfig, key
+from rollout.config import PolicyConfig, RunConfig, key
 from rollout.data import Dataset, EpisodeRef
 from rollout.errors import ConfigError
 from rollout.job import Job, open_job
@@ -45,8 +45,6 @@ class CloneConfig(RunConfig):
     minibatch: int = key(2048, "Steps of a minibatch.", unit="steps", gt=0)
     bptt: int = key(32, "Length of truncated backpropagation through time.", unit="steps", gt=0)
     threads: int = key(1, "Torch threads; 0 for all.", unit="threads", ge=0)
-    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
-    log: LogConfig = key(LogConfig, "Log output.")
 
 
 def clone(config: CloneConfig, session: Session) -> None:

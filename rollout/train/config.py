@@ -10,17 +10,13 @@ from pydantic import Field, field_validator, model_validator
 from rollout.api import Resources
 from rollout.api.functions import check_function_name
 from rollout.config import (
-    BridgeConfig,
     FragmentConfig,
+    GameConfig,
     HostConfig,
-    LogConfig,
     PluginConfig,
     PolicyConfig,
-    RayConfig,
-    RunConfig,
     Section,
     StateSetConfig,
-    WandbConfig,
     key,
 )
 from rollout.errors import InputError
@@ -119,40 +115,27 @@ class ValidationConfig(Section):
         return self
 
 
-class TrainConfig(RunConfig):
+class TrainConfig(GameConfig):
     """Trains a policy."""
 
     may_change: ClassVar[tuple[str, ...]] = (
-        *RunConfig.may_change,
+        *GameConfig.may_change,
         *("checkpoint", "episodes", "callbacks", "learners.gpus"),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("env_steps", "validation.patience")
-    chosen: ClassVar[tuple[str, ...]] = ("width",)
     renamed: ClassVar[Mapping[str, str]] = {
         "ppo": "algorithm, with the same keys but algorithm.reference, algorithm.reference_coef "
         "and algorithm.reference_decay for ppo.reference.*"
     }
 
-    bridge: BridgeConfig = key(..., "The game.")
     policy: PolicyConfig = key(
         lambda: PolicyConfig(name="actor_critic"),
         "The policy to train; actor_critic and its options.",
     )
-    task: str = key(
-        "", "Task of the bridge, or path of a .yaml file; empty for the game's own reward."
-    )
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
-    seed: int = key(0, "Seed of all random numbers of the run.", ge=0)
     env_steps: int = key(..., "Steps to train for.", unit="steps of single slots", gt=0)
     runners: int = key(
         0, "Actors that play; 0 plays in the trainer's process.", unit="actors", ge=0
-    )
-    instances: int = key(1, "Instances in each runner.", unit="instances", gt=0)
-    width: int | None = key(
-        None,
-        "Slots of each instance, which step together; null for the game's usual number.",
-        unit="slots",
-        gt=0,
     )
     fragment: FragmentConfig = key(FragmentConfig, "Length of the fragments that runners send.")
     algorithm: AlgorithmConfig = key(lambda: AlgorithmConfig(name="ppo"), "How it learns.")
@@ -171,10 +154,6 @@ class TrainConfig(RunConfig):
         "module:function.",
         strict=False,
     )
-    host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
-    ray: RayConfig = key(RayConfig, "Which cluster.")
-    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
-    log: LogConfig = key(LogConfig, "Log output.")
 
     @field_validator("state_set")
     @classmethod

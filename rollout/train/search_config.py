@@ -93,8 +93,6 @@ class SearchConfig(RunConfig):
     parallel: int | None = key(None, "Concurrent trials; null for as many as fit.", gt=0)
     retries: int = key(2, "Retries of a failed trial.", unit="attempts", ge=0)
     ray: RayConfig = key(RayConfig, "Which cluster.")
-    wandb: WandbConfig = key(WandbConfig, "Mirroring of the trials, in one group.")
-    log: LogConfig = key(LogConfig, "Log output.")
 
     @property
     def optimized(self) -> str:

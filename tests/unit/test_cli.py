@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rollout.cli import Session, main
-from rollout.config import LogConfig, RunConfig, key
+from rollout.config import RunConfig, key
 from rollout.configuration import packaged
 from rollout.errors import BudgetExhausted, DatasetError, DiskFullError
 from rollout.signals import Stop, Stopped
@@ -20,7 +20,6 @@ from rollout.signals import Stop, Stopped
 
 class Config(RunConfig):
     seed: int = key(0, "Seed of everything.")
-    log: LogConfig = key(LogConfig, "Log.")
 
 
 @pytest.fixture(autouse=True)
@@ -153,7 +152,7 @@ def test_help_explains_every_key(capsys) -> None:
     assert "--resume" in out
     assert "  seed  (int, default 0)\n      Seed of everything." in out
     assert "log.level" not in out  # sections have one line each
-    assert re.search(r"^  log +Log\.$", out, re.MULTILINE)
+    assert re.search(r"^  log +Log output\.$", out, re.MULTILINE)
 
 
 def test_help_explains_a_section_or_everything(capsys) -> None:

@@ -17,7 +17,6 @@ from rollout.checkout import commit_of
 from rollout.collect import CollectPlan
 from rollout.config import (
     CollectConfig,
-    LogConfig,
     RunConfig,
     Section,
     key,
@@ -42,7 +41,6 @@ class Config(RunConfig):
     actors: int = 1
     episodes: int | None = 5
     recording: Recording = key(Recording, "Recording.")
-    log: LogConfig = key(LogConfig, "Log.")
 
 
 class Other(Config):

@@ -8,16 +8,12 @@ from typing import ClassVar, Literal
 from pydantic import field_validator, model_validator
 
 from rollout.config import (
-    BridgeConfig,
-    HostConfig,
+    GameConfig,
+    HostingConfig,
     InferenceConfig,
-    LogConfig,
     PolicyConfig,
-    RayConfig,
-    RunConfig,
     Section,
     StateSetConfig,
-    WandbConfig,
     key,
 )
 from rollout.train.config import LearnersConfig
@@ -98,25 +94,16 @@ class SaveConfig(Section):
     keep: int = key(2, "Number of newest checkpoints to keep.", gt=0)
 
 
-class LanguageConfig(RunConfig):
+class LanguageConfig(HostingConfig):
     """What trainings of language models share."""
 
-    may_change: ClassVar[tuple[str, ...]] = (*RunConfig.may_change, "checkpoint", "validation")
+    may_change: ClassVar[tuple[str, ...]] = (*HostingConfig.may_change, "checkpoint", "validation")
 
     policy: PolicyConfig = key(..., "The policy to train: vlm with local.model.")
-    seed: int = key(0, "Seed of all random numbers of the run.", ge=0)
     validation: LanguageValidation = key(LanguageValidation, "Play on validation states.")
     actors: int = key(0, "Actors that play; 0 plays in the trainer's process.", ge=0)
-    instances: int = key(1, "Instances in each actor.", unit="instances", gt=0)
-    width: int | None = key(
-        None, "Slots of each instance; null for the game's usual number.", unit="slots", gt=0
-    )
     learners: LearnersConfig = key(LearnersConfig, "Where it learns; workers of Ray Train.")
     checkpoint: SaveConfig = key(SaveConfig, "When checkpoints are written.")
-    host: HostConfig = key(HostConfig, "How games are hosted and restarted.")
-    ray: RayConfig = key(RayConfig, "Which cluster.")
-    wandb: WandbConfig = key(WandbConfig, "Mirroring of metrics.")
-    log: LogConfig = key(LogConfig, "Log output.")
 
 
 class FineTuneConfig(LanguageConfig):
@@ -145,14 +132,12 @@ class FineTuneConfig(LanguageConfig):
         return self
 
 
-class PlayGroupsConfig(LanguageConfig):
+class PlayGroupsConfig(LanguageConfig, GameConfig):
     """Trains a language model by playing."""
 
     may_grow: ClassVar[tuple[str, ...]] = ("updates",)
     removed: ClassVar[Mapping[str, object]] = {"record": True}
 
-    bridge: BridgeConfig = key(..., "The game.")
-    task: str = key("", "Task of the bridge; empty for the game's own reward.")
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
     updates: int = key(..., "Updates to make.", unit="updates", gt=0)
     algorithm: GroupsConfig = key(GroupsConfig, "How it learns.")
