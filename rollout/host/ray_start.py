@@ -9,13 +9,16 @@ import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
 
 from rollout.errors import RayUnavailable
+from rollout.host.guard import descendants, read
 
 log = logging.getLogger(__name__)
 
@@ -23,36 +26,94 @@ LONGEST_S = 300
 """How long each part of Ray may take to start."""
 
 _TELL_S = 30.0  # between two lines while it starts
-_AGAIN_S = 0.5
+_AGAIN_S = 0.1
 _PATIENCE = {
     "RAY_gcs_server_port_wait_time_s": LONGEST_S,
     "RAY_agent_register_timeout_ms": 1000 * LONGEST_S,
     "RAY_worker_register_timeout_seconds": LONGEST_S,
 }
+_SLICE = "RAY_raylet_start_wait_time_s"  # how long Ray waits in one call, deaf to signals
+_PARTS = ("start_gcs_server", "start_api_server", "start_log_monitor", "start_raylet")
 _SHOWN = 5  # lines of each log of Ray
 
 
+class _Clock:
+    """The module ``time`` for Ray, with a ``sleep`` that a signal ends."""
+
+    def __init__(self, stopping: Callable[[], int]) -> None:
+        self._stopping = stopping
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(time, name)
+
+    def sleep(self, seconds: float) -> None:
+        _require_no_signal(self._stopping)
+        threading.Event().wait(seconds)
+
+
+class _Imports(MetaPathFinder):
+    """Finds no module; raises before the next one is imported once a signal has come."""
+
+    def __init__(self, stopping: Callable[[], int]) -> None:
+        self._stopping, self._thread = stopping, threading.get_ident()
+
+    def find_spec(self, *_: Any) -> None:
+        """See ``MetaPathFinder``."""
+        if threading.get_ident() == self._thread:
+            _require_no_signal(self._stopping)
+
+
+def _require_no_signal(stopping: Callable[[], int]) -> None:
+    if signum := stopping():
+        raise KeyboardInterrupt(signal.Signals(signum).name)
+
+
 @contextlib.contextmanager
-def patient(services: Any, stopping: Callable[[], int]) -> Iterator[None]:
-    """Inside, Ray may take minutes to start, which is told; what ends early is an error.
+def stoppable_imports(stopping: Callable[[], int]) -> Iterator[None]:
+    """Inside, a signal ends an import of many modules between two of them.
 
     Args:
-        services: the module ``ray._private.services``.
+        stopping: returns the number of a signal that arrived; 0 for none.
+    """
+    finder = _Imports(stopping)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+@contextlib.contextmanager
+def patient(ray: Any, stopping: Callable[[], int]) -> Iterator[None]:
+    """Inside, Ray may take minutes to start, which is told; what ends early is an error.
+
+    A signal ends the start where Ray starts a part of it or waits for one: elsewhere that might
+    crash the interpreter.
+
+    Args:
+        ray: the package.
         stopping: returns the number of a signal that arrived; 0 for none.
     """
     for name, value in _PATIENCE.items():
         os.environ.setdefault(name, str(value))
+    services = ray._private.services
     began, started = time.monotonic(), []
-    before = {name: getattr(services, name) for name in ("get_node", "start_raylet")}
+    before = {name: getattr(services, name) for name in ("get_node", "time", *_PARTS)}
     told = threading.Event()
 
-    def start_raylet(*arguments: Any, **more: Any) -> Any:
-        process = before["start_raylet"](*arguments, **more)
-        started.append(process.process)
-        return process
+    def starting(name: str) -> Callable[..., Any]:
+        def start(*arguments: Any, **more: Any) -> Any:
+            _require_no_signal(stopping)
+            made = before[name](*arguments, **more)
+            if name == "start_raylet":
+                started.append(made.process)
+            return made
+
+        return start
 
     def get_node(*arguments: Any) -> Any:
         while True:
+            _require_no_signal(stopping)
             try:
                 return before["get_node"](*arguments)
             except RuntimeError as error:  # it is not known to the head yet
@@ -61,26 +122,47 @@ def patient(services: Any, stopping: Callable[[], int]) -> Iterator[None]:
                     raise RayUnavailable(f"its raylet ended with status {ended[0]}") from error
                 if time.monotonic() - began > LONGEST_S:
                     raise RayUnavailable(f"it has not started in {LONGEST_S} s") from error
-                if signum := stopping():
-                    raise KeyboardInterrupt(signal.Signals(signum).name) from error
             threading.Event().wait(_AGAIN_S)
 
-    def tell() -> None:
-        while not told.wait(_TELL_S):
-            log.warning(
-                "Ray has not started after %.0f s, because this machine is busy; each of its parts "
-                "is given %d s",
-                *(time.monotonic() - began, LONGEST_S),
-            )
-
-    threading.Thread(target=tell, name="ray-start", daemon=True).start()
-    services.get_node, services.start_raylet = get_node, start_raylet
+    _shorten_waits(ray)
+    threading.Thread(target=_tell, args=(told,), name="ray-start", daemon=True).start()
+    replaced: dict[str, Any] = {name: starting(name) for name in _PARTS}
+    replaced |= {"get_node": get_node, "time": _Clock(stopping)}
+    for name, value in replaced.items():
+        setattr(services, name, value)
     try:
         yield
     finally:
         told.set()
         for name, function in before.items():
             setattr(services, name, function)
+
+
+def _tell(started: threading.Event) -> None:
+    """Tells that Ray takes long, until it has started."""
+    began = time.monotonic()
+    while not started.wait(_TELL_S):
+        log.warning(
+            "Ray has not started after %.0f s, because this machine is busy; each of its parts "
+            "is given %d s",
+            *(time.monotonic() - began, LONGEST_S),
+        )
+
+
+def _shorten_waits(ray: Any) -> None:
+    """Makes Ray's own waits in this process return each second; its processes do not inherit it."""
+    os.environ[_SLICE] = "1"
+    ray._raylet.Config.initialize("")  # reads the environment
+    del os.environ[_SLICE]
+
+
+def kill_parts(folder: Path) -> None:
+    """Kills every process below this one that has its files in a folder, and all below those."""
+    own = [p for p in descendants(os.getpid()) if os.fsencode(folder) in read(f"/proc/{p}/cmdline")]
+    below = [each for pid in own for each in descendants(pid)]
+    for pid in dict.fromkeys((*own, *below)):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def tell_logs(folder: Path) -> None:

@@ -17,7 +17,7 @@ from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write
 from rollout.errors import ConfigError, RayUnavailable
 from rollout.host.processes import RUN_ID, remove_workdir
 from rollout.host.ray_folder import private_folder, remove_session, session_folder
-from rollout.host.ray_start import patient, tell_logs
+from rollout.host.ray_start import kill_parts, patient, stoppable_imports, tell_logs
 from rollout.host.ray_watch import forget, lost, watched
 from rollout.signals import leave_abruptly
 
@@ -110,28 +110,39 @@ def _start(folder: Path, *, num_cpus: int | None, stopping: Callable[[], int]) -
         KeyboardInterrupt: ``stopping`` named a signal.
     """
     _decide_for_own(folder)
-    ray = _load()
-    log.info("starting Ray on this machine")
     try:
-        with _handler_kept(ray._private.utils), patient(ray._private.services, stopping):
-            ray.init(
-                address="local",
-                num_cpus=num_cpus,
-                include_dashboard=False,
-                logging_level=logging.WARNING,
-                _temp_dir=str(session_folder(folder)),
-            )
-    except (Exception, KeyboardInterrupt) as error:  # Ray raises any kind
-        ray.shutdown()
+        with stoppable_imports(stopping):
+            ray = _load()
+            log.info("starting Ray on this machine")
+            with _handler_kept(ray._private.utils), patient(ray, stopping):
+                ray.init(
+                    address="local",
+                    num_cpus=num_cpus,
+                    include_dashboard=False,
+                    logging_level=logging.WARNING,
+                    _temp_dir=str(session_folder(folder)),
+                )
+    except KeyboardInterrupt:
+        leave_abruptly()
+        _abandon(folder)
+        remove_workdir(folder)
+        raise
+    except Exception as error:  # Ray raises any kind
         tell_logs(session_folder(folder))
-        remove_session(folder)
-        if isinstance(error, KeyboardInterrupt):
-            raise
+        _abandon(folder)
         raise RayUnavailable(
             f"Ray cannot start on this machine: {error}; check its memory, its disk and what "
             f"else runs here, or give ray.address the HOST:PORT of a running cluster; then "
             f"continue with --resume"
         ) from error
+
+
+def _abandon(folder: Path) -> None:
+    """Ends what has started of a cluster."""
+    if "ray" in sys.modules:  # else a signal came while it was imported
+        sys.modules["ray"].shutdown()
+    kill_parts(folder)  # those that Ray has not noted
+    remove_session(folder)
 
 
 def _load() -> Any:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -61,6 +62,15 @@ def environment(tmp_path, monkeypatch):
     monkeypatch.setattr(addresses, "_ANSWER_S", 2.0)
 
 
+CONFIGURATION = SimpleNamespace(Config=SimpleNamespace(initialize=lambda _: None))
+
+
+def services_of_ray(**more):
+    parts = ("gcs_server", "api_server", "log_monitor", "raylet")
+    nothing = dict.fromkeys(["get_node", *(f"start_{part}" for part in parts)])
+    return SimpleNamespace(**{**nothing, "time": time, **more})
+
+
 @pytest.fixture
 def inits(monkeypatch):
     """What Ray was asked to do, and the environment at that time; no Ray is started."""
@@ -80,9 +90,10 @@ def inits(monkeypatch):
     fake = SimpleNamespace(
         _private=SimpleNamespace(
             utils=SimpleNamespace(set_sigterm_handler=partial(signal.signal, signal.SIGTERM)),
-            services=SimpleNamespace(get_node=None, start_raylet=None),
+            services=services_of_ray(),
             worker=SimpleNamespace(_global_node=None, shutdown=None),
         ),
+        _raylet=CONFIGURATION,
         init=init,
         shutdown=shutdown,
         is_initialized=lambda: fake.initialized,
@@ -237,6 +248,49 @@ def test_its_files_are_where_the_user_wants_them(inits, monkeypatch, caplog, tmp
     assert f"the path of {long} is too long for its sockets" in caplog.text
     # As in ray/_private/node.py; 7 digits is the most that Linux has for a process.
     assert len(f"{folder}/session_2026-01-01_00-00-00_123456_4194304/sockets/plasma_store") <= 107
+
+
+@pytest.mark.parametrize("where", ["sleep", "start", "node", "import"])
+def test_a_signal_ends_the_start_of_ray_wherever_it_waits(inits, monkeypatch, where):
+    """And nothing of it is left, not even a part that Ray itself has not noted."""
+    folder, parts = [], []
+    monkeypatch.setattr("rollout.host.session.leave_abruptly", lambda: None)
+    services = inits.ray._private.services = services_of_ray(
+        get_node=lambda: pytest.fail("it asks for the node after the signal"),
+        start_raylet=lambda: pytest.fail("it starts a part after the signal"),
+        start_gcs_server=lambda: parts.append(
+            subprocess.Popen(["sh", "-c", f"sleep 600 & wait; : {folder[0]}"])
+        ),
+        time=SimpleNamespace(sleep=lambda _: pytest.fail("it waits after the signal")),
+    )
+
+    def init(**options):
+        folder.append(Path(options["_temp_dir"]))
+        folder[0].mkdir()
+        services.start_gcs_server()
+        signal.raise_signal(signal.SIGTERM)
+        match where:
+            case "sleep":
+                services.time.sleep(600)
+            case "start":
+                services.start_raylet()
+            case "node":
+                services.get_node()
+            case "import":
+                import a_module_that_does_not_exist  # noqa: F401
+        pytest.fail("it went on")
+
+    inits.ray.init = init
+    with (
+        Stop() as stop,
+        pytest.raises(KeyboardInterrupt, match="SIGTERM"),
+        stop.held(),
+        ray_session(stopping=lambda: stop.signum),
+    ):
+        pytest.fail("it started")
+    assert parts[0].wait(10) == -signal.SIGKILL
+    assert not folder[0].parent.exists()
+    assert "RAY_raylet_start_wait_time_s" not in os.environ, "Ray's processes would inherit it"
 
 
 def test_ray_does_not_replace_the_handler_of_a_program(inits):
@@ -417,10 +471,11 @@ class Raylet:
 
 def started(raylet, stopping=lambda: 0):
     """What Ray gets that asks for its node; Ray itself gives up after 30 s."""
-    services = SimpleNamespace(get_node=raylet.get_node, start_raylet=lambda: raylet)
+    services = services_of_ray(get_node=raylet.get_node, start_raylet=lambda: raylet)
     before = dict(vars(services))
+    ray = SimpleNamespace(_private=SimpleNamespace(services=services), _raylet=CONFIGURATION)
     try:
-        with ray_start.patient(services, stopping):
+        with ray_start.patient(ray, stopping):
             services.start_raylet()
             return services.get_node()
     finally:

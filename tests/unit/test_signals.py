@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -270,6 +271,28 @@ def test_scripts_end_as_promised_at_many_moments(tmp_path, script):
         folder = tmp_path / f"{number}"
         folder.mkdir()
         stop_at_a_moment(script, folder, rng, 5.0)
+
+
+@pytest.mark.ray
+@pytest.mark.long
+@pytest.mark.parametrize("after_s", [0.1, 1.0, 3.0])
+def test_a_signal_while_ray_starts_ends_a_script_at_once(tmp_path, after_s):
+    most_s = 10.0  # a second on a machine that is not busy
+    mark, private = f"SIGNAL_TEST={tmp_path}", Path(tempfile.mkdtemp(dir="/tmp"))  # a short path
+    env = {**os.environ, "SIGNAL_TEST": str(tmp_path), "RAY_TMPDIR": str(private)}
+    with subprocess.Popen(
+        command("collect_on_ray", tmp_path), cwd=ROOT, stderr=subprocess.PIPE, text=True, env=env
+    ) as process:
+        next(line for line in process.stderr if "starting Ray on this machine" in line)
+        time.sleep(after_s)
+        process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        said = process.stderr.read()
+        assert process.wait() == 128 + signal.SIGTERM, said
+    assert time.monotonic() - begun < most_s
+    assert said.splitlines()[-1] == "stopped by SIGTERM; continue with --resume"
+    assert until(lambda: not relatives(mark), 2.0), relatives(mark)
+    private.rmdir()  # it is empty
 
 
 @pytest.mark.ray
