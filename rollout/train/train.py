@@ -214,8 +214,11 @@ class _Training:
         self._figures = Aggregates(env_steps=self.env_steps, episodes=self._figures.episodes)
         saved, first = self._saved, self._plan.config.initialize_from
         if saved is not None:
-            algorithm.remember(saved.weights(), saved.optimizer())
-            algorithm.go_to(saved.update, saved.env_steps, saved.about["positions"])
+            state = saved.optimizer()
+            in_flight = state.pop("in_flight", {})  # checkpoints of version 0.1 lack it
+            algorithm.remember(saved.weights(), state)
+            positions = dict(saved.about["positions"])
+            algorithm.go_to(saved.update, saved.env_steps, positions, in_flight)
             log.info("continues from update %d, %d steps", saved.update, saved.env_steps)
         elif first is not None:
             algorithm.remember(find_checkpoint(first).weights())
@@ -346,7 +349,7 @@ class _Training:
                 "versions": versions(),
             },
             weights=algorithm.weights(),
-            optimizer=algorithm.optimizer_state(),
+            optimizer={**algorithm.optimizer_state(), "in_flight": algorithm.in_flight()},
             spec=self._plan.bridge.spec,
             reads=self._plan.reads,
         )

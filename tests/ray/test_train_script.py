@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import yaml
 
-from rollout.cli import main
+from rollout.cli import Session, main
 from rollout.collect import collect
 from rollout.config import CollectConfig
 from rollout.data import Dataset
+from rollout.signals import Stop
 from rollout.train.checkpoint import find_checkpoint, write_checkpoint
 from rollout.train.config import TrainConfig
 from rollout.train.episodes import read_episodes
@@ -22,6 +23,7 @@ from tests.ray.training import (
     SMALL,
     about,
     command,
+    config_of_file,
     merged,
     plan_of,
     run,
@@ -140,6 +142,22 @@ def test_killed_and_resumed_it_is_the_uninterrupted_run_bit_for_bit(tmp_path, re
     assert same_weights(one.weights(), find_checkpoint(broken / "run").weights())
     assert episodes_of(whole) == episodes_of(broken)
     assert (other.path.with_name(f"{other.path.name}.damaged") / "optimizer.pt").exists()
+
+
+def test_a_run_with_a_runner_is_the_same_after_a_resume(tmp_path):
+    """At the default staleness: a fragment is in flight when the checkpoint is written."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for folder in (whole, broken):
+        write_config(folder, whole_episodes(), runners=1, env_steps=64 * 6)
+    config = config_of_file(broken / "config.yaml")
+    assert call(whole) == 0
+    train(config, Session(False, Stop()), on_update=[lambda record: record.update == 3])
+    assert about(broken)["update"] == 3
+    assert call(broken, "--resume") == 0
+    one, other = find_checkpoint(whole / "run"), find_checkpoint(broken / "run")
+    assert one.update == other.update == 6
+    assert same_weights(one.weights(), other.weights())
+    assert episodes_of(whole) == episodes_of(broken)
 
 
 @pytest.mark.long

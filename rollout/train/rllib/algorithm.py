@@ -156,7 +156,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
             if self.plan.config.runners
             else LocalRunner(self.plan)
         )
-        self._positions = self._runners.positions()
+        self._positions, self._in_flight = self._runners.positions(), self._runners.in_flight()
 
     @classmethod
     def default_resource_request(cls, config: Any) -> PlacementGroupFactory:
@@ -243,7 +243,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         if batch is not None:
             now.figures = self._update(batch, progress)
         now.update_s = time.monotonic() - began
-        self._positions = self._runners.positions()
+        self._positions, self._in_flight = self._runners.positions(), self._runners.in_flight()
         self._show(now)
 
     def _update(self, batch: Columns, progress: Progress) -> dict[str, float]:
@@ -342,11 +342,20 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         """
         return self._positions
 
-    def go_to(self, update: int, env_steps_: int, positions: Mapping[str, Any]) -> None:
-        """Continues from saved counters and schedules, whatever its own state is."""
+    def in_flight(self) -> dict[str, Any]:
+        """Returns the weights that played during the newest update, with their version.
+
+        By number of the runner. They play the same fragments again when a run continues from here.
+        """
+        return self._in_flight
+
+    def go_to(
+        self, update: int, env_steps_: int, positions: dict[str, Any], in_flight: dict[str, Any]
+    ) -> None:
+        """Continues from saved counters, schedules and weights, whatever its own state is."""
         self.last = Iteration(update, env_steps_)
-        self._positions = dict(positions)
-        self._runners.go_to(positions)
+        self._positions, self._in_flight = positions, in_flight
+        self._runners.go_to(positions, in_flight)
 
     def get_state(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Adds counters and schedules to RLlib's state."""
@@ -355,6 +364,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
             "update": self.last.update,
             "env_steps": self.last.env_steps,
             "positions": self.positions(),
+            "in_flight": self.in_flight(),
         }
         return state
 
@@ -363,7 +373,8 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
         super().set_state(state)
         if "gamut" in state:
             own = state["gamut"]
-            self.go_to(own["update"], own["env_steps"], own["positions"])
+            in_flight = own.get("in_flight", {})  # states of version 0.1 lack it
+            self.go_to(own["update"], own["env_steps"], own["positions"], in_flight)
 
 
 def build(plan: TrainPlan) -> ColumnAlgorithm:

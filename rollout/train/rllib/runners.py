@@ -119,8 +119,13 @@ class LocalRunner:
         """Returns the position of the schedule, under 0."""
         return {"0": self._sampler.position()}
 
-    def go_to(self, positions: Mapping[str, Any]) -> None:
+    def in_flight(self) -> dict[str, Any]:
+        """Returns nothing: no fragment is played during an update."""
+        return {}
+
+    def go_to(self, positions: Mapping[str, Any], in_flight: Mapping[str, Any]) -> None:
         """Continues from a saved position, if there is one."""
+        del in_flight
         if "0" in positions:
             if not self._sampler.untouched:
                 self._sampler.close()
@@ -145,6 +150,7 @@ class _Runner:
 
     actor: Actor
     version: int = 0  # of the weights that play the requested fragment
+    weights: Mapping[str, Any] | None = None  # these weights, until the fragment is taken
     position: dict[str, Any] | None = None  # of its schedule, after the newest fragment taken
 
     @property
@@ -194,7 +200,8 @@ class RemoteRunners:
             BudgetExhausted: no runner is left.
         """
         batch, most = self._algorithm.batch, self._algorithm.max_staleness
-        shared = functools.cache(lambda: ray.put(weights()))  # stored once, when it is first needed
+        newest = functools.cache(weights)  # asked for once, when they are first needed
+        stored: dict[int, Any] = {}  # references to weights in the object store, by version
         while True:
             self.supervisor.poll()
             samples += self._early
@@ -208,9 +215,13 @@ class RemoteRunners:
                     actor = runner.actor
                     if actor.handle is not None and not actor.requests:
                         require_ray()
-                        ask = actor.handle.fragment
-                        actor.requests.append(ask.remote(shared(), version, runner.position))
-                        runner.version = version
+                        if runner.weights is None:
+                            runner.weights, runner.version = newest(), version
+                        # Otherwise it repeats a fragment that was in flight at the checkpoint.
+                        if (played_by := runner.version) not in stored:
+                            stored[played_by] = ray.put(runner.weights)
+                        given = (stored[played_by], played_by, runner.position)
+                        actor.requests.append(actor.handle.fragment.remote(*given))
             requested = [runner for runner in self._runners if runner.actor.requests]
             if full and not late:
                 self.hosts.queue("in_flight", len(requested))
@@ -224,7 +235,9 @@ class RemoteRunners:
         taken = self.supervisor.take(actor)
         if taken is None:
             return []
-        sample, self._runners[actor.number].position = taken
+        runner = self._runners[actor.number]
+        sample, runner.position = taken
+        runner.weights = None
         self.hosts.note(actor.number, sample.figures)
         return [sample]
 
@@ -250,6 +263,7 @@ class RemoteRunners:
         if self._lent is not None:
             self._lent.failed(actor, reason, phase)
         runner, retries = self._runners[actor.number], self._config.host.retries
+        runner.weights = None
         self.hosts.lose(actor.number, replaced=actor.due is not None)
         held = (runner.position or {}).get("playing", [])
         starts = [replace(self._episodes.start(e), attempt=attempt) for e, attempt in held]
@@ -267,12 +281,22 @@ class RemoteRunners:
         """Returns the position of every runner's schedule, by number, JSON-able."""
         return {r.key: r.position for r in self._runners if r.position is not None}
 
-    def go_to(self, positions: Mapping[str, Any]) -> None:
-        """Continues from saved positions; pending requests are dropped."""
+    def in_flight(self) -> dict[str, Any]:
+        """Returns the weights that play each requested fragment, by number of the runner."""
+        pending = [runner for runner in self._runners if runner.weights is not None]
+        return {r.key: {"version": r.version, "weights": r.weights} for r in pending}
+
+    def go_to(self, positions: Mapping[str, Any], in_flight: Mapping[str, Any]) -> None:
+        """Continues from saved positions; pending requests are dropped.
+
+        The first fragment of each runner is played by the weights in ``in_flight``.
+        """
         self._early.clear()
         for runner in self._runners:
             runner.actor.requests.clear()
             runner.position = positions.get(runner.key)
+            first = in_flight.get(runner.key, {"version": 0, "weights": None})
+            runner.version, runner.weights = first["version"], first["weights"]
             if runner.actor.handle is not None:
                 runner.actor.handle.rewind.remote()
 
