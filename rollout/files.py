@@ -21,7 +21,7 @@ from rollout.errors import OutOfTurnError
 
 _REMOTE = re.compile(
     r"(s3[an]?|gs|gcs|abfss?|adl|az|azure|wasbs?|hdfs|viewfs|webhdfs|dbfs|hf|oci|oss|cos|r2|b2|swift"
-    r"|file|ftps?|sftp|scp|ssh|smb|nfs|webdavs?|davs?):/",
+    r"|https?|file|ftps?|sftp|scp|ssh|smb|nfs|webdavs?|davs?):/",
     re.IGNORECASE,
 )
 _BLOCK = 1 << 16  # bytes read at once
@@ -31,7 +31,7 @@ _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
 
 
 def remote(path: str) -> str:
-    """Returns what is wrong with a path if it is the URL of a file or a bucket, else nothing.
+    """Returns what is wrong with a path if it is a URL, else nothing.
 
     As a path, ``s3://bucket/runs`` would be a folder ``s3:`` beside the user's other ones.
     """

@@ -189,7 +189,12 @@ def _lines(
 
 
 def load_yaml(path: Path, *, ours: bool = False) -> Any:
-    """Returns what a file holds; None for an empty one.
+    """Returns what a file holds, see ``read_yaml``."""
+    return read_yaml(path, ours=ours)[0]
+
+
+def read_yaml(path: Path, *, ours: bool = False) -> tuple[Any, Lines]:
+    """Returns what a file holds, None for an empty one, and the lines of its keys.
 
     Args:
         path: the file.
@@ -204,7 +209,7 @@ def load_yaml(path: Path, *, ours: bool = False) -> Any:
         raise ConfigError(f"{path}: expected text in UTF-8: {error}") from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    return parse_yaml(text, str(path), ours=ours)[0]
+    return parse_yaml(text, str(path), ours=ours)
 
 
 def dump_yaml(data: object) -> str:

@@ -79,7 +79,7 @@ MAY_IMPORT = {
     "rollout.evaluate": core_but(*JOBS, *OUTSIDE),
     "rollout.gamut": core_but("rollout.commands"),
     "rollout.judge": core_but(*JOBS, *OUTSIDE),
-    "rollout.models": ("rollout.data", "rollout.observe.aggregates", *CORE),
+    "rollout.models": ("rollout.data", "rollout.files", "rollout.observe.aggregates", *CORE),
     "rollout.interface": core_but("rollout.commands", "rollout.gamut"),
     "rollout.sweep": core_but("rollout.collect", *OUTSIDE),
     "rollout.testing": (

@@ -38,7 +38,7 @@ from rollout.cluster.tokens import MODE, TOKEN, TOKEN_PATH
 from rollout.configuration.secrets import hidden
 from rollout.errors import ConfigError, InputError, nearest
 from rollout.observe.run_files import RUNS_DIR
-from rollout.signals import Stop, Stopped
+from rollout.signals import Stop, Stopped, say, tell
 
 _GRACE_S = 60  # from SIGTERM to SIGKILL: long enough to write a checkpoint
 _SHOWN = 10  # paths that are listed
@@ -336,10 +336,10 @@ def _interrupted(error: KeyboardInterrupt) -> int:
 
 
 def _out(text: str) -> None:
-    sys.stdout.write(text)
+    tell(text, end="")
     sys.stdout.flush()
 
 
 def _end(status: int, text: str) -> int:
-    sys.stderr.write(f"{' '.join(text.split())}\n")
+    say(" ".join(text.split()))
     return status

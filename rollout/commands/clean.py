@@ -12,6 +12,7 @@ import argparse
 from collections.abc import Sequence
 
 from rollout.host.processes import sweep_orphans
+from rollout.signals import tell
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,15 +24,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     dry_run = parser.parse_args(arguments).dry_run
     swept = sweep_orphans(dry_run=dry_run)
     for line in swept.lines():
-        print(line)
+        tell(line)
     if not swept:
-        print("nothing is left of dead runs")
+        tell("nothing is left of dead runs")
         return 0
     counts = (
         _count(len(swept.processes), "process", "processes"),
         _count(len(swept.folders), "folder", "folders"),
     )
-    print(("would end and remove " if dry_run else "ended and removed ") + ", ".join(counts))
+    tell(("would end and remove " if dry_run else "ended and removed ") + ", ".join(counts))
     return 0
 
 

@@ -19,7 +19,7 @@ from string import Template
 from rollout.errors import ConfigError, InputError, UnknownNameError
 from rollout.files import local_path
 from rollout.registry import SINGULAR, Group, names
-from rollout.signals import say
+from rollout.signals import say, tell
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 """A folder for each kind of package, and one with what all share."""
@@ -44,8 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InputError, OSError) as error:
         say(f"error: {error}")
         return 2
-    print("\n".join(map(str, written)))
-    print(f"next: cd {asked.out or asked.name} and follow README.md")
+    tell("\n".join(map(str, written)))
+    tell(f"next: cd {asked.out or asked.name} and follow README.md")
     return 0
 
 

@@ -11,8 +11,8 @@ from typing import Any
 from rollout.configuration import packaged
 from rollout.configuration.problems import KeyPath
 from rollout.errors import ConfigError, nearest
-from rollout.files import read_document, remote
-from rollout.yaml12 import parse_yaml
+from rollout.files import remote
+from rollout.yaml12 import parse_yaml, read_yaml
 
 
 @dataclass(frozen=True)
@@ -63,16 +63,6 @@ def _put(data: dict[str, Any], path: tuple[str, ...], value: object) -> None:
     data[path[-1]] = value
 
 
-def parse(text: str, source: str) -> Document:
-    """Returns the one document in a text.
-
-    Raises:
-        ConfigError: it is not YAML, or gives a key twice; the message has the line.
-    """
-    data, lines = parse_yaml(text, source)
-    return Document(data, source, lines)
-
-
 def read(path: Path) -> Document:
     """Returns the document in a file, which must be a mapping; an empty file is an empty one.
 
@@ -86,18 +76,15 @@ def read(path: Path) -> Document:
         raise ConfigError(said)
     path = packaged.find(path)
     try:
-        text = read_document(path).decode("utf-8-sig")
-    except FileNotFoundError as error:
+        found, lines = read_yaml(path)
+    except ConfigError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
         raise ConfigError(f"there is no file {path}. {_neighbours(path)}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: expected text in UTF-8: {error}") from error
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
-    document = parse(text, str(path))
-    data = {} if document.data is None else document.data
+    data = {} if found is None else found
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: expected a mapping of keys, got a {type(data).__name__}")
-    return Document(data, document.source, document.lines)
+    return Document(data, str(path), lines)
 
 
 def _neighbours(path: Path) -> str:
@@ -125,4 +112,4 @@ def parse_set(text: str) -> tuple[str, Any]:
         raise ConfigError(f"--set {text!r}: expected KEY=VALUE, e.g. seed=3 or bridge.name=crafter")
     if not value.strip():
         return key, ""
-    return key, parse(value, f"--set {key}").data
+    return key, parse_yaml(value, f"--set {key}")[0]

@@ -55,7 +55,9 @@ def make_config(model: type[M], data: Mapping[str, Any], *, source: str = "") ->
 def from_document(model: type[M], source: Document) -> M:
     """Returns the configuration that a YAML document describes, or raises like ``load_config``."""
     elsewhere = [
-        Problem(path, said) for path, text in _texts(source.data) if (said := remote(text))
+        Problem(path, said)
+        for path, text in _texts(source.data)
+        if not text.lower().startswith("http") and (said := remote(text))  # which servers have
     ]
     if elsewhere:  # under any key: those of plug-ins do not say which of them are paths
         raise _wrong(source, elsewhere)

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import BeforeValidator, Field, TypeAdapter, ValidationError
 
+from rollout.api import clean_text
 from rollout.api.fragment import End, Phase
 from rollout.configuration.problems import wrong_in
 from rollout.errors import DatasetError
@@ -146,6 +147,6 @@ def _plain(row: Played) -> dict[str, Any]:
     for name, value in plain.items():
         if isinstance(value, float) and math.isnan(value):
             plain[name] = None
-        elif isinstance(value, str):  # a game's text may contain lone surrogates
-            plain[name] = value.encode(errors="replace").decode()
+        elif isinstance(value, str):
+            plain[name] = clean_text(value)
     return plain

@@ -18,6 +18,7 @@ from typing import Any
 
 from rollout.api import NO_USAGE
 from rollout.errors import ConfigError, DiskFullError, is_disk_full
+from rollout.files import remote
 from rollout.models.responses import parsed
 from rollout.models.spending import charged
 
@@ -37,7 +38,7 @@ class Replies:
             answered is in ``refused.jsonl`` of the folder and is never used.
 
     Raises:
-        ConfigError: the folder cannot be read.
+        ConfigError: the folder cannot be read, or is a URL.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -51,6 +52,8 @@ class Replies:
         self._end = 0
         if folder is None:
             return
+        if said := remote(str(folder)):
+            raise ConfigError(f"replies: {said}")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for path in sorted(folder.glob("*.jsonl")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,6 +15,7 @@ from rollout.api.calls import UNITS
 from rollout.observe.hosts import CAUSES
 from rollout.observe.look import Look, Trial, Warned, duration
 from rollout.observe.metrics import Scalar
+from rollout.signals import shown
 
 _STATE_STYLES = {
     "running": "cyan",
@@ -101,7 +101,7 @@ def _rows(console: Console, part: RenderableType) -> int:
 
 def _line(text: str, style: str = "") -> Text:
     """One row, truncated if it is too long; control characters are escaped."""
-    plain = "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    plain = shown(text).replace("\n", "\\n").replace("\t", "\\t")
     return Text(plain, style, overflow="ellipsis", no_wrap=True)
 
 
@@ -243,7 +243,7 @@ def _trials(trials: Sequence[Trial], most: int) -> RenderableType:
     for name in ("run", "state"):
         table.add_column(name, no_wrap=True)
     for name in ("done", "steps/s", "return", *sets):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(_line(name), justify="right", no_wrap=True)
     # The sort is stable: runs of one state stay sorted by name.
     for trial in sorted(trials, key=lambda t: _ORDER.get(t.state, 1))[:most]:
         table.add_row(*_row(trial, sets))

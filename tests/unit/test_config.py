@@ -29,7 +29,6 @@ from rollout.config import (
     resolved,
     write_config,
 )
-from rollout.configuration.document import parse
 from rollout.errors import (
     ConfigError,
     ContractError,
@@ -39,7 +38,7 @@ from rollout.errors import (
     UnknownNameError,
 )
 from rollout.run_directory import absolute
-from rollout.yaml12 import dump_yaml
+from rollout.yaml12 import dump_yaml, parse_yaml
 
 
 class Colour(enum.Enum):
@@ -273,7 +272,7 @@ def test_a_plugin_that_breaks_the_contract_is_named(name: str, message: str) -> 
     ],
 )
 def test_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
-    read = parse_set(f"k={text}")[1] if text != "-" else parse("- '-'", "x").data[0]
+    read = parse_set(f"k={text}")[1] if text != "-" else parse_yaml("- '-'", "x")[0][0]
     assert read == value
     assert type(read) is type(value)
 
@@ -311,7 +310,7 @@ def test_what_is_written_reads_back_the_same(data: object) -> None:
             return {k: typed(v) for k, v in x.items()}
         return type(x), x
 
-    assert typed(parse(dump_yaml({"k": data}), "f").data) == typed({"k": data})
+    assert typed(parse_yaml(dump_yaml({"k": data}), "f")[0]) == typed({"k": data})
 
 
 @given(st.sampled_from(["no", "on", "Yes", "1:30", "1e3", "0o7", "2024-01-01", "~", "", "=", "<<"]))
@@ -595,7 +594,7 @@ def test_the_resolved_configuration_spells_every_default_out() -> None:
 
 def test_nan_in_an_option_is_kept() -> None:
     config = base("bridge.limit=.nan")
-    again = make_config(CollectConfig, parse(dump_yaml(resolved(config)), "f").data)
+    again = make_config(CollectConfig, parse_yaml(dump_yaml(resolved(config)), "f")[0])
     assert math.isnan(again.bridge.build().limit)
 
 
@@ -739,6 +738,14 @@ def test_urls_are_refused_under_every_key(url: str, tmp_path: Path) -> None:
         load_config(CollectConfig, url)
     with pytest.raises(RunDirectoryError, match="expected a path of this machine"):
         absolute(Path(url))
+
+
+def test_a_url_of_the_web_is_no_folder_either() -> None:
+    for url in ("https://h/a", "HTTP://h:8000/a"):
+        with pytest.raises(ConfigError, match="expected a path of this machine"):
+            load_config(CollectConfig, url)
+        with pytest.raises(RunDirectoryError, match="output: expected a path of this machine"):
+            absolute(Path(url))
 
 
 def test_addresses_are_no_paths(tmp_path: Path) -> None:

@@ -7,10 +7,13 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from rollout.commands import check_bridge, dataset, watch
+from rollout.cluster.submit import _out
+from rollout.commands import check_bridge, clean, dataset, watch
 from rollout.errors import DatasetError
+from rollout.evaluate.journal import Journal, LossEntry
 from rollout.observe.logs import set_up_logging
 from rollout.observe.progress import BarProgress
+from rollout.observe.view import _line
 from rollout.signals import say, shown
 
 
@@ -57,6 +60,32 @@ def test_printed_text_of_others_cannot_control_a_terminal(capsys, monkeypatch):
     for text, times in ((out, 2), (err, 3)):
         assert not {"\x1b", "\x07", "\x9b"} & set(text)
         assert text.count(r"\x1b]0;owned\x07\x9b2J") >= times
+
+
+def test_what_dead_runs_left_is_listed_without_controlling_a_terminal(capsys, monkeypatch):
+    swept = MagicMock(processes=[1], folders=[])
+    swept.lines.return_value = [f"process 7, {HOSTILE}"]
+    monkeypatch.setattr(clean, "sweep_orphans", lambda **_: swept)
+    assert clean.main([]) == 0
+    assert r"process 7, \x1b]0;owned\x07\x9b2J" in capsys.readouterr().out
+
+
+def test_the_log_of_a_job_cannot_control_a_terminal(capsys):
+    _out(f"{HOSTILE}\nrest")
+    assert capsys.readouterr().out == "\\x1b]0;owned\\x07\\x9b2J\nrest"
+
+
+def test_the_screen_shows_each_text_on_one_line():
+    assert _line(f"{HOSTILE}\n\t").plain == r"\x1b]0;owned\x07\x9b2J\n\t"
+
+
+def test_a_journal_keeps_what_half_a_surrogate_pair_stood_for(tmp_path):
+    about = ("a", "test", "sampled", 0, "\ud83d!", 0, 7)
+    with Journal(tmp_path) as journal:
+        journal.append(losses=[LossEntry(*about, phase="step", reason="\udc00", steps=1)])
+    with Journal(tmp_path) as journal:
+        [loss] = journal.losses
+    assert (loss.state, loss.reason) == ("\ufffd!", "\ufffd")
 
 
 def test_a_progress_bar_shows_escape_sequences_as_text():

@@ -334,7 +334,7 @@ def test_the_last_warnings_are_shown_without_what_hangs_on_to_them(run):
         "lost number 6",
         "lost number 7",
         "lost number 8",
-        r"\u001b[2Jclears ä the screen",
+        r"\x1b[2Jclears ä the screen",
     ]
 
 

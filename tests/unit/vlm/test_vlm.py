@@ -601,6 +601,8 @@ def test_a_model_that_is_always_cut_off_is_told_once(caplog):
         ({"prompt": "thnk"}, "unknown prompt 'thnk'. Nearest: think"),
         ({"endpoint": {"key_env": "NOT_SET_AT_ALL"}}, "NOT_SET_AT_ALL is not set"),
         ({"fallback": "fly"}, "fallback='fly'"),
+        ({"replies": "https://h/replies"}, "replies: expected a path of this machine"),
+        ({"replies": "s3://bucket/replies"}, "replies: expected a path of this machine"),
     ],
 )
 def test_it_is_refused_before_any_game_starts(options, says):
