@@ -85,7 +85,7 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
 
     may_change: ClassVar[tuple[str, ...]] = (
         *FleetConfig.may_change,
-        *("metric", "groups", "confidence", "videos", "video", "published"),
+        *("metric", "groups", "baseline", "confidence", "videos", "video", "published"),
         *(f"players.*.{name}" for name in OF_MODELS),
     )
     may_grow: ClassVar[tuple[str, ...]] = ("episodes_per_state",)
@@ -111,6 +111,11 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
         dict,
         "Players that are training seeds of one model, by name of the model: their scores get an "
         "interval.",
+    )
+    baseline: str | None = key(
+        None,
+        "Player or group that all others are compared with; null for the first group, or the "
+        "first player if there are no groups.",
     )
     confidence: float = key(0.95, "Confidence of intervals.", gt=0, lt=1)
     published: str = key(
@@ -163,4 +168,7 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
         twice = sorted({player for player in grouped if grouped.count(player) > 1})
         if twice:
             raise ValueError(f"groups: {', '.join(twice)} is named more than once; remove one")
+        models = [*self.groups, *(name for name in self.players if name not in grouped)]
+        if self.baseline is not None and self.baseline not in models:
+            raise UnknownNameError("baseline", self.baseline, models)
         return self

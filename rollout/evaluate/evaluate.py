@@ -215,6 +215,7 @@ class _Evaluation:
             *(table, plan.legs, c.groups),
             metric=c.metric,
             confidence=c.confidence,
+            baseline=c.baseline,
             published=plan.published,
             table_of_groups=plan.task.metadata.get("table"),
         ).data()

@@ -48,6 +48,7 @@ class Findings:
         groups: the players that are training seeds of one model, by the model's name.
         metric: what ``score`` contains; intervals of shares stay within 0 and 1.
         confidence: confidence level of the intervals.
+        baseline: the player or group that others are compared with; None for the first one.
         published: published results to show beside these; None for none.
         table_of_groups: how the states of the task are grouped, see ``grouped``; or None.
     """
@@ -60,6 +61,7 @@ class Findings:
         *,
         metric: Metric,
         confidence: float,
+        baseline: str | None = None,
         published: Published | None = None,
         table_of_groups: Mapping[str, Any] | None = None,
     ) -> None:
@@ -79,6 +81,7 @@ class Findings:
         single = {leg.player: [leg.player] for leg in legs.legs if leg.player not in grouped}
         self._groups = dict(groups)
         self._models: dict[str, Sequence[str]] = {**groups, **single}
+        self._baseline = next(iter(self._models)) if baseline is None else baseline
         self._kinds = list(dict.fromkeys((leg.set_name, leg.actions) for leg in legs.legs))
 
     def data(self) -> dict[str, Any]:
@@ -147,10 +150,10 @@ class Findings:
         return found
 
     def _differences(self) -> list[dict[str, Any]]:
-        """Every model minus the first one, paired by state and seed."""
-        (first, base), *others = self._models.items()
-        found = []
-        for (name, players), (set_name, actions) in product(others, self._kinds):
+        """Every other model minus the baseline, paired by state and seed."""
+        others, found = dict(self._models), []
+        base = others.pop(self._baseline)
+        for (name, players), (set_name, actions) in product(others.items(), self._kinds):
             a, b = (self._of(members, set_name, actions) for members in (players, base))
             if len(a) == len(b) == 1:
                 estimate = one_player(a[0] - b[0], self._intervals.of_differences)
@@ -158,7 +161,7 @@ class Findings:
                 estimate = difference(a, b, self._intervals)
             else:
                 continue  # the training seeds of the two models have no pairs
-            about = {"model": name, "minus": first, "set": set_name, "actions": actions}
+            about = {"model": name, "minus": self._baseline, "set": set_name, "actions": actions}
             found.append({**about, "difference": estimate})
         return found
 

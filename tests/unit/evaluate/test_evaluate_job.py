@@ -209,6 +209,8 @@ BAD = {
     "groups={model: [east], other: [east]}": "east is named more than once",
     "groups={east: [place]}": "has the name of a player",
     "groups={model: []}": "is empty; name at least one player",
+    "baseline=wets": "unknown baseline 'wets'. Nearest: east",
+    "groups={model: [east]} baseline=east": "unknown baseline 'east'",
     "width=5000": "1 to 4096",
     "confidence=95": "confidence",
     "videos=1 video.column=rgb": "unknown picture in video.column 'rgb'",
@@ -220,7 +222,7 @@ BAD = {
 
 @pytest.mark.parametrize("setting", [key for key, said in BAD.items() if said])
 def test_bad_input_is_one_clear_line_and_launches_nothing(call, tmp_path, setting):
-    names = r" (?=sets|episodes_per|task|video\.)"
+    names = r" (?=sets|episodes_per|task|baseline|video\.)"
     status, _, said = call("--set", *re.split(names, setting))
     assert status == 2, said
     assert BAD[setting] in said
@@ -328,6 +330,26 @@ def test_groups_are_compared_pair_by_pair(table):
     expected = difference(b, a)
     assert found["differences"][0]["difference"]["low"] == expected.low
     json.dumps(found, allow_nan=False)
+
+
+def test_a_baseline_is_compared_with_all_others(table):
+    legs = Legs(tuple(some_legs()), SPACE, 0)
+    options = {"confidence": 0.95, "metric": "return"}
+    first, named = (
+        Findings(table, legs, {}, baseline=name, **options).data()["differences"]
+        for name in (None, "p2")
+    )
+    assert Findings(table, legs, {}, baseline="p0", **options).data()["differences"] == first
+    pairs = [(each["model"], each["minus"]) for each in named if each["set"] == "test"]
+    assert pairs == [("p0", "p2"), ("p1", "p2"), ("p3", "p2")]
+    [one] = [
+        each["difference"] for each in first if each["model"] == "p2" and each["set"] == "test"
+    ]
+    assert named[1]["difference"]["point"] == pytest.approx(-one["point"])
+    # Training seeds are paired with one fixed player, which is not the first of the models.
+    groups = {"model": ["p1", "p2", "p3"]}
+    found = Findings(table, legs, groups, baseline="p0", **options).data()["differences"]
+    assert {(each["model"], each["minus"]) for each in found} == {("model", "p0")}
 
 
 def test_findings_of_nothing_and_of_lost_episodes(table):
