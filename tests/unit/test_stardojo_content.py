@@ -7,9 +7,10 @@ import shutil
 import pytest
 
 from benchmarks import stardojo_numbers
-from bridges.stardojo.valley import items
+from bridges.stardojo.valley import items, residents, services
 from bridges.stardojo.valley.data import FOLDER, content, load
 from bridges.stardojo.valley.tables import TASTES
+from bridges.stardojo.valley.valley import Valley
 from bridges.stardojo.valley.world import SEASONS
 from rollout.errors import ConfigError
 
@@ -134,18 +135,65 @@ def test_malformed_content_is_refused_by_name(tmp_path, file, old, new, message)
 
 
 def test_numbers_are_compared_with_a_copy_of_the_game(tmp_path, capsys):
-    costs = {"Dwarf": [("(O)286", 450), ("(O)287", 999)], "Blacksmith": []}
+    costs = {
+        "Dwarf": [("(O)286", 450, None), ("(O)287", 999, None)],
+        "Blacksmith": [("(O)378", 75, "!YEAR 2"), ("(O)378", 151, "YEAR 2")],
+    }
     empty = {"Price": 0, "Condition": None, "IsRecipe": False, "TradeItemId": None,
-             "PriceModifiers": None, "IgnoreShopPriceModifiers": False}  # fmt: skip
+             "PriceModifiers": None, "IgnoreShopPriceModifiers": False,
+             "AvailableStock": -1}  # fmt: skip
     shops = {theirs: {"Items": []} for theirs in stardojo_numbers.SHOPS.values()}
     for shop, rows in costs.items():
-        shops[shop]["Items"] = [{**empty, "ItemId": i, "Price": price} for i, price in rows]
+        shops[shop]["Items"] = [
+            {**empty, "ItemId": number, "Price": price, "Condition": when}
+            for number, price, when in rows
+        ]
     (tmp_path / "Shops.json").write_text(json.dumps({"content": shops}))
     assert stardojo_numbers.main(tmp_path) == 1
     told = capsys.readouterr().out
-    assert "shop Dwarf: Bomb: ours 1000, the game's [(999, '')]" in told
+    assert "shop Dwarf: Bomb: ours 1000, the game's [(999, '', None)]" in told
+    assert "shop Blacksmith: Copper Ore: later: ours 150, the game's 151" in told
     assert "Dwarf: Cherry Bomb" not in told
     assert "skipped" in told
+
+
+def test_tastes_are_compared_by_the_rule_of_the_game(tmp_path, capsys):
+    row = {"Name": "", "Category": -4, "Price": 100, "Edibility": 10, "Type": "Fish",
+           "ContextTags": None, "CanBeGivenAsGift": True, "ArtifactSpotChances": None}  # fmt: skip
+    fish = {content().items[name].id: row | {"Name": name} for name in ("Bream", "Carp", "Eel")}
+    tastes = {f"Universal_{word}": "" for word in ("Love", "Like", "Neutral")}
+    tastes |= {"Universal_Dislike": "-4", "Universal_Hate": "142", "Robin": "words/132////////"}
+    (tmp_path / "Objects.json").write_text(json.dumps(fish))
+    (tmp_path / "NPCGiftTastes.json").write_text(json.dumps(tastes))
+    stardojo_numbers.main(tmp_path)
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("taste")]
+    assert told == ["taste Robin: Bream: ours dislikes, the game's loves"]
+
+
+@pytest.mark.parametrize(
+    ("who", "item", "liking"),
+    [
+        ("Robin", "Bream", "dislikes"),  # as all fish
+        ("Robin", "Carp", "hates"),  # as everybody
+        ("Robin", "Apple", "likes"),
+        ("Leah", "Strawberry", "likes"),
+        ("Alex", "Torch", "hates"),
+        ("Alex", "Arrowhead", "dislikes"),
+        ("Penny", "Arrowhead", "likes"),
+        ("Willy", "Sturgeon", "loves"),
+    ],
+)
+def test_residents_like_what_they_like_in_the_game(who, item, liking):
+    assert residents.taste(who, item) == liking
+
+
+def test_ores_and_wood_cost_more_from_the_second_year_on():
+    valley = Valley("save_new", 1)
+    names = ("Copper Ore", "Iron Ore", "Coal", "Gold Ore")
+    for year, prices in ((1, [75, 150, 150, 400]), (2, [150, 250, 250, 750])):
+        valley.world.year = year
+        stock = dict(services.stock(valley.world, "Blacksmith"))
+        assert [stock[name].price for name in names] == prices
 
 
 def test_dim_floors_have_golems_and_no_slimes():

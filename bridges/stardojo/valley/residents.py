@@ -36,7 +36,20 @@ TALK, HEART, BIRTHDAY = 20, 250, 8
 MOST, MOST_UNTIED, MOST_MARRIED = 10 * HEART, 8 * HEART, 14 * HEART
 GIFTS_A_WEEK, PACE = 2, 13  # PACE: tiles walked in ten minutes
 DECAY = {"": -2, "dating": -8, "engaged": -8, "married": -20, "ended": -2}
-NOT_GIFTS = ("tool", "weapon", "scythe", "big", "furniture", "quest")
+WORTHLESS = 20
+"""Presents below this price are disliked if nobody says more of them."""
+NOT_GIFTS = (
+    "tool",
+    "weapon",
+    "scythe",
+    "ring",
+    "boots",
+    "hat",
+    "big",
+    "furniture",
+    "quest",
+    "litter",
+)
 WEDDING = 3  # nights
 
 
@@ -243,19 +256,22 @@ def taste(name: str, item: str) -> str:
     """Returns how a resident likes an item: one of ``TASTES``.
 
     What somebody says of an item counts before what he says of its category, and that before what
-    everybody thinks.
+    everybody thinks. Of the rest, food that does harm is hated, and what is worth little is
+    disliked.
     """
     known, kind = content().residents[name], content().items[item]
     everyone = content().everyone
-    for word in (kind.name, f"<{kind.category}>"):
+    for word in (item, f"<{kind.category}>"):
         for liking in TASTES:
             if word in getattr(known, liking):
                 return liking
-    for word in (kind.name, f"<{kind.category}>"):
+    for word in (item, f"<{kind.category}>"):
         for liking in TASTES:
             if word in everyone[liking]:
                 return liking
-    return "neutral"
+    if (kind.edibility or 0) < 0:
+        return "hates"
+    return "dislikes" if kind.price < WORTHLESS else "neutral"
 
 
 def befriend(resident: Resident, points: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bridges.stardojo.valley import carpenter, community, creatures, farmer, items
 from bridges.stardojo.valley.data import content
@@ -95,7 +96,7 @@ def stock(world: World, key: str) -> list[tuple[str, Offer]]:
     """Returns what a shop sells today, in order."""
     bought: Facts = world.facts.get("bought", {})
     return [
-        (name, offer)
+        (name, replace(offer, price=offer.later) if offer.later and world.year > 1 else offer)
         for name, offer in content().shops[key].stock.items()
         if _holds(world, offer.conditions)
         and (offer.limit is None or bought.get(f"{key} {name}", 0) < offer.limit)

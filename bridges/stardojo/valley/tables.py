@@ -117,11 +117,15 @@ class Product:
 
 @dataclass(frozen=True)
 class Offer:
-    """One line of a shop: a price, and the conditions that must all hold (seasons: any of them)."""
+    """One line of a shop: a price, and the conditions that must all hold (seasons: any of them).
+
+    ``later`` is the price from the second year on, if it is another.
+    """
 
     price: int
     conditions: tuple[names.Condition, ...] = ()
     limit: int | None = None
+    later: int | None = None
 
 
 @dataclass(frozen=True)
