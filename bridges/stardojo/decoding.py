@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -170,6 +171,7 @@ def details(seen: Observation, mission: str) -> dict[str, Any]:
     clock = int(state.get("Time") or 0)
     facing = skills.DIRECTIONS[int(player.get("FacingDirection") or 0) % 4]
     hand = player.get("CurrentInventory") or {}
+    held = hand.get("CurrentItem")
     lines = [
         f"Place: {player.get('Location')}, tile {list(point(player.get('Position')) or ())}, "
         f"facing {facing}",
@@ -177,7 +179,7 @@ def details(seen: Observation, mission: str) -> dict[str, Any]:
         f"{state.get('DayOfMonth')}, year {state.get('Year')}, {state.get('Weather')}",
         f"Health: {player.get('Health')}, energy: {player.get('Stamina')}, "
         f"money: {player.get('Money')} gold",
-        f"In hand: slot {hand.get('Index')}, {hand.get('CurrentItem')}",
+        f"In hand: slot {hand.get('Index')}, {held if held not in (None, 'None') else 'nothing'}",
         f"Toolbar: {_toolbar(player)}",
         f"Menu: {_menu(seen)}",
         "Tiles [dx, dy]: " + "; ".join(_surroundings(seen)),
@@ -197,14 +199,14 @@ def _menu(seen: Observation) -> str:
     parts += [str(each) for each in menu.get("dialogues") or ()]
     parts += [str(menu["message"])] if menu.get("message") else []
     goods = facts.listed(menu.get("shopMenuData")) + facts.listed(menu.get("animalsMenuData"))
-    parts += [f"{n}: {e.get('name')}{_price(e)}" for n, e in enumerate(goods, 1)]
-    parts += [
-        f"{n}: {e.get('responseText')}"
-        for n, e in enumerate(facts.listed(menu.get("responses")), 1)
+    listed = [f"{each.get('name')}{_price(each)}" for each in goods]
+    listed += [
+        f"{each.get('Name')} x{each.get('Quantity')}"
+        for each in facts.listed(menu.get("ItemsInChest"))
     ]
-    inside = facts.listed(menu.get("ItemsInChest"))
-    parts += [f"{n}: {e.get('Name')} x{e.get('Quantity')}" for n, e in enumerate(inside, 1)]
-    return "; ".join(parts)
+    # The answers of a menu of goods are the same goods, without their prices.
+    listed = listed or [str(e.get("responseText")) for e in facts.listed(menu.get("responses"))]
+    return "; ".join([*parts, *(f"{n}: {each}" for n, each in enumerate(listed, 1))])
 
 
 def _price(goods: Mapping[str, Any]) -> str:
@@ -213,16 +215,20 @@ def _price(goods: Mapping[str, Any]) -> str:
 
 def _surroundings(seen: Observation) -> list[str]:
     here = point(seen["Player"].get("Position")) or (0, 0)
+    plants = {point(each.get("position")): each for each in facts.crops(seen)}
+    doors = {point(e.get("doorPosition")) for e in facts.listed(seen.get("Buildings"))} - {None}
     found = []
     for tile in facts.listed(seen.get("SurroundingsData")):
-        parts = [str(tile[name]) for name in _NAMED if tile.get(name)]
+        parts = [_person(str(tile[name])) for name in _NAMED if tile.get(name)]
         if terrain := tile.get("terrain_at_tile"):
-            parts.insert(1 if tile.get("object_at_tile") else 0, terrain.rpartition(".")[2])
-        if crop := tile.get("crop_at_tile"):
-            wet = "watered" if crop.get("isWatered") else "dry"
-            parts.append(f"crop ({wet}, phase {crop.get('current_phase')})")
+            name = terrain.rpartition(".")[2]
+            parts.insert(bool(tile.get("object_at_tile")), _GROUNDS.get(name, name))
+        if tile.get("crop_at_tile"):
+            parts.append(_plant(plants.get(point(tile.get("position")))))
         if tile.get("exit_info"):
             parts.append(f"exit to {tile['exit_info']}")
+        elif point(tile.get("position")) in doors:
+            parts.append("door")
         if not parts:
             if tile.get("placeable"):
                 continue
@@ -233,4 +239,35 @@ def _surroundings(seen: Observation) -> list[str]:
     return found
 
 
+def _plant(crop: Mapping[str, Any] | None) -> str:
+    """A plant by name, with its water and how far it has grown; those that died are not listed."""
+    if crop is None or crop.get("isDead"):
+        return "dead crop"
+    known = content().crops.get(str(crop["seed"]))
+    phase = int(crop.get("current_phase") or 0)
+    wet = "watered" if crop.get("isWatered") else "dry"
+    if known is None:
+        return f"{crop['seed']} ({wet}, phase {phase})"
+    grown = f"phase {phase} of {len(known.phases)}"
+    if phase >= len(known.phases):  # what bears again does not say when
+        grown = "ripe" if known.regrow is None else "fully grown"
+    return f"{known.harvest} ({wet}, {grown})"
+
+
+_PERSON = re.compile(r"Name: (.+) Friendship: (-?\d+) isTalked: (\w+) GiftsToday: ?(\d*)")
+
+
+def _person(words: str) -> str:
+    """Somebody in words; other fields of a tile as they are."""
+    told = _PERSON.fullmatch(words)
+    if told is None:
+        return words
+    name, friendship, talked, gifts = told.groups()
+    if not gifts:  # pets and monsters
+        return f"{name} (friendship {friendship})" if friendship != "0" else name
+    spoken = "" if talked == "True" else "not "
+    return f"{name} (friendship {friendship}, {spoken}talked to today, gifts today: {gifts})"
+
+
+_GROUNDS = {"HoeDirt": "tilled soil"}
 _NAMED = ("object_at_tile", "building_info", "furniture_at_tile", "debris_at_tile", "npc_info")
