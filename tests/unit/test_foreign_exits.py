@@ -1,7 +1,10 @@
 """Code of a plug-in that exits or hangs decides neither our status nor how long we wait."""
 
+import os
+import subprocess
 import sys
 import time
+from pathlib import Path
 
 import gymnasium
 import pytest
@@ -12,8 +15,11 @@ from rollout.api import functions, probing
 from rollout.cli import main
 from rollout.collect import collect
 from rollout.config import CollectConfig
+from rollout.data import Dataset
 from rollout.errors import ConfigError, GameStartError, PluginCode, PluginError, no_exit
 from rollout.train.callbacks import call_all
+
+ROOT = Path(__file__).parents[2]
 
 CODE = """
 import os
@@ -96,6 +102,50 @@ def test_in_a_policy(tmp_path, capsys, odd):
     status, said = play(tmp_path, capsys, *given)
     assert status == 1
     assert f"error: the policy tried to end the program: SystemExit: 0 ({tmp_path}" in said
+
+
+LEAVES = """
+import os
+from pathlib import Path
+
+import numpy as np
+
+calls = []
+
+
+def act(observations):
+    calls.append(1)
+    if Path("{folder}/leave").exists() and len(calls) == 40:
+        os._exit(0)
+    return {{"move": np.zeros(len(observations["position"]), np.int64)}}
+"""
+
+
+@pytest.mark.process
+def test_a_policy_that_ends_the_process_of_a_job(tmp_path):
+    """Nothing can catch it, but what was played is kept."""
+    (tmp_path / "leaves.py").write_text(LEAVES.format(folder=tmp_path))
+    (tmp_path / "leave").touch()
+    policy = ("policy.name=callable", "policy.target=leaves:act")
+    given = ("bridge.name=fake", "bridge.max_steps=8", *policy, "episodes=30", "fragment.steps=8")
+    command = [sys.executable, str(ROOT / "scripts" / "collect.py"), "--resume", "--set"]
+    command += [*given, f"output={tmp_path / 'run'}", "actors=0"]
+
+    def collected():
+        env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        both = {"cwd": tmp_path, "env": env, "capture_output": True, "text": True}
+        done = subprocess.run(command, check=False, **both)
+        with Dataset(tmp_path / "run" / "dataset") as dataset:
+            return done.returncode, done.stderr, sorted(ref.episode for ref in dataset.episodes())
+
+    status, said, kept = collected()
+    assert status == 0, "as the policy wants"
+    assert not (tmp_path / "run" / "summary.json").exists()
+    assert len(kept) < 30
+    (tmp_path / "leave").unlink()
+    status, said, episodes = collected()
+    assert status == 0, said
+    assert episodes == list(range(30)), "each once"
 
 
 def test_in_a_callback():
