@@ -150,7 +150,7 @@ class _Collection:
             with Dataset(job.run.dataset) as dataset:
                 steps, (finished, newest) = dataset.counts.steps, dataset.finished()
             attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
-        self.tally = Tally(env_steps=steps, episodes=len(finished))
+        self.tally = Tally(env_steps=steps, episodes=len(finished), keeps=recorder is None)
         self._schedule = Schedule(
             plan.states,
             seed=config.seed,

@@ -27,13 +27,14 @@ class Tally:
     Args:
         env_steps: steps recorded in earlier sessions.
         episodes: episodes finished in earlier sessions.
+        keeps: whether it keeps the results of episodes, which nothing records.
     """
 
-    def __init__(self, *, env_steps: int = 0, episodes: int = 0) -> None:
+    def __init__(self, *, env_steps: int = 0, episodes: int = 0, keeps: bool = False) -> None:
         self._figures = Aggregates(env_steps=env_steps, episodes=episodes)
         self._steps_before, self._episodes_before = env_steps, episodes
         self._began = time.monotonic()
-        self._results: list[_Row] = []
+        self._keeps, self._results = keeps, list[_Row]()
         self.lost: Counter[str] = Counter()
         self.abandoned: list[int] = []
         self.hosts_replaced = 0
@@ -56,7 +57,8 @@ class Tally:
         self._figures.add_episodes(fragment.results)
         self.lost.update(loss.phase for loss in fragment.losses)
         self._calls.add(fragment)
-        self._results += [_row(r) for r in fragment.results if r.end != "lost"]
+        if self._keeps:
+            self._results += [_row(r) for r in fragment.results if r.end != "lost"]
 
     def hear(self, news: FleetNews) -> list[Loss]:
         """Counts what a fleet reports besides fragments; may be called repeatedly.

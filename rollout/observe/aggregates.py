@@ -80,12 +80,12 @@ class Aggregates:
 
     def add_episodes(self, results: Iterable[EpisodeResult]) -> None:
         """Counts episodes that ended."""
+        before = self.episodes
         for result in results:
             if result.end == "lost":
                 continue
             self.episodes += 1
             self._usage += result.usage
-            self._episodes_rate.add(1)
             self._decided = self._decided or result.outcome != Outcome.RUNNING
             figures = {
                 "return": result.total_reward,
@@ -97,6 +97,8 @@ class Aggregates:
             for name, value in figures.items():
                 if not math.isnan(value):
                     self._recent[f"episode/{name}"].append(value)
+        # At once: the rate keeps a mark for each call, for a minute.
+        self._episodes_rate.add(self.episodes - before)
 
     def brief(self) -> dict[str, object]:
         """Returns the steps per second, mean return and price, rounded, for a progress bar."""
