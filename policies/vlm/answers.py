@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -44,9 +43,6 @@ class Reader:
 
     def __init__(self, form: Form, grammar: Grammar, fields: Mapping[str, str]) -> None:
         self._form, self._grammar, self._fields = form, grammar, dict(fields)
-        self._blocks = {
-            name: re.compile(rf"<{name}>(.*?)</{name}>", re.DOTALL) for name in (*fields, ACTION)
-        }
 
     @property
     def instruction(self) -> str:
@@ -111,7 +107,7 @@ class Reader:
         return json.dumps({**fields, ACTION: _data(action)}, ensure_ascii=False)
 
     def _tags(self, text: str) -> Answer:
-        found = self._blocks[ACTION].findall(text)
+        found = _blocks(text, ACTION)
         if len(found) != 1:
             code = "two_blocks" if found else "no_block"
             raise Unusable(
@@ -119,7 +115,7 @@ class Reader:
                 f"expected one block <{ACTION}>...</{ACTION}>, got {len(found) or 'none'}",
             )
         action = found[0].strip()
-        blocks = {name: self._blocks[name].findall(text) for name in self._fields}
+        blocks = {name: _blocks(text, name) for name in self._fields}
         fields = {name: each[-1].strip() for name, each in blocks.items() if each}
         return Answer(self._grammar.parse(action), action, fields)
 
@@ -140,6 +136,19 @@ class Reader:
         action = data[ACTION]
         fields = {name: _shown(data[name]) for name in self._fields if name in data}
         return Answer(self._grammar.parse(action), _shown(action), fields)
+
+
+def _blocks(text: str, name: str) -> list[str]:
+    """What is between ``<name>`` and the next ``</name>``, each time, in one pass."""
+    found, after, opening, closing = list[str](), 0, f"<{name}>", f"</{name}>"
+    while (begin := text.find(opening, after)) >= 0:
+        begin += len(opening)
+        end = text.find(closing, begin)
+        if end < 0:
+            break
+        found.append(text[begin:end])
+        after = end + len(closing)
+    return found
 
 
 def _shown(value: Any) -> str:

@@ -16,6 +16,7 @@ from gymnasium import spaces
 
 from rollout.api import Array, BridgeSpec, leaf_dtype, leaf_shape
 from rollout.errors import ConfigError, nearest
+from rollout.models.wire import brief
 
 Row = dict[str, Any]
 """One row of actions, by column."""
@@ -110,11 +111,11 @@ class Grammar:
             except (ValueError, RecursionError) as error:
                 raise Unusable("malformed", f"the action is not valid JSON: {error}") from error
         if not isinstance(data, Mapping):
-            raise Unusable("malformed", f"expected a JSON object as action, got {_short(data)}")
+            raise Unusable("malformed", f"expected a JSON object as action, got {brief(data)}")
         for key in data:
             if key not in self._columns:
                 raise Unusable(
-                    "unknown", f"{key!r} is not a part of an action{_near(key, self._columns)}"
+                    "unknown", f"{brief(key)} is not a part of an action{_near(key, self._columns)}"
                 )
         row = {}
         for key, column in self._columns.items():
@@ -143,11 +144,6 @@ class Grammar:
     def random(self, rng: np.random.Generator) -> Row:
         """Returns a uniformly random action."""
         return {key: column.random(rng) for key, column in self._columns.items()}
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _near(name: object, valid: Any) -> str:
@@ -188,12 +184,12 @@ class _Choice:
             if number is None:
                 listed = ", ".join(self._names[:_LONGEST_LIST])
                 raise Unusable(
-                    "unknown", f"there is no action {_short(value)}; the actions are {listed}"
+                    "unknown", f"there is no action {brief(value)}; the actions are {listed}"
                 )
             return number
         number = _whole(value)
         if not self._first <= number < self._first + self._count:
-            raise Unusable("out_of_range", f"expected {self.description}, got {number}")
+            raise Unusable("out_of_range", f"expected {self.description}, got {brief(number)}")
         return number
 
     def write(self, value: Any) -> str | int:
@@ -214,7 +210,7 @@ def _whole(value: object) -> int:
             raise ValueError
         return int(value)  # type: ignore[call-overload, no-any-return]  # refused below
     except (ValueError, TypeError, OverflowError):
-        raise Unusable("malformed", f"expected a whole number, got {_short(value)}") from None
+        raise Unusable("malformed", f"expected a whole number, got {brief(value)}") from None
 
 
 class _Buttons:
@@ -229,11 +225,11 @@ class _Buttons:
 
     def read(self, value: object) -> Array:
         if not isinstance(value, list):
-            raise Unusable("malformed", f"expected a list of names, got {_short(value)}")
+            raise Unusable("malformed", f"expected a list of names, got {brief(value)}")
         row = self.nothing.copy()
         for name in value:
             if _plain(str(name)) not in self._numbers:
-                raise Unusable("unknown", f"there is no {_short(name)}{_near(name, self._names)}")
+                raise Unusable("unknown", f"there is no {brief(name)}{_near(name, self._names)}")
             row[self._numbers[_plain(str(name))]] = 1
         return row
 
@@ -262,10 +258,10 @@ class _Places:
 
     def read(self, value: object) -> Array:
         if not isinstance(value, Mapping):
-            raise Unusable("malformed", f"expected an object, got {_short(value)}")
+            raise Unusable("malformed", f"expected an object, got {brief(value)}")
         for name in value:
             if name not in self._places:
-                raise Unusable("unknown", f"there is no {_short(name)}{_near(name, self._places)}")
+                raise Unusable("unknown", f"there is no {brief(name)}{_near(name, self._places)}")
         row = []
         for name, choice in self._places.items():
             if name not in value and choice.nothing is None:
@@ -300,9 +296,9 @@ class _Numbers:
         except (ValueError, TypeError, OverflowError):
             row = np.array(None, object)
         if row.dtype == object or row.shape != self._box.shape or not np.isfinite(row).all():
-            raise Unusable("malformed", f"expected {self.description}, got {_short(value)}")
+            raise Unusable("malformed", f"expected {self.description}, got {brief(value)}")
         if (row < self._box.low).any() or (row > self._box.high).any():
-            raise Unusable("out_of_range", f"expected {self.description}, got {_short(value)}")
+            raise Unusable("out_of_range", f"expected {self.description}, got {brief(value)}")
         return row.astype(self._box.dtype)
 
     def write(self, value: Any) -> Any:
@@ -325,7 +321,7 @@ class _Text:
 
     def read(self, value: object) -> str:
         if not isinstance(value, str):
-            raise Unusable("malformed", f"expected text, got {_short(value)}")
+            raise Unusable("malformed", f"expected text, got {brief(value)}")
         if not self._text.contains(value):
             strange = next((c for c in value if c not in self._text.character_set), None)
             short, long = self._text.min_length, self._text.max_length

@@ -134,12 +134,14 @@ class Client:
                     self._answered, self._refused = True, 0
                     return Response(data, time.monotonic() - sent, sent - began, tuple(errors))
                 said = problem if status == 200 else error_text(data.get("error") or "")
-                errors.append(self._told(status, said if data else "", content))
+                said = _redirected(status, headers) or (said if data else "")
+                errors.append(self._told(status, said, content))
                 if status != 200 and status not in _AGAIN and status < 500:
                     raise self._refusal(status, errors[-1])
                 pause_s = _retry_after(headers)
                 if status == 429 or code_of(data) == 429:
-                    self.limiter.limited(max(pause_s, 0.0))
+                    # Other calls wait no longer than one lasts: a server may say a year.
+                    self.limiter.limited(min(max(pause_s, 0.0), self._endpoint.deadline_s))
             except (urllib3.exceptions.HTTPError, OSError) as error:
                 errors.append(self._connection.cleaned(f"{type(error).__name__}: {error}"))
             finally:
@@ -152,12 +154,13 @@ class Client:
             threading.Event().wait(pause_s)
 
     def _told(self, status: int, said: str, content: bytes) -> str:
-        said = said or content.decode(errors="replace")
-        return f"status {status}: {said[:_SHOWN]}"
+        said = said or content[: 4 * _SHOWN].decode(errors="replace") or "(nothing)"
+        told = f"status {status}: {' '.join(said[: 4 * _SHOWN].split())[:_SHOWN]}"
+        return self._connection.cleaned(told)  # headers, too, may repeat a key
 
     def _refusal(self, status: int, told: str) -> Exception:
         what = f"{self._endpoint.url} refuses the request: {told}"
-        if not self._answered and status in (400, 401, 403, 404, 413, 422):
+        if not self._answered and (status < 400 or status in (400, 401, 403, 404, 413, 422)):
             return ConfigError(f"endpoint: {what}")
         self._refused += 1
         kind = BudgetExhausted if self._refused >= _REFUSED_IN_A_ROW else PolicyUnavailable
@@ -168,6 +171,14 @@ class Client:
             f"{self._endpoint.url} did not answer within {self._endpoint.deadline_s:g} s; the last "
             f"of {len(errors)} errors: {errors[-1]}"
         )
+
+
+def _redirected(status: int, headers: Mapping[str, str]) -> str:
+    """Where a server sends a request; empty if it does not. A key must not go elsewhere unasked."""
+    place = headers.get("Location", "")
+    if not 300 <= status < 400 or not place:
+        return ""
+    return f"it redirects to {place[:_SHOWN]}; set endpoint.url to the address that answers itself"
 
 
 def _retry_after(headers: Mapping[str, str]) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rollout.api import clean_text
@@ -25,7 +25,10 @@ _FAILED = ("error", "abort", "insufficient_system_resource")
 _CUT = ("length", "max_tokens", "model_length")
 _WITHHELD = ("content_filter", "refusal", "safety", "sensitive")
 _ENDED = "[DONE]"
-_OPENED = re.compile(r"\s*(?:<think>|\[THINK\])")
+_MOST_EVENTS = 200_000  # of a stream: more than tokens of any answer, and seconds to read
+_LINE = re.compile(rb"[^\r\n]+")
+_OPENING = re.compile(r"<think>|\[THINK\]")
+_OPENED = re.compile(rf"\s*(?:{_OPENING.pattern})")
 _CLOSED = re.compile(r"</think>|\[/THINK\]")
 
 
@@ -57,14 +60,14 @@ def response_of(content: bytes) -> dict[str, Any] | None:
     try:
         data = parsed(content)
     except ValueError:
-        return _joined(list(_events(content)))
+        return _joined(_events(content))
     return data if isinstance(data, dict) else None
 
 
 def _events(content: bytes) -> Iterator[Any]:
     """The data of server-sent events; None for one that is no JSON."""
-    for line in content.splitlines():
-        kind, _, data = line.partition(b":")
+    for line in _LINE.finditer(content):  # one by one: there may be millions
+        kind, _, data = line[0].partition(b":")
         if kind.strip() != b"data":
             continue
         if data.strip() == _ENDED.encode():
@@ -76,49 +79,48 @@ def _events(content: bytes) -> Iterator[Any]:
             yield None
 
 
-def _joined(events: list[Any]) -> dict[str, Any] | None:
+def _joined(events: Iterable[Any]) -> dict[str, Any] | None:
     """The response that the events of a stream are, as if it had come at once."""
     whole: dict[str, Any] = {}
-    message: dict[str, Any] = {}
-    tools: dict[int, dict[str, str]] = {}
+    # Pieces are joined at the end: a stream of 32 MiB may have a million of them.
+    said_by: dict[str, list[str]] = {}
+    tools: dict[int, tuple[list[str], list[str]]] = {}
     choice: dict[str, Any] = {}
-    for event in events:
-        if not isinstance(event, Mapping):
+    for number, event in enumerate(events):
+        if not isinstance(event, Mapping) or number == _MOST_EVENTS:
             return None
         whole |= {name: value for name, value in event.items() if value is not None}
         told = _choice(event)
         delta = _mapping(told.get("delta") or told.get("message"))
         said, thought = _said_and_thought(delta.get("content"))
-        more = {name: _text(delta.get(name)) for name in ("refusal", *_REASONING)}
-        for name, text in {
-            **more,
-            "content": said,
-            "thinking": more["thinking"] or thought,
-        }.items():
-            message[name] = message.get(name, "") + text
+        pieces = {name: _text(delta[name]) for name in ("refusal", *_REASONING) if name in delta}
+        pieces |= {"content": said, "thinking": pieces.get("thinking") or thought}
+        for name, text in pieces.items():
+            said_by.setdefault(name, []).append(text)
         for place, tool in enumerate(_tools(delta)):
             index, (name, arguments) = tool.get("index"), _call(tool)
-            kept = tools.setdefault(index if isinstance(index, int) else place, _no_call())
-            kept["name"] = kept["name"] or name
-            kept["arguments"] += arguments
+            called = tools.setdefault(index if isinstance(index, int) else place, ([], []))
+            called[0].append(name)
+            called[1].append(arguments)
         for name in ("token_ids", "logprobs"):
             choice[name] = _longer(choice.get(name), told.get(name))
         choice |= {name: told[name] for name in ("finish_reason", "error") if told.get(name)}
     if not (_ENDED in whole or choice.get("finish_reason") or whole.get("error")):
         return None
-    message["tool_calls"] = [{"function": each} for each in tools.values()]
+    message: dict[str, Any] = {name: "".join(texts) for name, texts in said_by.items()}
+    message["tool_calls"] = [
+        {"function": {"name": next(filter(None, names), ""), "arguments": "".join(arguments)}}
+        for names, arguments in tools.values()
+    ]
     answered = choice.get("finish_reason") or choice.get("error") or any(message.values())
     return {**whole, "choices": [{**choice, "message": message}] if answered else []}
 
 
-def _no_call() -> dict[str, str]:
-    return {"name": "", "arguments": ""}
-
-
 def _longer(before: Any, more: Any) -> Any:
-    """Two lists one after the other, or those of the content of two mappings."""
+    """Two lists one after the other, in the first, or those of the content of two mappings."""
     if isinstance(before, list) and isinstance(more, list):
-        return before + more
+        before.extend(more)
+        return before
     if isinstance(before, Mapping) and isinstance(more, Mapping):
         return {"content": _longer(before.get("content"), more.get("content"))}
     return before if more is None else more
@@ -199,16 +201,17 @@ def without_thoughts(answer: str) -> tuple[str, str]:
     server takes it out. Templates that open it themselves leave the closing mark only.
     """
     thoughts: list[str] = []
+    at = 0
     while True:
-        opened, closed = _OPENED.match(answer), _CLOSED.search(answer)
+        opened, closed = _OPENED.match(answer, at), _CLOSED.search(answer, at)
         if closed is None and opened is None:
             break
-        if opened is None and (thoughts or _OPENED.search(answer, 0, closed.start())):  # type: ignore[union-attr]
+        if opened is None and (thoughts or _OPENING.search(answer, at, closed.start())):  # type: ignore[union-attr]
             break
-        begin, end = opened.end() if opened else 0, closed.start() if closed else len(answer)
+        begin, end = opened.end() if opened else at, closed.start() if closed else len(answer)
         thoughts.append(answer[begin:end].strip())
-        answer = answer[closed.end() :].lstrip() if closed else ""
-    return answer, "\n".join(thoughts)
+        at = closed.end() if closed else len(answer)
+    return answer[at:].lstrip() if thoughts else answer, "\n".join(thoughts)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

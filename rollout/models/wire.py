@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import binascii
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -14,23 +13,39 @@ _TOKENS_PER_PICTURE = 1600  # an upper estimate, for limits
 _CHARACTERS_PER_TOKEN = 2  # a lower one
 
 
-_FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*)\n\s*```\s*\Z", re.DOTALL)
-
-
 def json_object(text: str) -> dict[str, Any]:
     """Returns the JSON object that a text is; a fence of Markdown around it is allowed.
 
     Raises:
         ValueError: it is something else.
     """
-    fenced = _FENCE.match(text)
     try:
-        data = parsed((fenced[1] if fenced else text).encode())
+        data = parsed(_unfenced(text).encode())
     except ValueError as error:
         raise ValueError(f"expected one JSON object: {error}") from error
     if not isinstance(data, dict):
         raise ValueError(f"expected one JSON object, got {type(data).__name__}")
     return data
+
+
+def _unfenced(text: str) -> str:
+    """The text between fences of Markdown; without them as it is."""
+    inner = text.strip()
+    if inner[:3] != "```" or inner[-3:] != "```":
+        return text
+    kind, _, rest = inner[3:-3].partition("\n")
+    body, newline, after = rest.rpartition("\n")
+    fenced = newline and not after.strip() and kind.rstrip() in ("", "json")
+    return body if fenced else text
+
+
+def brief(value: object) -> str:
+    """Returns what a model gave in place of something else, for messages; at most 80 characters."""
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "something that is nested too deeply"
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def estimate(messages: Sequence[Mapping[str, Any]]) -> int:

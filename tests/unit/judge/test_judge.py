@@ -100,6 +100,22 @@ def test_what_is_no_verdict_is_not_made_one(text, says):
         RUBRIC.read(text, pairwise=True)
 
 
+@pytest.mark.parametrize(
+    "scores",
+    [
+        json.dumps({str(number): number for number in range(1000)}),
+        f'{{"progress": {"[" * 900}{"]" * 900}, "control": 1}}',
+        json.dumps({"progress": "x\n" * 5000, "control": "9" * 5000}),
+    ],
+)
+def test_what_is_wrong_with_a_long_answer_is_said_in_a_short_line(scores):
+    for key, pairwise in (("scores", False), ("better", True)):
+        with pytest.raises(ValueError, match="expected") as told:
+            RUBRIC.read(f'{{"{key}": {scores}, "success": {scores}}}', pairwise=pairwise)
+        assert len(str(told.value)) < 250
+        assert "\n" not in str(told.value)
+
+
 def test_rubrics_that_do_not_fit_are_named(tmp_path):
     with pytest.raises(UnknownNameError, match="Nearest: play"):
         load_rubric("plya")
