@@ -29,10 +29,10 @@ MOUSE = {1: "mouse left", 2: "mouse middle", 3: "mouse right"}
 _FREE = 60  # redraws per second while the game waits for the person
 _REPEAT_MS = 125  # steps per second of a held key while the game waits, once it repeats
 _TALL, _LINE, _MARGIN = 22, 24, 8  # pixels: of the font, of a line, of the margin
-_TAB = 215  # pixels
+_SMALL, _GAP = 11, 12  # pixels: of the smallest font, between the columns of the help
 _LEAST_WIDTH = 640
 _SHARE = 0.85  # share of the screen that the window may cover
-_BACK, _TEXT, _DIM, _SHADE = (24, 26, 30), (235, 235, 235), (150, 155, 165), (0, 0, 0, 150)
+_BACK, _TEXT, _DIM, _SHADE = (24, 26, 30), (235, 235, 235), (150, 155, 165), (0, 0, 0, 225)
 _BLIND = ("offscreen", "dummy")  # the driver that SDL chooses when there is no screen
 
 
@@ -267,9 +267,10 @@ class Window:
         surface.fill(_BACK)
         surface.blit(image, ((surface.get_width() - image.get_width()) // 2, 0))
         lines = [*self._wrapped(self.account.goal), self.account.line(self._rate())]
-        self._write([(line, "") for line in lines], _TEXT, image.get_height() + _MARGIN)
-        below = image.get_height() + _MARGIN + _LINE * len(lines)
-        self._write([(self.account.action, ""), (HINT, "")], _DIM, below)
+        top = image.get_height() + _MARGIN
+        self._write(lines, _TEXT, (_MARGIN, top), self._font, _LINE)
+        below = _MARGIN, top + _LINE * len(lines)
+        self._write([self.account.action, HINT], _DIM, below, self._font, _LINE)
         if over:
             shade = pygame.Surface(surface.get_size(), pygame.SRCALPHA)
             shade.fill(_SHADE)
@@ -279,19 +280,38 @@ class Window:
         pygame.display.flip()
 
     def _write_over(self, lines: Sequence[Line]) -> None:
-        """Writes lines over the picture, in as many columns as they need."""
-        high = max(1, (self._surface.get_height() - 2 * _MARGIN) // _LINE - 1)
-        columns = -(-len(lines) // high)
-        high, wide = -(-len(lines) // columns), self._surface.get_width() // columns
-        for n in range(columns):
-            part = lines[n * high : (n + 1) * high]
-            self._write(part, _TEXT, 2 * _MARGIN, n * wide)
+        """Writes lines over the picture in as many columns as they need, as large as they fit."""
+        wide, tall = self._surface.get_size()
+        size = _TALL
+        while True:
+            font = self._pygame.font.Font(None, size)
+            pitch = font.get_linesize() + 3
+            high = max(1, (tall - 3 * _MARGIN) // pitch)
+            parts = [lines[n : n + high] for n in range(0, len(lines), high)]
+            tabs = [
+                max((font.size(a)[0] + _GAP for a, b in part if b), default=0) for part in parts
+            ]
+            ends = [max((tab if b else 0) + font.size(b or a)[0] for a, b in part) + 2 * _GAP
+                    for part, tab in zip(parts, tabs, strict=True)]  # fmt: skip
+            if sum(ends) <= wide or size == _SMALL:
+                break
+            size -= 1
+        left = _GAP
+        for part, tab, end in zip(parts, tabs, ends, strict=True):
+            for column, at in ((0, left), (1, left + tab)):
+                self._write([line[column] for line in part], _TEXT, (at, 2 * _MARGIN), font, pitch)
+            left += end
 
-    def _write(self, lines: Sequence[Line], colour: Sequence[int], top: int, left: int = 0) -> None:
-        for n, columns in enumerate(lines):
-            for text, tab in zip(columns, (_MARGIN, _TAB), strict=True):
-                drawn = self._font.render(text, True, colour)
-                self._surface.blit(drawn, (left + tab, top + _LINE * n))
+    def _write(
+        self,
+        lines: Sequence[str],
+        colour: Sequence[int],
+        at: tuple[int, int],
+        font: Any,
+        pitch: int,
+    ) -> None:
+        for n, text in enumerate(lines):
+            self._surface.blit(font.render(text, True, colour), (at[0], at[1] + pitch * n))
 
     def _wrapped(self, text: str) -> list[str]:
         lines: list[str] = []

@@ -1,12 +1,15 @@
 """The keys by which a person plays the valley."""
 
+import itertools
 import string
 
 import numpy as np
+import pytest
 
 from bridges.stardojo.bridge import StardojoBridge
 from policies.human_keys import Inputs, controls_for
 from policies.human_text import help_lines
+from policies.human_window import Window
 from rollout.yaml12 import load_yaml
 from tests.unit.desk import ROOT
 
@@ -36,3 +39,25 @@ def test_without_keys_of_ones_own_every_action_has_one():
     assert all(controls.chords.values())
     assert set(string.digits) <= {own[0] for own in controls.chords.values()}
     assert "interact('up')" in dict(help_lines(controls))
+
+
+@pytest.mark.parametrize("size", [(1280, 880), (640, 520), (640, 340)])
+def test_the_help_fits_the_window_and_its_texts_do_not_touch(size, monkeypatch):
+    pygame = pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    config = load_yaml(ROOT / "configs/stardojo/play.yaml")
+    spec = StardojoBridge(width=1280, height=720).spec
+    lines = help_lines(controls_for(spec, config["policy"]["keys"], sensitivity=1.0))
+    shown, boxes = Window(), []
+
+    class Surface(pygame.Surface):
+        def blit(self, image, place):
+            boxes.append(image.get_rect(topleft=place))
+
+    shown._surface = Surface(size)
+    shown._font = pygame.font.Font(None, 22)
+    shown._write_over(lines)
+    seen = [box for box in boxes if box.width]
+    assert len(seen) == sum(bool(text) for line in lines for text in line)
+    assert all(pygame.Rect(0, 0, *size).contains(box) for box in seen)
+    assert not any(a.colliderect(b) for a, b in itertools.combinations(seen, 2))
