@@ -12,6 +12,7 @@ from gymnasium import spaces
 
 from rollout.api import Columns, ColumnSpec, Decision, Details, Start
 from rollout.errors import ConfigError
+from rollout.files import read_document
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +82,7 @@ class Program:
 
 def _read(path: Path, space: spaces.Text) -> str:
     try:
-        text = path.expanduser().read_text(encoding="utf-8")
+        text = read_document(path.expanduser()).decode()
     except (OSError, ValueError) as error:
         raise ConfigError(f"actions: {path} cannot be read: {error}") from error
     if not text.strip() or len(text) > space.max_length:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import json
+import io
+import math
 import re
+import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,9 +16,16 @@ from gymnasium import spaces
 
 from rollout.api import Array, Columns, leaf_dtype, leaf_shape
 from rollout.errors import ConfigError
+from rollout.files import open_file, parse_json, read_document
 
 EVERY = -1
 """Key of the script that every episode plays."""
+
+_MOST_BYTES = 1 << 30  # of all actions in a file, unpacked
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 Key: TypeAlias = int | tuple[int, int]
 """Number of an episode, or state index and seed."""
@@ -36,12 +46,12 @@ def read_scripts(path: str | Path) -> Mapping[Any, Any]:
         raise ConfigError(f"actions: expected a file .json, .npz, .npy or .js, got {path}")
     try:
         return readers[path.suffix](path)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise ConfigError(f"actions: {path} cannot be read: {error}") from error
 
 
 def _read_json(path: Path) -> Mapping[Any, Any]:
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = parse_json(read_document(path))
     if isinstance(data, list):
         return {None: data}
     if not isinstance(data, Mapping):
@@ -50,12 +60,35 @@ def _read_json(path: Path) -> Mapping[Any, Any]:
 
 
 def _read_npy(path: Path) -> Mapping[Any, Any]:
-    return {None: np.load(path, allow_pickle=False)}
+    with open_file(path) as file:
+        return {None: _array(file.read(_MOST_BYTES + 1))}
 
 
 def _read_npz(path: Path) -> Mapping[Any, Any]:
-    with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+    with open_file(path) as file, zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        _require_room(sum(each.file_size for each in members))
+        return {each.filename.removesuffix(".npy"): _array(archive.read(each)) for each in members}
+
+
+def _array(data: bytes) -> Array:
+    """The array in a file; NumPy would allocate whatever size its header tells."""
+    _require_room(len(data))
+    file = io.BytesIO(data)
+    read = _HEADERS.get(np.lib.format.read_magic(file))
+    if read is None:
+        raise ValueError("expected an array in version 1 or 2 of NumPy's format")
+    shape, _, dtype = read(file)
+    if math.prod(shape) * max(dtype.itemsize, 1) > len(data):
+        raise ValueError(f"an array of shape {list(shape)} does not fit in {len(data):,} bytes")
+    file.seek(0)
+    array: Array = np.lib.format.read_array(file, allow_pickle=False)
+    return array
+
+
+def _require_room(nbytes: int) -> None:
+    if nbytes > _MOST_BYTES:
+        raise ValueError(f"expected at most {_MOST_BYTES:,} bytes of actions, got more")
 
 
 def script_columns(data: Mapping[Any, Any], space: spaces.Dict) -> dict[Key, Script]:

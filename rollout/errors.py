@@ -120,6 +120,10 @@ class SpaceError(InputError):
     """A space cannot be represented in columns, or data does not belong to its space."""
 
 
+class UnreadableError(OSError, InputError):
+    """A file that a user gives cannot be read: it is no file, too large, or may not be read."""
+
+
 class RunDirectoryError(InputError):
     """The output directory contains another run, or something that is not a run."""
 

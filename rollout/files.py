@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import itertools
 import json
 import os
@@ -13,11 +14,11 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from filelock import FileLock, Timeout
 
-from rollout.errors import OutOfTurnError
+from rollout.errors import OutOfTurnError, UnreadableError
 
 _REMOTE = re.compile(
     r"(s3[an]?|gs|gcs|abfss?|adl|az|azure|wasbs?|hdfs|viewfs|webhdfs|dbfs|hf|oci|oss|cos|r2|b2|swift"
@@ -26,7 +27,7 @@ _REMOTE = re.compile(
 )
 _BLOCK = 1 << 16  # bytes read at once
 MOST_BYTES = 1 << 26
-"""Size of the largest document that is read, in bytes: a description, a configuration, a table."""
+"""Size of the largest document, and of the longest line, that is read, in bytes."""
 _NO_LOCKS = (errno.ENOSYS, errno.ENOTSUP, errno.ENOLCK)
 
 
@@ -67,34 +68,64 @@ def parse_json(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from error
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> io.BufferedReader:
     """Opens a file for reading.
 
     Raises:
-        OSError: it cannot be opened, or is something else than a file: a folder, a device or a
-            pipe, reading from which might never end.
+        FileNotFoundError, NotADirectoryError: there is none.
+        UnreadableError: it cannot be opened, or is something else than a file: a folder, a device
+            or a pipe, reading from which might never end.
     """
-    # A pipe that no one writes to is opened without waiting.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        # A pipe that no one writes to is opened without waiting.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as error:
+        raise UnreadableError(error.errno, error.strerror, str(path)) from error
     if stat.S_ISREG(os.fstat(handle).st_mode):
         return os.fdopen(handle, "rb")
     os.close(handle)
-    raise OSError(errno.EINVAL, "expected a file, got a folder, a device or a pipe", str(path))
+    raise _no_file(path)
+
+
+def _no_file(path: Path) -> UnreadableError:
+    said = "expected a file, got a folder, a device or a pipe"
+    return UnreadableError(errno.EINVAL, said, str(path))
+
+
+def require_file(path: Path) -> None:
+    """Checks that a file can be read, for libraries that open it by its name; see ``open_file``."""
+    open_file(path).close()
 
 
 def read_document(path: Path) -> bytes:
     """Returns the contents of a file that describes something, such as ``run.json``.
 
     Raises:
-        OSError: it cannot be read, is no file (see ``open_file``), or has more than
-            ``MOST_BYTES``.
+        OSError: as of ``open_file``; or it has more than ``MOST_BYTES``.
     """
     with open_file(path) as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        said = f"expected at most {MOST_BYTES:,} bytes, got more"
-        raise OSError(errno.EFBIG, said, str(path))
-    return data
+        return _limited(file.read(MOST_BYTES + 1), "bytes", path)
+
+
+def read_lines(path: Path) -> Iterator[bytes]:
+    """Yields the lines of a file with their ends, which an incomplete last one lacks.
+
+    Raises:
+        OSError: as of ``open_file``; or a line has more than ``MOST_BYTES``.
+    """
+    with open_file(path) as file:
+        while line := file.readline(MOST_BYTES + 1):
+            yield _limited(line, "bytes in a line", path)
+
+
+def _limited(data: bytes, what: str, path: Path) -> bytes:
+    if len(data) <= MOST_BYTES:
+        return data
+    # Not EFBIG, which is how a full disk is told.
+    said = f"expected at most {MOST_BYTES:,} {what}, got more"
+    raise UnreadableError(errno.EINVAL, said, str(path))
 
 
 def set_aside(path: Path) -> Path:
@@ -158,13 +189,16 @@ class LineFile:
         path: the file; created if missing.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: it cannot be opened, or is a device or a pipe.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         # Unbuffered, so that the kernel has a line as soon as write() returns.
         self._file = path.open("a+b", buffering=0)
+        if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            self._file.close()
+            raise _no_file(path)
 
     def cut(self) -> int:
         """Removes an incomplete last line; returns the number of bytes removed."""
@@ -244,7 +278,7 @@ def locked(path: Path, wait_s: float, purpose: str = "") -> Iterator[None]:
 def holder_of(path: Path) -> str:
     """Returns the process that holds the lock of a file, or held it last."""
     try:
-        who = parse_json(path.read_bytes())
+        who = parse_json(read_document(path))
         purpose = f" ({who['purpose']})" if who["purpose"] else ""
         return f"process {who['pid']} on {who['host']}{purpose}"
     except (OSError, ValueError, KeyError, TypeError):

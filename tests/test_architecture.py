@@ -51,7 +51,7 @@ HOMES = {
 }
 # What modules may import of ours, beside what is in the same package. The entry with the longest
 # name counts; a name stands for all below it.
-CORE = ("rollout.api", "rollout.errors", "rollout.yaml12")
+CORE = ("rollout.api", "rollout.errors", "rollout.files", "rollout.yaml12")
 JOBS = ("rollout.collect", "rollout.evaluate", "rollout.judge", "rollout.sweep", "rollout.train")
 OUTSIDE = (
     "rollout.commands",
@@ -73,7 +73,7 @@ MAY_IMPORT = {
     "rollout.api": ("rollout.errors",),
     "rollout.collect": core_but(*JOBS, *OUTSIDE),
     "rollout.commands": (*core_but("rollout.gamut", "rollout.interface"), "policies.human_window"),
-    "rollout.data": ("rollout.files", *CORE),
+    "rollout.data": CORE,
     "rollout.errors": (),
     "rollout.yaml12": ("rollout.errors", "rollout.files"),
     "rollout.evaluate": core_but(*JOBS, *OUTSIDE),
@@ -531,6 +531,49 @@ def exists(target):
         return False
 
 
+# They read files of the project's own, or what they have just written themselves.
+READS_ITS_OWN = {
+    "bridges/chaos/game.py",  # /proc
+    "bridges/chaos/process.py",  # the log of its game
+    "bridges/compilation.py",  # sources
+    *(  # tables, packages, the log of its game
+        f"bridges/mineflayer/{each}.py"
+        for each in ("columns", "command_table", "driver", "lacking", "names", "node", "oracle")
+    ),
+    "bridges/mineflayer/spaces.py",  # a table
+    "bridges/starbench/asking.py",  # notes
+    "bridges/starbench/reading/detector.py",  # weights it has made
+    "bridges/stardojo/process.py",  # the log of its game
+    "rollout/api/line_process.py",  # /proc
+    "rollout/commands/new.py",  # templates
+    "rollout/files.py",
+    "rollout/host/",  # the logs of games and of Ray
+    "rollout/train/checkpoint.py",  # the digest of what it has written
+}
+
+
+def reads(path):
+    """Calls that read a file by its name, whatever it is and however large."""
+    for node in nodes(path, ast.Call):
+        called = ast.unparse(node.func)
+        method = called.rpartition(".")[2]
+        modes = [a.value for a in node.args[-1:] if isinstance(a, ast.Constant)]
+        opens = method == "open" and not called.startswith(("os.", "pa.ipc.", "archive."))
+        if opens and not any(set("wax") & set(str(mode)) for mode in modes):
+            yield f"{name(path)}:{node.lineno} {called}"
+        whole = "." in called and method in ("read_text", "read_bytes")
+        if whole or called in ("json.load", "np.load"):
+            yield f"{name(path)}:{node.lineno} {called}"
+
+
+def test_files_of_users_are_read_with_limits():
+    """By ``rollout.files``: a pipe or a device would never end, a large file would take all."""
+    unlimited = [
+        call for path in PACKAGED if not within(path, READS_ITS_OWN) for call in reads(path)
+    ]
+    assert not unlimited
+
+
 def test_importing_plugins_and_jobs_starts_nothing():
     """Their modules load no game and nothing slow, start no process and no thread."""
     targets = [target for _, _, target in ENTRY_POINTS if exists(target)]
@@ -586,11 +629,13 @@ def test_the_rules_find_what_they_look_for(tmp_path, monkeypatch):
     bad.write_text(
         "import ray as r\nfrom ray import get as fetch, wait\nimport pyarrow.parquet as pq\n"
         "r.get(1)\nr.wait([1], timeout=None)\nfetch(2)\nwait([3], timeout=5)\nr.get(1, timeout=2)\n"
+        "open('f')\npath.open('rb')\npath.open('w')\npath.read_text()\nos.open('f', 0)\n"
         "class P(Protocol):\n    def a(self): ...\n"
         "__all__ = ['P', 'missing']\n"
     )
     assert [w.split()[1] for w in waits_without_end(bad)] == ["r.get", "r.wait", "fetch"]
     assert {"ray", "pyarrow.parquet", "ray.get"} <= {module for module, _ in imports(bad)}
+    assert [call.split()[1] for call in reads(bad)] == ["open", "path.open", "path.read_text"]
     assert is_protocol(tree(bad).body[-2])
     assert exported(bad) == ["P", "missing"]
     assert public_names(bad) == {"P"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +30,9 @@ def read_picture(file: str) -> NDArray[np.uint8]:
         ConfigError: there is no such picture.
     """
     path = Path(file).expanduser()
-    found = cv2.imread(str(path), cv2.IMREAD_COLOR) if path.is_file() else None
+    found = None
+    with contextlib.suppress(cv2.error):  # it is larger than OpenCV reads
+        found = cv2.imread(str(path), cv2.IMREAD_COLOR) if path.is_file() else None
     if found is None:
         raise ConfigError(f"blueprint_file={file}: no picture there that can be read")
     share = MOST_SIDE / max(found.shape[:2])

@@ -15,6 +15,7 @@ from pathlib import Path
 from bridges.starbench import scoring
 from bridges.starbench.battle import Battle
 from rollout.errors import ConfigError, InputError
+from rollout.files import read_lines
 
 NOTES = Path(__file__).parent / "notes"
 MOST_WORDS = 120
@@ -147,8 +148,8 @@ def write_log(path: Path, entries: Sequence[Entry]) -> None:
 def read_log(path: Path) -> list[Entry]:
     """Returns the entries of an ``ask_log.jsonl``; a last line that was cut is left out."""
     entries = []
-    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.endswith("\n"):
+    for line in read_lines(path):
+        if line.endswith(b"\n"):
             data = json.loads(line)
             entries.append(Entry(**{**data, "doc_ids": tuple(data["doc_ids"])}))
     return entries

@@ -11,6 +11,7 @@ from typing import Any
 
 from policies.vlm.prompt import Prompt
 from rollout.api import Trial
+from rollout.files import read_lines
 
 _STEPS = 60  # of a log; the last ones
 _CHARACTERS = 400  # of an observation or an answer in it
@@ -62,7 +63,7 @@ class Logs:
         path = self._path(episode)
         if not path.is_file():
             return []
-        lines = path.read_bytes().splitlines(keepends=True)  # a crash may have cut the last one
+        lines = read_lines(path)  # a crash may have cut the last one
         return [json.loads(line) for line in lines if line.endswith(b"\n")]
 
     def _path(self, episode: int) -> Path:

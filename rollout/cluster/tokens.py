@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from rollout.errors import ConfigError, nearest
+from rollout.files import read_document
 
 Mode: TypeAlias = Literal["token", "disabled"]
 
@@ -77,7 +78,7 @@ def find_token() -> Token | None:
     path = _given(TOKEN_PATH)
     file = Path(path).expanduser() if path else Path.home() / ".ray" / "auth_token"
     try:
-        value = file.read_text(encoding="utf-8").strip()
+        value = read_document(file).decode().strip()
     except (OSError, UnicodeDecodeError) as error:
         if not path:
             return None

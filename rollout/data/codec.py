@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from rollout.api import Array
 from rollout.errors import DatasetError
+from rollout.files import parse_json
 
 LONGEST_LIST = 64  # numbers; above it a fixed-size binary is smaller and faster in Parquet
 # Of image codecs: numbers of channels, file name extension, option of OpenCV; that of WebP is a
@@ -237,6 +238,6 @@ def _decode_image(shape: tuple[int, ...], data: pa.Buffer) -> Array:
 
 def _decode_json(text: str | None) -> Any:
     try:
-        return None if text is None else json.loads(text)
+        return None if text is None else parse_json(text)
     except ValueError as error:
         raise DatasetError(f"details are not valid JSON: {error}") from error

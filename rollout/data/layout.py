@@ -29,7 +29,7 @@ from functools import partialmethod
 from pathlib import Path
 
 from rollout.errors import DatasetLockedError, DiskFullError, is_disk_full
-from rollout.files import holder_of, locked
+from rollout.files import holder_of, locked, open_file
 
 _SUFFIXES = {"data": "parquet", "episodes": "parquet", "seals": "json", "journal": "arrows"}
 _NUMBERED = re.compile(r"shard-(\d{6,})\.(parquet|json|arrows)")
@@ -162,15 +162,12 @@ def writing(layout: Layout, purpose: str) -> Iterator[None]:
 def writer_of(layout: Layout) -> str | None:
     """Returns the process that is writing the dataset right now, or None."""
     try:
-        handle = os.open(layout.lock, os.O_RDONLY)
+        with open_file(layout.lock) as file:
+            # Shared, which FileLock does not offer: readers that ask do not shut each other out,
+            # and need no permission to write.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except FileNotFoundError:
         return None
-    try:
-        # Shared, which FileLock does not offer: readers that ask do not shut each other out, and
-        # need no permission to write.
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return holder_of(layout.lock)
-    finally:
-        os.close(handle)
     return None

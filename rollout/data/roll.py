@@ -30,7 +30,7 @@ from rollout.data.manifest import Manifest
 from rollout.data.rows import LossRecord
 from rollout.data.shard import UNREADABLE, Seal, ShardReader, ShardWriter
 from rollout.errors import DatasetError
-from rollout.files import put_in_place, replacing, temporary
+from rollout.files import put_in_place, replacing, require_file, temporary
 
 OPEN_KEY = "gamut.open"
 _RUN_ROWS = 4096
@@ -194,13 +194,15 @@ def read_index(layout: Layout, number: int) -> tuple[pa.Table, Runs]:
     """Returns the index of a shard and the episodes left open; a DatasetError if it is damaged."""
     path = layout.episodes(number)
     try:
+        require_file(path)
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            found = file.schema_arrow
+            if not found.equals(INDEX_SCHEMA):
+                raise ValueError(f"it has other columns: {found.names}")
             table = file.read(use_threads=False)
             left = Runs.from_json(file.metadata.metadata[OPEN_KEY.encode()].decode())
     except UNREADABLE as error:
         raise DatasetError(f"cannot read the index {path}: {error!r}") from error
-    if not table.schema.equals(INDEX_SCHEMA):
-        raise DatasetError(f"the index {path} has other columns: {table.schema.names}")
     return table.replace_schema_metadata(None), left
 
 

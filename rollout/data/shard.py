@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,7 +27,15 @@ from rollout.data.manifest import Manifest
 from rollout.data.rows import LossRecord
 from rollout.data.schema import Column
 from rollout.errors import DatasetError
-from rollout.files import parse_json, read_document, temporary, write_atomically
+from rollout.files import (
+    MOST_BYTES,
+    open_file,
+    parse_json,
+    read_document,
+    require_file,
+    temporary,
+    write_atomically,
+)
 
 LOSSES_KEY = "gamut.losses"
 UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError)
@@ -140,7 +149,7 @@ class Seal:
     @classmethod
     def of(cls, path: Path) -> Seal:
         """Returns the seal of an intact Parquet file."""
-        with path.open("rb") as file:
+        with open_file(path) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             nbytes = file.seek(0, 2)
             file.seek(-8, 2)
@@ -170,16 +179,18 @@ class Seal:
                 raise ValueError("its checksum differs")
             body = parse_json(data["seal"])
             packed = base64.b64decode(body["footer_zstd_base64"])
-            footer = pa.Codec("zstd").decompress(packed, body["footer_bytes"], asbytes=True)
-            return cls(body["bytes"], body["sha256"], footer)
+            nbytes, sha256, size = body["bytes"], str(body["sha256"]), body["footer_bytes"]
+            if type(nbytes) is not int or not 0 <= size <= min(nbytes, MOST_BYTES):
+                raise ValueError(f"a footer of {size} bytes of {nbytes}")
+            return cls(nbytes, sha256, pa.Codec("zstd").decompress(packed, size, asbytes=True))
         except (*UNREADABLE, AttributeError) as error:
             raise DatasetError(f"cannot read the seal {path}: {error!r}") from error
 
     def fits(self, path: Path) -> bool:
         """Returns whether the file is exactly the one that was sealed."""
-        if path.stat().st_size != self.nbytes:
-            return False
-        with path.open("rb") as file:
+        with open_file(path) as file:
+            if os.fstat(file.fileno()).st_size != self.nbytes:
+                return False
             return hashlib.file_digest(file, "sha256").hexdigest() == self.sha256
 
 
@@ -194,6 +205,8 @@ class ShardReader:
     def __init__(self, path: Path, source: pa.Buffer | None = None) -> None:
         self.path = path
         try:
+            if source is None:
+                require_file(path)
             self._file = pq.ParquetFile(
                 str(path) if source is None else pa.BufferReader(source),
                 pre_buffer=False,
@@ -268,8 +281,7 @@ class ShardReader:
 def fixed_bytes(path: Path, seal: Seal) -> pa.Buffer:
     """Returns the bytes of a damaged shard with its footer restored.
 
-    Row groups before the damage can be read from them; missing parts are zeros.
+    Row groups before the damage can be read from them: their places count from the beginning.
     """
-    body = seal.nbytes - len(seal.footer)
-    data = path.read_bytes()[:body]
-    return pa.py_buffer(data + bytes(body - len(data)) + seal.footer)
+    with open_file(path) as file:
+        return pa.py_buffer(file.read()[: max(0, seal.nbytes - len(seal.footer))] + seal.footer)

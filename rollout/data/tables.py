@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rollout.data.layout import full_disk_named
 from rollout.data.shard import UNREADABLE
 from rollout.errors import DatasetError
-from rollout.files import replacing
+from rollout.files import replacing, require_file
 
 Table: TypeAlias = Mapping[str, NDArray[Any]]
 """Columns by name, all of one length."""
@@ -114,6 +114,7 @@ def read_table(path: Path | str) -> dict[str, NDArray[Any]]:
     """
     path = Path(path)
     try:
+        require_file(path)
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             table = file.read()
     except FileNotFoundError as error:

@@ -28,7 +28,7 @@ from rollout.evaluate.plan import EvaluationPlan, protocol
 from rollout.evaluate.playing import legs_plan, play_board
 from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard
 from rollout.evaluate.videos import Recorded, best_and_worst, record
-from rollout.files import parse_json, write_atomically
+from rollout.files import parse_json, read_document, write_atomically
 from rollout.host import PlayOptions
 from rollout.host.opening import Fleet, open_fleet
 from rollout.job import Job, open_job
@@ -88,7 +88,7 @@ def _require_same_players(plan: EvaluationPlan, run: RunDirectory) -> None:
     now = dict(plan.versions)
     if path.exists():
         try:
-            before = dict(parse_json(path.read_bytes()))
+            before = dict(parse_json(read_document(path)))
         except (ValueError, TypeError) as error:
             raise RunDirectoryError(
                 f"{path}: expected the versions of the players, got something else ({error}); "

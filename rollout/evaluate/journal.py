@@ -22,7 +22,7 @@ from rollout.api import clean_text
 from rollout.api.fragment import End, Phase
 from rollout.configuration.problems import wrong_in
 from rollout.errors import DatasetError
-from rollout.files import LineFile
+from rollout.files import LineFile, read_lines
 
 EPISODES, LOSSES = "episodes.jsonl", "losses.jsonl"
 
@@ -126,11 +126,10 @@ class Journal:
 
 def _read(file: LineFile, kind: TypeAdapter[_E]) -> tuple[_E, ...]:
     """Returns the parsed lines and removes an incomplete last one from the file."""
-    *whole, rest = file.path.read_bytes().split(b"\n")
-    if rest[:1] not in (b"", b"{"):
-        whole.append(rest)  # not the beginning of a line of ours: refused below
     found = []
-    for number, line in enumerate(whole, start=1):
+    for number, line in enumerate(read_lines(file.path), start=1):
+        if line.startswith(b"{") and not line.endswith(b"\n"):
+            break
         try:
             found.append(kind.validate_json(line, strict=True))
         except ValidationError as error:

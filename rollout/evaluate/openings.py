@@ -8,7 +8,7 @@ import logging
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rollout.files import LineFile
+from rollout.files import LineFile, read_lines
 from rollout.observe.run_files import parse
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def note_opening(folder: Path, about: str) -> None:
 def openings(folder: Path) -> list[str]:
     """Returns when sessions of a job opened test states, UTC."""
     try:
-        lines = (folder / OPENINGS).read_bytes().splitlines()
+        lines = list(read_lines(folder / OPENINGS))
     except FileNotFoundError:
         return []
     # A damaged line counts as an opening too.

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rollout.data import Dataset
 from rollout.data.tables import read_table
-from rollout.errors import RunDirectoryError
-from rollout.files import parse_json
+from rollout.errors import DatasetError, RunDirectoryError
+from rollout.files import read_lines
 from rollout.observe.metrics import read_metrics
-from rollout.observe.run_files import METRICS, RUN, SUMMARY, read_json
+from rollout.observe.run_files import METRICS, RUN, SUMMARY, parse, read_json
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Run:
                 rows = zip(*(column.tolist() for column in table.values()), strict=True)
                 return [dict(zip(table, row, strict=True)) for row in rows]
         if (lines := self.path / "episodes.jsonl").exists():
-            return [dict(parse_json(line)) for line in lines.read_bytes().splitlines()]
+            return list(_rows(lines))
         if (self.path / "dataset").exists():
             with self.dataset as dataset:
                 return [row for row in dataset.index.to_pylist() if row["end"] != "lost"]
@@ -83,3 +84,16 @@ class Run:
     def __repr__(self) -> str:
         state = "done" if self.missing is None else self.missing
         return f"Run({str(self.path)!r}, {json.dumps(self.summary.get('status', state))})"
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The episodes of a run that has not ended; an incomplete last line is left out."""
+    for number, raw in enumerate(read_lines(path), start=1):
+        if not raw.endswith(b"\n"):
+            return
+        row = parse(raw)
+        if row is None:
+            raise DatasetError(
+                f"{path}:{number}: expected an episode, got {raw[:40]!r}; remove the line"
+            )
+        yield row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,9 @@ def reference_of(file: str, task: Mapping[str, Any]) -> bytes | None:
     if not path:
         return None
     place = Path(path).expanduser()
-    image = cv2.imread(str(place), cv2.IMREAD_COLOR) if place.is_file() else None
+    image = None
+    with contextlib.suppress(cv2.error):  # it is larger than OpenCV reads
+        image = cv2.imread(str(place), cv2.IMREAD_COLOR) if place.is_file() else None
     if image is None:
         raise ConfigError(f"{path}: no picture there that can be read; set reference to one")
     return bytes(cv2.imencode(".png", image)[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections import Counter, defaultdict
@@ -15,6 +16,7 @@ import numpy as np
 from rollout.api import Outcome, Usage
 from rollout.data import Dataset, EpisodeRef
 from rollout.errors import ConfigError
+from rollout.files import read_document
 from rollout.judge.agreement import compare_categories, compare_scores, krippendorff
 from rollout.judge.rubric import Criterion, Rubric
 
@@ -36,10 +38,10 @@ def read_ratings(path: str, rubric: Rubric, mode: str) -> dict[str, dict[int, fl
     """
     found: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     try:
-        with Path(path).expanduser().open(newline="", encoding="utf-8") as file:
-            for row in csv.DictReader(file):
-                found[row["criterion"]][int(row["episode"])].append(float(row["score"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        text = read_document(Path(path).expanduser()).decode()
+        for row in csv.DictReader(io.StringIO(text, newline="")):
+            found[row["criterion"]][int(row["episode"])].append(float(row["score"]))
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
         raise ConfigError(
             f"ratings: {path}: expected a CSV file with the columns episode, criterion and score; "
             f"{error!r}"

@@ -12,13 +12,13 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rollout.api import NO_USAGE
 from rollout.errors import ConfigError, DiskFullError, is_disk_full
-from rollout.files import remote
+from rollout.files import open_file, read_lines, remote
 from rollout.models.responses import parsed
 from rollout.models.spending import charged
 
@@ -65,9 +65,12 @@ class Replies:
         return len(self._places)
 
     def _read(self, path: Path) -> None:
-        handle, offset = os.open(path, os.O_RDONLY), 0
-        self._handles.append(handle)
-        for line in _lines(path):
+        with open_file(path) as file:
+            self._handles.append(os.dup(file.fileno()))
+        offset = 0
+        for line in read_lines(path):
+            if not line.endswith(b"\n"):
+                return  # a crash cut it
             begin, offset = offset, offset + len(line)
             with contextlib.suppress(
                 ValueError, LookupError, TypeError, AttributeError
@@ -147,11 +150,3 @@ def _is_failure(reply: Mapping[str, Any]) -> bool:
 
 def _line(request: str, reply: Mapping[str, Any]) -> bytes:
     return (json.dumps({"request": request, "reply": reply}, ensure_ascii=True) + "\n").encode()
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """The complete lines of a file; a crash may have left an incomplete last one."""
-    with path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                yield line

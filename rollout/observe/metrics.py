@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Self, TypeAlias
 
 from rollout.errors import DatasetError
-from rollout.files import LineFile, open_file, parse_json
+from rollout.files import LineFile, parse_json, read_lines
 from rollout.observe.media import Media, media_as_json, media_from_json
 from rollout.observe.run_files import newest_lines, parse
 
@@ -167,12 +167,11 @@ class Metrics:
 def _forget_after(path: Path, env_steps: int) -> None:
     """Truncates a file before its first line with more steps; damaged lines have no number."""
     keep = 0
-    with open_file(path) as file:
-        for raw in file:
-            steps = (parse(raw) or {}).get("env_steps")
-            if isinstance(steps, int | float) and steps > env_steps:
-                break
-            keep += len(raw)
+    for raw in read_lines(path):
+        steps = (parse(raw) or {}).get("env_steps")
+        if isinstance(steps, int | float) and steps > env_steps:
+            break
+        keep += len(raw)
     if keep < path.stat().st_size:
         logger.info("%s: removed the lines of steps that are made again", path)
         os.truncate(path, keep)
@@ -221,11 +220,10 @@ def read_metrics(path: Path) -> Iterator[Line]:
     """
     if path.is_dir():
         raise DatasetError(f"{path}: expected a metrics file, got a folder; move it away")
-    with open_file(path) as file:
-        for number, raw in enumerate(file, start=1):
-            if not raw.endswith(b"\n"):
-                return
-            yield parse_line(raw, f"{path}:{number}", path.parent)
+    for number, raw in enumerate(read_lines(path), start=1):
+        if not raw.endswith(b"\n"):
+            return
+        yield parse_line(raw, f"{path}:{number}", path.parent)
 
 
 def parse_line(raw: bytes, place: str, folder: Path) -> Line:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from rollout.files import open_file
 from rollout.observe.metrics import Metrics, Scalar, read_metrics
 
 logger = logging.getLogger(__name__)
@@ -124,7 +125,8 @@ def read_events(folder: Path) -> Iterator[Any]:
     from tensorboardX.proto import event_pb2  # noqa: PLC0415 - as above
 
     for path in sorted(folder.glob("events.out.tfevents.*")):
-        data, at = path.read_bytes(), 0
+        with open_file(path) as file:
+            data, at = file.read(), 0
         while at + _LENGTH <= len(data):
             (length,) = struct.unpack_from("<Q", data, at)
             begin = at + _LENGTH + _CHECKSUM

@@ -35,6 +35,7 @@ from urllib.parse import urlparse
 
 from rollout.config import WandbConfig
 from rollout.errors import missing_extra
+from rollout.files import open_file
 from rollout.observe.media import Media, Table, Video
 from rollout.observe.metrics import Line, Scalar, parse_line
 
@@ -337,7 +338,7 @@ def _follow(path: Path, ended: threading.Event) -> Iterator[Line]:
             break
     if not path.exists():
         return
-    with path.open("rb") as file:
+    with open_file(path) as file:
         while True:
             last = ended.is_set()  # read first, so that everything written before it is still read
             position = file.tell()

@@ -38,7 +38,7 @@ from rollout.evaluate.journal import Journal
 from rollout.evaluate.legs import Leg
 from rollout.evaluate.playing import play_legs
 from rollout.evaluate.scoreboard import COLUMN_DOCS
-from rollout.files import locked, parse_json, set_aside, write_atomically
+from rollout.files import locked, parse_json, read_document, set_aside, write_atomically
 from rollout.host import PlayOptions
 from rollout.observe.logs import about, log_losses, log_notices
 from rollout.observe.run_files import read_json
@@ -184,7 +184,7 @@ def outcome_of(run: SweepRun) -> RunResult | None:
     path = run.folder / RESULT
     try:
         # Baselines of version 0.1 have an empty training and set.
-        found = {key: value for key, value in parse_json(path.read_bytes()).items() if value}
+        found = {key: value for key, value in parse_json(read_document(path)).items() if value}
         result = _RESULT.validate_python(found)
         if run.baseline is None and not result.keys() >= {"training", "set"}:
             raise KeyError("training or set")
@@ -244,7 +244,7 @@ def _mark(run: SweepRun) -> Path:
 
 def _require_same(run: SweepRun) -> None:
     try:
-        begun = _mark(run).read_bytes().decode(errors="replace")
+        begun = read_document(_mark(run)).decode(errors="replace")
     except FileNotFoundError:
         return
     except OSError as error:

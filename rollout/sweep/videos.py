@@ -14,7 +14,7 @@ from rollout.api import Bridge
 from rollout.errors import BudgetExhausted, DatasetError
 from rollout.evaluate.legs import TEST, Legs
 from rollout.evaluate.videos import Recorded, best_and_worst, record
-from rollout.files import parse_json, write_atomically
+from rollout.files import parse_json, read_document, write_atomically
 from rollout.sweep.plan import SweepPlan
 from rollout.sweep.run import RunResult, Trainer, folder_of_training, legs_of
 
@@ -79,7 +79,7 @@ def _videos_of(
     done = folder / _MADE
     if done.exists():
         try:
-            before = parse_json(done.read_bytes())
+            before = parse_json(read_document(done))
             if before["asked"] == asked:
                 return [Recorded(**each) for each in before["films"]]
         except (ValueError, LookupError, TypeError) as error:

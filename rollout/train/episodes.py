@@ -12,7 +12,7 @@ from typing import Any
 
 from rollout.api import EpisodeResult, Fragment
 from rollout.errors import DatasetError, UnknownNameError
-from rollout.files import LineFile, open_file, parse_json
+from rollout.files import LineFile, parse_json, read_lines
 
 Signals = dict[str, float]
 
@@ -120,21 +120,20 @@ def read_episodes(path: Path) -> list[dict[str, Any]]:
 def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yields every line with the file offset of its end."""
     end = 0
-    with open_file(path) as file:
-        for number, raw in enumerate(file, start=1):
-            if raw.startswith(b"{") and not raw.endswith(b"\n"):
-                return
-            end += len(raw)
-            try:
-                line = parse_json(raw)
-                if type(line["update"]) is not int:
-                    raise TypeError("update is no whole number")
-            except (ValueError, LookupError, TypeError) as error:
-                raise DatasetError(
-                    f"{path}:{number}: expected an episode that was trained on, got "
-                    f"{raw[:40]!r} ({error!r}); remove the line"
-                ) from error
-            yield end, line
+    for number, raw in enumerate(read_lines(path), start=1):
+        if raw.startswith(b"{") and not raw.endswith(b"\n"):
+            return
+        end += len(raw)
+        try:
+            line = parse_json(raw)
+            if type(line["update"]) is not int:
+                raise TypeError("update is no whole number")
+        except (ValueError, LookupError, TypeError) as error:
+            raise DatasetError(
+                f"{path}:{number}: expected an episode that was trained on, got "
+                f"{raw[:40]!r} ({error!r}); remove the line"
+            ) from error
+        yield end, line
 
 
 def _forget_after(path: Path, update: int) -> None:

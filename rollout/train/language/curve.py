@@ -9,6 +9,8 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from rollout.files import read_lines
+
 _SIZE = (8.0, 3.2)  # inches
 _PLAYED, _LEARNED, _VALIDATED = "0.6", "C0", "C1"
 
@@ -23,7 +25,7 @@ def draw_curve(metrics: Path, out: Path, *, unit: str) -> None:
         out: the picture, ``.png``.
         unit: what is counted: ``epochs`` or ``updates``.
     """
-    lines = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in read_lines(metrics)]
     figure = Figure(_SIZE, layout="constrained")
     FigureCanvasAgg(figure)
     played = any("episode/success" in line for line in lines)
