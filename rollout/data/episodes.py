@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rollout.api import Array, Columns
@@ -334,6 +335,25 @@ def _rowless_table(losses: Sequence[LossRecord]) -> pa.Table:
         for loss in losses
     ]
     return pa.Table.from_pylist(rows, schema=INDEX_SCHEMA)
+
+
+def check_index(index: pa.Table) -> None:
+    """Checks that an index from a file tells of as many rows as steps.
+
+    Raises:
+        ValueError: it does not, or a value is missing.
+    """
+    known = [n for n in index.column_names if n not in ("phase", "reason")]
+    missing = [n for n in known if index[n].null_count]
+    lists = index["pieces"].combine_chunks()
+    pieces = lists.flatten()
+    if missing or any(pieces.field(n).null_count for n in ("shard", "row_start", "rows")):
+        raise ValueError(f"it has empty entries: {missing or 'pieces'}")
+    start, rows = (pieces.field(n).to_numpy() for n in ("row_start", "rows"))
+    owner = np.repeat(np.arange(len(index)), pc.list_value_length(lists).to_numpy())
+    told = np.bincount(owner, rows, minlength=len(index))
+    if (rows < 1).any() or (start < 0).any() or (told != index["length"].to_numpy()).any():
+        raise ValueError("the lengths of its episodes are not those of their pieces")
 
 
 def same_index(one: pa.Table, other: pa.Table) -> bool:

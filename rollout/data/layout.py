@@ -28,11 +28,11 @@ from contextlib import ExitStack, contextmanager
 from functools import partialmethod
 from pathlib import Path
 
-from rollout.errors import DatasetLockedError, DiskFullError, is_disk_full
+from rollout.errors import DatasetError, DatasetLockedError, DiskFullError, is_disk_full
 from rollout.files import holder_of, locked, open_file
 
 _SUFFIXES = {"data": "parquet", "episodes": "parquet", "seals": "json", "journal": "arrows"}
-_NUMBERED = re.compile(r"shard-(\d{6,})\.(parquet|json|arrows)")
+_NUMBERED = re.compile(r"shard-(\d{6,9})\.(parquet|json|arrows)")  # 32 bits in the index
 _LOCK_WAIT_S = 0.5  # longer than a process holds the lock just to find out who the writer is
 
 
@@ -94,6 +94,10 @@ class Layout:
             names = [path.name for path in self.folders[folder].iterdir()]
         except (FileNotFoundError, NotADirectoryError):
             return []
+        except OSError as error:
+            raise DatasetError(
+                f"cannot list the folder {self.folders[folder]}: {error.strerror}; restore it"
+            ) from error
         found = map(_NUMBERED.fullmatch, names)
         return sorted(int(match[1]) for match in found if match)
 

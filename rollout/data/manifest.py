@@ -182,8 +182,10 @@ class Manifest:
             data["damaged"] = tuple((int(e), int(a)) for e, a in data["damaged"])
             manifest = cls(**data)
             check_labels(manifest.action_space, manifest.action_labels)
-            _ = manifest.schema, manifest.state_space
-        except (ValueError, TypeError, KeyError, AttributeError, GamutError) as error:
+            _ = manifest.schema, manifest.state_space, manifest.task["name"]
+        except (
+            *(ValueError, TypeError, KeyError, AttributeError, OverflowError, GamutError),
+        ) as error:
             raise DatasetError(f"not a description of a dataset: {error!r}") from error
         return manifest
 

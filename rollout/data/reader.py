@@ -61,7 +61,9 @@ class Dataset(AbstractContextManager["Dataset"]):
         # numbers of the shards and journals.
         self._index, self._open, self._numbers = INDEX_SCHEMA.empty_table(), Runs(), list[int]()
         self._journals: dict[int, JournalReader] = {}
-        self._shard = lru_cache(_OPEN_SHARDS)(partial(_open_shard, self.layout))
+        self._shard = lru_cache(_OPEN_SHARDS)(
+            partial(_open_shard, self.layout, self.manifest.schema)
+        )
         for _ in range(_TRIES):
             with suppress(FileNotFoundError):
                 self._take()
@@ -79,7 +81,8 @@ class Dataset(AbstractContextManager["Dataset"]):
                 try:
                     table, left = read_index(self.layout, number)
                 except DatasetError:
-                    shard = ShardReader(self.layout.data(number))
+                    path = self.layout.data(number)
+                    shard = ShardReader(path, expected=self.manifest.schema)
                     table, left, _ = derive_index(shard, number, left)
             else:
                 journal = JournalReader(self.layout.journal(number), self.manifest.schema)
@@ -285,6 +288,7 @@ class Dataset(AbstractContextManager["Dataset"]):
                 return pads.dataset(rows).to_table(columns=list(columns), filter=where)
             except FileNotFoundError:
                 del self._journals[number]
+        self._shard(number)  # has the columns of the dataset
         try:
             source = pads.dataset(str(self.layout.data(number)), format="parquet")
             return source.to_table(columns=list(columns), filter=where)
@@ -330,9 +334,9 @@ class Dataset(AbstractContextManager["Dataset"]):
         return seen, details[0] if details else None
 
 
-def _open_shard(layout: Layout, number: int) -> ShardReader:
+def _open_shard(layout: Layout, schema: pa.Schema, number: int) -> ShardReader:
     try:
-        return ShardReader(layout.data(number))
+        return ShardReader(layout.data(number), expected=schema)
     except FileNotFoundError as error:
         raise DatasetError(
             f"{layout.data(number)} is gone; if it was not removed on purpose, run: "

@@ -146,9 +146,16 @@ def part_of_set(name: str) -> str:
 
 
 def ref_of(row: Mapping[str, Any]) -> EpisodeRef:
-    """Returns the episode of a row of the index."""
+    """Returns the episode of a row of the index.
+
+    Raises:
+        DatasetError: its state or outcome is none.
+    """
     known = dict(row)
-    known["state"], known["outcome"] = int(known["state"]), Outcome(known["outcome"])
+    try:
+        known["state"], known["outcome"] = int(known["state"]), Outcome(known["outcome"])
+    except ValueError as error:
+        raise DatasetError(f"episode {known['episode']} is damaged: {error}") from error
     known["pieces"] = tuple(Piece(**piece) for piece in known["pieces"])
     return EpisodeRef(**known)
 

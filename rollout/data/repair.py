@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -109,7 +110,7 @@ class _Repair:
             return read_manifest(self._layout)
         except DatasetError:
             manifest = manifest_of_shards(self._layout)
-        if self._layout.manifest.exists():
+        if os.path.lexists(self._layout.manifest):
             self._move(self._layout.manifest)
         write_manifest(self._layout, manifest)
         self._done.append("wrote dataset.json again from a shard")
@@ -155,6 +156,9 @@ class _Repair:
         self._done.append(f"kept {writer.rows} rows of {self._layout.name(path)}")
 
     def _seal(self, number: int) -> None:
+        place = self._layout.seal(number)
+        if place.is_symlink() or (place.exists() and not place.is_file()):
+            self._move(place)
         # After the shard: writing the seal first would replace the only footer of a damaged shard.
         Seal.of(self._layout.data(number)).write(self._layout.seal(number), fsync=True)
         self._done.append(f"sealed shard {number}")
@@ -217,7 +221,7 @@ class _Repair:
                 same = same_index(old, table) and old_left.to_json() == left.to_json()
             except DatasetError:
                 same = False
-                if self._layout.episodes(number).exists():
+                if os.path.lexists(self._layout.episodes(number)):
                     self._move(self._layout.episodes(number))
             if not same:
                 write_index(self._layout, number, table, left)

@@ -21,6 +21,7 @@ from rollout.data.episodes import (
     RUN_COLUMNS,
     Problem,
     Runs,
+    check_index,
     find_runs,
     put_together,
 )
@@ -200,6 +201,7 @@ def read_index(layout: Layout, number: int) -> tuple[pa.Table, Runs]:
             if not found.equals(INDEX_SCHEMA):
                 raise ValueError(f"it has other columns: {found.names}")
             table = file.read(use_threads=False)
+            check_index(table)
             left = Runs.from_json(file.metadata.metadata[OPEN_KEY.encode()].decode())
     except UNREADABLE as error:
         raise DatasetError(f"cannot read the index {path}: {error!r}") from error

@@ -197,12 +197,19 @@ class Seal:
 class ShardReader:
     """Reads rows of a data shard, or of ``source`` in its place, as when a footer was put back.
 
+    Args:
+        path: the file.
+        source: its bytes; None to read the file.
+        expected: columns that it must have; None for any.
+
     Raises:
         FileNotFoundError: there is no such file.
-        DatasetError: it cannot be read as Parquet.
+        DatasetError: it cannot be read as Parquet, or has other columns.
     """
 
-    def __init__(self, path: Path, source: pa.Buffer | None = None) -> None:
+    def __init__(
+        self, path: Path, source: pa.Buffer | None = None, *, expected: pa.Schema | None = None
+    ) -> None:
         self.path = path
         try:
             if source is None:
@@ -220,6 +227,8 @@ class ShardReader:
         sizes = [about.row_group(i).num_rows for i in range(about.num_row_groups)]
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
         self.schema = self._file.schema_arrow
+        if expected is not None and not self.schema.equals(expected):
+            raise DatasetError(f"the columns of {path} are not those of dataset.json")
 
     @property
     def rows(self) -> int:
@@ -241,6 +250,11 @@ class ShardReader:
         Raises:
             DatasetError: the rows are damaged.
         """
+        if not 0 <= start <= stop <= self.rows:
+            raise DatasetError(
+                f"{self.path} has {self.rows} rows, and {start} to {stop} are asked for; run: "
+                f"scripts/dataset.py doctor {self.path.parent.parent}"
+            )
         first = int(np.searchsorted(self.starts, start, side="right")) - 1
         last = max(int(np.searchsorted(self.starts, stop, side="left")), first + 1)
         try:
@@ -284,4 +298,5 @@ def fixed_bytes(path: Path, seal: Seal) -> pa.Buffer:
     Row groups before the damage can be read from them: their places count from the beginning.
     """
     with open_file(path) as file:
-        return pa.py_buffer(file.read()[: max(0, seal.nbytes - len(seal.footer))] + seal.footer)
+        body = min(os.fstat(file.fileno()).st_size, seal.nbytes - len(seal.footer))
+        return pa.py_buffer(file.read(max(0, body)) + seal.footer)
