@@ -90,7 +90,7 @@ class RunDirectory:
             ConfigError: the configuration holds a secret, which would be written.
         """
         refuse_secrets(resolved(config))
-        folder = _folder(path)
+        folder = folder_of(path)
         config = config.model_copy(update={"output": folder})
         with _usable(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -141,7 +141,7 @@ class RunDirectory:
             RunDirectoryError: as ``create``, or another process worked on the run for ``wait_s``
                 seconds, or the directory was removed meanwhile.
         """
-        with _alone(_folder(path), wait_s):
+        with _alone(folder_of(path), wait_s):
             run = cls.create(path, config, resume=resume)
             try:
                 with run._there():
@@ -216,7 +216,8 @@ def absolute(path: Path | str) -> Path:
     return path.resolve()
 
 
-def _folder(path: Path | str) -> Path:
+def folder_of(path: Path | str) -> Path:
+    """Returns the folder of the run whose ``output`` is ``path``; see ``RunDirectory.create``."""
     folder = absolute(path)
     if _SWEEP in os.environ and _SWEEP_RUN in os.environ:
         folder = folder / os.environ[_SWEEP_RUN]  # all agents of a sweep have the same output
@@ -315,7 +316,7 @@ def as_begun(config: _C, *, resume: bool) -> _C:
     if not resume or not left:
         return config
     try:
-        begun = load_config(type(config), _folder(config.output) / _CONFIG)
+        begun = load_config(type(config), folder_of(config.output) / _CONFIG)
     except InputError:
         return config  # there is no run yet, or what is wrong with it is said where it is opened
     return config.model_copy(update={k: getattr(begun, k) for k in left})

@@ -55,13 +55,14 @@ class Symbols(nn.Module):
 
     With ``embedding`` above 0, places share one table of vectors of that size, and the vectors are
     concatenated instead of summed: fewer weights, and what is learned about a symbol applies at
-    every place.
+    every place. A float between two symbols has the mean of their vectors, weighted by its
+    distances.
     """
 
     def __init__(self, entry: ColumnEntry, width: int, embedding: int) -> None:
         super().__init__()
         options = np.array(entry.options)
-        self._shared = embedding > 0
+        self._shared, self._between = embedding > 0, entry.between
         rows = int(options.max()) if self._shared else int(options.sum())
         firsts = np.zeros_like(options) if self._shared else np.cumsum([0, *options[:-1]])
         starts = np.array(entry.starts)
@@ -79,15 +80,29 @@ class Symbols(nn.Module):
     def forward(self, values: Tensor) -> Tensor:
         """Returns ``(B, size)``, or the term added to the first layer, ``(B, width)``."""
         flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)
-        index = flat.to(torch.int64) + self._shift  # type: ignore[operator] # a buffer
-        if self._clamp:
-            index = index.clamp(self._least, self._most)  # type: ignore[arg-type] # buffers
+        if self._between:
+            lower = flat.floor()
+            share = (flat - lower).to(self.table.dtype)
+            first, second = self._index(lower, clamp=True), self._index(lower + 1, clamp=True)
+            return self._mean(first, 1.0 - share) + self._mean(second, share)
+        index = self._index(flat, clamp=self._clamp)
         if self._shared:
             return functional.embedding(index, self.table).flatten(1)
         if index.device.type != "cpu":
             return functional.embedding_bag(index, self.table, mode="sum")
         out: Tensor = _SumOfRows.apply(index, self.table)  # type: ignore[no-untyped-call] # torch
         return out
+
+    def _index(self, flat: Tensor, *, clamp: bool) -> Tensor:
+        """Returns the rows of the table for symbols ``(B, places)``."""
+        index = flat.to(torch.int64) + self._shift  # type: ignore[operator] # a buffer
+        return index.clamp(self._least, self._most) if clamp else index  # type: ignore[arg-type] # buffers
+
+    def _mean(self, index: Tensor, share: Tensor) -> Tensor:
+        """Returns the part of each row of the table in what ``forward`` returns."""
+        if self._shared:
+            return (functional.embedding(index, self.table) * share.unsqueeze(-1)).flatten(1)
+        return functional.embedding_bag(index, self.table, mode="sum", per_sample_weights=share)
 
 
 class _SumOfRows(torch.autograd.Function):
@@ -158,11 +173,11 @@ CNNS: dict[str, Callable[[int, float], nn.Sequential]] = {
 
 
 class Picture(nn.Module):
-    """Encodes pictures of bytes by convolutions to ``features`` numbers."""
+    """Encodes pictures by convolutions to ``features`` numbers."""
 
     def __init__(self, entry: ColumnEntry, cnn: str, width: float, features: int) -> None:
         super().__init__()
-        self._shape = entry.shape
+        self._shape, self._scale = entry.shape, 1.0 / entry.high[0]
         channels, *size = picture_size(entry.shape)
         if cnn == "nature" and min(size) < 36:
             raise ConfigError(
@@ -184,8 +199,9 @@ class Picture(nn.Module):
         pixels = channels_first(values, self._shape)
         device = pixels.device.type
         half = torch.is_autocast_enabled(device)
-        pixels = pixels.to(torch.get_autocast_dtype(device) if half else torch.float32)
-        pixels = pixels.contiguous(memory_format=torch.channels_last).mul_(1.0 / 255.0)
+        dtype = torch.get_autocast_dtype(device) if half else torch.float32
+        pixels = pixels.to(dtype, copy=True)  # scaled in place
+        pixels = pixels.contiguous(memory_format=torch.channels_last).mul_(self._scale)
         return functional.relu(self.linear(self.cnn(pixels).flatten(1))).float()
 
 

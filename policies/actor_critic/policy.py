@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import logging
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +25,21 @@ from rollout.api import (
     Task,
     option,
 )
+from rollout.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
 if TYPE_CHECKING:
+    from policies.actor_critic.columns import ColumnEntry, Kind
     from policies.actor_critic.network import ActorCritic
 
+_KINDS: dict[str, Kind] = {"symbols": "symbols", "pictures": "picture", "numbers": "numbers"}
+"""The options that name columns of a kind."""
+_DOUBTS = {
+    "symbols": ("codes", "symbols"),
+    "picture": ("pixels", "pictures"),
+    "numbers": ("quantities", "numbers"),
+}
 _SEED, _STEP = "noise/seed", "noise/step"
 _EXTRAS = {
     "logp": ColumnSpec("float32", unit="nats", doc="log-probability of the action"),
@@ -40,16 +51,26 @@ _EXTRAS = {
 class ActorCriticPolicy(NetworkOptions):
     """An actor-critic network, which algorithms train.
 
-    It reads every column of the observation that is not privileged: images through convolutions,
-    symbols through embedding tables, everything else as numbers. An action may consist of any
+    It reads every column of the observation that is not privileged: pictures through convolutions,
+    symbols through embedding tables, everything else as numbers. Bounds and shape decide what a
+    column is, see ``columns.kind_of``, unless it is named here. An action may consist of any
     number of choices and of continuous numbers. Without training it plays nearly at random; the
     policy ``checkpoint`` plays a trained network.
     """
 
     columns: tuple[str, ...] = option((), "observations that the network reads; empty for all")
-    symbols: tuple[str, ...] = option(
-        (), "integer columns that are categorical, whatever the bounds"
-    )
+    symbols: tuple[str, ...] = option((), "columns that are categorical, whatever the bounds")
+    pictures: tuple[str, ...] = option((), "columns that are pictures, whatever the bounds")
+    numbers: tuple[str, ...] = option((), "columns that are quantities, whatever the bounds")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        named = Counter([n for key in _KINDS for n in set(getattr(self, key))])
+        if twice := [name for name, count in named.items() if count > 1]:
+            raise ConfigError(
+                f"symbols, pictures and numbers name {', '.join(twice)} more than once; a column "
+                f"is read in one way, so name each once"
+            )
 
     def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> ActorCriticPlayer:
         """Returns the policy; see ``rollout.api.PolicyRecipe``.
@@ -63,26 +84,59 @@ class ActorCriticPolicy(NetworkOptions):
 
     def reads(self, observation_space: spaces.Dict) -> tuple[str, ...]:
         """Returns the observation columns that the network reads, sorted."""
-        from policies.actor_critic.columns import entries  # noqa: PLC0415 - imports torch
+        from policies.actor_critic.columns import read_columns  # noqa: PLC0415 - imports torch
 
-        return tuple(e.key for e in entries(observation_space, self.columns, self.symbols))
+        return tuple(read_columns(observation_space, self.columns))
+
+    def reading(
+        self, observation_space: spaces.Dict, kept: Mapping[str, Any]
+    ) -> dict[str, list[str]]:
+        """Returns the columns of each kind, by option; see ``rollout.train.reading``."""
+        read = self.reads(observation_space)
+        others = {name: kind for name, kind in _given(kept).items() if name in read}
+        found = self._entries(observation_space, others)
+        return {key: [e.key for e in found if e.kind == kind] for key, kind in _KINDS.items()}
+
+    def kept(
+        self, observation_space: spaces.Dict, options: Mapping[str, Any]
+    ) -> dict[str, list[str]]:
+        """Returns the columns of each kind in a checkpoint; see ``rollout.train.reading``."""
+        from policies.actor_critic.columns import kind_before  # noqa: PLC0415 - imports torch
+
+        if "pictures" in options:
+            return {key: options.get(key, []) for key in _KINDS}
+        symbols = options.get("symbols", [])
+        kinds = {
+            name: kind_before(leaf, symbols=name in symbols)
+            for name, leaf in observation_space.spaces.items()
+        }
+        return {key: [n for n, k in kinds.items() if k == kind] for key, kind in _KINDS.items()}
 
     def explain(self, observation_space: spaces.Dict) -> None:
-        """Logs how each column is read, with a warning for codes that may be read as numbers."""
-        from policies.actor_critic.columns import entries  # noqa: PLC0415 - imports torch
-
-        found = entries(observation_space, self.columns, self.symbols)
+        """Logs how each column is read, as a warning where bounds and shape do not tell."""
+        found = self._entries(observation_space)
         told = "; ".join(f"{e.key}: {e.told()}" for e in found)
-        log.info("the policy reads %s (policy.symbols names integers that are codes)", told)
+        log.info(
+            "the policy reads %s (policy.symbols, policy.pictures and policy.numbers change it)",
+            told,
+        )
         for entry in found:
             if entry.doubtful:
-                kind = "numbers" if entry.kind == "numbers" else f"a {entry.told()}"
-                names = ", ".join([*self.symbols, entry.key])
+                what, key = _DOUBTS[entry.doubtful]
                 log.warning(
-                    "the integers of the observation %r are read as %s; if they are codes, "
-                    "set policy.symbols=[%s], or little is learned from them",
-                    *(entry.key, kind, names),
+                    "the observation %r is read as %s; if its values are %s, set policy.%s=[%s], "
+                    "or little is learned from them",
+                    *(entry.key, entry.told(), what, key),
+                    ", ".join([*getattr(self, key), entry.key]),
                 )
+
+    def _entries(
+        self, observation_space: spaces.Dict, others: Mapping[str, Kind] = MappingProxyType({})
+    ) -> list[ColumnEntry]:
+        from policies.actor_critic.columns import entries  # noqa: PLC0415 - imports torch
+
+        given = {**others, **_given({key: getattr(self, key) for key in _KINDS})}
+        return entries(observation_space, self.columns, given)
 
     def network(
         self, observation_space: spaces.Dict, action_space: spaces.Dict, *, seed: int
@@ -95,10 +149,9 @@ class ActorCriticPolicy(NetworkOptions):
         """
         import torch  # noqa: PLC0415 - slow to import, and only networks need it
 
-        from policies.actor_critic.columns import entries  # noqa: PLC0415 - imports torch
         from policies.actor_critic.network import ActorCritic  # noqa: PLC0415 - likewise
 
-        columns = entries(observation_space, self.columns, self.symbols)
+        columns = self._entries(observation_space)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return ActorCritic(columns, action_space, self)
@@ -179,6 +232,11 @@ class ActorCriticPlayer:
         remembered[_SEED], remembered[_STEP] = memory[_SEED], memory[_STEP] + 1
         extras = {"logp": logp.numpy(), "value": value.float().numpy()}
         return Decision(actions, remembered, extras)
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Kind]:
+    """Returns the kinds of the columns that options name."""
+    return {name: kind for key, kind in _KINDS.items() for name in options.get(key, ())}
 
 
 @functools.cache

@@ -18,7 +18,8 @@ from rollout.job import Job, open_job
 from rollout.run_directory import versions
 from rollout.train.batch import ACTION, OBSERVATION
 from rollout.train.checkpoint import newest_checkpoint, prune, write_checkpoint
-from rollout.train.network import Explained, TrainableRecipe
+from rollout.train.network import TrainableRecipe
+from rollout.train.reading import decided, explain
 
 log = logging.getLogger(__name__)
 
@@ -57,22 +58,21 @@ def clone(config: CloneConfig, session: Session) -> None:
         KeyboardInterrupt: it was told to stop; whole epochs are saved.
     """
     with Dataset(config.dataset) as dataset:
-        recipe = _recipe(config, dataset)
+        _check_policy(config)
         shown, held_out = _divided(config, dataset.episodes())
         with open_job("clone", config, session, needs_ray=False) as job:
-            cloning = _Cloning(config, job, dataset, recipe, (shown, held_out))
+            cloning = _Cloning(config, job, dataset, (shown, held_out))
             job.report(mirrored={}, until=cloning.seen if cloning.epoch else -1)
             job.finish(cloning.run, cloning.conclude)
 
 
-def _recipe(config: CloneConfig, dataset: Dataset) -> Any:
+def _check_policy(config: CloneConfig) -> None:
     recipe: PolicyRecipe = config.policy.build()
     if not isinstance(recipe, TrainableRecipe):
         raise ConfigError(
             f"policy {config.policy.name} has no network that could be trained; use actor_critic, "
             f"or a policy that offers network() and reads()"
         )
-    return recipe
 
 
 def _divided(
@@ -97,7 +97,6 @@ class _Cloning:
         config: CloneConfig,
         job: Job,
         dataset: Dataset,
-        recipe: Any,
         refs: tuple[list[EpisodeRef], list[EpisodeRef]],
     ) -> None:
         import torch  # noqa: PLC0415 - slow to import, and after the input is checked
@@ -107,12 +106,12 @@ class _Cloning:
         torch.set_num_threads(config.threads or torch.get_num_threads())
         manifest = dataset.manifest
         self._config, self._job, self._manifest = config, job, manifest
-        self._reads = tuple(recipe.reads(manifest.observation_space))
-        if isinstance(recipe, Explained):
-            recipe.explain(manifest.observation_space)
-        network = recipe.network(
-            manifest.observation_space, manifest.action_space, seed=config.seed
-        )
+        saved, seen = newest_checkpoint(job.run.checkpoints), manifest.observation_space
+        self._policy = decided(config.policy, seen, begun=saved)
+        explain(config.policy if saved is None else self._policy, seen)
+        recipe: Any = self._policy.build()
+        self._reads = tuple(recipe.reads(seen))
+        network = recipe.network(seen, manifest.action_space, seed=config.seed)
         columns = [OBSERVATION + k for k in self._reads]
         columns += [ACTION + k for k in manifest.action_space.spaces]
         self._shown, self._held_out = (Demonstrations.read(dataset, r, columns) for r in refs)
@@ -120,7 +119,6 @@ class _Cloning:
             network, lr=config.lr, minibatch=config.minibatch, bptt=config.bptt
         )
         self._began, self._last = time.monotonic(), dict[str, float]()
-        saved = newest_checkpoint(job.run.checkpoints)
         self.epoch = 0
         if saved is not None:
             self.epoch = saved.update
@@ -152,13 +150,13 @@ class _Cloning:
         return int(self._shown.lengths.sum())
 
     def _save(self) -> None:
-        c, manifest = self._config, self._manifest
+        policy, manifest = self._policy, self._manifest
         write_checkpoint(
             self._job.run.checkpoints,
             {
                 "update": self.epoch,
                 "env_steps": 0,
-                "policy": {"name": c.policy.name, "options": c.policy.options},
+                "policy": {"name": policy.name, "options": policy.options},
                 "bridge": {
                     "name": manifest.bridge,
                     "options": dict(manifest.bridge_options),
@@ -187,8 +185,8 @@ class _Cloning:
                 "demonstrations_of": manifest.policy,
                 "bridge": manifest.bridge,
                 "task": manifest.task["name"],
-                "policy": self._config.policy.name,
-                "policy_options": self._config.policy.options,
+                "policy": self._policy.name,
+                "policy_options": self._policy.options,
                 "seed": self._config.seed,
             },
             results={

@@ -17,7 +17,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from rollout.configuration.problems import wrong_in
 from rollout.files import read_document, write_atomically
-from rollout.train.checkpoint import Checkpoint, CheckpointError, Strict, find_checkpoint, place_of
+from rollout.train.about import Strict
+from rollout.train.checkpoint import Checkpoint, CheckpointError, find_checkpoint, place_of
 
 FILE = "validation.json"
 _ROUNDING = 1e-9  # relative difference up to which scores are equal

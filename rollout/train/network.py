@@ -77,12 +77,3 @@ class TrainableRecipe(Protocol):
     def reads(self, observation_space: spaces.Dict) -> Sequence[str]:
         """Returns the observation columns that the network reads."""
         ...
-
-
-@runtime_checkable
-class Explained(Protocol):
-    """A recipe that can say how its network reads observations."""
-
-    def explain(self, observation_space: spaces.Dict) -> None:
-        """Logs how each column is read, as a warning where that is doubtful; called once a job."""
-        ...

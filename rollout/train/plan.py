@@ -7,6 +7,7 @@ from typing import Any
 
 from rollout.api import Algorithm, Bridge, PolicyRecipe, Resources, StateSet, Task
 from rollout.api.sets import VALIDATION
+from rollout.config import PolicyConfig
 from rollout.errors import ConfigError, named
 from rollout.evaluate.scoreboard import check_metric
 from rollout.host import PlayOptions
@@ -14,10 +15,11 @@ from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.tasks import bridge_and_task
 from rollout.train.callbacks import load_callbacks
-from rollout.train.checkpoint import find_checkpoint
+from rollout.train.checkpoint import Checkpoint, find_checkpoint
 from rollout.train.config import TrainConfig
 from rollout.train.episodes import chosen_signals
 from rollout.train.network import TrainableRecipe
+from rollout.train.reading import decided
 from rollout.train.sampler import Sampler
 
 
@@ -31,7 +33,8 @@ class TrainPlan:
         task: the task.
         states: the states from which episodes start.
         algorithm: the algorithm.
-        recipe: recipe of the policy, which is also a ``TrainableRecipe``.
+        decided_policy: the policy, whose options say how it reads every column.
+        recipe: its recipe, which is also a ``TrainableRecipe``.
         reads: the observation columns that its networks read.
         signals: the signals whose last values are recorded with each episode.
         validation: the states on which the training is validated; None if it is not.
@@ -42,14 +45,26 @@ class TrainPlan:
     task: Task
     states: StateSet
     algorithm: Algorithm
+    decided_policy: PolicyConfig
     recipe: Any
     reads: tuple[str, ...]
     signals: tuple[str, ...] = ()
     validation: StateSet | None = None
 
     @classmethod
-    def make(cls, config: TrainConfig) -> TrainPlan:
+    def make(
+        cls,
+        config: TrainConfig,
+        *,
+        begun: Checkpoint | None = None,
+        first: Checkpoint | None = None,
+    ) -> TrainPlan:
         """Returns the plan of a configuration; launches nothing.
+
+        Args:
+            config: the configuration.
+            begun: a checkpoint of the run, if it is resumed.
+            first: the checkpoint with whose weights it begins.
 
         Raises:
             InputError: something in the configuration does not exist or does not fit.
@@ -62,7 +77,8 @@ class TrainPlan:
         states = config.state_set.take(task.state_space)
         states.require_trainable()
         validation = _validation(config, task)
-        recipe: PolicyRecipe = config.policy.build()
+        reading = decided(config.policy, spec.observation_space, begun=begun, first=first)
+        recipe: PolicyRecipe = reading.build()
         if not isinstance(recipe, TrainableRecipe):
             raise ConfigError(
                 f"policy {config.policy.name} has no network that could be trained; use "
@@ -81,7 +97,8 @@ class TrainPlan:
             )
         reads = tuple(recipe.reads(spec.observation_space))
         signals = chosen_signals(config.episodes.signals, list(spec.signals))
-        return cls(config, bridge, task, states, algorithm, recipe, reads, signals, validation)
+        parts = (config, bridge, task, states, algorithm, reading, recipe, reads)
+        return cls(*parts, signals, validation)
 
     @property
     def needs(self) -> Resources:
@@ -147,6 +164,39 @@ def _validation(config: TrainConfig, task: Task) -> StateSet | None:
         return config.state_set.of_part(VALIDATION, c.states).take(task.state_space)
 
 
+def others_of(config: TrainConfig) -> dict[str, str]:
+    """Returns the initial and the reference checkpoints by their keys."""
+    references = config.algorithm.build().references()
+    named = {"initialize_from": config.initialize_from}
+    named |= {f"algorithm.{key}": path for key, path in references.items()}
+    return {key: str(path) for key, path in named.items() if path is not None}
+
+
+def check_others(plan: TrainPlan) -> None:
+    """Opens the initial and the reference checkpoints, and checks that they fit.
+
+    Raises:
+        CheckpointError: a checkpoint does not exist, or is damaged.
+        ConfigError: it has other spaces or another architecture; the message names both sides.
+    """
+    for key, path in others_of(plan.config).items():
+        found = find_checkpoint(path)
+        found.require_spaces(plan.bridge.spec)
+        ours, theirs = (
+            {key: tuple(tensor.shape) for key, tensor in tensors.items()}
+            for tensors in (plan.network().state_dict(), found.weights())
+        )
+        different = sorted(k for k in {*ours, *theirs} if ours.get(k) != theirs.get(k))
+        if different:
+            first, (name, options), own = different[0], found.policy, plan.decided_policy
+            raise ConfigError(
+                f"{key}={path} is a network of another architecture: {len(different)} tensors "
+                f"differ, e.g. {first}: {theirs.get(first, 'none')} there and "
+                f"{ours.get(first, 'none')} here; it is {name} with {options}, and this run's "
+                f"policy is {own.name} with {own.options}; make them the same"
+            )
+
+
 def protocol(plan: TrainPlan) -> dict[str, Any]:
     """Everything needed to reproduce the figures."""
     c = plan.config
@@ -159,7 +209,7 @@ def protocol(plan: TrainPlan) -> dict[str, Any]:
         "task": plan.task.name,
         "limit_steps": plan.task.limits.steps,
         "policy": c.policy.name,
-        "policy_options": c.policy.options,
+        "policy_options": plan.decided_policy.options,
         "seed": c.seed,
         "state_set": plan.states.describe(),
         "episode_seed": "numpy SeedSequence(seed, spawn_key=(episode,))",

@@ -39,6 +39,7 @@ class CheckpointPolicy:
             ConfigError: it was trained for other spaces.
         """
         from rollout.train.network import TrainableRecipe  # noqa: PLC0415 - imports torch
+        from rollout.train.reading import Reading  # noqa: PLC0415 - only for checkpoints
 
         find = best_checkpoint if self.checkpoint == "best" else find_checkpoint
         checkpoint = find(self.path)
@@ -54,6 +55,9 @@ class CheckpointPolicy:
                 f"Gamut wrote this, so it was not opened"
             )
         check_code(recipe, f"the checkpoint {checkpoint.path}")
+        if isinstance(recipe, Reading):  # not as new networks may be by now
+            kept = recipe.kept(checkpoint.observation_space, options)
+            recipe = build_plugin("policies", name, {**options, **kept})
         # Observations that were added to the game since, e.g. an image for videos, are not read.
         seen = dataclasses.replace(spec, observation_space=checkpoint.observation_space)
         policy: Any = recipe.build(seen, task, seed=seed)

@@ -12,7 +12,7 @@ from typing import Any
 
 from rollout.cli import Session
 from rollout.cluster.resources import require_resources
-from rollout.errors import BudgetExhausted, ConfigError, RayUnavailable
+from rollout.errors import BudgetExhausted, RayUnavailable
 from rollout.host.advice import Advice
 from rollout.host.hosting import log_launch
 from rollout.host.schedule import Visits
@@ -21,11 +21,12 @@ from rollout.observe.aggregates import Aggregates
 from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.progress import share
 from rollout.observe.run_files import read_json
-from rollout.run_directory import as_begun, versions
+from rollout.run_directory import as_begun, folder_of, versions
 from rollout.train import callbacks as calls
 from rollout.train.callbacks import Callback, Named
 from rollout.train.checkpoint import (
     Checkpoint,
+    any_checkpoint,
     find_checkpoint,
     newest_checkpoint,
     prune,
@@ -33,8 +34,8 @@ from rollout.train.checkpoint import (
 )
 from rollout.train.config import TrainConfig
 from rollout.train.episodes import EpisodeLog
-from rollout.train.network import Explained
-from rollout.train.plan import TrainPlan, protocol
+from rollout.train.plan import TrainPlan, check_others, others_of, protocol
+from rollout.train.reading import explain
 from rollout.train.validation import Validation
 
 log = logging.getLogger(__name__)
@@ -56,8 +57,11 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
         KeyboardInterrupt: it was told to stop; a checkpoint was written first.
         Exception: a callback raised it; a checkpoint was written first.
     """
-    plan = TrainPlan.make(as_begun(config, resume=session.resume))
-    _check_others(plan)
+    begun = any_checkpoint(folder_of(config.output) / "checkpoints") if session.resume else None
+    others = [] if begun is not None else others_of(config).values()
+    first = next(map(find_checkpoint, others), None)
+    plan = TrainPlan.make(as_begun(config, resume=session.resume), begun=begun, first=first)
+    check_others(plan)
     with open_job("train", plan.config, session) as job:
         run = job.run
         saved = newest_checkpoint(run.checkpoints, fallback=config.checkpoint.fallback)
@@ -82,8 +86,9 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
         job.report(mirrored={"state_set_digest": plan.states.digest}, until=until)
         with job.ray() as stack:
             require_room(plan)
-            if isinstance(plan.recipe, Explained):
-                plan.recipe.explain(plan.bridge.spec.observation_space)
+            new = begun is None and first is None
+            policy = plan.config.policy if new else plan.decided_policy
+            explain(policy, plan.bridge.spec.observation_space)
             log.info("loading RLlib")
             # It takes seconds to import, and Ray decides about authentication when it is imported.
             from rollout.train.rllib.algorithm import build  # noqa: PLC0415
@@ -105,37 +110,6 @@ def require_room(plan: TrainPlan) -> None:
     if config.runners:
         require_resources(plan.needs, config.runners * config.instances)
     require_resources(config.learners.needs, config.learners.count, what="learner")
-
-
-def _check_others(plan: TrainPlan) -> None:
-    """Opens the initial and the reference checkpoints, and checks that they fit.
-
-    Raises:
-        CheckpointError: a checkpoint does not exist, or is damaged.
-        ConfigError: it has other spaces or another architecture; the message names both sides.
-    """
-    c = plan.config
-    for key, path in (
-        ("initialize_from", c.initialize_from),
-        *((f"algorithm.{key}", path) for key, path in plan.algorithm.references().items()),
-    ):
-        if path is None:
-            continue
-        found = find_checkpoint(path)
-        found.require_spaces(plan.bridge.spec)
-        ours, theirs = (
-            {key: tuple(tensor.shape) for key, tensor in tensors.items()}
-            for tensors in (plan.network().state_dict(), found.weights())
-        )
-        different = sorted(k for k in {*ours, *theirs} if ours.get(k) != theirs.get(k))
-        if different:
-            first, (name, options) = different[0], found.policy
-            raise ConfigError(
-                f"{key}={path} is a network of another architecture: {len(different)} tensors "
-                f"differ, e.g. {first}: {theirs.get(first, 'none')} there and "
-                f"{ours.get(first, 'none')} here; it is {name} with {options}, and this run's "
-                f"policy is {c.policy.name} with {c.policy.options}; make them the same"
-            )
 
 
 class _Training:
@@ -337,7 +311,7 @@ class _Training:
                 "lost": dict(self._lost),
                 "abandoned": self._abandoned,
                 "dropped_steps": self._dropped,
-                "policy": {"name": c.policy.name, "options": c.policy.options},
+                "policy": {"name": c.policy.name, "options": self._plan.decided_policy.options},
                 "bridge": {
                     "name": c.bridge.name,
                     "options": c.bridge.options,

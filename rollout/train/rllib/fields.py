@@ -87,8 +87,9 @@ class ColumnAlgorithmConfig(AlgorithmConfig):  # type: ignore[misc] # RLlib is u
 
     def get_default_rl_module_spec(self) -> RLModuleSpec:
         """Returns the module that wraps the network of the plan."""
-        c = self.env_config[PLAN].config
-        chosen = {"policy": c.policy.name, "options": c.policy.options, "seed": c.seed}
+        plan: TrainPlan = self.env_config[PLAN]
+        policy, seed = plan.decided_policy, plan.config.seed
+        chosen = {"policy": policy.name, "options": policy.options, "seed": seed}
         return RLModuleSpec(module_class=NetworkModule, model_config=chosen)
 
     def build_learner_group(self, **given: Any) -> learner_group.LearnerGroup:
@@ -196,7 +197,8 @@ def apply_fields(config: ColumnAlgorithmConfig, base: ColumnAlgorithmConfig) -> 
         )
     if not changes:
         return plan
-    data = Document(resolved(plan.config)).override(changes.items()).data
+    decided = plan.config.model_copy(update={"policy": plan.decided_policy})
+    data = Document(resolved(decided)).override(changes.items()).data
     return TrainPlan.make(make_config(TrainConfig, data))
 
 

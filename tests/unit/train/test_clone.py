@@ -12,9 +12,11 @@ from rollout.config import CollectConfig
 from rollout.data import Dataset
 from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
+from rollout.testing.fakes import FakeBridge
 from rollout.train.checkpoint import find_checkpoint
 from rollout.train.clone import CloneConfig, clone
 from rollout.train.imitation import Demonstrations
+from rollout.train.reading import decided
 
 pytestmark = pytest.mark.heavy
 
@@ -138,6 +140,16 @@ def test_a_resumed_cloning_ends_with_the_same_weights(recorded, tmp_path, monkey
     one, other = ([{k: line[k] for k in WRITTEN} for line in each] for each in lines)
     assert other == one
     assert [line["clone/epoch"] for line in other] == [1, 2, 3, 4]
+
+
+def test_a_cloning_reads_as_a_training_of_the_game_and_keeps_it(recorded, tmp_path):
+    config = config_of(recorded, tmp_path / "run", epochs=1)
+    cloned(config)
+    kept = find_checkpoint(config.output).policy[1]
+    spec = FakeBridge(max_steps=12).spec
+    assert kept == decided(config.policy, spec.observation_space).options
+    assert (kept["numbers"], kept["symbols"], kept["pictures"]) == (["position"], [], [])
+    assert config.policy.options["numbers"] == []
 
 
 @pytest.mark.parametrize("recurrent", [True, False])

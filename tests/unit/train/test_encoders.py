@@ -39,20 +39,97 @@ def test_the_kind_of_each_column():
     assert list(kinds) == sorted(kinds)
 
 
+TYPES = (np.uint8, np.int16, np.int64, np.uint64, np.float32, np.float64)
+"""Data types of values from 0 to 255."""
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize(
+    ("most", "shape", "kind"),
+    [
+        (255, (7, 7, 3), "symbols"),  # MiniGrid
+        (255, (5, 5), "symbols"),
+        (255, (8, 8, 3), "picture"),
+        (255, (84, 84, 3), "picture"),
+        (255, (4, 84, 84), "picture"),
+        (10, (7, 7), "symbols"),
+        (10, (8, 8), "symbols"),
+        (10, (40, 40), "symbols"),
+        (100, (10, 10), "symbols"),
+        (62, (84, 84, 3), "picture"),  # a table of symbols would have a million rows
+        (1, (84, 84), "numbers"),
+        (1, (7, 7), "numbers"),
+    ],
+)
+def test_the_kind_of_a_grid_does_not_depend_on_its_data_type(most, shape, kind, dtype):
+    (entry,) = entries(spaces.Dict({"view": spaces.Box(0, most, shape, dtype)}))
+    assert entry.kind == kind
+
+
 @pytest.mark.parametrize(
     ("space", "kind"),
     [
-        (spaces.Box(0, 255, (7, 7, 3), np.uint8), "symbols"),  # MiniGrid
-        (spaces.Box(0, 255, (5, 5), np.uint8), "symbols"),
-        (spaces.Box(0, 255, (8, 8, 3), np.uint8), "picture"),
         (spaces.Box(0, 255, (128,), np.uint8), "numbers"),  # memory of an Atari console
         (spaces.Box(0, 62, (128,), np.uint8), "symbols"),
+        (spaces.Box(0, 62, (128,), np.float32), "numbers"),
         (spaces.Box(0, 4000, (7, 7), np.int32), "numbers"),
+        (spaces.Box(0, 4000, (7, 7), np.float32), "numbers"),
+        (spaces.Box(-1, 10, (7, 7), np.int8), "symbols"),
+        (spaces.Box(-1, 10, (7, 7), np.float32), "symbols"),
+        (spaces.Box(-8, 8, (4, 3), np.float32), "numbers"),
+        (spaces.Box(0, 2.5, (7, 7), np.float32), "numbers"),
+        (spaces.Box(0, np.inf, (7, 7), np.float32), "numbers"),
+        (spaces.Box(-1, 1, (7, 7), np.float32), "numbers"),
+        (spaces.Box(0, 1, (7, 7), bool), "numbers"),
+        (spaces.MultiBinary((7, 7)), "numbers"),
+        (spaces.MultiDiscrete(np.full((7, 7), 11)), "symbols"),
+        (spaces.Box(0, np.array([10, 5, 2] * 64).reshape(8, 8, 3), dtype=np.uint8), "symbols"),
     ],
 )
-def test_codes_on_a_small_grid_are_symbols(space, kind):
-    (entry,) = entries(spaces.Dict({"image": space}))
+def test_the_kind_of_a_column_by_its_bounds_and_shape(space, kind):
+    (entry,) = entries(spaces.Dict({"view": space}))
     assert entry.kind == kind
+
+
+@pytest.mark.parametrize("options", [{}, {"embedding": 4}])
+@pytest.mark.parametrize("most", [10, 255])
+def test_a_network_for_the_same_grid_is_the_same_whatever_its_data_type(most, options):
+    values = np.random.default_rng(0).integers(0, most, (6, 7, 7), endpoint=True)
+    policy, outputs = ActorCriticPolicy(hidden=(8,), **options), []
+    for dtype in TYPES:
+        space = spaces.Dict({"view": spaces.Box(0, most, (7, 7), dtype)})
+        network = policy.network(space, MOVE, seed=0)
+        logits, value, _ = network({"view": torch.from_numpy(values.astype(dtype))}, {})
+        (logits.sum() + value.sum()).backward()
+        gradients = [p.grad for p in network.parameters()]
+        outputs.append([logits, value, *gradients])
+    for other in outputs[1:]:
+        torch.testing.assert_close(other, outputs[0])
+
+
+@pytest.mark.parametrize("embedding", [0, 3])
+def test_a_float_between_two_symbols_is_between_their_vectors(embedding):
+    space = spaces.Dict({"view": spaces.Box(0, 4, (2, 2), np.float32)})
+    (entry,) = entries(space)
+    symbols = Symbols(entry, width=6, embedding=embedding)
+    first, second = (torch.tensor([[[n, 4.0], [1.0, 0.0]]]) for n in (2.0, 3.0))
+    middle = torch.tensor([[[2.25, 4.0], [1.0, 0.0]]])
+    torch.testing.assert_close(symbols(middle), 0.75 * symbols(first) + 0.25 * symbols(second))
+
+
+def test_pictures_of_floats_are_scaled_as_those_of_bytes_and_not_changed():
+    values = torch.from_numpy(np.random.default_rng(0).integers(0, 255, (2, 40, 40, 3)))
+    bytes_, floats = (spaces.Box(0, 255, (40, 40, 3), dtype) for dtype in (np.uint8, np.float32))
+    unit = spaces.Box(0, 1, (40, 40, 3), np.float32)
+    given = [values.to(torch.uint8), values.float(), values.float() / 255]
+    before, outputs = given[1].clone(), []
+    for space, pictures in zip((bytes_, floats, unit), given, strict=True):
+        (entry,) = entries(spaces.Dict({"view": space}), (), {"view": "picture"})
+        torch.manual_seed(0)
+        outputs.append(Picture(entry, "nature", 0.25, 7)(pictures))
+    torch.testing.assert_close(outputs[0], outputs[1])
+    torch.testing.assert_close(outputs[0], outputs[2])
+    assert torch.equal(given[1], before)
 
 
 def test_how_columns_are_read_is_logged_with_a_warning_for_what_may_be_codes(caplog):
@@ -60,7 +137,7 @@ def test_how_columns_are_read_is_logged_with_a_warning_for_what_may_be_codes(cap
     ram = spaces.Box(0, 255, (128,), np.uint8)
     ActorCriticPolicy().explain(spaces.Dict({**SPACE.spaces, "ram": ram}))
     told, picture, warned = caplog.messages
-    assert "'image' are read as a picture of 16 x 12 x 3" in picture
+    assert "'image' is read as picture of 16 x 12 x 3" in picture
     for said in (
         "flag: 2 x 2 numbers, 4 of them scaled from 0 to 1",
         "free: 2 numbers as they are",
@@ -71,7 +148,7 @@ def test_how_columns_are_read_is_logged_with_a_warning_for_what_may_be_codes(cap
     ):
         assert said in told
     assert "privileged" not in told
-    assert "'ram' are read as numbers" in warned
+    assert "'ram' is read as 128 numbers" in warned
     assert "policy.symbols=[ram]" in warned
     caplog.clear()
     ActorCriticPolicy(symbols=("ram",)).explain(spaces.Dict({"ram": ram}))
@@ -79,32 +156,39 @@ def test_how_columns_are_read_is_logged_with_a_warning_for_what_may_be_codes(cap
 
 
 @pytest.mark.parametrize(
-    ("space", "doubtful"),
+    ("space", "read", "key"),
     [
-        (spaces.Box(0, 10, (40, 40), np.uint8), True),
-        (spaces.Box(0, 62, (84, 84, 3), np.uint8), True),
-        (spaces.Box(0, 255, (16, 16, 3), np.uint8), True),  # MiniGrid, seen as a whole
-        (spaces.Box(0, 255, (3, 35, 64), np.uint8), True),
-        (spaces.Box(0, 255, (3, 36, 64), np.uint8), False),
-        (spaces.Box(0, 63, (40, 40), np.uint8), False),
-        (spaces.Box(0, 255, (4, 84, 84), np.uint8), False),
+        (spaces.Box(0, 255, (4, 84, 84), np.uint8), "picture of", ""),
+        (spaces.Box(0, 255, (3, 36, 64), np.float32), "picture of", ""),
+        (spaces.Box(0, 255, (3, 35, 64), np.uint8), "picture of", "symbols"),
+        (spaces.Box(0, 255, (16, 16, 3), np.uint8), "picture of", "symbols"),  # a whole MiniGrid
+        (spaces.Box(0, 62, (84, 84, 3), np.uint8), "picture of", "symbols"),
+        (spaces.Box(0, 10, (7, 7), np.uint8), "7 x 7 symbols", ""),
+        (spaces.Box(0, 10, (35, 35), np.uint8), "35 x 35 symbols", ""),
+        (spaces.Box(0, 10, (40, 40), np.uint8), "40 x 40 symbols", "pictures"),
+        (spaces.Box(0, 10, (7, 7), np.float32), "7 x 7 symbols", "numbers"),
+        (spaces.Box(0, 255, (128,), np.int64), "128 numbers", "symbols"),
+        (spaces.Box(0, 1, (128,), np.int64), "128 numbers", ""),
+        (spaces.Box(0, 255, (128,), np.float32), "128 numbers", ""),
     ],
 )
-def test_pictures_that_may_be_codes_are_told_with_the_key_that_changes_it(space, doubtful, caplog):
+def test_a_reading_in_doubt_is_told_with_the_key_that_changes_it(space, read, key, caplog):
     caplog.set_level("INFO")
-    seen = spaces.Dict({"map": space, "ram": spaces.Box(0, 4000, (2,), np.int32)})
+    seen = spaces.Dict({"map": space, "free": SPACE["free"], "ram": SPACE["large"]})
     ActorCriticPolicy(symbols=("ram",)).explain(seen)
     told, *warned = caplog.messages
-    assert "map: picture of" in told
+    assert f"map: {read}" in told
     assert "policy.symbols" in told
-    assert len(warned) == doubtful
-    if doubtful:
-        assert "'map' are read as a picture of" in warned[0]
-        assert "policy.symbols=[ram, map]" in warned[0]
+    assert len(warned) == bool(key)
+    if not key:
+        return
+    named = "[ram, map]" if key == "symbols" else "[map]"
+    assert f"'map' is read as {read}" in warned[0]
+    assert f"policy.{key}={named}" in warned[0]
     caplog.clear()
-    ActorCriticPolicy(symbols=("map",)).explain(spaces.Dict({"map": space}))
-    (told,) = caplog.messages
-    assert "symbols of up to" in told
+    own = {"symbols": ("ram",), key: ("ram", "map") if key == "symbols" else ("map",)}
+    ActorCriticPolicy(**own).explain(seen)
+    assert len(caplog.messages) == 1  # what the user says is not in doubt
 
 
 @pytest.mark.parametrize(
@@ -119,7 +203,7 @@ def test_floats_of_a_plain_box_are_read_as_they_are(key, most, scaled):
 
 
 def test_columns_are_chosen_and_called_symbols_by_name():
-    chosen = entries(SPACE, ("privileged_map", "large"), ("large",))
+    chosen = entries(SPACE, ("privileged_map", "large"), {"large": "symbols"})
     assert [(e.key, e.kind) for e in chosen] == [
         ("large", "symbols"),
         ("privileged_map", "numbers"),
@@ -144,9 +228,9 @@ def test_what_cannot_be_read_is_reported():
     with pytest.raises(UnknownNameError, match=r"'helth'\. Nearest: health"):
         entries(SPACE, ("helth",))
     with pytest.raises(UnknownNameError, match=r"symbols among those that are read 'itms'.*items"):
-        entries(SPACE, (), ("itms",))
+        entries(SPACE, (), {"itms": "symbols"})
     with pytest.raises(UnknownNameError, match="Valid: health"):
-        entries(SPACE, ("health",), ("item",))
+        entries(SPACE, ("health",), {"item": "symbols"})
     hidden = spaces.Dict({"privileged_map": SPACE["privileged_map"]})
     with pytest.raises(ConfigError, match=r"every observation .privileged_map. is privileged"):
         entries(hidden)
@@ -155,7 +239,19 @@ def test_what_cannot_be_read_is_reported():
         entries(text)
     wide = spaces.Dict({"x": spaces.Box(0, 2**62, (1,), np.int64)})
     with pytest.raises(ConfigError, match="too many for symbols"):
-        entries(wide, (), ("x",))
+        entries(wide, (), {"x": "symbols"})
+    with pytest.raises(ConfigError, match=r"'free'.*cannot be read as symbols: expected bounds"):
+        entries(SPACE, (), {"free": "symbols"})
+    with pytest.raises(
+        ConfigError, match=r"'grid'.*cannot be read as a picture: expected an array"
+    ):
+        entries(SPACE, (), {"grid": "picture"})
+    with pytest.raises(
+        UnknownNameError, match="column of pictures among those that are read 'ram'"
+    ):
+        ActorCriticPolicy(pictures=("ram",)).network(SPACE, MOVE, seed=0)
+    with pytest.raises(ConfigError, match="name grid more than once"):
+        ActorCriticPolicy(pictures=("grid",), numbers=("grid",))
 
 
 def test_numbers_are_scaled_by_their_bounds():
@@ -265,9 +361,9 @@ def test_frames_of_a_stack_become_channels_in_order():
 def test_small_arrays_of_bytes_are_no_pictures():
     space = spaces.Dict({"view": spaces.Box(0, 255, (7, 7, 3), np.uint8)})
     assert [e.kind for e in entries(space)] == ["symbols"]
-    assert [e.kind for e in entries(space, (), ("view",))] == ["symbols"]
+    assert [e.kind for e in entries(space, (), {"view": "symbols"})] == ["symbols"]
     large = spaces.Dict({"view": spaces.Box(0, 255, (16, 16, 3), np.uint8)})
-    assert [e.kind for e in entries(large, (), ("view",))] == ["symbols"]
+    assert [e.kind for e in entries(large, (), {"view": "symbols"})] == ["symbols"]
 
 
 def test_a_picture_too_small_for_the_network_is_refused():
@@ -311,4 +407,4 @@ def test_very_many_values_are_numbers(leaf):
     assert encoded.isfinite().all()
     assert encoded.abs().max() == 1.0
     with pytest.raises(ConfigError, match="too many for symbols"):
-        entries(spaces.Dict({"seed": leaf}), symbols=["seed"])
+        entries(spaces.Dict({"seed": leaf}), (), {"seed": "symbols"})
