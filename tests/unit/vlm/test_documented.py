@@ -1,9 +1,10 @@
-"""The commands of README and docs/vlm.md by which a model plays run as written.
+"""The commands of README and docs/vlm.md by which a model plays and judges run as written.
 
-Replaced are the address of the server, and the number of episodes and of actors. The command of
-judges has tests of its own, in tests/unit/judge.
+Replaced are the address of the server and the number of episodes; those of docs/vlm.md play without
+actors, those of README with the default number, on Ray.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -23,10 +24,23 @@ PAGES = {
 }
 
 
+VERDICT = {
+    "evidence": "a sheep",
+    "scores": {"progress": 7, "control": 6, "correction": None, "efficiency": 5},
+    "success": True,
+}
+
+
+def answer(request):
+    """The verdict of a judge, or the action of a player."""
+    if "You rate" in str(request["messages"]):
+        return json.dumps(VERDICT)
+    return "<thought>on</thought><action>forward</action>"
+
+
 def commands(text):
-    """The commands of the first section of a page that play or look at what was played."""
-    found = COMMAND.findall(text.split("## Record a dataset")[0])
-    return [each for each in found if not each.startswith("judge")]
+    """The commands of the first section of a page, of those by which models play and judge."""
+    return COMMAND.findall(text.split("## Record a dataset")[0])
 
 
 @pytest.mark.long
@@ -42,11 +56,11 @@ def test_the_commands_run(page, tmp_path):
         "MY_KEY": "secret",
         "WANDB_MODE": "disabled",
     }
-    with ChatServer(lambda _: "<thought>on</thought><action>forward</action>") as server:
+    with ChatServer(answer) as server:
         for each in told:
             line = each.replace("http://127.0.0.1:8000/v1", server.url)
             if line.startswith("collect"):
-                line += " episodes=2 actors=0"
+                line += " episodes=2" + " actors=0" * (page == "vlm")
             done = subprocess.run(
                 ["/bin/sh", "-c", f'"{sys.executable}" "{GAMUT}" {line}'],
                 cwd=tmp_path,
@@ -59,3 +73,5 @@ def test_the_commands_run(page, tmp_path):
             assert done.returncode == 0, f"{each}\n{done.stdout}\n{done.stderr}"
     assert set(server.keys) == {"Bearer secret"}
     assert {request["model"] for request in server.requests} == {"NAME"}
+    judged = [request for request in server.requests if "You rate" in str(request["messages"])]
+    assert bool(judged) == any(each.startswith("judge") for each in told)
