@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import logging
 import signal
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ from rollout.errors import (
 )
 from rollout.named_code import search_current_folder
 from rollout.observe.logs import set_up_logging
-from rollout.signals import Stop, Stopped, say, stopped
+from rollout.signals import Stop, Stopped, say, stopped, tell
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +102,7 @@ def main(
             plugins = _chosen(model, arguments.config, overrides)
             keys = help_text(model, plugins, arguments.help)
             usage = f"{parser.format_help()}\n" if arguments.help in ("", EVERYTHING) else ""
-            sys.stdout.write(f"{usage}{keys}\n")
+            tell(f"{usage}{keys}")
             return DONE
         config = load_config(model, arguments.config, overrides)
     except InputError as error:

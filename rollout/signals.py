@@ -66,6 +66,11 @@ def shown(text: str, encoding: str | None = None) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding) if encoding else text
 
 
+def one_line(text: str) -> str:
+    """Returns a text whose line ends are escape sequences: names may not begin another line."""
+    return text.replace("\n", "\\n")
+
+
 def tell(text: str, end: str = "\n") -> None:
     """Prints a text to stdout, escape sequences in it as text."""
     sys.stdout.write(f"{shown(text, getattr(sys.stdout, 'encoding', None))}{end}")

@@ -24,7 +24,12 @@ from rollout.data import (
 )
 from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
-from rollout.signals import say, tell
+from rollout.signals import one_line, say
+from rollout.signals import tell as tell_lines
+
+
+def tell(line: str, end: str = "\n") -> None:
+    tell_lines(one_line(line), end)
 
 
 def info(args: argparse.Namespace) -> int:

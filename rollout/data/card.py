@@ -10,6 +10,7 @@ from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest
 from rollout.data.schema import Column
 from rollout.files import write_atomically
+from rollout.signals import shown
 
 _HEAD = """---
 configs:
@@ -39,7 +40,7 @@ row in `episodes` belong to unfinished episodes.
 def write_card(layout: Layout, manifest: Manifest) -> None:
     """Writes ``README.md`` unless there is one: people may edit it."""
     if not layout.card.exists():
-        write_atomically(layout.card, card(manifest))
+        write_atomically(layout.card, shown(card(manifest)))
 
 
 def card(manifest: Manifest) -> str:
@@ -59,7 +60,8 @@ def _row(column: Column) -> str:
     kind = f"{column.dtype}{list(column.shape) if column.shape else ''}"
     stored = "" if column.codec.name in ("plain", "list") else f", stored as {column.codec}"
     cells = f"`{column.name}`", f"{kind}{stored}", column.unit, column.doc
-    return f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |\n"
+    plain = [" ".join(cell.replace("|", "/").split()) for cell in cells]
+    return f"| {' | '.join(plain)} |\n"
 
 
 def _pictures(manifest: Manifest) -> list[str]:

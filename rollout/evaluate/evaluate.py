@@ -37,6 +37,7 @@ from rollout.observe.media import Media, Video
 from rollout.observe.media import Table as ShownTable
 from rollout.observe.progress import share
 from rollout.run_directory import RunDirectory, as_begun
+from rollout.signals import shown
 from rollout.tally import Tally
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class _Evaluation:
             session=self._tally.session(),
             **self._decided,
         )
-        write_atomically(run.path / REPORT, write_report(summary))
+        write_atomically(run.path / REPORT, shown(write_report(summary)))
         self._show(found, ShownTable(path))
         return self._state()
 

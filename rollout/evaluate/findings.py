@@ -313,6 +313,10 @@ def _table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[st
 
 
 def _cell(value: Any) -> str:
+    return " ".join(_text(value).split())
+
+
+def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         return str(value["text"])
     if isinstance(value, float):

@@ -86,7 +86,8 @@ def lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
         told += ["", f"### {leg['leg']}, {leg['runs']} runs", ""]
         told += [f"| | {' | '.join(columns)} |", f"| {' | '.join(['---'] * (len(columns) + 1))} |"]
         for row, of in cells.items():
-            told.append(f"| {row} | {' | '.join(_text(of[column]) for column in columns)} |")
+            label = " ".join(row.replace("|", "\\|").split())
+            told.append(f"| {label} | {' | '.join(_text(of[column]) for column in columns)} |")
         if leg["undefined"]:
             names = ", ".join(leg["undefined"])
             told += ["", f"Cannot be judged in this game, and not counted: {names}."]

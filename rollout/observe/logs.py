@@ -24,7 +24,7 @@ from typing import TextIO
 
 from rollout.api import EpisodeResult, Loss
 from rollout.errors import identity_of
-from rollout.signals import shown
+from rollout.signals import one_line, shown
 
 _ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about")
 
@@ -145,6 +145,9 @@ class _Formatter(logging.Formatter):
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
         time = datetime.fromtimestamp(record.created, UTC)
+        # Those for the file alone have tracebacks; libraries have lines of their own.
+        if record.name.startswith(OURS) and not hasattr(record, _FILE_ONLY):
+            record.message = one_line(record.message)
         pairs = " ".join(f"{key}={_value(value)}" for key, value in bound().items())
         if self._terminal:
             tail = f" [{pairs}]" if pairs else ""

@@ -15,6 +15,7 @@ from rollout.data.tables import rows_of, write_table
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMN_DOCS
 from rollout.files import write_atomically
+from rollout.signals import shown
 from rollout.sweep import report_tables as tables
 from rollout.sweep.curves import (
     DETERMINISTIC,
@@ -88,7 +89,7 @@ def write_report(path: Path | str, data: SweepReport) -> None:
     for title, text in _sections(data, Figures(digits_for(data.points))):
         if text:
             parts += [f"## {title}", text]
-    write_atomically(Path(path), "\n\n".join(parts) + "\n")
+    write_atomically(Path(path), shown("\n\n".join(parts) + "\n"))
 
 
 def _sections(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str]]:

@@ -7,14 +7,24 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from rollout import cli
+from rollout.api import Factor, Limits, StateSpace, Task
 from rollout.cluster.submit import _out
+from rollout.collect import CollectConfig
 from rollout.commands import check_bridge, clean, dataset, watch
+from rollout.data import describe_dataset
+from rollout.data.card import write_card
+from rollout.data.layout import Layout
 from rollout.errors import DatasetError
+from rollout.evaluate.findings import _table
+from rollout.evaluate.grouped import lines
 from rollout.evaluate.journal import Journal, LossEntry
 from rollout.observe.logs import set_up_logging
 from rollout.observe.progress import BarProgress
 from rollout.observe.view import _line
 from rollout.signals import say, shown
+from rollout.sweep.report_tables import table
+from rollout.testing import FakeBridge, FakeEvaluator
 
 
 def test_terminal_and_log_show_escape_sequences_as_text(tmp_path, capsys):
@@ -86,6 +96,53 @@ def test_a_journal_keeps_what_half_a_surrogate_pair_stood_for(tmp_path):
     with Journal(tmp_path) as journal:
         [loss] = journal.losses
     assert (loss.state, loss.reason) == ("\ufffd!", "\ufffd")
+
+
+CELL = {"mean": 0.5, "deviation": None, "states": 3}
+NAME = f"a\n12:00:00 ERROR forged {HOSTILE}|b"
+
+
+def test_names_begin_no_line_of_a_log(tmp_path, capsys):
+    set_up_logging(file=tmp_path / "run.log")
+    logging.getLogger("rollout.x").warning("%s: lost", NAME)
+    for text in (capsys.readouterr().err, (tmp_path / "run.log").read_text()):
+        assert text.count("\n") == 1
+        assert "\x1b" not in text
+    logging.getLogger("rollout.x").error("the traceback:\n1", extra={"file_only": True})
+    assert (tmp_path / "run.log").read_text().endswith("the traceback:\n1\n")
+
+
+def test_names_begin_no_line_of_a_command(capsys, monkeypatch):
+    monkeypatch.setattr(dataset, "play_text", lambda *_: [NAME])
+    monkeypatch.setattr(dataset, "Dataset", MagicMock())
+    monkeypatch.setattr(dataset, "_find", lambda *_: MagicMock(end=NAME, total_reward=0.0))
+    assert dataset.main(["play", "x"]) == 0
+    assert capsys.readouterr().out.count("\n") == 2
+
+
+def test_names_control_no_report(tmp_path):
+    """Names of tasks, columns, labels and rows come from games and datasets."""
+    told = [
+        *_table(["name", "mean"], [{"name": NAME, "mean": 0.5}]),
+        *lines([{"leg": "p", "runs": 1, "cells": {NAME: {"all": CELL}}, "undefined": []}])[-2:],
+        table(["name"], [[NAME]]),
+    ]
+    assert not [line for text in told for line in text.split("\n") if "|" not in line[:1]]
+    states = StateSpace((Factor("biome", ("plains",)),))
+    task = Task("hunt", HOSTILE, states, FakeEvaluator(), Limits(10), "simple")
+    about = describe_dataset(FakeBridge().spec, task)
+    write_card(Layout(tmp_path), about)
+    assert HOSTILE[0] not in (tmp_path / "README.md").read_text()
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_help_fits_a_terminal_of_another_encoding(monkeypatch, encoding):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    monkeypatch.setattr(cli, "help_text", lambda *_: f"of a plug-in: 雪 {HOSTILE}")
+    assert cli.main(MagicMock(), CollectConfig, "Collects.", ["--help"]) == 0
+    sys.stdout.flush()
+    assert rb"of a plug-in: \u96ea \x1b]0;owned" in raw.getvalue()
 
 
 def test_a_progress_bar_shows_escape_sequences_as_text():
