@@ -219,3 +219,17 @@ def test_spaces_too_large_to_be_built_are_refused(name):
     with pytest.raises(SpaceError, match=r"too large|too deeply|dtype") as error:
         space_from_json(SPACES[name])
     assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("kind", ["pipe", "zero"])
+def test_lines_are_appended_to_files_alone(tmp_path, kind):
+    place = tmp_path / "f"
+    os.mkfifo(place) if kind == "pipe" else place.symlink_to("/dev/zero")
+    with pytest.raises(GamutError, match="expected a file, got a folder, a device or a pipe"):
+        files.LineFile(place)
+
+
+def test_texts_with_line_ends_of_unicode_are_read_back():
+    for text in ("a\x85b", "a\u2028b", "a\x1bb"):
+        assert yaml12.parse_yaml(yaml12.dump_yaml([text]), "f.yaml")[0] == [text]
+        assert "\\" in yaml12.dump_yaml([text])

@@ -91,3 +91,18 @@ def test_a_game_that_stops_while_it_sends_is_replaced_in_time(tmp_path):
     assert (event.kind, event.phase) == ("failed", "step")
     assert event.reason.startswith("no answer to step within 1 s")
     pool.close()
+
+
+def test_a_byte_that_begins_no_message_ends_the_connection(ends):
+    wire, theirs = ends
+    theirs.sendall(b"x" + bytes(100))
+    with pytest.raises(EOFError):
+        wire.receive()
+
+
+def test_a_connection_that_ends_within_a_message_is_closed_not_incomplete(ends):
+    wire, theirs = ends
+    theirs.sendall(MESSAGE + b"\0\0")
+    theirs.close()
+    with pytest.raises(EOFError):
+        wire.receive()

@@ -190,3 +190,35 @@ def test_any_json_is_read_without_an_error(reply, streamed):
 )
 def test_any_bytes_are_a_response_or_none(body):
     assert isinstance(response_of(body), dict | None)
+
+
+FAILURES = {
+    "error": ({"error": {"message": "down"}}, "down"),
+    "error in a choice": ({"choices": [{"error": {"message": "down"}}]}, "down"),
+    "abort": ({"choices": [{"finish_reason": "abort", "message": {"content": "x"}}]}, "abort"),
+    "no choice": ({"choices": []}, "without an answer"),
+    "no message": ({"choices": [{"finish_reason": "stop", "message": None}]}, "without a message"),
+}
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_each_way_to_fail_with_status_200_is_told(name):
+    data, said = FAILURES[name]
+    assert said in failure_of(data)
+
+
+def test_an_answer_that_was_cut_or_withheld_needs_no_message():
+    for finish in ("length", "content_filter"):
+        assert failure_of({"choices": [{"finish_reason": finish}]}) == ""
+
+
+def test_numbers_of_tokens_are_all_there_or_none():
+    assert read_response(chosen(logprobs={"content": [{"logprob": -1.0}, {}]})) == read_response(
+        chosen()
+    )
+    assert read_response(chosen(token_ids=[1, -2]))["output_ids"] is None
+    assert read_response(chosen(token_ids=[1, 2]))["output_ids"] == [1, 2]
+
+
+def chosen(**more):
+    return {"choices": [{"message": {"content": "a"}, **more}]}
