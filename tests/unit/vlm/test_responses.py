@@ -192,9 +192,10 @@ def test_any_bytes_are_a_response_or_none(body):
     assert isinstance(response_of(body), dict | None)
 
 
+BROKEN = {"error": {"message": "down"}, "message": {"content": "x"}, "finish_reason": "stop"}
 FAILURES = {
     "error": ({"error": {"message": "down"}}, "down"),
-    "error in a choice": ({"choices": [{"error": {"message": "down"}}]}, "down"),
+    "error in a choice": ({"choices": [BROKEN]}, "down"),
     "abort": ({"choices": [{"finish_reason": "abort", "message": {"content": "x"}}]}, "abort"),
     "no choice": ({"choices": []}, "without an answer"),
     "no message": ({"choices": [{"finish_reason": "stop", "message": None}]}, "without a message"),
