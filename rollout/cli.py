@@ -8,7 +8,6 @@ an error in the code of a policy or an evaluator.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import logging
 import signal
 from collections.abc import Callable, Sequence
@@ -18,9 +17,10 @@ from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel
 
-from rollout.config import LogConfig, help_text, load_config, parse_set
+from rollout.config import LogConfig, help_text, parse_set
 from rollout.configuration import document, packaged
 from rollout.configuration.explain import EVERYTHING, plugins_named
+from rollout.configuration.load import from_document
 from rollout.errors import (
     BudgetExhausted,
     ConfigError,
@@ -72,9 +72,7 @@ def main(
     description: str,
     argv: Sequence[str] | None = None,
     *,
-    chosen: Callable[[str], tuple[Callable[[Any, Session], str | None], type[Any]] | None] = (
-        lambda _: None
-    ),
+    chosen: Callable[[Any], tuple[Callable[[Any, Session], str | None], type[Any]]] | None = None,
 ) -> int:
     """Runs a script and returns its exit status.
 
@@ -84,8 +82,7 @@ def main(
         model: its configuration class.
         description: one sentence about it, for ``--help``.
         argv: its arguments; those of the process if None.
-        chosen: returns the job and the class instead of these for the name of an algorithm, if
-            there are others.
+        chosen: returns the job and the class instead of these for a configuration as plain data.
 
     Raises:
         Exception: a bug, with its traceback; Python then exits with status 1.
@@ -97,14 +94,16 @@ def main(
         overrides = [parse_set(text) for text in arguments.set]
         if getattr(arguments, "player", None) is not None:
             overrides.insert(0, ("player", arguments.player))
-        function, model = chosen(_algorithm(arguments.config, overrides)) or (function, model)
+        source = _source(arguments, overrides)
+        if chosen is not None:
+            function, model = chosen(source.data)
         if arguments.help is not None:
-            plugins = _chosen(model, arguments.config, overrides)
+            plugins = plugins_named(model, source.data)
             keys = help_text(model, plugins, arguments.help)
             usage = f"{parser.format_help()}\n" if arguments.help in ("", EVERYTHING) else ""
             tell(f"{usage}{keys}")
             return DONE
-        config = load_config(model, arguments.config, overrides)
+        config = from_document(model, source)
     except InputError as error:
         return _say(WRONG_INPUT, f"error: {_one_line(error)}")
     logs = getattr(config, "log", None)
@@ -177,25 +176,18 @@ def _parser(model: type[BaseModel], description: str) -> _Parser:
     return parser
 
 
-def _algorithm(path: Path | None, overrides: Sequence[tuple[str, Any]]) -> str:
-    """The name of the algorithm, as far as it is known; empty for none."""
-    with contextlib.suppress(InputError):  # told when the configuration is loaded
-        source = document.Document({}) if path is None else document.read(path)
-        given = source.override(overrides).data.get("algorithm")
-        name = given.get("name") if isinstance(given, dict) else given
-        return name if isinstance(name, str) else ""
-    return ""
-
-
-def _chosen(
-    model: type[BaseModel], path: Path | None, overrides: Sequence[tuple[str, Any]]
-) -> dict[str, str]:
-    """The chosen plug-ins, as far as they are known, so that --help can describe them."""
-    # --help may be given with an invalid file; then it covers every plug-in.
-    with contextlib.suppress(InputError):
-        source = document.Document({}) if path is None else document.read(path)
-        return plugins_named(model, source.override(overrides).data)
-    return {}
+def _source(
+    arguments: argparse.Namespace, overrides: Sequence[tuple[str, Any]]
+) -> document.Document:
+    """The configuration as it was given."""
+    path: Path | None = arguments.config
+    try:
+        source = document.Document({}) if path is None else document.read(path.expanduser())
+        return source.override(overrides)
+    except InputError:
+        if arguments.help is None:
+            raise
+        return document.Document({})  # then --help covers every plug-in
 
 
 def _one_line(error: BaseException) -> str:

@@ -9,7 +9,14 @@ number is its *width*. An *episode* goes from a *start* (state and seed) to an e
 This package imports numpy, gymnasium and the standard library only, and starts nothing.
 """
 
-from rollout.api.algorithm import Algorithm, Learner, Progress
+from rollout.api.algorithm import (
+    Algorithm,
+    GroupAlgorithm,
+    Learner,
+    LearnsFrom,
+    PlayedEpisode,
+    Progress,
+)
 from rollout.api.bridge import (
     NOTICE,
     Bridge,
@@ -94,9 +101,11 @@ __all__ = [
     "FlatSpace",
     "Fragment",
     "Frame",
+    "GroupAlgorithm",
     "Instance",
     "KeepsFiles",
     "Learner",
+    "LearnsFrom",
     "Limits",
     "LineProcess",
     "Loss",
@@ -104,6 +113,7 @@ __all__ = [
     "NamesCode",
     "Outcome",
     "Permutation",
+    "PlayedEpisode",
     "Policy",
     "PolicyRecipe",
     "Progress",

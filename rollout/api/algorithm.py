@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 from rollout.api.fragment import Fragment
 from rollout.api.types import Array, Columns
@@ -59,8 +59,57 @@ class Learner(Protocol):
         ...
 
 
+LearnsFrom: TypeAlias = Literal["fragments", "groups", "answers", "actions"]
+"""What an algorithm learns from; it decides which keys a training has.
+
+``fragments``: steps that the policy plays meanwhile (``Algorithm``). ``groups``: episodes that a
+language model plays from the same start (``GroupAlgorithm``). ``answers``: answers of a model, or
+actions put in its words, in a dataset. ``actions``: actions in a dataset.
+"""
+
+
+@dataclass(frozen=True)
+class PlayedEpisode:
+    """An episode that a language model played.
+
+    Attributes:
+        rewards: of each step, ``(T,)``.
+        states: for each step, what identifies what was observed before it.
+        answers: number of answers in each step.
+    """
+
+    rewards: Array
+    states: Sequence[str]
+    answers: Sequence[int]
+
+
+class GroupAlgorithm(Protocol):
+    """How episodes of a language model are compared; a frozen dataclass of options.
+
+    Its entry point is in ``gamut.algorithms``. ``rollout.train.language.algorithms.GroupOptions``
+    has the options that it needs, how many episodes an update has among them.
+    """
+
+    learns_from: ClassVar[LearnsFrom]
+
+    def advantages(
+        self, groups: Sequence[Sequence[PlayedEpisode]]
+    ) -> Sequence[Sequence[Sequence[float] | Array]]:
+        """Returns how much better each step was than expected.
+
+        Args:
+            groups: the episodes of an update, grouped by their start. A group may lack episodes.
+
+        Returns:
+            for each group and episode, a number for each step; 0 where nothing is to be learned.
+        """
+        ...
+
+
 class Algorithm(Protocol):
-    """A frozen dataclass of options; the entry point in ``gamut.algorithms`` names its class.
+    """Learns from fragments; a frozen dataclass of options.
+
+    The entry point in ``gamut.algorithms`` names its class.
 
     Its options are the keys under ``algorithm`` in a training configuration. ``gather`` runs where
     games are played, ``learner`` where weights are updated. The policy it trains offers a network,

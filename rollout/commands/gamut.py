@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from rollout.early import install
@@ -24,37 +24,26 @@ class Command:
             which also takes its configuration.
         config: ``module:class`` of the configuration of a job; empty for other commands.
         stops: whether the function handles signals itself.
-        algorithms: main and config of a job instead of these, by the name of its algorithm.
+        chosen: ``module:function`` that returns main and config instead of these for the name of an
+            algorithm.
     """
 
     doc: str
     main: str
     config: str = ""
     stops: bool = False
-    algorithms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    chosen: str = ""
 
-
-_LANGUAGE = "rollout.train.language"
 
 COMMANDS: Mapping[str, Command] = {
     "collect": Command(
         "Plays a policy in a game and records what happens.",
         *("rollout.collect:collect", "rollout.config:CollectConfig"),
     ),
-    "clone": Command(
-        "Trains a policy to choose the actions of a dataset.",
-        *("rollout.train.clone:clone", "rollout.train.clone:CloneConfig"),
-    ),
     "train": Command(
         "Trains a policy, on one machine or a Ray cluster.",
         *("rollout.train.train:train", "rollout.train.config:TrainConfig"),
-        algorithms={
-            "sft": (f"{_LANGUAGE}.sft:fine_tune", f"{_LANGUAGE}.config:FineTuneConfig"),
-            **dict.fromkeys(
-                ("grpo", "rloo", "gigpo"),
-                (f"{_LANGUAGE}.groups:play_groups", f"{_LANGUAGE}.config:PlayGroupsConfig"),
-            ),
-        },
+        chosen="rollout.train.jobs:job_of",
     ),
     "evaluate": Command(
         "Lets players play sets of states and reports how well they do.",
@@ -100,6 +89,10 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
+RENAMED: Mapping[str, str] = {"clone": "train --set algorithm=bc"}
+"""Commands of former versions, each with its new name."""
+
+
 def main() -> NoReturn:
     """Runs ``gamut COMMAND ...`` and exits with its status."""
     install()  # signals, for as long as the imports below take
@@ -117,7 +110,9 @@ def main() -> NoReturn:
     if given not in COMMANDS:
         from rollout.errors import UnknownNameError  # noqa: PLC0415 - likewise
 
-        say(f"error: {UnknownNameError('command', given, COMMANDS)}")
+        new = RENAMED.get(given)
+        unknown = UnknownNameError("command", given, COMMANDS)
+        say(f"error: {f'gamut {given} was renamed to gamut {new}' if new else unknown}")
         leave(2)
     sys.argv = [f"gamut {given}", *sys.argv[2:]]
     run(given)
@@ -138,10 +133,7 @@ def run(name: str) -> NoReturn:
     if command.config:
         from rollout.cli import main as run_job  # noqa: PLC0415 - only jobs need it
 
-        def chosen(algorithm: str) -> tuple[Any, Any] | None:
-            named = command.algorithms.get(algorithm)
-            return None if named is None else (_named(named[0]), _named(named[1]))
-
+        chosen = _named(command.chosen) if command.chosen else None
         leave(run_job(function, _named(command.config), command.doc, chosen=chosen))
     leave(function() if command.stops else interruptible(function))
 

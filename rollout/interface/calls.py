@@ -23,8 +23,7 @@ from rollout.sweep.sweep import sweep as run_sweep
 from rollout.testing import check_bridge
 from rollout.testing.report import Report
 from rollout.train.callbacks import Callback
-from rollout.train.config import TrainConfig
-from rollout.train.train import train as run_train
+from rollout.train.jobs import job_of
 
 Config: TypeAlias = str | Path | Mapping[str, Any]
 """A YAML file, or what one would hold."""
@@ -59,7 +58,7 @@ def train(
     on_update: Callback | Sequence[Callback] = (),
     **keys: Any,
 ) -> Run:
-    """Trains a policy; arguments, result and errors are as those of ``collect``.
+    """Trains a policy by any algorithm; arguments, result and errors are as those of ``collect``.
 
     Args:
         config: see ``collect``.
@@ -69,7 +68,9 @@ def train(
         keys: see ``collect``.
     """
     called = (on_update,) if callable(on_update) else tuple(on_update)
-    return _run(TrainConfig, config, keys, resume, run_train, called)
+    source = _document(config, keys)
+    function, model = job_of(source.data)
+    return _run(model, config, keys, resume, function, called)
 
 
 def evaluate(config: Config | None = None, /, *, resume: bool = False, **keys: Any) -> Run:
@@ -109,17 +110,22 @@ def _run(
     job: Callable[..., str | None],
     *more: object,
 ) -> Run:
-    if config is None or isinstance(config, Mapping):
-        source = document.Document(dict(config or {}))
-    else:
-        source = document.read(Path(config).expanduser())
-    made = from_document(model, source.override(_plain(keys).items()))
+    made = from_document(model, _document(config, keys))
     set_up_logging(getattr(made, "log").level)  # noqa: B009 - every job has this section
     if isinstance(config, str | Path):
         packaged.log_use(Path(config).expanduser())
     with Stop() as stop, no_exit(OTHER_CODE):
         missing = job(made, Session(resume, stop), *more)
     return Run(absolute(made.output), missing)
+
+
+def _document(config: Config | None, keys: Mapping[str, Any]) -> document.Document:
+    """The configuration with the keys that win over it."""
+    if config is None or isinstance(config, Mapping):
+        source = document.Document(dict(config or {}))
+    else:
+        source = document.read(Path(config).expanduser())
+    return source.override(_plain(keys).items())
 
 
 def _plain(keys: Mapping[str, Any]) -> dict[str, Any]:

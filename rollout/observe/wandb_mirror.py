@@ -59,7 +59,7 @@ ALIASES: Mapping[str, str] = {
 AXES = ("env_steps", "episodes", "train/update", "wall_s", "time", "sweep/n")
 """Horizontal axes of charts: ``sweep/n`` for ``sweep/...``, the first one for all others."""
 
-JobType: TypeAlias = Literal["collect", "clone", "train", "evaluate", "sweep", "search", "judge"]
+JobType: TypeAlias = Literal["collect", "train", "evaluate", "sweep", "search", "judge"]
 """Job types. The run of a sweep or search and the runs that it starts form one group."""
 
 MOST_ROWS = 10_000

@@ -59,6 +59,25 @@ def with_name(callback: Callback) -> Named:
     return f"{getattr(callback, '__module__', '')}:{name}", callback
 
 
+def ended_by(callbacks: Sequence[Named], summary: Mapping[str, Any], update: int) -> str:
+    """Returns the name of the callback that ended the last session, or "".
+
+    A callback that is no longer configured does not count.
+
+    Args:
+        callbacks: those of this session.
+        summary: ``summary.json`` of the last session.
+        update: updates so far.
+    """
+    results = summary.get("results")
+    results = results if isinstance(results, Mapping) else {}
+    updates = results.get("updates", results.get("epochs"))
+    if summary.get("status") != "done" or updates != update:
+        return ""
+    told = str(results.get("ended_by", ""))
+    return next((name for name, _ in callbacks if told == f"callback {name}"), "")
+
+
 def call_all(callbacks: Sequence[Named], record: UpdateRecord) -> str:
     """Calls every callback; returns the name of the first that ends the training, or "".
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator, model_validator
 
-from rollout.api import Resources
+from rollout.api import LearnsFrom, Resources
 from rollout.api.functions import check_function_name
 from rollout.config import (
     FragmentConfig,
@@ -23,14 +23,32 @@ from rollout.errors import InputError
 from rollout.evaluate.legs import Actions
 from rollout.evaluate.scoreboard import Metric
 from rollout.registry import Group
+from rollout.train.jobs import learns_from
 
 
 class AlgorithmConfig(PluginConfig):
-    """The learning algorithm and its options."""
+    """An algorithm that learns from fragments, and its options."""
 
     group: ClassVar[Group] = "algorithms"
+    learns_from: ClassVar[LearnsFrom] = "fragments"
 
     name: str = key("ppo", "Name of an installed plug-in.")
+
+    @model_validator(mode="after")
+    def _of_this_kind(self) -> AlgorithmConfig:
+        if (found := learns_from(self.name)) != self.learns_from:
+            raise ValueError(
+                f"{self.name} learns from {found}, and a training with these keys from "
+                f"{self.learns_from}; see --set algorithm={self.name} --help for its keys"
+            )
+        return self
+
+
+class SaveConfig(Section):
+    """When checkpoints are written."""
+
+    every: int = key(1, "Epochs or updates between checkpoints; the last is written.", gt=0)
+    keep: int = key(2, "Number of newest checkpoints to keep.", gt=0)
 
 
 class LearnersConfig(Section):

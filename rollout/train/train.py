@@ -67,8 +67,7 @@ def train(config: TrainConfig, session: Session, on_update: Sequence[Callback] =
         saved = newest_checkpoint(run.checkpoints, fallback=config.checkpoint.fallback)
         summary = read_json(run.summary_file)
         callbacks = [*calls.load_callbacks(config.callbacks), *map(calls.with_name, on_update)]
-        training = _Training(plan, job, saved, callbacks)
-        training.recall(summary)
+        training = _Training(plan, job, saved, callbacks, summary)
         if training.done:
             log.info(
                 "nothing is left to do: %d steps, ended by %s",
@@ -121,12 +120,14 @@ class _Training:
         job: Job,
         saved: Checkpoint | None,
         callbacks: Sequence[Named],
+        summary: Mapping[str, Any],
     ) -> None:
         self._plan, self._job, self._saved, self._callbacks = plan, job, saved, callbacks
-        self._stopped_by = ""  # name of the callback that ended it
         about_: Mapping[str, Any] = saved.about if saved is not None else {}
         self.env_steps = int(about_.get("env_steps", 0))
         self.update = int(about_.get("update", 0))
+        # Name of the callback that ended it.
+        self._stopped_by = calls.ended_by(callbacks, summary, self.update)
         self.episodes: EpisodeLog | None = None
         self._algorithm: Any = None
         self._visits = Visits(plan.states)
@@ -168,18 +169,6 @@ class _Training:
         if self._validation is None:
             return False
         return self._validation.due(self.update, self.env_steps, last=last)
-
-    def recall(self, summary: Mapping[str, Any]) -> None:
-        """Takes from the summary of the last session whether a callback ended it.
-
-        A callback that is no longer configured does not count.
-        """
-        results = summary.get("results")
-        results = results if isinstance(results, Mapping) else {}
-        if summary.get("status") == "done" and results.get("updates") == self.update:
-            told = str(results.get("ended_by", ""))
-            names = [name for name, _ in self._callbacks if told == f"callback {name}"]
-            self._stopped_by = names[0] if names else ""
 
     def begin(self, algorithm: Any) -> None:
         """Takes an algorithm whose games are launched, and restores the state of the run."""

@@ -13,48 +13,46 @@ Reals: TypeAlias = NDArray[np.float64]
 _LEAST = 1e-6  # standard deviations below it are those of equal returns
 
 
-def episode_advantages(returns: Reals, name: str, *, scale: bool) -> Reals:
-    """Returns the advantage of each episode of a group.
+def group_relative(returns: Reals, scale: bool) -> Reals:
+    """Returns how much better each episode of a group was than the mean of all.
 
     Args:
         returns: returns of the valid episodes of a group, ``(n,)``; lost ones are left out.
-        name: ``rloo`` compares an episode with the mean of the others (Ahmadian et al. 2024),
-            anything else with the mean of all (Shao et al. 2024). One vote per episode, however
-            long it is.
-        scale: whether to divide by the standard deviation; not in rloo.
+        scale: whether to divide by the standard deviation.
 
     Returns:
         ``(n,)``; zeros where nothing can be compared: one episode, or equal returns.
     """
-    count = len(returns)
-    if count < 2:
-        return np.zeros(count)
+    if len(returns) < 2:
+        return np.zeros(len(returns))
     centered: Reals = returns - returns.mean()
-    if name == "rloo":
-        return centered * count / (count - 1)
     if not scale:
         return centered
     spread = float(returns.std())
-    return centered / spread if spread > _LEAST else np.zeros(count)
+    return centered / spread if spread > _LEAST else np.zeros(len(returns))
 
 
-def answer_weights(answers: Sequence[int], name: str) -> Reals:
-    """Returns the weight of each answer of some episodes; the mean over all answers is 1.
+def leave_one_out(returns: Reals) -> Reals:
+    """Returns how much better each episode was than the mean of the others; as above."""
+    count = len(returns)
+    return group_relative(returns, scale=False) * (count / max(1, count - 1))
 
-    ``grpo`` and ``gigpo`` give all episodes the same weight, however long they are, as the mean
-    over an output does in Shao et al. 2024, section 4.1: else the failures, which are the long
-    episodes, would outweigh the successes and push the entropy up. ``rloo`` gives all answers the
-    same weight: its gradient is that of the expected return, without bias and with more variance.
+
+def equal_votes(answers: Sequence[Sequence[int]]) -> list[list[float]]:
+    """Returns weights of answers by which all episodes count the same, however long they are.
+
+    So does the mean over an output in Shao et al. 2024, section 4.1: else the failures, which are
+    the long episodes, would outweigh the successes and push the entropy up.
 
     Args:
-        answers: number of answers in each episode.
-        name: of the algorithm.
+        answers: number of answers in each episode of each group.
+
+    Returns:
+        the weight of each answer of each episode; its mean over all answers is 1.
     """
-    counts = np.asarray(answers, np.float64)
-    if name == "rloo" or not counts.any():
-        return np.ones(len(counts))
-    weights: Reals = counts.sum() / np.count_nonzero(counts) / np.maximum(counts, 1.0)
-    return weights
+    counts = [count for group in answers for count in group]
+    mean = sum(counts) / max(1, sum(count > 0 for count in counts))
+    return [[mean / max(1, count) for count in group] for group in answers]
 
 
 def step_advantages(

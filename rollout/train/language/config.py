@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from pydantic import field_validator, model_validator
 
+from rollout.api import LearnsFrom
 from rollout.config import (
     GameConfig,
     HostingConfig,
@@ -16,7 +17,7 @@ from rollout.config import (
     StateSetConfig,
     key,
 )
-from rollout.train.config import LearnersConfig
+from rollout.train.config import AlgorithmConfig, LearnersConfig, SaveConfig
 
 NEW = "new"
 """Name of a local model that is built for the run."""
@@ -45,53 +46,20 @@ class LanguageValidation(Section):
     )
 
 
-class OptimizerConfig(Section):
-    """What all algorithms share."""
+class AnswerAlgorithmConfig(AlgorithmConfig):
+    """An algorithm that learns from answers in a dataset, and its options."""
 
-    minibatch: int = key(32, "Lessons of a minibatch.", unit="lessons", gt=0)
-    weight_decay: float = key(0.0, "Of AdamW.", ge=0)
-    max_grad_norm: float = key(1.0, "Maximum gradient norm.", gt=0)
-    memory: int = key(64, "Most lessons in a forward pass.", unit="lessons", gt=0)
+    learns_from: ClassVar[LearnsFrom] = "answers"
 
-
-class SftConfig(OptimizerConfig):
-    """Supervised fine-tuning; Touvron et al. 2023, section 3.1."""
-
-    name: Literal["sft"] = key("sft", "The algorithm.")
-    epochs: int = key(3, "Passes over the lessons.", unit="epochs", gt=0)
-    lr: float = key(1e-3, "Highest learning rate; it decays linearly to 0.", gt=0)
-    warmup: float = key(
-        0.05, "Share of the minibatches in which the learning rate rises from 0.", ge=0, lt=1
-    )
+    name: str = key("sft", "Name of an installed plug-in.")
 
 
-class GroupsConfig(OptimizerConfig):
-    """Reinforcement learning from groups of episodes with the same start.
+class GroupAlgorithmConfig(AlgorithmConfig):
+    """An algorithm that learns from groups of episodes, and its options."""
 
-    grpo: Shao et al. 2024, section 4.1; rloo: Ahmadian et al. 2024, section 2; gigpo: Feng et al.
-    2025, section 4.
-    """
+    learns_from: ClassVar[LearnsFrom] = "groups"
 
-    name: Literal["grpo", "rloo", "gigpo"] = key("grpo", "The algorithm.")
-    groups: int = key(8, "Start states of an update.", unit="states", gt=0)
-    size: int = key(8, "Episodes from each start state.", unit="episodes", gt=1)
-    scale: bool = key(
-        True, "Whether advantages are divided by the standard deviation of the group; not in rloo."
-    )
-    gamma: float = key(0.95, "Discount of the step advantages of gigpo.", gt=0, le=1)
-    step_weight: float = key(1.0, "Weight of the step advantages of gigpo.", ge=0)
-    clip_low: float = key(0.2, "Clipping of the ratio of probabilities, below 1.", gt=0, lt=1)
-    clip_high: float = key(0.28, "Clipping above 1.", gt=0)
-    epochs: int = key(1, "Passes over the episodes of an update.", unit="epochs", gt=0)
-    lr: float = key(1e-4, "Learning rate.", gt=0)
-    minibatch: int = key(256, "Lessons of a minibatch.", unit="lessons", gt=0)
-
-
-class SaveConfig(Section):
-    """When checkpoints are written."""
-
-    every: int = key(1, "Epochs or updates between checkpoints; the last is written.", gt=0)
-    keep: int = key(2, "Number of newest checkpoints to keep.", gt=0)
+    name: str = key("grpo", "Name of an installed plug-in.")
 
 
 class LanguageConfig(HostingConfig):
@@ -114,7 +82,9 @@ class FineTuneConfig(LanguageConfig):
     held_out: float = key(
         0.1, "Share of the episodes, the last ones, on which the loss is measured.", gt=0, lt=1
     )
-    algorithm: SftConfig = key(SftConfig, "How it learns.")
+    algorithm: AnswerAlgorithmConfig = key(
+        lambda: AnswerAlgorithmConfig(name="sft"), "How it learns."
+    )
     new_model: NewModelConfig | None = key(None, "Sizes, for policy.local.model=new.")
     state_set: StateSetConfig = key(
         StateSetConfig, "How states are divided, for validation; as where they were recorded."
@@ -140,7 +110,9 @@ class PlayGroupsConfig(LanguageConfig, GameConfig):
 
     state_set: StateSetConfig = key(StateSetConfig, "Which states episodes start from.")
     updates: int = key(..., "Updates to make.", unit="updates", gt=0)
-    algorithm: GroupsConfig = key(GroupsConfig, "How it learns.")
+    algorithm: GroupAlgorithmConfig = key(
+        lambda: GroupAlgorithmConfig(name="grpo"), "How it learns."
+    )
     inference: InferenceConfig = key(InferenceConfig, "Where the model answers.")
 
     @field_validator("state_set")

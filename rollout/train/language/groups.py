@@ -13,22 +13,33 @@ from __future__ import annotations
 import logging
 import math
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from rollout.api import CALLS, CALLS_SPEC, EpisodeResult, Fragment, Outcome, StateSet
+from rollout.api import (
+    CALLS,
+    CALLS_SPEC,
+    Array,
+    EpisodeResult,
+    Fragment,
+    GroupAlgorithm,
+    Outcome,
+    StateSet,
+)
 from rollout.cli import Session
 from rollout.data import Dataset, DatasetWriter, describe_dataset
+from rollout.errors import ContractError
 from rollout.host.schedule import derived_seed
 from rollout.job import Job, open_job
 from rollout.models.lessons import Lesson
 from rollout.observe.logs import log_losses, log_notices
 from rollout.run_directory import versions
 from rollout.tasks import bridge_and_task
+from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import newest_checkpoint
-from rollout.train.language.advantages import answer_weights, episode_advantages, step_advantages
 from rollout.train.language.config import PlayGroupsConfig
 from rollout.train.language.learners import open_learners
 from rollout.train.language.reading import Answered, answered
@@ -40,7 +51,9 @@ log = logging.getLogger(__name__)
 _STATES = 2  # key of the seeds that draw the states of updates
 
 
-def play_groups(config: PlayGroupsConfig, session: Session) -> str | None:
+def play_groups(
+    config: PlayGroupsConfig, session: Session, on_update: Sequence[Callback] = ()
+) -> str | None:
     """Trains as the configuration describes, in its own run directory.
 
     A resumed run continues after its last checkpoint; episodes that it had recorded since are not
@@ -59,12 +72,12 @@ def play_groups(config: PlayGroupsConfig, session: Session) -> str | None:
         job.report(mirrored={"state_set_digest": states.digest}, until=until)
         with job.ray() as stack:
             learners = stack.enter_context(
-                open_learners(plan.learner(config.algorithm), config.learners, job.run.path)
+                open_learners(plan.learner, config.learners, job.run.path)
             )
             playing = stack.enter_context(
                 open_games(config, plan.bridge, plan.task, plan.recipe, config.inference)
             )
-            run = LanguageRun(plan, job, learners, saved)
+            run = LanguageRun(plan, job, learners, saved, on_update)
             training = _Training(plan, job, run, playing, writer, states)
             return job.finish(training.run, training.end)
 
@@ -82,7 +95,8 @@ def _plan(config: PlayGroupsConfig) -> tuple[LanguagePlan, StateSet]:
             task.state_space
         )
     name, options = bridge_config.name, bridge_config.options
-    return LanguagePlan(config, bridge, name, options, task, recipe, validation), states
+    algorithm = config.algorithm.build()
+    return LanguagePlan(config, bridge, name, options, task, recipe, algorithm, validation), states
 
 
 def _writer(plan: LanguagePlan, job: Job) -> DatasetWriter:
@@ -104,6 +118,23 @@ def _writer(plan: LanguagePlan, job: Job) -> DatasetWriter:
     return DatasetWriter(job.run.dataset, manifest)
 
 
+def _compared(
+    algorithm: GroupAlgorithm, groups: Sequence[Sequence[Answered]]
+) -> Iterator[tuple[Answered, Sequence[float] | Array]]:
+    """Every episode with the advantages of its steps."""
+    played = [[each.played for each in group] for group in groups]
+    found = algorithm.advantages(played)
+    if [[len(a) for a in group] for group in found] != [
+        [len(each.rewards) for each in group] for group in played
+    ]:
+        raise ContractError(
+            f"algorithm {type(algorithm).__name__}: expected an advantage for each step of each "
+            f"episode of each group"
+        )
+    for group, advantages in zip(groups, found, strict=True):
+        yield from zip(group, advantages, strict=True)
+
+
 class _Training:
     """One session of a training: its loop and its results."""
 
@@ -122,24 +153,13 @@ class _Training:
         assert isinstance(config, PlayGroupsConfig)
         self._config, self._run, self._lost = config, run, 0
 
-    def run(self) -> str | None:
+    def run(self) -> None:
         """Makes the updates that are left; a signal ends it."""
-        run, job, updates = self._run, self._job, self._config.updates
-        with job.stop.deferred():
+        run = self._run
+        with self._job.stop.deferred():
             if not run.number:
-                job.metrics.write(0, self._validated())
-            while run.number < updates and not job.stop.requested:
-                line = self._update()
-                if line is None:
-                    break
-                run.number += 1
-                line |= self._validated()
-                # Before the checkpoint: a line without one is made again, not the reverse.
-                job.metrics.write(run.env_steps, {**line, "train/update": run.number})
-                if run.number % self._config.checkpoint.every == 0 or run.number == updates:
-                    run.save()
-                run.last = line
-        return None
+                self._job.metrics.write(0, self._validated())
+            run.run(self._config.updates, self._update, self._validated)
 
     def _validated(self) -> dict[str, float]:
         every, number = self._config.validation.every, self._run.number
@@ -148,10 +168,10 @@ class _Training:
 
     def _update(self) -> dict[str, Any] | None:
         """Plays and learns; returns a line of metrics, or None if it was stopped."""
-        c, run = self._config.algorithm, self._run
+        run = self._run
         began = time.monotonic()
         if run.number:
-            self._playing.load(self._learners.call("weights"), run.number)
+            self._playing.load(run.weights(), run.number)
         results = self._play()
         if results is None:
             return None
@@ -174,7 +194,7 @@ class _Training:
         shown = {"update": run.number + 1, "steps": run.env_steps}
         shown |= {name: figures[f"episode/{name}"] for name in ("return", "success")}
         self._job.progress.update(figures["done"], shown)
-        log.debug("%s: %d lessons", c.name, len(lessons))
+        log.debug("%d lessons", len(lessons))
         return {k: v for k, v in figures.items() if not math.isnan(v)}
 
     def _play(self) -> list[EpisodeResult] | None:
@@ -187,7 +207,7 @@ class _Training:
         schedule = GroupSchedule(
             self._states,
             self._drawn(),
-            c.algorithm.size,
+            self._plan.algorithm.size,
             seed=c.seed,
             first=first,
             finished=finished,
@@ -205,20 +225,20 @@ class _Training:
 
     def _first(self) -> int:
         """Number of the first episode of this update."""
-        c = self._config.algorithm
-        return self._run.number * c.groups * c.size
+        c = self._plan.algorithm
+        return int(self._run.number * c.groups * c.size)
 
     def _drawn(self) -> list[int]:
         """A random sample of positions in the state set, which seed and update decide."""
         c = self._config
         rng = np.random.default_rng(derived_seed(c.seed, _STATES, self._run.number))
-        return [int(n) for n in rng.integers(self._states.size, size=c.algorithm.groups)]
+        return [int(n) for n in rng.integers(self._states.size, size=self._plan.algorithm.groups)]
 
     def _lessons(self) -> tuple[list[Lesson], dict[str, Any]]:
         """The lessons of this update with their advantages, and figures."""
-        c, first = self._config.algorithm, self._first()
+        c, first = self._plan.algorithm, self._first()
         groups: dict[int, list[Answered]] = {}
-        stale = calls = unusable = steps = 0
+        stale = steps = 0
         with Dataset(self._job.run.dataset) as dataset:
             last = first + c.groups * c.size
             for ref in dataset.episodes():
@@ -230,38 +250,25 @@ class _Training:
                     stale += 1
                     continue
                 groups.setdefault((ref.episode - first) // c.size, []).append(found)
-        counts = {id(e): sum(map(len, e.lessons)) for group in groups.values() for e in group}
-        of_answer = dict(zip(counts, answer_weights([*counts.values()], c.name), strict=True))
         lessons: list[Lesson] = []
-        equal = 0
-        for group in groups.values():
-            returns = np.array([each.reward.sum() for each in group], np.float64)
-            equal += bool(np.ptp(returns) < 1e-6)
-            weights = episode_advantages(returns, c.name, scale=c.scale)
-            by_step = [np.zeros(len(each.reward)) for each in group]
-            if c.name == "gigpo":
-                rewards, states = [e.reward for e in group], [e.states for e in group]
-                by_step = step_advantages(rewards, states, c.gamma)
-            for own, weight, more in zip(group, weights, by_step, strict=True):
-                for step, of_step in enumerate(own.lessons):
-                    advantage = weight + c.step_weight * more[step]
-                    advantage = float(advantage * of_answer[id(own)])
-                    lessons += [replace(each, advantage=advantage) for each in of_step]
-                    calls += len(of_step)
-                    unusable += max(0, len(of_step) - 1)
+        for own, advantages in _compared(c, list(groups.values())):
+            for step, advantage in zip(own.lessons, advantages, strict=True):
+                lessons += [replace(each, advantage=float(advantage)) for each in step]
+        calls = [len(step) for group in groups.values() for own in group for step in own.lessons]
+        returns = [[each.rewards.sum() for each in group] for group in groups.values()]
         lessons = [lesson for lesson in lessons if lesson.advantage]
         return lessons, {
             "steps": steps,
             "train/lessons": len(lessons),
-            "train/equal_groups": equal / max(1, len(groups)),
+            "train/equal_groups": sum(np.ptp(r) < 1e-6 for r in returns) / max(1, len(returns)),
             "train/stale_episodes": stale,
-            "train/asked_again": unusable / max(1, calls),
+            "train/asked_again": sum(max(0, n - 1) for n in calls) / max(1, sum(calls)),
         }
 
     def _learn(self, lessons: list[Lesson]) -> dict[str, float]:
         from rollout.train.language.learner import Step  # noqa: PLC0415 - imports torch
 
-        c, run = self._config.algorithm, self._run
+        c, run = self._plan.algorithm, self._run
         clip = (c.clip_low, c.clip_high)
         step = Step((c.lr, c.lr), c.minibatch, clip, c.max_grad_norm, c.memory)
         figures: dict[str, float] = {}
@@ -278,7 +285,6 @@ class _Training:
             status,
             {
                 "state_set": self._states.describe(),
-                "algorithm": self._config.algorithm.model_dump(),
                 "lost_episodes": "tried again; a group is compared among those that ended",
             },
         )

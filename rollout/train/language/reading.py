@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import ACTION, OBSERVATION
+from rollout.api import ACTION, OBSERVATION, PlayedEpisode
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.calls import COLUMN
 from rollout.models.examples import named, part_of
@@ -23,14 +23,19 @@ class Answered:
     """An episode in which a model answered.
 
     Attributes:
-        reward: of each step, ``(T,)``.
+        rewards: of each step, ``(T,)``.
         states: for each step, what identifies what was observed before it.
         lessons: the calls of each step, with their token ids and without advantages.
     """
 
-    reward: Reals
+    rewards: Reals
     states: Sequence[str]
     lessons: Sequence[Sequence[Lesson]]
+
+    @property
+    def played(self) -> PlayedEpisode:
+        """What an algorithm compares."""
+        return PlayedEpisode(self.rewards, self.states, [len(calls) for calls in self.lessons])
 
 
 def demonstrated(dataset: Dataset, ref: EpisodeRef, teacher: Teacher) -> list[Lesson]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,12 @@ from rollout.errors import ConfigError
 from rollout.job import Job
 from rollout.models.lessons import LanguageRecipe, Teacher
 from rollout.models.local import EXPORT
-from rollout.run_directory import versions
-from rollout.train.checkpoint import Checkpoint, prune, write_checkpoint
-from rollout.train.language.config import FineTuneConfig, LanguageConfig
+from rollout.train.callbacks import Callback
+from rollout.train.checkpoint import Checkpoint
+from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig
 from rollout.train.language.learners import LearnerPlan, Learners
 from rollout.train.language.rollouts import Playing, validate
+from rollout.train.rounds import Rounds
 
 log = logging.getLogger(__name__)
 
@@ -39,15 +40,17 @@ class LanguagePlan:
         bridge_options: its options.
         task: the task.
         recipe: recipe of the policy, a ``LanguageRecipe``.
+        algorithm: how it learns.
         validation: the states of validations; None for none.
     """
 
-    config: LanguageConfig
+    config: FineTuneConfig | PlayGroupsConfig
     bridge: Bridge
     bridge_name: str
     bridge_options: Mapping[str, Any]
     task: Task
     recipe: Any
+    algorithm: Any
     validation: StateSet | None
 
     @property
@@ -56,12 +59,13 @@ class LanguagePlan:
         recipe: LanguageRecipe = self.recipe
         return recipe.teacher(self.bridge.spec, self.task)
 
-    def learner(self, algorithm: Any) -> LearnerPlan:
+    @property
+    def learner(self) -> LearnerPlan:
         """Returns what a learner is made of."""
         c = self.config
         return LearnerPlan(
             self.recipe.local,
-            algorithm.weight_decay,
+            self.algorithm.weight_decay,
             c.seed,
             c.learners.threads,
             gpu=bool(c.learners.gpus),
@@ -102,72 +106,54 @@ def put_folder(folder: Path, write: Callable[[Path], object]) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-class LanguageRun:
-    """One session of a training of a language model.
-
-    Attributes:
-        number: epochs or updates so far.
-        env_steps: steps that were played or learned from so far.
-    """
+class LanguageRun(Rounds):
+    """One session of a training of a language model."""
 
     def __init__(
-        self, plan: LanguagePlan, job: Job, learners: Learners, saved: Checkpoint | None
+        self,
+        plan: LanguagePlan,
+        job: Job,
+        learners: Learners,
+        saved: Checkpoint | None,
+        on_update: Sequence[Callback] = (),
     ) -> None:
-        self._plan, self._job, self.learners = plan, job, learners
-        self.number = self.env_steps = 0
-        self._seconds, self._began = 0.0, time.monotonic()
-        self._written = self._validated = -1
-        self.last: dict[str, float] = {}
+        super().__init__(job, saved, plan.config.checkpoint, on_update)
+        self._plan, self.learners = plan, learners
+        self._validated = -1
         if saved is not None:
-            self._restore(saved)
+            learners.call("restore", saved.weights(), saved.optimizer())
 
-    def _restore(self, saved: Checkpoint) -> None:
-        about: Mapping[str, Any] = saved.about
-        self.learners.call("restore", saved.weights(), saved.optimizer())
-        self.number = self._written = saved.update
-        self.env_steps, self._seconds = saved.env_steps, float(about.get("seconds", 0.0))
-        log.info("continues from %d", self.number)
+    def weights(self) -> dict[str, Any]:
+        """Returns the tensors that are trained, by name."""
+        return dict(self.learners.call("weights"))
 
-    def save(self) -> None:
-        """Writes a checkpoint and the model in the form of transformers or PEFT."""
-        if self._written == self.number:
-            return
-        run, plan = self._job.run, self._plan
+    def checkpoint(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """See ``Rounds``; writes the model in the form of transformers or PEFT, too."""
+        plan = self._plan
         spec, policy = plan.bridge.spec, plan.config.policy
         local = plan.recipe.local.model_dump(exclude_defaults=True)
-        weights, optimizer = self.learners.call("weights"), self.learners.call("state")
-        write_checkpoint(
-            run.checkpoints,
-            {
-                "update": self.number,
-                "env_steps": self.env_steps,
-                "seconds": self._seconds + time.monotonic() - self._began,
-                "policy": {"name": policy.name, "options": {**policy.options, "local": local}},
-                "bridge": {
-                    "name": plan.bridge_name,
-                    "options": dict(plan.bridge_options),
-                    "version": spec.version,
-                },
-                "task": plan.task.name,
-                "run_id": run.run_id,
-                "versions": versions(),
+        put_folder(self.job.run.path / EXPORT, self.learners.save)
+        return {
+            "policy": {"name": policy.name, "options": {**policy.options, "local": local}},
+            "bridge": {
+                "name": plan.bridge_name,
+                "options": dict(plan.bridge_options),
+                "version": spec.version,
             },
-            weights=weights,
-            optimizer=optimizer,
-            spec=spec,
-            reads=tuple(k for k in spec.observation_space if not k.startswith(_PRIVILEGED)),
-        )
-        put_folder(run.path / EXPORT, self.learners.save)
-        prune(run.checkpoints, plan.config.checkpoint.keep)
-        self._written = self.number
+            "task": plan.task.name,
+        }, {
+            "optimizer": self.learners.call("state"),
+            "spec": spec,
+            "reads": tuple(k for k in spec.observation_space if not k.startswith(_PRIVILEGED)),
+        }
 
     def validate(self, playing: Playing) -> dict[str, float]:
         """Plays the validation states with the newest weights; returns a line of metrics."""
-        states, stop = self._plan.validation, self._job.stop
+        states, stop = self._plan.validation, self.job.stop
         if states is None or self._validated == self.number:
             return {}
         began = time.monotonic()
-        playing.load(self.learners.call("weights"), self.number)
+        playing.load(self.weights(), self.number)
         found = validate(playing, states, lambda: stop.requested)
         if not found:
             return {}
@@ -185,9 +171,8 @@ class LanguageRun:
 
         plan, config = self._plan, self._plan.config
         unit = "epochs" if isinstance(config, FineTuneConfig) else "updates"
-        draw_curve(self._job.run.metrics, self._job.run.path / CURVE, unit=unit)
-        seconds = self._seconds + time.monotonic() - self._began
-        self._job.write_summary(
+        draw_curve(self.job.run.metrics, self.job.run.path / CURVE, unit=unit)
+        self.job.write_summary(
             status,
             protocol={
                 "bridge": plan.bridge_name,
@@ -197,6 +182,7 @@ class LanguageRun:
                 "policy": config.policy.name,
                 "policy_options": config.policy.options,
                 "seed": config.seed,
+                "algorithm": {"name": config.algorithm.name, **config.algorithm.options},
                 "validation": None if plan.validation is None else plan.validation.describe(),
                 **protocol,
             },
@@ -204,7 +190,8 @@ class LanguageRun:
                 "updates": self.number,
                 "env_steps": self.env_steps,
                 "last": self.last,
-                "seconds": round(seconds, 2),
+                "ended_by": self.ended_by or None,
+                "seconds": round(self.seconds, 2),
             },
         )
         return f"{self.number} {unit}, {self.env_steps} steps"

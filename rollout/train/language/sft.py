@@ -19,8 +19,9 @@ from rollout.job import Job, open_job
 from rollout.models.lessons import Lesson
 from rollout.named_code import check_code
 from rollout.tasks import bridge_and_task
+from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import newest_checkpoint
-from rollout.train.language.config import FineTuneConfig, SftConfig
+from rollout.train.language.config import FineTuneConfig
 from rollout.train.language.learners import open_learners
 from rollout.train.language.reading import demonstrated
 from rollout.train.language.rollouts import Playing, open_games
@@ -33,7 +34,9 @@ _BASE = "base"  # folder of a run for a model that was built for it
 _SHOWN = 2000  # lessons whose texts a new tokenizer is trained on
 
 
-def fine_tune(config: FineTuneConfig, session: Session) -> str | None:
+def fine_tune(
+    config: FineTuneConfig, session: Session, on_update: Sequence[Callback] = ()
+) -> str | None:
     """Fine-tunes as the configuration describes, in its own run directory.
 
     A resumed run continues after its last checkpoint, and ends with the same weights.
@@ -59,13 +62,13 @@ def fine_tune(config: FineTuneConfig, session: Session) -> str | None:
             job.report(mirrored={}, until=until)
             with job.ray() as stack:
                 learners = stack.enter_context(
-                    open_learners(plan.learner(config.algorithm), config.learners, job.run.path)
+                    open_learners(plan.learner, config.learners, job.run.path)
                 )
                 playing = None
                 if plan.validation is not None:
                     games = open_games(config, plan.bridge, plan.task, plan.recipe)
                     playing = stack.enter_context(games)
-                run = LanguageRun(plan, job, learners, saved)
+                run = LanguageRun(plan, job, learners, saved, on_update)
                 tuning = _FineTuning(plan, job, run, (lessons, others), playing)
                 return job.finish(tuning.run, tuning.end)
 
@@ -90,7 +93,9 @@ def _plan(config: FineTuneConfig, dataset: Dataset) -> LanguagePlan:
             task.state_space
         )
     return LanguagePlan(
-        config, bridge, bridge_config.name, bridge_config.options, task, recipe, states
+        *(config, bridge, bridge_config.name, bridge_config.options, task, recipe),
+        config.algorithm.build(),
+        states,
     )
 
 
@@ -142,12 +147,6 @@ def _texts(lesson: Lesson) -> list[str]:
     return [*parts, lesson.answer]
 
 
-def learning_rate(c: SftConfig, epoch: float) -> float:
-    """Returns the learning rate after some epochs: it rises linearly from 0, then decays to 0."""
-    done = epoch / c.epochs
-    return c.lr * min(1.0, done / c.warmup if c.warmup else 1.0) * (1.0 - done)
-
-
 class _FineTuning:
     """One session of a fine-tuning: its loop and its results."""
 
@@ -167,34 +166,20 @@ class _FineTuning:
         self._config = config
         self._run = run
 
-    def run(self) -> str | None:
+    def run(self) -> None:
         """Makes the epochs that are left; a signal ends it within some minibatches."""
-        run, job, epochs = self._run, self._job, self._config.algorithm.epochs
-        with job.stop.deferred():
-            while run.number < epochs:
-                line = self._epoch()
-                if line is None:
-                    return None
-                run.number += 1
-                run.env_steps = run.number * len(self._lessons)
-                line |= self._validated()
-                # Before the checkpoint: a line without one is made again, not the reverse.
-                job.metrics.write(run.env_steps, {**line, "train/update": run.number})
-                if run.number % self._config.checkpoint.every == 0 or run.number == epochs:
-                    run.save()
-                run.last = line
-        return None
+        self._run.run(self._plan.algorithm.epochs, self._epoch, self._validated)
 
     def _validated(self) -> dict[str, float]:
         every, number = self._config.validation.every, self._run.number
-        due = number == self._config.algorithm.epochs or (every and number % every == 0)
+        due = number == self._plan.algorithm.epochs or (every and number % every == 0)
         return self._run.validate(self._playing) if self._playing is not None and due else {}
 
     def _epoch(self) -> dict[str, float] | None:
         """Makes one pass; returns a line of metrics, or None if it was stopped."""
         from rollout.train.language.learner import Step  # noqa: PLC0415 - imports torch
 
-        c, run, job = self._config.algorithm, self._run, self._job
+        c, run, job = self._plan.algorithm, self._run, self._job
         order = np.random.default_rng((self._config.seed, run.number)).permutation
         numbers = order(len(self._lessons)).tolist()
         piece, losses = _CALL * c.minibatch, []
@@ -203,7 +188,7 @@ class _FineTuning:
                 return None
             part = [self._lessons[number] for number in numbers[at : at + piece]]
             done = [run.number + min(1.0, x / len(numbers)) for x in (at, at + piece)]
-            lr = (learning_rate(c, done[0]), learning_rate(c, done[1]))
+            lr = (c.learning_rate(done[0]), c.learning_rate(done[1]))
             step = Step(lr, c.minibatch, None, c.max_grad_norm, c.memory)
             figures = self._learners.call("learn", part, step)
             losses.append((figures["loss"], len(part)))
@@ -211,6 +196,7 @@ class _FineTuning:
             job.progress.update(done[1] / c.epochs, shown)
         values, counts = zip(*losses, strict=True)
         held_out = self._learners.call("loss", self._held_out)
+        run.env_steps = (run.number + 1) * len(self._lessons)
         return {
             "train/loss": float(np.average(values, weights=counts)),
             "train/held_out_loss": held_out["loss"],
@@ -226,6 +212,5 @@ class _FineTuning:
                 "only": self._config.only,
                 "lessons": len(self._lessons),
                 "held_out_lessons": len(self._held_out),
-                "algorithm": self._config.algorithm.model_dump(),
             },
         )

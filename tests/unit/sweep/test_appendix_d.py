@@ -6,7 +6,7 @@ from rollout.config import CollectConfig, load_config
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.plan import SweepPlan
 from rollout.tasks import bridge_and_task
-from rollout.train.clone import CloneConfig
+from rollout.train.clone_config import CloneConfig
 from tests.unit.sweep.sweep_trainer import TRAINER
 
 pytestmark = pytest.mark.heavy

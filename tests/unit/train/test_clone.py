@@ -1,4 +1,4 @@
-"""``scripts/clone.py``: behaviour cloning on a recorded dataset, and what it refuses."""
+"""``algorithm=bc``: behaviour cloning on a recorded dataset, and what it refuses."""
 
 import json
 import pkgutil
@@ -14,7 +14,8 @@ from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
 from rollout.testing.fakes import FakeBridge
 from rollout.train.checkpoint import find_checkpoint
-from rollout.train.clone import CloneConfig, clone
+from rollout.train.clone import clone
+from rollout.train.clone_config import CloneConfig
 from rollout.train.imitation import Demonstrations
 from rollout.train.reading import decided
 
@@ -70,8 +71,9 @@ def test_spaces_without_keys_are_cloned_too(tmp_path):
 
 def config_of(recorded, folder, memory="none", **keys):
     policy = {"name": "actor_critic", "hidden": [16], "columns": ["position"], "memory": memory}
-    keys = {"dataset": str(recorded), "epochs": 4, "minibatch": 32, "bptt": 8, "lr": 0.03, **keys}
-    return CloneConfig.model_validate({"output": str(folder), "policy": policy, **keys})
+    algorithm = {"name": "bc", "epochs": 4, "minibatch": 32, "bptt": 8, "lr": 0.03, **keys}
+    keys = {"output": str(folder), "dataset": str(recorded), "policy": policy}
+    return CloneConfig.model_validate({**keys, "algorithm": algorithm})
 
 
 def cloned(config, *, resume=False):
@@ -132,7 +134,7 @@ def test_a_resumed_cloning_ends_with_the_same_weights(recorded, tmp_path, monkey
                 cloned(part, resume=part.output.exists())
 
     kill_at("rollout.observe.metrics.Metrics.write", 2)
-    kill_at("rollout.train.clone.write_checkpoint", 3)
+    kill_at("rollout.train.rounds.write_checkpoint", 3)
     cloned(part, resume=True)
     one, other = (find_checkpoint(config.output).weights() for config in (whole, part))
     assert all((one[key] == other[key]).all() for key in one)
@@ -170,7 +172,9 @@ def test_every_step_is_learned_from_once_in_an_epoch(recurrent):
 WRONG = {
     "policy.name=random": "has no network that could be trained",
     "policy.columns=[positon]": "Nearest: position",
-    "epochs=0": "epochs",
+    "algorithm.epochs=0": "epochs",
+    "epochs=3": "was renamed to algorithm.epochs",
+    "algorithm=ppo": "ppo learns from fragments",
     "held_out=1": "held_out",
     "dataset=/nowhere": "/nowhere",
 }

@@ -4,9 +4,10 @@ import pytest
 import yaml
 
 from rollout.cli import main
-from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig, SftConfig
+from rollout.train.language.algorithms import Sft
+from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig
 from rollout.train.language.groups import play_groups
-from rollout.train.language.sft import fine_tune, learning_rate
+from rollout.train.language.sft import fine_tune
 
 pytest.importorskip("minigrid", reason="the extra minigrid is not installed")
 
@@ -61,7 +62,7 @@ def test_fine_tuning(tmp_path, capsys, change, says):
 
 
 def test_the_learning_rate_rises_and_then_falls():
-    c = SftConfig(lr=2.0, epochs=4, warmup=0.25)
+    c = Sft(lr=2.0, epochs=4, warmup=0.25)
     epochs = (0.0, 0.5, 1.0, 2.0, 4.0)
-    assert [learning_rate(c, e) for e in epochs] == pytest.approx([0.0, 0.875, 1.5, 1.0, 0.0])
-    assert learning_rate(SftConfig(lr=2.0, epochs=4, warmup=0.0), 0.0) == 2.0
+    assert [c.learning_rate(e) for e in epochs] == pytest.approx([0.0, 0.875, 1.5, 1.0, 0.0])
+    assert Sft(lr=2.0, epochs=4, warmup=0.0).learning_rate(0.0) == 2.0

@@ -1,0 +1,128 @@
+"""The algorithms of language models: their options, and how they compare episodes. No torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rollout.api import LearnsFrom, PlayedEpisode, option
+from rollout.train.language.advantages import (
+    Reals,
+    equal_votes,
+    group_relative,
+    leave_one_out,
+    step_advantages,
+)
+
+
+@dataclass(frozen=True)
+class LanguageOptions:
+    """How a language model is improved by lessons; see ``rollout.train.language.learner``."""
+
+    minibatch: int = option(32, "Lessons of a minibatch.", unit="lessons", gt=0)
+    weight_decay: float = option(0.0, "Of AdamW.", ge=0)
+    max_grad_norm: float = option(1.0, "Maximum gradient norm.", gt=0)
+    memory: int = option(64, "Most lessons in a forward pass.", unit="lessons", gt=0)
+
+
+@dataclass(frozen=True)
+class Sft(LanguageOptions):
+    """Supervised fine-tuning; Touvron et al. 2023, section 3.1."""
+
+    learns_from: ClassVar[LearnsFrom] = "answers"
+
+    epochs: int = option(3, "Passes over the lessons.", unit="epochs", gt=0)
+    lr: float = option(1e-3, "Highest learning rate; it decays linearly to 0.", gt=0)
+    warmup: float = option(
+        0.05, "Share of the minibatches in which the learning rate rises from 0.", ge=0, le=1
+    )
+
+    def learning_rate(self, epoch: float) -> float:
+        """Returns the learning rate after some epochs: it rises from 0, then decays to 0."""
+        done = epoch / self.epochs
+        return self.lr * min(1.0, done / self.warmup if self.warmup else 1.0) * (1.0 - done)
+
+
+@dataclass(frozen=True)
+class GroupOptions(LanguageOptions):
+    """Options of every ``GroupAlgorithm``; one of your own may inherit them."""
+
+    learns_from: ClassVar[LearnsFrom] = "groups"
+
+    groups: int = option(8, "Start states of an update.", unit="states", gt=0)
+    size: int = option(8, "Episodes from each start state.", unit="episodes", gt=1)
+    clip_low: float = option(0.2, "Clipping of the ratio of probabilities, below 1.", gt=0, le=1)
+    clip_high: float = option(0.28, "Clipping above 1.", gt=0)
+    epochs: int = option(1, "Passes over the episodes of an update.", unit="epochs", gt=0)
+    lr: float = option(1e-4, "Learning rate.", gt=0)
+    minibatch: int = option(256, "Lessons of a minibatch.", unit="lessons", gt=0)
+
+
+def _returns(group: Sequence[PlayedEpisode]) -> Reals:
+    return np.array([episode.rewards.sum() for episode in group], np.float64)
+
+
+@dataclass(frozen=True)
+class Grpo(GroupOptions):
+    """Group relative policy optimization; Shao et al. 2024, section 4.1."""
+
+    removed: ClassVar[Mapping[str, object]] = {"gamma": 0.95, "step_weight": 1.0}
+
+    scale: bool = option(
+        True, "Whether advantages are divided by the standard deviation of the group."
+    )
+
+    def advantages(self, groups: Sequence[Sequence[PlayedEpisode]]) -> list[list[Reals]]:
+        """See ``rollout.api.GroupAlgorithm``."""
+        votes = equal_votes([[sum(each.answers) for each in group] for group in groups])
+        return [
+            [
+                vote * (advantage + more)
+                for vote, advantage, more in zip(
+                    own, group_relative(_returns(group), self.scale), self._more(group), strict=True
+                )
+            ]
+            for group, own in zip(groups, votes, strict=True)
+        ]
+
+    def _more(self, group: Sequence[PlayedEpisode]) -> list[Reals]:
+        """What is added to the advantage of each step."""
+        return [np.zeros(len(episode.rewards)) for episode in group]
+
+
+@dataclass(frozen=True)
+class Gigpo(Grpo):
+    """Group-in-group policy optimization; Feng et al. 2025, section 4."""
+
+    removed: ClassVar[Mapping[str, object]] = {}
+
+    gamma: float = option(0.95, "Discount of the step advantages.", gt=0, le=1)
+    step_weight: float = option(1.0, "Weight of the step advantages.", ge=0)
+
+    def _more(self, group: Sequence[PlayedEpisode]) -> list[Reals]:
+        rewards, states = [e.rewards for e in group], [e.states for e in group]
+        return [self.step_weight * each for each in step_advantages(rewards, states, self.gamma)]
+
+
+@dataclass(frozen=True)
+class Rloo(GroupOptions):
+    """REINFORCE with a leave-one-out baseline; Ahmadian et al. 2024, section 2.
+
+    All answers have the same weight: its gradient is that of the expected return, without bias and
+    with more variance.
+    """
+
+    removed: ClassVar[Mapping[str, object]] = {**Grpo.removed, "scale": True}
+
+    def advantages(self, groups: Sequence[Sequence[PlayedEpisode]]) -> list[list[Reals]]:
+        """See ``rollout.api.GroupAlgorithm``."""
+        return [
+            [
+                np.full(len(episode.rewards), advantage)
+                for episode, advantage in zip(group, leave_one_out(_returns(group)), strict=True)
+            ]
+            for group in groups
+        ]
