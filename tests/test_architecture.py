@@ -67,7 +67,7 @@ def core_but(*excepted):
 
 
 MAY_IMPORT = {
-    "bridges": ("bridges.compilation", *CORE),
+    "bridges": ("bridges.atlas", "bridges.compilation", *CORE),
     "policies": ("rollout.models", *CORE),
     "rollout": core_but(*JOBS, *OUTSIDE),
     "rollout.api": ("rollout.errors",),

@@ -41,7 +41,8 @@ def cache_folder(part: str = "") -> Path:
     """
     folders = (_HERE, _HERE / part) if part else (_HERE,)
     found = (path for folder in folders for path in sorted(folder.glob("*.py")))
-    version = digest([path for path in found if path.name not in _NOT_COMPILED])
+    sources = [path for path in found if path.name not in _NOT_COMPILED]
+    version = digest([*sources, *sorted(_HERE.glob("data/*")), _HERE.parent / "atlas.py"])
     return cache_root() / f"blockworld-{part or 'game'}-{version}"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from bridges.atlas import LEVELS, TEXELS
 from bridges.blockworld.bare import get_byte, get_float, set_byte, set_float
 from bridges.blockworld.blocks import (
     AIR,
@@ -32,7 +33,6 @@ from bridges.blockworld.blocks import (
 from bridges.blockworld.compiled import World, fast_inner
 from bridges.blockworld.rgb_view import FAR, NEAR, glow, light_cell
 from bridges.blockworld.textures import CRACKS, FACES, TILES
-from bridges.blockworld.tiles import LEVEL_AT, TILE
 from bridges.blockworld.world import HEIGHT, SIZE
 
 TOP, SIDE, BOTTOM = range(3)
@@ -84,7 +84,7 @@ def paint_upright(
     """Draws a strip of a vertical face in rows ``first`` to ``end``, where it is not hidden."""
     per_row = 16.0 * away / s.focal
     level = level_of(per_row)
-    base = tile * TILE + LEVEL_AT[level] + (u >> level)
+    base = tile * TEXELS + LEVELS[level] + (u >> level)
     v = (y + 1.0 - s.eye_y) * 16.0 + (first + 0.5 - s.horizon) * per_row
     picture, depth = s.picture, s.depth + s.column * s.tall * 4
     red, green, blue = s.red, s.green, s.blue
@@ -114,7 +114,7 @@ def paint_level(
     ratio = s.focal * (s.eye_y - height)
     across = 16.0 * near / s.focal
     level = level_of(math.sqrt(across * across * near / max(abs(s.eye_y - height), 0.02)))
-    base = tile * TILE + LEVEL_AT[level]
+    base = tile * TEXELS + LEVELS[level]
     picture, depth = s.picture, s.depth + s.column * s.tall * 4
     red, green, blue = s.red, s.green, s.blue
     haze_red, haze_green, haze_blue = s.haze_red, s.haze_green, s.haze_blue
@@ -346,7 +346,7 @@ def tint_water(s: Any, row: int, away: float, share: float) -> None:
     fog = min(max((away * s.stretch - s.fog_from) * s.fog_step, 0.0), 1.0)
     u, v = int((s.eye_x + s.ray_x * away) * 16.0) & 15, int((s.eye_z + s.ray_z * away) * 16.0) & 15
     level = level_of(8.0 * away * away / s.focal)
-    tile = FACES[WATER * 3] * TILE + LEVEL_AT[level]
+    tile = FACES[WATER * 3] * TEXELS + LEVELS[level]
     texel = TILES[tile + ((v >> level) << (4 - level)) + (u >> level)]
     pixel = (row * s.wide + s.column) * 3
     for n in range(3):

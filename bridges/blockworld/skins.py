@@ -8,89 +8,21 @@ one.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bridges.atlas import read_tiles
 from bridges.blockworld.species import COATS
-from bridges.blockworld.tiles import grain
+from bridges.blockworld.textures import DATA
 
-_Colour = tuple[int, int, int]
-_PIXELS = 8
-
-
-def _hide(colour: _Colour, seed: int, spread: float = 0.16) -> NDArray[np.float64]:
-    rough = 1.0 + spread * (grain(seed, _PIXELS) - 0.5)
-    return np.array(colour) * rough[..., None]
-
-
-def _marked(
-    tile: NDArray[np.float64], marks: str, colours: dict[str, _Colour]
-) -> NDArray[np.float64]:
-    """Returns a picture with marks: eight rows of eight letters, a dot for no change."""
-    tile = tile.copy()
-    for row, line in enumerate(marks.split()):
-        for column, letter in enumerate(line):
-            if letter != ".":
-                tile[row, column] = colours[letter]
-    return tile
-
-
-_EYES = {"w": (240, 240, 240), "k": (18, 16, 20), "r": (196, 30, 34), "p": (226, 132, 140)}
-_SHEEP_FACE = "........ ........ .wk..kw. .wk..kw. ........ ..pppp.. ..pppp.. ........"
-_COW_FACE = "..wwww.. ..wwww.. kw.ww.wk kw.ww.wk ...ww... .wwwwww. .wkwwkw. .wwwwww."
-_PIG_FACE = "........ ........ kw....wk kw....wk ........ ........ ........ ........"
-_ZOMBIE_FACE = "........ ........ ........ .kk..kk. .kk..kk. ...nn... ..nnnn.. ........"
-_SKULL = "........ ........ ........ .kk..kk. .kk..kk. ...kk... kkkkkkkk ........"
-_SPIDER_FACE = "........ .r....r. ..rrrr.. .rr..rr. .rr..rr. ........ ..w..w.. ..w..w.."
-_CHICKEN_FACE = "........ ........ k......k k......k ........ ........ ........ ........"
-_RIBS = "kkkkkkkk ........ kkk..kkk ........ kkk..kkk ........ kkk..kkk ...kk..."
-_PATCHES = "ww...... ww...ww. .....www ..w...ww .www.... .www.... ......w. ww...ww."
-
-
-def _skins() -> dict[str, NDArray[np.float64]]:
-    zombie, bone, dark = (96, 140, 82), (202, 202, 196), (52, 44, 40)
-    pale, cow, pig = (222, 192, 164), (78, 58, 44), (238, 160, 158)
-    green = dict(_EYES, n=(62, 98, 54), k=(22, 26, 20))
-    return {
-        "wool": _hide((240, 240, 240), 201, 0.22),
-        "sheep": _hide(pale, 202),
-        "sheep face": _marked(_hide(pale, 202), _SHEEP_FACE, _EYES),
-        "cow": _marked(_hide(cow, 203), _PATCHES, {"w": (226, 224, 220)}),
-        "cow face": _marked(_hide(cow, 203), _COW_FACE, dict(_EYES, w=(214, 210, 204))),
-        "cow leg": _hide((66, 50, 40), 204),
-        "horn": _hide((200, 196, 184), 205),
-        "pig": _hide(pig, 206, 0.1),
-        "pig face": _marked(_hide(pig, 206, 0.1), _PIG_FACE, _EYES),
-        "snout": _marked(
-            _hide((226, 132, 134), 207, 0.06),
-            "........ ........ ........ .kk..kk. .kk..kk. ........ ........ ........",
-            {"k": (134, 66, 70)},
-        ),
-        "feather": _hide((246, 246, 246), 208, 0.1),
-        "chicken face": _marked(_hide((246, 246, 246), 208, 0.1), _CHICKEN_FACE, _EYES),
-        "beak": _hide((226, 168, 54), 209, 0.08),
-        "wattle": _hide((206, 30, 30), 210, 0.08),
-        "zombie": _hide(zombie, 211),
-        "zombie face": _marked(_hide(zombie, 211), _ZOMBIE_FACE, green),
-        "shirt": _hide((38, 134, 138), 212),
-        "trousers": _hide((64, 58, 140), 213),
-        "bone": _hide(bone, 214, 0.1),
-        "skull": _marked(_hide(bone, 214, 0.1), _SKULL, {"k": (44, 44, 44)}),
-        "ribs": _marked(_hide((70, 70, 68), 215, 0.1), _RIBS, {"k": bone}),
-        "bow": _hide((116, 82, 44), 216),
-        "spider": _hide(dark, 217, 0.3),
-        "spider face": _marked(_hide(dark, 217, 0.3), _SPIDER_FACE, dict(_EYES, r=(216, 20, 24))),
-        "arrow": _hide((110, 92, 74), 218),
-        "flight": _hide((228, 228, 228), 219),
-    }
-
-
-_SKINS = _skins()
-_SKIN = {name: number for number, name in enumerate(_SKINS)}
-SKINS = np.concatenate(
-    [np.clip(s, 0, 255).astype(np.int32).reshape(64, 3) for s in _SKINS.values()]
-)
-SKINS = (SKINS[:, 0] << 16) | (SKINS[:, 1] << 8) | SKINS[:, 2]
+_NAMES = (
+    "wool", "sheep", "sheep face", "cow", "cow face", "cow leg", "horn", "pig", "pig face", "snout",
+    "feather", "chicken face", "beak", "wattle", "zombie", "zombie face", "shirt", "trousers",
+    "bone", "skull", "ribs", "bow", "spider", "spider face", "arrow", "flight",
+)  # fmt: skip
+_SKIN = {name: number for number, name in enumerate(_NAMES)}
+"""Number of each skin in ``data/skins.png``, row by row."""
+SKINS = read_tiles(DATA / "skins.png", 8, 8).reshape(-1) & 0xFFFFFF
 """Texels ``red << 16 | green << 8 | blue``, by ``skin * 64 + row * 8 + column``."""
+assert len(SKINS) == 64 * len(_NAMES)
 
 COAT_COLOURS = (
     np.array(

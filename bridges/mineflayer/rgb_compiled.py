@@ -23,7 +23,8 @@ _TYPES: Any = types  # numba's own annotations are incomplete
 @functools.cache
 def cache_folder() -> Path:
     """Returns the folder of the compiled code of this version of the sources."""
-    version = digest(sorted(Path(__file__).parent.glob("rgb*.py")))
+    here = Path(__file__).parent
+    version = digest([*sorted(here.glob("rgb*.py")), here.parent / "atlas.py"])
     return cache_root() / f"mineflayer-rgb-{version}"
 
 

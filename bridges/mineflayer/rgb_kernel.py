@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from bridges.atlas import LEVELS, TEXELS
 from bridges.mineflayer.rgb_compiled import inner
 from bridges.mineflayer.rgb_looks import AIR, BOXES, CUBE, CUTOUT, OUT, WATER, WET_CROSS
 from bridges.mineflayer.rgb_sight import f8, i4, u1, u2
-from bridges.mineflayer.rgb_tiles import LEVELS, TEXELS
 
 NOWHERE = 1e9
 BODY = 4

@@ -1,6 +1,6 @@
 """The table of appearances, prepared for the ray-caster.
 
-``sceneTable`` of the game defines the numbers in scenes. Tiles are painted when a number is first
+``sceneTable`` of the game defines the numbers in scenes. Tiles are prepared when a number is first
 seen: a world shows about a hundred of the four thousand.
 """
 
@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.mineflayer.palette import atlas_of, faces_of, tint_of
-from bridges.mineflayer.rgb_tiles import TEXELS, Tile, empty
+from bridges.atlas import TEXELS
+from bridges.mineflayer.palette import Tile, faces_of, tint_of
 
 AIR, CUBE, CUTOUT, BOXES, CROSS, WATER, WET_CROSS, OUT = range(8)
 """How a ray meets a cell; ``OUT`` is beyond the box of blocks."""
@@ -155,7 +155,7 @@ class Looks:
             tops[n] = 0.875 if level in {0, 8} else max(0.875 - 0.11 * (level % 8), 0.1)
         box_at[count + 1] = len(all_boxes)
         self.templates: dict[Any, NDArray[np.float64]] = {}
-        self._numbers: dict[int, tuple[int, Tile]] = {}
+        self._numbers = {bytes(4 * TEXELS): 0}
         self.tints = np.ones((256, 3))
         self.in_nether = np.zeros(256, np.bool_)
         for n, biome in enumerate(table["biomes"][:256]):
@@ -168,7 +168,7 @@ class Looks:
             tops=tops,
             emission=np.array([row[3] for row in rows] + [0], np.uint8),
             opacity=np.array([row[4] for row in rows] + [15], np.uint8),
-            atlas=atlas_of([empty()]),
+            atlas=np.zeros(TEXELS, np.int32),
         )
 
     def __len__(self) -> int:
@@ -196,12 +196,12 @@ class Looks:
         return number
 
     def _number(self, tile: Tile, new: list[Tile]) -> int:
-        if id(tile) not in self._numbers:
-            # The entry keeps the tile alive, so that no other gets its identity.
-            self._numbers[id(tile)] = (len(self.book.atlas) // TEXELS + len(new), tile)
+        content = tile.tobytes()
+        if content not in self._numbers:
+            self._numbers[content] = len(self.book.atlas) // TEXELS + len(new)
             new.append(tile)
-        return self._numbers[id(tile)][0]
+        return self._numbers[content]
 
     def _add(self, new: list[Tile]) -> None:
         if new:
-            self.book = self.book._replace(atlas=np.concatenate([self.book.atlas, atlas_of(new)]))
+            self.book = self.book._replace(atlas=np.concatenate([self.book.atlas, *new]))

@@ -1,7 +1,7 @@
 """Bodies made of boxes: creatures, players, items on the ground. All shapes are our own.
 
 A part is a box relative to the feet of its body, which faces +z with +x on its right; parts of the
-head turn with the head. ``bodies.yaml`` describes the kinds, ``drawings.yaml`` the items.
+head turn with the head. ``bodies.yaml`` describes the kinds.
 """
 
 from __future__ import annotations
@@ -15,13 +15,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.mineflayer.palette import DYES, colour_of, faces_of, icon_of, number_of, own_colour
+from bridges.atlas import TEXELS
+from bridges.mineflayer.palette import (
+    Colour,
+    Tile,
+    faces_of,
+    hexed,
+    icon_of,
+    number_of,
+    own_colour,
+    painted,
+    shade,
+)
 from bridges.mineflayer.rgb_frame import PART
 from bridges.mineflayer.rgb_looks import Looks
-from bridges.mineflayer.rgb_tiles import Colour, Tile, drawn, empty, hexed, plain, shade
 from rollout.yaml12 import load_yaml
 
 YOUNG, SNEAKING = 2, 4
+_DYES: tuple[Colour, ...] = (
+    (232, 236, 236), (240, 118, 20), (188, 68, 178), (58, 174, 216), (248, 198, 40), (112, 184, 26),
+    (236, 140, 170), (62, 68, 72), (142, 142, 134), (22, 138, 144), (122, 42, 172), (54, 58, 156),
+    (114, 72, 40), (84, 110, 28), (160, 40, 34), (22, 22, 26),
+)  # fmt: skip
+"""Colours in the game's order, from white to black."""
+_TNT: Colour = (200, 60, 40)
+_EMPTY: Tile = np.zeros(TEXELS, np.int32)
 
 
 class Part(NamedTuple):
@@ -61,13 +79,12 @@ def _bodies() -> Mapping[str, Any]:
 
 @functools.lru_cache(maxsize=4096)
 def _tile(colour: Colour, hide: str = "") -> Tile:
-    tile = plain(colour, sum(colour), 0.1)
-    return drawn(_bodies()["hides"][hide], colour, tile) if hide else tile
+    return painted(colour, sum(colour), 0.1, _bodies()["hides"][hide] if hide else ())
 
 
 @functools.lru_cache(maxsize=1024)
 def _face(colour: Colour, face: str) -> Tile:
-    return drawn(_bodies()["faces"][face], colour, _tile(colour))
+    return painted(colour, sum(colour), 0.1, _bodies()["faces"][face])
 
 
 def _box(
@@ -214,14 +231,12 @@ def _item(name: str) -> list[Part]:
     """Returns an item on the ground: its icon, upright, or a small block."""
     icon = icon_of(name)
     if icon is not None:
-        edge = empty()
-        return [Part(0, 0.3, 0, 0.24, 0.24, 0.02, edge, icon, edge)]
+        return [Part(0, 0.3, 0, 0.24, 0.24, 0.02, _EMPTY, icon, _EMPTY)]
     side, _, top, *_, front = faces_of(name, {"facing": "north"})
     return [Part(0, 0.25, 0, 0.15, 0.15, 0.15, side, front, top)]
 
 
 def _thing(name: str, wide: float, tall: float) -> list[Part]:
-    colour = colour_of(name)
     if re.search("arrow|trident", name):
         shaft = _box((0, 0.1, 0), (0.03, 0.03, 0.35), (140, 104, 62))
         return [shaft, _box((0, 0.1, 0.36), (0.05, 0.05, 0.06), (220, 220, 220))]
@@ -232,13 +247,12 @@ def _thing(name: str, wide: float, tall: float) -> list[Part]:
         return parts + [_box((0, 0.35, z * 0.65), (0.55, 0.2, 0.07), colour) for z in (-1.0, 1.0)]
     icon = icon_of(name)
     if icon is not None:
-        edge = empty()
-        return [Part(0, 0.15, 0, 0.2, 0.2, 0.02, edge, icon, edge)]
+        return [Part(0, 0.15, 0, 0.2, 0.2, 0.02, _EMPTY, icon, _EMPTY)]
     half, high = max(wide * 0.5, 0.08), max(tall, 0.1) / 2
     if name == "tnt":
         side, _, top, *_ = faces_of(name, {})
         return [Part(0, high, 0, half, high, half, side, side, top)]
-    return [_box((0, high, 0), (half, high, half), colour)]
+    return [_box((0, high, 0), (half, high, half), _TNT if "tnt" in name else own_colour(name))]
 
 
 def is_flat(name: str, item: str) -> bool:
@@ -269,10 +283,9 @@ def model_of(name: str, wide: float, tall: float, variant: int, item: str) -> tu
         return tuple(_lump(wide, tall, Coat(own, shade(own, 1.1), shade(own, 0.8), {})))
     body, head, legs = map(hexed, kind["coat"].split())
     if name == "player":
-        shirts = list(DYES.values())
-        body, legs = shirts[variant % 16], shade(shirts[variant // 16 % 16], 0.7)
+        body, legs = _DYES[variant % 16], shade(_DYES[variant // 16 % 16], 0.7)
     if name == "sheep":
-        body = head if variant & 16 else list(DYES.values())[variant & 15]
+        body = head if variant & 16 else _DYES[variant & 15]
     return tuple(_PLANS[kind["plan"]](wide, tall, Coat(body, head, legs, kind)))
 
 
