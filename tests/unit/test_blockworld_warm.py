@@ -47,3 +47,16 @@ def test_the_folder_is_named_after_the_sources(folder):
     assert game.parent == oracle.parent == folder
     assert game.name.startswith("blockworld-game-")
     assert oracle.name.startswith("blockworld-oracle-")
+
+
+def test_the_folder_is_another_when_a_picture_changes(folder, monkeypatch):
+    """Pictures are constants of compiled code."""
+    monkeypatch.setattr(compiled, "_HERE", folder / "game")
+    (folder / "game" / "data").mkdir(parents=True)
+    (folder / "atlas.py").touch()
+    found = set()
+    for content in (b"one", b"other"):
+        (folder / "game" / "data" / "icons.png").write_bytes(content)
+        compiled.cache_folder.cache_clear()
+        found.add(compiled.cache_folder())
+    assert len(found) == 2
