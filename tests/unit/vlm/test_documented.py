@@ -18,8 +18,9 @@ from rollout.testing.chat_server import ChatServer
 ROOT = Path(__file__).resolve().parents[3]
 GAMUT = Path(sys.executable).with_name("gamut")
 COMMAND = re.compile(r"^(?:\.venv/bin/)?gamut ((?:[^\n]*\\\n)*[^\n]*)$", re.MULTILINE)
+SECTION = re.compile(r"^## Let a language model play\n(.*?)^## ", re.MULTILINE | re.DOTALL)
 PAGES = {
-    "README": (ROOT / "README.md").read_text().split("## Let a language model play")[1],
+    "README": SECTION.findall((ROOT / "README.md").read_text())[0],
     "vlm": (ROOT / "docs" / "vlm.md").read_text(),
 }
 
@@ -39,8 +40,8 @@ def answer(request):
 
 
 def commands(text):
-    """The commands of the first section of a page, of those by which models play and judge."""
-    return COMMAND.findall(text.split("## Record a dataset")[0])
+    """The commands ``gamut`` of a text, without the name of the program."""
+    return COMMAND.findall(text)
 
 
 @pytest.mark.long
