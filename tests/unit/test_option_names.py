@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from rollout.commands.gamut import COMMANDS
+from rollout.train.jobs import _JOBS
 
 ROOT = Path(__file__).resolve().parents[2]
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
@@ -46,10 +47,9 @@ def options(group, found):
 
 def all_options():
     found = {}
-    for command in COMMANDS.values():
-        for target in (command.config, *(config for _, config in command.algorithms.values())):
-            if target:
-                options(loaded(target), found)
+    jobs = [command.config for command in COMMANDS.values() if command.config]
+    for target in (*jobs, *(config for _, config in _JOBS.values())):
+        options(loaded(target), found)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for group in project["entry-points"].values():
         for target in group.values():
