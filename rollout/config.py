@@ -151,7 +151,7 @@ class FleetConfig(GameConfig):
 
 
 class CollectConfig(FleetConfig):
-    """Plays a policy in a game and records the episodes."""
+    """Runs episodes of a policy and records them as a dataset."""
 
     may_change: ClassVar[tuple[str, ...]] = (
         *FleetConfig.may_change,

@@ -1,4 +1,4 @@
-"""Checks that a game keeps the contract of bridges, and prints what was seen."""
+"""Runs the conformance suite of bridges on a game."""
 
 if __name__ == "__main__":
     from rollout import early

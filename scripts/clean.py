@@ -1,4 +1,4 @@
-"""Ends the games and removes the temporary folders that dead runs left on this machine."""
+"""Ends processes and removes files that killed runs left on this machine."""
 
 if __name__ == "__main__":
     from rollout import early

@@ -1,4 +1,4 @@
-"""Plays a policy in a game and records what happens."""
+"""Runs episodes of a policy and records them as a dataset."""
 
 if __name__ == "__main__":
     from rollout import early

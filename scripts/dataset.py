@@ -1,4 +1,4 @@
-"""Looks into a dataset, finds damage, repairs it, and plays an episode."""
+"""Describes, checks, repairs and exports datasets, and replays episodes."""
 
 if __name__ == "__main__":
     from rollout import early

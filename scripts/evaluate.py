@@ -1,4 +1,4 @@
-"""Lets players play sets of states and reports how well they do."""
+"""Evaluates policies on sets of states and reports their scores."""
 
 if __name__ == "__main__":
     from rollout import early

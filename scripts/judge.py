@@ -1,4 +1,4 @@
-"""Lets a model judge recorded episodes."""
+"""Rates recorded episodes with a model and reports agreement with given ratings."""
 
 if __name__ == "__main__":
     from rollout import early

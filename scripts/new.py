@@ -1,4 +1,4 @@
-"""Writes a package with a game, a policy, an evaluator or an algorithm of your own."""
+"""Writes the skeleton of a plug-in: bridge, policy, evaluator or algorithm."""
 
 if __name__ == "__main__":
     from rollout import early

@@ -1,4 +1,4 @@
-"""Lets a person play a task in a window, and records it as any other policy's play."""
+"""Opens a game in a window for a person to play, and records it."""
 
 if __name__ == "__main__":
     from rollout import early

@@ -1,4 +1,4 @@
-"""Counts the states of a task that can be told apart, and names the factors that change nothing."""
+"""Counts the distinguishable states of a task."""
 
 if __name__ == "__main__":
     from rollout import early

@@ -1,4 +1,4 @@
-"""Sends a command to a Ray cluster as a job, follows it, and ends with its exit status."""
+"""Submits a command to a Ray cluster as a job and follows its log."""
 
 if __name__ == "__main__":
     from rollout import early

@@ -1,4 +1,4 @@
-"""Trains on more and more states and shows how the gap to held-out states closes."""
+"""Trains on sets of growing size and reports the generalization gap."""
 
 if __name__ == "__main__":
     from rollout import early

@@ -1,4 +1,4 @@
-"""Trains a policy, on one machine or a Ray cluster."""
+"""Trains a policy on one machine or a Ray cluster."""
 
 if __name__ == "__main__":
     from rollout import early

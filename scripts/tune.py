@@ -1,4 +1,4 @@
-"""Searches for good settings of a training run, by Ray Tune."""
+"""Searches for training settings by grid, random search or ASHA."""
 
 if __name__ == "__main__":
     from rollout import early

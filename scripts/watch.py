@@ -1,4 +1,4 @@
-"""Shows a job on one screen, running or ended, from its run directory alone."""
+"""Shows the progress of a running or finished job."""
 
 if __name__ == "__main__":
     from rollout import early

@@ -1,8 +1,8 @@
-"""Checks that a game keeps the contract of bridges, and prints what was seen.
+"""Runs the conformance suite of bridges on a game and prints its report.
 
     gamut check-bridge gymnasium --set id=CartPole-v1 --steps 200
 
-Exit status: 0 every check passed, 2 the input is wrong, 3 a check failed.
+Exit status: 0 every check passed, 2 invalid input, 3 a check failed.
 """
 
 from __future__ import annotations

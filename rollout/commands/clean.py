@@ -1,9 +1,9 @@
-"""Ends the games and removes the temporary folders that dead runs left on this machine.
+"""Ends processes and removes files that killed runs left on this machine.
 
     gamut clean --dry-run
 
-What belongs to a running run, to another user or to another container is not touched. Every run
-does the same when it starts. The exit status is 0 even if there was nothing.
+Nothing of a live run, of another user or of another container is touched. Every run does the same
+when it starts. The exit status is always 0.
 """
 
 from __future__ import annotations

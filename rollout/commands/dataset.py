@@ -1,6 +1,6 @@
-"""Looks into a dataset, finds damage, repairs it, and plays an episode.
+"""Describes, checks, repairs and exports datasets, and replays episodes.
 
-Exit status: 0 fine, 2 bad input, 3 the dataset has findings.
+Exit status: 0 intact, 2 invalid input, 3 damage was found.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The program ``gamut``: ``gamut train --config train.yaml`` is ``scripts/train.py``."""
+"""The program ``gamut``: ``gamut train --config train.yaml`` runs a job."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Command:
     """One command; nothing is imported before it is called.
 
     Attributes:
-        doc: what it does, in one sentence.
+        doc: what the command does, in one sentence.
         main: ``module:function`` that takes the arguments and returns the exit status; of a job,
             which also takes its configuration.
         config: ``module:class`` of the configuration of a job; empty for other commands.
@@ -37,55 +37,60 @@ class Command:
 
 COMMANDS: Mapping[str, Command] = {
     "collect": Command(
-        "Plays a policy in a game and records what happens.",
+        "Runs episodes of a policy and records them as a dataset.",
         *("rollout.collect:collect", "rollout.config:CollectConfig"),
     ),
     "train": Command(
-        "Trains a policy, on one machine or a Ray cluster.",
+        "Trains a policy on one machine or a Ray cluster.",
         *("rollout.train.train:train", "rollout.train.config:TrainConfig"),
         chosen="rollout.train.jobs:job_of",
     ),
     "evaluate": Command(
-        "Lets players play sets of states and reports how well they do.",
+        "Evaluates policies on sets of states and reports their scores.",
         *("rollout.evaluate.evaluate:evaluate", "rollout.evaluate.config:EvaluateConfig"),
     ),
     "judge": Command(
-        "Lets a model judge recorded episodes, and compares it with ratings.",
+        "Rates recorded episodes with a model and reports agreement with given ratings.",
         *("rollout.judge.judge:judge", "rollout.judge.config:JudgeConfig"),
     ),
     "sweep": Command(
-        "Trains on more and more states and shows how the gap to held-out states closes.",
+        "Trains on sets of growing size and reports the generalization gap.",
         *("rollout.sweep.sweep:sweep", "rollout.sweep.config:SweepConfig"),
     ),
     "tune": Command(
-        "Searches for good settings: grids, random draws, ASHA.",
+        "Searches for training settings by grid, random search or ASHA.",
         *("rollout.train.search:search", "rollout.train.search_config:SearchConfig"),
     ),
     "dataset": Command(
-        "Looks into a dataset, finds damage, repairs it, and plays an episode.",
+        "Describes, checks, repairs and exports datasets, and replays episodes.",
         "rollout.commands.dataset:main",
     ),
     "play": Command(
-        "Lets a person play a task in a window, and records it.",
+        "Opens a game in a window for a person to play, and records it.",
         *("rollout.commands.play:play", "rollout.commands.play:PlayConfig"),
     ),
-    "watch": Command("Shows a job on one screen, running or ended.", "rollout.commands.watch:main"),
+    "watch": Command(
+        "Shows the progress of a running or finished job.", "rollout.commands.watch:main"
+    ),
     "submit": Command(
-        "Sends a command to a Ray cluster as a job, and follows it.",
+        "Submits a command to a Ray cluster as a job and follows its log.",
         "rollout.cluster.submit:run",
         stops=True,
     ),
     "check-bridge": Command(
-        "Checks that a game keeps the contract of bridges.", "rollout.commands.check_bridge:main"
+        "Runs the conformance suite of bridges on a game.", "rollout.commands.check_bridge:main"
     ),
     "states": Command(
-        "Counts the states of a task that can be told apart.", "rollout.commands.states:main"
+        "Counts the distinguishable states of a task.", "rollout.commands.states:main"
     ),
     "new": Command(
-        "Writes a package with a game, a policy, an evaluator or an algorithm of your own.",
+        "Writes the skeleton of a plug-in: bridge, policy, evaluator or algorithm.",
         "rollout.commands.new:main",
     ),
-    "clean": Command("Ends the games that dead runs left behind.", "rollout.commands.clean:main"),
+    "clean": Command(
+        "Ends processes and removes files that killed runs left behind.",
+        "rollout.commands.clean:main",
+    ),
 }
 
 
@@ -155,10 +160,10 @@ def _help() -> str:
         (
             "usage: gamut COMMAND ...",
             "",
-            "Hosts games at scale, records datasets, trains agents, measures generalization.",
+            "Runs games at scale, records datasets, trains agents and measures generalization.",
             "",
             *lines,
             "",
-            "gamut COMMAND --help describes a command; gamut --version shows the version.\n",
+            "gamut COMMAND --help describes a command; gamut --version prints the version.\n",
         )
     )

@@ -1,9 +1,9 @@
-"""Writes a package with a game, a policy, an evaluator or an algorithm of your own.
+"""Writes the skeleton of a plug-in: bridge, policy, evaluator or algorithm.
 
     gamut new bridge my_game
 
 The package is a small example that works, with its test; replace the example by your own code.
-Exit status: 0 it was written, 2 the input is wrong and nothing was written.
+Exit status: 0 the package was written, 2 invalid input, nothing was written.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Lets a person play a task in a window, and records it as any other policy's play.
+"""Opens a game in a window for a person to play, and records it.
 
 W A S D, space, left shift and left ctrl move; mouse or arrow keys turn; the buttons of the mouse,
 or J and K, attack and use; Q drops, E is the inventory, 1 to 9 choose an item. Esc pauses and shows
@@ -31,7 +31,7 @@ HUMAN = "human"
 
 
 class PlayConfig(Section):
-    """Lets a person play a game and records what happens."""
+    """A game that a person plays in a window."""
 
     output: str = key(
         ..., "Run directory; relative to GAMUT_RUNS_DIR if that is set, else to where you are."

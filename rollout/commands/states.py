@@ -1,10 +1,10 @@
-"""Counts the states of a task that can be told apart, and names the factors that change nothing.
+"""Counts the distinguishable states of a task and names its inert factors.
 
     gamut states --config hunt_sheep_demo.yaml
     gamut states --set bridge=crafter --states 20
 
-The file is one of any job; its bridge, task and state_set.only count. Plays without Ray. Exit
-status: 0 done, 2 the input is wrong, 3 the game failed.
+The file is the configuration of any job; bridge, task and state_set.only are read. Needs no Ray.
+Exit status: 0 done, 2 invalid input, 3 the game failed.
 """
 
 from __future__ import annotations

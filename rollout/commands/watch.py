@@ -1,8 +1,8 @@
-"""Shows a job on one screen, running or ended, from its run directory alone.
+"""Shows the progress of a running or finished job, from its run directory alone.
 
     gamut watch runs/first
 
-Ctrl-C leaves; the job never notices. Exit status: 0, or 2 if there is no run in the folder.
+Ctrl-C ends the display, not the job. Exit status: 0, or 2 if the folder contains no run.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def evaluate(config: Config | None = None, /, *, resume: bool = False, **keys: A
 
 
 def sweep(config: Config | None = None, /, *, resume: bool = False, **keys: Any) -> Run:
-    """Trains on more and more states; arguments, result and errors are as those of ``collect``."""
+    """Trains on sets of growing size; arguments, result and errors are those of ``collect``."""
     return _run(SweepConfig, config, keys, resume, run_sweep)
 
 

@@ -24,7 +24,7 @@ class FramesConfig(Section):
 
 
 class JudgeConfig(RunConfig):
-    """Lets a model judge recorded episodes, and compares it with ratings."""
+    """Rates recorded episodes with a model and reports agreement with given ratings."""
 
     may_change: ClassVar[tuple[str, ...]] = (
         *RunConfig.may_change,
