@@ -9,10 +9,11 @@ import contextlib
 import logging
 import os
 import signal
+import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,8 @@ _PATIENCE = {
 }
 _SLICE = "RAY_raylet_start_wait_time_s"  # how long Ray waits in one call, deaf to signals
 _PARTS = ("start_gcs_server", "start_api_server", "start_log_monitor", "start_raylet")
+_LISTEN = "dashboard_agent_listen_port"
+_AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", _LISTEN)
 _SHOWN = 5  # lines of each log of Ray
 
 
@@ -81,6 +84,52 @@ def stoppable_imports(stopping: Callable[[], int]) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
+
+
+@contextlib.contextmanager
+def agent_ports() -> Iterator[dict[str, int]]:
+    """Yields a port for each server of a raylet's agents; no other program gets one inside.
+
+    An agent can listen there: a socket that does not listen keeps its port only from programs
+    that ask for any port.
+    """
+    with contextlib.ExitStack() as stack:
+        ports = {}
+        for name in _AGENT_PORTS:
+            held = stack.enter_context(socket.socket())
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.bind(("", 0))
+            ports[name] = held.getsockname()[1]
+        yield ports
+
+
+@contextlib.contextmanager
+def known_ports(ray: Any, ports: Mapping[str, int]) -> Iterator[None]:
+    """Inside, a raylet is given the ports of its agents when it starts.
+
+    It ends itself unless they tell it their ports within 15 s, where it does not know them. No
+    setting changes that (github.com/ray-project/ray/issues/65983).
+
+    Args:
+        ray: the package.
+        ports: those of ``agent_ports``.
+    """
+    services = ray._private.services
+    own, own_process = services.start_raylet, services.start_ray_process
+
+    def start_raylet(*arguments: Any, **more: Any) -> Any:
+        return own(*arguments, **{**more, **ports})
+
+    def start_ray_process(line: list[str], kind: str, *arguments: Any, **more: Any) -> Any:
+        if kind == "raylet":  # Ray gives this port only to the agent
+            line = [*line, f"--{_LISTEN}={ports[_LISTEN]}"]
+        return own_process(line, kind, *arguments, **more)
+
+    services.start_raylet, services.start_ray_process = start_raylet, start_ray_process
+    try:
+        yield
+    finally:
+        services.start_raylet, services.start_ray_process = own, own_process
 
 
 @contextlib.contextmanager

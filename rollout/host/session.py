@@ -7,8 +7,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,14 @@ from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write
 from rollout.errors import ConfigError, RayUnavailable
 from rollout.host.processes import RUN_ID, remove_workdir
 from rollout.host.ray_folder import private_folder, remove_session, session_folder
-from rollout.host.ray_start import kill_parts, patient, stoppable_imports, tell_logs
+from rollout.host.ray_start import (
+    agent_ports,
+    kill_parts,
+    known_ports,
+    patient,
+    stoppable_imports,
+    tell_logs,
+)
 from rollout.host.ray_watch import forget, lost, watched
 from rollout.signals import leave_abruptly
 
@@ -102,7 +109,13 @@ def require_session(address: str | None = None) -> None:
         _found(target, key)
 
 
-def _start(folder: Path, *, num_cpus: int | None, stopping: Callable[[], int]) -> None:
+def _start(
+    folder: Path,
+    ports: Mapping[str, int],
+    *,
+    num_cpus: int | None,
+    stopping: Callable[[], int],
+) -> None:
     """Starts a cluster on this machine, with its files in a private folder.
 
     Raises:
@@ -114,7 +127,11 @@ def _start(folder: Path, *, num_cpus: int | None, stopping: Callable[[], int]) -
         with stoppable_imports(stopping):
             ray = _load()
             log.info("starting Ray on this machine")
-            with _handler_kept(ray._private.utils), patient(ray, stopping):
+            with (
+                _handler_kept(ray._private.utils),
+                known_ports(ray, ports),
+                patient(ray, stopping),
+            ):
                 ray.init(
                     address="local",
                     num_cpus=num_cpus,
@@ -215,23 +232,25 @@ def ray_session(
         yield
         return
     target, key = _asked(address)
-    folder = None
-    if target is None:
-        folder = private_folder()
-        _start(folder, num_cpus=num_cpus, stopping=stopping)
-    else:
-        target, mode = _found(target, key)
-        set_mode(mode)
-        _join(target, as_in_job=_IN_JOB in os.environ and address is None)
-    try:
-        with watched(sys.modules["ray"]):
-            yield
-    finally:
-        died = _leave(sys.modules["ray"])
-        if folder is not None:
-            remove_session(folder)
-        if folder is not None and died:
-            remove_workdir(folder)
+    with ExitStack() as held:
+        folder = None
+        if target is None:
+            folder = private_folder()
+            ports = held.enter_context(agent_ports())
+            _start(folder, ports, num_cpus=num_cpus, stopping=stopping)
+        else:
+            target, mode = _found(target, key)
+            set_mode(mode)
+            _join(target, as_in_job=_IN_JOB in os.environ and address is None)
+        try:
+            with watched(sys.modules["ray"]):
+                yield
+        finally:
+            died = _leave(sys.modules["ray"])
+            if folder is not None:
+                remove_session(folder)
+            if folder is not None and died:
+                remove_workdir(folder)
 
 
 def _leave(ray: Any) -> bool:

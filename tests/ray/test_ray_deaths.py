@@ -1,4 +1,4 @@
-"""kill -9 of what a training cannot do without: told at once, saved, and continued."""
+"""kill -9 of what a training needs: told at once, saved, continued; and a slow start of Ray."""
 
 import contextlib
 import os
@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 
 from benchmarks.faults.cluster import kill_all, tree_of
-from tests.ray.training import ROOT, SMALL, about, command, merged, summary, wait_for, write_config
+from rollout.cluster.addresses import ADDRESS
+from tests.ray.training import (
+    ROOT,
+    SMALL,
+    about,
+    command,
+    merged,
+    run,
+    summary,
+    wait_for,
+    write_config,
+)
 
 pytestmark = [pytest.mark.ray, pytest.mark.long]
 
@@ -82,3 +93,21 @@ def test_what_dies_is_named_and_the_run_is_continued(tmp_path, victim):
     assert process.wait(600) == 0, said.read_text()
     assert summary(tmp_path)["status"] == "done"
     assert about(tmp_path)["update"] == UPDATES
+
+
+SLOW = """
+import pathlib, time
+line = pathlib.Path("/proc/self/cmdline").read_text()
+if "dashboard/agent.py" in line or "runtime_env/agent/main.py" in line:
+    time.sleep(20)
+"""
+
+
+def test_ray_starts_where_its_agents_take_longer_than_ray_allows(tmp_path, monkeypatch):
+    """A raylet waits 15 s for the ports of its agents, and then ends itself."""
+    monkeypatch.delenv(ADDRESS, raising=False)
+    (tmp_path / "sitecustomize.py").write_text(SLOW)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    write_config(tmp_path, SMALL, runners=1, env_steps=64)
+    done = run(tmp_path)
+    assert done.returncode == 0, done.stderr

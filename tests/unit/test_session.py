@@ -67,7 +67,7 @@ CONFIGURATION = SimpleNamespace(Config=SimpleNamespace(initialize=lambda _: None
 
 def services_of_ray(**more):
     parts = ("gcs_server", "api_server", "log_monitor", "raylet")
-    nothing = dict.fromkeys(["get_node", *(f"start_{part}" for part in parts)])
+    nothing = dict.fromkeys(["get_node", "start_ray_process", *(f"start_{p}" for p in parts)])
     return SimpleNamespace(**{**nothing, "time": time, **more})
 
 
@@ -458,6 +458,13 @@ class Raylet:
 
     def __init__(self, calls, status=None):
         self.calls, self.status, self.process = calls, status, self
+        self.ports, self.lines = {}, []
+
+    def start(self, **ports):
+        self.ports = ports
+        for kind in ("log_monitor", "raylet"):
+            self.services.start_ray_process([kind], kind)
+        return self
 
     def poll(self):
         return self.status
@@ -471,11 +478,19 @@ class Raylet:
 
 def started(raylet, stopping=lambda: 0):
     """What Ray gets that asks for its node; Ray itself gives up after 30 s."""
-    services = services_of_ray(get_node=raylet.get_node, start_raylet=lambda: raylet)
+    raylet.services = services = services_of_ray(
+        get_node=raylet.get_node,
+        start_raylet=raylet.start,
+        start_ray_process=lambda line, kind: raylet.lines.append((kind, line)),
+    )
     before = dict(vars(services))
     ray = SimpleNamespace(_private=SimpleNamespace(services=services), _raylet=CONFIGURATION)
     try:
-        with ray_start.patient(ray, stopping):
+        with (
+            ray_start.agent_ports() as ports,
+            ray_start.known_ports(ray, ports),
+            ray_start.patient(ray, stopping),
+        ):
             services.start_raylet()
             return services.get_node()
     finally:
@@ -498,6 +513,31 @@ def test_a_busy_machine_may_take_minutes_to_start_ray(monkeypatch, caplog):
     monkeypatch.setattr(ray_start, "LONGEST_S", 0.05)
     with pytest.raises(RayUnavailable, match="has not started in"):
         started(Raylet(10**9))
+
+
+def test_a_raylet_does_not_wait_for_the_ports_of_its_agents():
+    """It ends itself when they take over 15 s to start; Ray has no setting for that."""
+    raylet = Raylet(1)
+    started(raylet)
+    names = ["metrics_agent", "metrics_export", "runtime_env_agent", "dashboard_agent_listen"]
+    assert set(raylet.ports) == {f"{name}_port" for name in names}
+    listen = f"--dashboard_agent_listen_port={raylet.ports['dashboard_agent_listen_port']}"
+    assert raylet.lines == [("log_monitor", ["log_monitor"]), ("raylet", ["raylet", listen])]
+    assert len(set(raylet.ports.values())) == 4
+
+
+def test_ports_of_agents_are_theirs_alone():
+    with ray_start.agent_ports() as ports:
+        for port in ports.values():
+            with (
+                socket.socket() as other,
+                pytest.raises(OSError, match="Address already in use"),
+            ):
+                other.bind(("", port))
+            with socket.create_server(("127.0.0.1", port)):  # as an agent does
+                pass
+    with socket.socket() as other:
+        other.bind(("", port))
 
 
 def test_other_errors_of_ray_are_not_taken_for_input(inits, head):
