@@ -15,6 +15,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from rollout import reports
 from rollout.data.tables import Table, concatenate
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.statistics.estimate import METHODS, Estimate, Intervals, t_quantile
@@ -114,10 +115,7 @@ def coverage(
 def table(worlds: Iterable[World], *, experiments: int) -> str:
     """Returns a Markdown table of coverage and mean width, one line per world."""
     methods = (*METHODS, EPISODES_AS_RUNS)
-    lines = [
-        "| figure | seeds | seeds' sd / states' error | " + " | ".join(methods) + " |",
-        "|---|---|---|" + "---|" * len(methods),
-    ]
+    rows = []
     for world in worlds:
         cells = [
             "{:.3f} ({:.2f})".format(*coverage(world, method, experiments=experiments))
@@ -125,9 +123,8 @@ def table(worlds: Iterable[World], *, experiments: int) -> str:
             else ""
             for method in methods
         ]
-        cells = [world.kind, str(world.seeds), f"{world.ratio:g}", *cells]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        rows.append([world.kind, world.seeds, f"{world.ratio:g}", *cells])
+    return reports.table(["figure", "seeds", "seeds' sd / states' error", *methods], rows) + "\n"
 
 
 @dataclass(frozen=True)
@@ -239,17 +236,14 @@ def errors(world: Sweep, *, experiments: int, seed: int = 0) -> tuple[dict[str, 
 
 def table_of_errors(worlds: Iterable[Sweep], *, experiments: int) -> str:
     """Returns a Markdown table of coverage and verdicts, one line per world."""
-    lines = [
-        "| runs | seeds | true gap | " + " | ".join(_FIGURES) + ' | verdict "shrinks" |',
-        "|---|---|---|" + "---|" * (len(_FIGURES) + 1),
-    ]
+    rows = []
     for world in worlds:
         held, shrinks = errors(world, experiments=experiments)
         about = "one in three stuck" if world.stuck else "normal"
-        cells = [about, str(world.seeds), f"{world.truth:.2f}"]
-        cells += [f"{held[name]:.3f}" for name in _FIGURES]
-        lines.append("| " + " | ".join([*cells, f"{shrinks:.3f}"]) + " |")
-    return "\n".join(lines) + "\n"
+        figures = (f"{each:.3f}" for each in (*(held[name] for name in _FIGURES), shrinks))
+        rows.append([about, world.seeds, f"{world.truth:.2f}", *figures])
+    names = ("runs", "seeds", "true gap", *_FIGURES, 'verdict "shrinks"')
+    return reports.table(names, rows) + "\n"
 
 
 def _as_runs(scores: NDArray[np.float64]) -> Estimate:

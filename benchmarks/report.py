@@ -10,6 +10,7 @@ import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
+from rollout import reports
 from rollout.run_directory import versions
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -55,8 +56,7 @@ def spread(values: list[float], digits: int = 0) -> str:
 
 def table(head: list[str], rows: list[list[str]]) -> str:
     """Returns a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+    return reports.table(head, rows) + "\n"
 
 
 def save(name: str, text: str) -> None:

@@ -73,7 +73,7 @@ MAY_IMPORT = {
     "rollout.api": ("rollout.errors",),
     "rollout.collect": core_but(*JOBS, *OUTSIDE),
     "rollout.commands": (*core_but("rollout.gamut", "rollout.interface"), "policies.human_window"),
-    "rollout.data": ("rollout.signals", *CORE),
+    "rollout.data": ("rollout.reports", "rollout.signals", *CORE),
     "rollout.errors": (),
     "rollout.yaml12": ("rollout.errors", "rollout.files"),
     "rollout.evaluate": core_but(*JOBS, *OUTSIDE),

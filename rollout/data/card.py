@@ -10,6 +10,7 @@ from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest
 from rollout.data.schema import Column
 from rollout.files import write_atomically
+from rollout.reports import table
 from rollout.signals import shown
 
 _HEAD = """---
@@ -50,18 +51,15 @@ def card(manifest: Manifest) -> str:
         f"Steps of {policy} in the game {manifest.bridge}, one row each, recorded by Gamut. "
         f"Task: {task['name']}. {task['goal']}\n"
     )
-    rows = "".join(_row(column) for column in manifest.columns)
-    table = f"| column | type | unit | contents |\n|---|---|---|---|\n{rows}"
+    columns = table(("column", "type", "unit", "contents"), map(_row, manifest.columns))
     parts = [f"# {task['name']} in {manifest.bridge}\n", about, _READ, *_pictures(manifest)]
-    return _HEAD + "\n".join([*parts, "## Columns\n", table])
+    return _HEAD + "\n".join([*parts, "## Columns\n", columns, ""])
 
 
-def _row(column: Column) -> str:
+def _row(column: Column) -> tuple[str, ...]:
     kind = f"{column.dtype}{list(column.shape) if column.shape else ''}"
     stored = "" if column.codec.name in ("plain", "list") else f", stored as {column.codec}"
-    cells = f"`{column.name}`", f"{kind}{stored}", column.unit, column.doc
-    plain = [" ".join(cell.replace("|", "/").split()) for cell in cells]
-    return f"| {' | '.join(plain)} |\n"
+    return f"`{column.name}`", f"{kind}{stored}", column.unit, column.doc
 
 
 def _pictures(manifest: Manifest) -> list[str]:

@@ -32,6 +32,7 @@ from rollout.evaluate.statistics import (
     one_player,
     wilson,
 )
+from rollout.reports import table
 
 _Scores = NDArray[np.float64]
 
@@ -229,7 +230,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
         f"other states; not for other training runs. Those of success are Wilson's, over the "
         f"episodes of this one player. {_actions_of(found['legs'])}",
         "",
-        *_table(_LEG, [{**leg, **_told(leg)} for leg in found["legs"]]),
+        _table(_LEG, [{**leg, **_told(leg)} for leg in found["legs"]]),
     ]
     for title, rows, columns in (
         ("Models, over their training seeds", found["groups"], _GROUP),
@@ -240,7 +241,7 @@ def write_report(summary: Mapping[str, Any]) -> str:
         ("Films", [{**each, **_told_of_video(each)} for each in summary["films"]], _VIDEO),
     ):
         if rows:
-            lines += ["", f"## {title}", "", *_table(columns, rows)]
+            lines += ["", f"## {title}", "", _table(columns, rows)]
     if found.get("grouped"):
         lines += grouped_lines(found["grouped"])
     if found["published"]:
@@ -300,20 +301,15 @@ def _told_of_calls(leg: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _told_of_video(video: Mapping[str, Any]) -> dict[str, str]:
-    again = f"another run: {_cell(video['replayed'])}"
+    again = f"another run: {_text(video['replayed'])}"
     return {
         "rank": f"[{video['rank']}](videos/{video['file']})",
         "filmed": "the same" if video["same"] else again,
     }
 
 
-def _table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    body = [[_cell(row[column]).replace("|", "\\|") for column in columns] for row in rows]
-    return [f"| {' | '.join(line)} |" for line in (columns, ["---"] * len(columns), *body)]
-
-
-def _cell(value: Any) -> str:
-    return " ".join(_text(value).split())
+def _table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    return table(columns, [[_text(row[column]) for column in columns] for row in rows])
 
 
 def _text(value: Any) -> str:

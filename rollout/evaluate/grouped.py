@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api import StateSet
+from rollout.reports import table
 
 TOTAL = "Total"
 
@@ -82,12 +83,9 @@ def lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
     )
     for leg in found:
         cells = leg["cells"]
-        columns = list(next(iter(cells.values())))
-        told += ["", f"### {leg['leg']}, {leg['runs']} runs", ""]
-        told += [f"| | {' | '.join(columns)} |", f"| {' | '.join(['---'] * (len(columns) + 1))} |"]
-        for row, of in cells.items():
-            label = " ".join(row.replace("|", "\\|").split())
-            told.append(f"| {label} | {' | '.join(_text(of[column]) for column in columns)} |")
+        columns = next(iter(cells.values()))
+        rows = [[row, *(_text(of[column]) for column in columns)] for row, of in cells.items()]
+        told += ["", f"### {leg['leg']}, {leg['runs']} runs", "", table(["", *columns], rows)]
         if leg["undefined"]:
             names = ", ".join(leg["undefined"])
             told += ["", f"Cannot be judged in this game, and not counted: {names}."]

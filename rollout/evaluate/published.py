@@ -29,6 +29,7 @@ from rollout.configuration.load import from_document
 from rollout.errors import UnknownNameError
 from rollout.evaluate.published_tables import Cell, table_lines
 from rollout.evaluate.statistics import Intervals, one_player
+from rollout.reports import table
 
 FOLDER = "published"
 _SUFFIXES = (".yaml", ".yml")
@@ -143,7 +144,7 @@ def lines(found: Mapping[str, Any]) -> list[str]:
     ]
     others = [[model, *(_figure(row.get(c)) for c in columns)] for model, row in results.items()]
     about = f"{found['about']} Source: {found['source']}, read on {found['read']}.".strip()
-    published = [about, "", *_table(["model", *columns], others)]
+    published = [about, "", table(["model", *columns], others)]
     if found["spread"] == "deviation of runs":
         return ["", f"## Published results: {found['title']}", "", *published]
     return [
@@ -152,7 +153,7 @@ def lines(found: Mapping[str, Any]) -> list[str]:
         "error as published (the deviation of the population over the root of the number of "
         "episodes), and the interval of this report, which leaves out episodes without a result.",
         "",
-        *_table(["player", "actions", "episodes", "mean", "interval"], own),
+        table(["player", "actions", "episodes", "mean", "interval"], own),
         "",
         *published,
     ]
@@ -163,8 +164,3 @@ def _figure(figure: Sequence[float | None] | None) -> str:
         return "-"
     mean, error = figure
     return f"{mean:.1f} ± {error:.1f}"
-
-
-def _table(columns: list[str], rows: list[list[str]]) -> list[str]:
-    body = [[cell.replace("|", "\\|") for cell in row] for row in rows]
-    return [f"| {' | '.join(line)} |" for line in (columns, ["---"] * len(columns), *body)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
@@ -12,6 +12,7 @@ from pydantic import Field
 
 from rollout.config import Section, key
 from rollout.evaluate.statistics import wilson
+from rollout.reports import table
 
 Figure: TypeAlias = Annotated[tuple[float | None, float | None], Field(strict=False)]
 
@@ -66,13 +67,9 @@ def table_lines(found: Mapping[str, Any]) -> list[str]:
         "Each cell: success in percent (of this run with its interval) / steps of the successful "
         "episodes / return; means plus or minus the deviation.",
         "",
-        *("| " + " | ".join(line) + " |" for line in _lines(["player or model", *columns], body)),
+        table(["player or model", *columns], body),
         *("", f"{found['about']} Source: {found['source']}, read on {found['read']}.".strip()),
     ]
-
-
-def _lines(head: list[str], body: Iterable[list[str]]) -> Iterable[list[str]]:
-    return [head, ["---"] * len(head), *body]
 
 
 def _own(cell: Mapping[str, Any] | None) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.statistics import Estimate
+from rollout.reports import table
 from rollout.sweep.curves import SET_NAMES, Contrast, Point, by_arm
 from rollout.sweep.decomposition import Decomposition
 from rollout.sweep.summary import RunInfo, SweepReport
@@ -17,20 +19,7 @@ from rollout.sweep.summary import RunInfo, SweepReport
 _DIGEST = 12  # characters of a digest that tables show
 _MOST_LOST = 50
 
-
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Returns a Markdown table; numbers and estimates are aligned to the right."""
-    cells = [[_escaped(cell) for cell in row] for row in rows]
-    right = [
-        bool(cells) and all(row[i][:1] in "-+" or row[i][0].isdigit() for row in cells)
-        for i in range(len(header))
-    ]
-    lines = [[_escaped(cell) for cell in header], ["--:" if r else "---" for r in right], *cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _escaped(cell: object) -> str:
-    return " ".join(str(cell).replace("|", "\\|").split())
+_table = partial(table, align=True)
 
 
 class Figures:
@@ -79,12 +68,12 @@ def score_tables(data: SweepReport, figures: Figures) -> str:
         if len(own) > 1 or arm == data.base:
             about = [data.arms[arm]] if data.arms.get(arm) else []
             header, *rows = _scores(data, own, figures)
-            parts += [f"### {arm}", *about, table(header[1:], [row[1:] for row in rows])]
+            parts += [f"### {arm}", *about, _table(header[1:], [row[1:] for row in rows])]
     if single:
         about = [f"- {p.arm}: {data.arms[p.arm]}" for p in single if data.arms.get(p.arm)]
         header, *rows = _scores(data, single, figures)
         parts += ["### Arms with one N", *(["\n".join(about)] if about else [])]
-        parts.append(table(header, rows))
+        parts.append(_table(header, rows))
     return "\n\n".join(parts)
 
 
@@ -103,7 +92,7 @@ def short_tables(points: Sequence[Point], figures: Figures) -> str:
     """Returns one table of all arms, with the scores only."""
     names, cells = _score_columns(points, figures)
     rows = [[p.arm, f"{p.n:,}", *scores] for p, scores in zip(points, cells, strict=True)]
-    return table(["arm", "N", *names], rows)
+    return _table(["arm", "N", *names], rows)
 
 
 def _score_columns(points: Sequence[Point], figures: Figures) -> tuple[list[str], list[list[str]]]:
@@ -134,7 +123,7 @@ def success_table(points: Sequence[Point], figures: Figures) -> str:
         for p in points
         if p.success
     ]
-    return table(["arm", "N", *map(_set_name, decided), "interval about"], rows) if rows else ""
+    return _table(["arm", "N", *map(_set_name, decided), "interval about"], rows) if rows else ""
 
 
 def parts_table(parts: Sequence[Decomposition], figures: Figures) -> str:
@@ -153,8 +142,8 @@ def parts_table(parts: Sequence[Decomposition], figures: Figures) -> str:
         for p in parts
     ]
     return (
-        f"{table(header, rows)}\n\nGap = ease + gain + loss. The reference are the policies of the "
-        f"arm's largest N, trained with other seeds. Ease: how much better they are on these "
+        f"{_table(header, rows)}\n\nGap = ease + gain + loss. The reference are the policies of "
+        f"the arm's largest N, trained with other seeds. Ease: how much better they are on these "
         f"training states than on held-out states. Gain: how much better the run is on its own "
         f"training states than they are. Loss: how much worse it is on held-out states. Adjusted: "
         f"gain + loss; without cross-play, which needs 3 seeds and random sets, the gap. Change: "
@@ -200,7 +189,7 @@ def contrast_table(
         for c in sorted(contrasts, key=lambda c: c.n)
     ]
     return (
-        f"{table(header, rows)}\n\nDifferences are paired by training seed and position in "
+        f"{_table(header, rows)}\n\nDifferences are paired by training seed and position in "
         f"the set, over the episodes that have a result in both arms, so over the seeds of both. "
         f"Those of the adjusted gaps are paired by training seed and need cross-play."
     )
@@ -226,7 +215,7 @@ def runs_table(runs: Sequence[RunInfo]) -> str:
         ]
         for run in runs
     ]
-    return table(header, rows)
+    return _table(header, rows)
 
 
 def sets_table(data: SweepReport) -> str:
@@ -235,12 +224,12 @@ def sets_table(data: SweepReport) -> str:
         [_set_name(name), f"{size:,}", f"`{digest}`", ", ".join(arms) or "all"]
         for name, size, digest, arms in data.sets
     ]
-    return table(["evaluated on", "states", "digest", "arms"], rows)
+    return _table(["evaluated on", "states", "digest", "arms"], rows)
 
 
 def mapping_table(header: tuple[str, str], values: Mapping[str, object]) -> str:
     """Returns a table of names and values."""
-    return table(header, [(name, _plain(value)) for name, value in values.items()])
+    return _table(header, [(name, _plain(value)) for name, value in values.items()])
 
 
 def lost_table(data: SweepReport) -> str:
@@ -251,7 +240,7 @@ def lost_table(data: SweepReport) -> str:
         "attempts",
     ]
     shown = [[data.table[name][row] for name in names] for row in rows[:_MOST_LOST]]
-    text = table([name.replace("_", " ") for name in names], shown)
+    text = _table([name.replace("_", " ") for name in names], shown)
     more = len(rows) - len(shown)
     return f"{text}\n\nand {more:,} more, which `results.parquet` names" if more else text
 
@@ -266,7 +255,7 @@ def worst_table(
         for arm, n, ends in worst
     ]
     header = ["arm", "N", *(f"{_set_name(name)}, least to greatest" for name in names)]
-    return table(header, rows) if rows else ""
+    return _table(header, rows) if rows else ""
 
 
 def _ends(ends: tuple[float, float], digits: int) -> str:

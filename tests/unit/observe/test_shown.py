@@ -16,14 +16,15 @@ from rollout.data import describe_dataset
 from rollout.data.card import write_card
 from rollout.data.layout import Layout
 from rollout.errors import DatasetError
+from rollout.evaluate import published, published_tables
 from rollout.evaluate.findings import _table
 from rollout.evaluate.grouped import lines
 from rollout.evaluate.journal import Journal, LossEntry
 from rollout.observe.logs import set_up_logging
 from rollout.observe.progress import BarProgress
 from rollout.observe.view import _line
+from rollout.reports import table
 from rollout.signals import say, shown
-from rollout.sweep.report_tables import table
 from rollout.testing import FakeBridge, FakeEvaluator
 
 
@@ -98,8 +99,11 @@ def test_a_journal_keeps_what_half_a_surrogate_pair_stood_for(tmp_path):
     assert (loss.state, loss.reason) == ("\ufffd!", "\ufffd")
 
 
-CELL = {"mean": 0.5, "deviation": None, "states": 3}
 NAME = f"a\n12:00:00 ERROR forged {HOSTILE}|b"
+CELL = {"mean": 0.5, "deviation": None, "states": 3}
+TITLES = {"title": "t", "about": "", "source": "s", "read": "today", "spread": "deviation of runs"}
+OWN = {"player": NAME, "actions": NAME, "cells": {NAME: None}}
+PUBLISHED = {**TITLES, "own": [], "tables": {}, "results": {NAME: {NAME: [1.0, 0.5]}}}
 
 
 def test_names_begin_no_line_of_a_log(tmp_path, capsys):
@@ -123,11 +127,14 @@ def test_names_begin_no_line_of_a_command(capsys, monkeypatch):
 def test_names_control_no_report(tmp_path):
     """Names of tasks, columns, labels and rows come from games and datasets."""
     told = [
-        *_table(["name", "mean"], [{"name": NAME, "mean": 0.5}]),
-        *lines([{"leg": "p", "runs": 1, "cells": {NAME: {"all": CELL}}, "undefined": []}])[-2:],
-        table(["name"], [[NAME]]),
+        _table(["name", "mean"], [{"name": NAME, "mean": 0.5}]),
+        lines([{"leg": "p", "runs": 1, "cells": {NAME: {NAME: CELL}}, "undefined": []}])[-1],
+        published.lines(PUBLISHED)[-1],
+        published_tables.table_lines({**TITLES, "own": [OWN], "tables": {NAME: {NAME: None}}})[-3],
+        table([NAME], [[NAME]]),
     ]
-    assert not [line for text in told for line in text.split("\n") if "|" not in line[:1]]
+    for text in told:
+        assert {line.replace("\\|", "").count("|") for line in text.split("\n")} <= {2, 3}
     states = StateSpace((Factor("biome", ("plains",)),))
     task = Task("hunt", HOSTILE, states, FakeEvaluator(), Limits(10), "simple")
     about = describe_dataset(FakeBridge().spec, task)

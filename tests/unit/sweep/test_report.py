@@ -14,7 +14,7 @@ from rollout.evaluate.statistics import Intervals, wilson
 from rollout.sweep.curves import curves, select
 from rollout.sweep.decomposition import decompositions
 from rollout.sweep.report import publish, subtitle, verdict, write_report
-from rollout.sweep.report_tables import Figures, table
+from rollout.sweep.report_tables import Figures
 from tests.unit.sweep.sweep_tables import BASE, cross_played, lose, report_of, sweep_table
 
 pytestmark = pytest.mark.heavy
@@ -334,12 +334,6 @@ def test_the_same_sweep_gives_the_same_report(tmp_path):
 
 
 def test_cells():
-    assert table(["a", "n"], [["x|y", 1], ["two\nlines", -2.5]]).splitlines() == [
-        "| a | n |",
-        "| --- | --: |",
-        "| x\\|y | 1 |",
-        "| two lines | -2.5 |",
-    ]
     figures = Figures(2)
     assert figures(None) == "-"
     assert figures(wilson(1, 2)) == wilson(1, 2).text(2)
