@@ -4,7 +4,7 @@
 
     for fragment in fleet.play(schedule):     # whichever is ready first
         recorder.append(fragment)             # from here on, finished episodes are safe
-        tally.add(fragment)
+        monitor.observe(fragment)             # counts, logs, metrics
 
 The code before the loop checks the input and builds the parts; the code after it writes the
 results.
@@ -13,10 +13,8 @@ results.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rollout.api import (
     Bridge,
@@ -38,18 +36,13 @@ from rollout.host.hosting import HostPlan
 from rollout.host.opening import Fleet, check_inference, open_fleet
 from rollout.host.schedule import Schedule
 from rollout.job import Job, open_job
-from rollout.observe.logs import log_losses, log_notices
+from rollout.monitor import Monitor, given_up
 from rollout.observe.progress import share
 from rollout.run_directory import RunDirectory, as_begun, versions
 from rollout.tally import Tally
 from rollout.tasks import bridge_and_task
 
-if TYPE_CHECKING:
-    from rollout.host.inference_actors import InferenceActors
-
 log = logging.getLogger(__name__)
-
-_METRICS_EVERY_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -135,7 +128,7 @@ def collect(
                 folder=job.run.path,
             )
             fleet, inference = stack.enter_context(opening)
-            collection.fleet, collection.inference = fleet, inference
+            collection.monitor.follow(fleet, inference)
             return job.finish(lambda: collection.play(fleet, watch), collection.conclude)
 
 
@@ -150,7 +143,8 @@ class _Collection:
             with Dataset(job.run.dataset) as dataset:
                 steps, (finished, newest) = dataset.counts.steps, dataset.finished()
             attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
-        self.tally = Tally(env_steps=steps, episodes=len(finished), keeps=recorder is None)
+        self._tally = Tally(env_steps=steps, episodes=len(finished), keeps=recorder is None)
+        self.monitor = Monitor(job, self._tally, self._share, Advice(plan.hosting(), config.actors))
         self._schedule = Schedule(
             plan.states,
             seed=config.seed,
@@ -158,79 +152,57 @@ class _Collection:
             finished=finished,
             attempts=attempts,
         )
-        self._written = 0.0
-        self._advice = Advice(plan.hosting(), config.actors)
-        self.fleet: Fleet | None = None
-        self.inference: InferenceActors | None = None
 
     @property
     def done(self) -> bool:
         """Whether a budget is used up."""
-        c, t = self._plan.config, self.tally
-        return (c.episodes is not None and t.episodes >= c.episodes) or (
-            c.env_steps is not None and t.env_steps >= c.env_steps
-        )
+        return self._share() >= 1.0
+
+    def _share(self) -> float:
+        c, t = self._plan.config, self._tally
+        return share((t.episodes, c.episodes), (t.env_steps, c.env_steps))
 
     @property
     def _state(self) -> str:
-        return f"{self.tally.episodes} episodes, {self.tally.env_steps} steps"
+        return f"{self._tally.episodes} episodes, {self._tally.env_steps} steps"
 
     def play(self, fleet: Fleet, watch: Callable[[Fragment], None] | None) -> str | None:
         """Plays until a budget is used up, a signal arrives or no game is left."""
         stop = self._job.stop
+        observers: list[Callable[[Fragment], None]] = [self.monitor.observe]
+        if self._recorder is not None:
+            observers.insert(0, self._recorder.append)
+        if watch is not None:
+            observers.append(watch)
         with stop.deferred():
             for fragment in fleet.play(self._schedule):
-                if self._recorder is not None:
-                    self._recorder.append(fragment)
-                self.tally.add(fragment)
-                log_notices(log, fragment.results)
-                log_losses(log, [*fragment.losses, *self.tally.hear(fleet.news)])
-                self._show()
-                if watch is not None:
-                    watch(fragment)
+                for observe in observers:
+                    observe(fragment)
                 if self.done or stop.requested:
                     break
-        abandoned = len(fleet.news.abandoned)
-        if not abandoned:
-            return None
-        return (
-            f"{abandoned} episodes were lost {self._plan.config.host.retries + 1} times each "
-            f"and given up (host.retries={self._plan.config.host.retries}; raise it if the game "
-            f"fails now and then, not in these states alone). Saved: {self._state}"
+        return given_up(
+            len(fleet.news.abandoned),
+            self._plan.config.host.retries,
+            f"; raise it if the game fails now and then, not in these states alone). Saved: "
+            f"{self._state}",
         )
-
-    def _show(self, *, last: bool = False) -> None:
-        now = time.monotonic()
-        if now - self._written < _METRICS_EVERY_S and not last:
-            return
-        self._written = now
-        c, t = self._plan.config, self.tally
-        done = share((t.episodes, c.episodes), (t.env_steps, c.env_steps))
-        queue = {} if self.inference is None else self.inference.values()
-        values = t.metrics()
-        self._advice.look(values)
-        media = t.media(self._job.run, last=last)
-        self._job.metrics.write(t.env_steps, {**values, **queue, "done": done}, media=media)
-        self._job.progress.update(done, t.brief())
 
     def conclude(self, status: str) -> str:
         """Closes the recording and writes ``summary.json``; returns a status sentence."""
         if self._recorder is None:
-            results = self.tally.results()
+            results = self._tally.results()
         else:
             self._recorder.close()
             with Dataset(self._job.run.dataset) as dataset:
-                results = self.tally.results(dataset)
-        decided = {} if self.inference is None else {"inference": self.inference.summary()}
-        if self.fleet is not None:
-            log_losses(log, self.tally.hear(self.fleet.news))
-            self._show(last=True)
+                results = self._tally.results(dataset)
+        if self.monitor.end():
+            self.monitor.show(last=True)
         self._job.write_summary(
             status,
             protocol=_protocol(self._plan),
             results=results,
-            session=self.tally.session(),
-            **decided,
+            session=self._tally.session(),
+            **self.monitor.decided,
         )
         return self._state
 

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rollout.api import Fragment
 from rollout.cli import Session
 from rollout.data.tables import write_table
 from rollout.errors import RunDirectoryError
@@ -30,9 +28,9 @@ from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard
 from rollout.evaluate.videos import Recorded, best_and_worst, record
 from rollout.files import parse_json, read_document, write_atomically
 from rollout.host import PlayOptions
-from rollout.host.opening import Fleet, open_fleet
+from rollout.host.opening import open_fleet
 from rollout.job import Job, open_job
-from rollout.observe.logs import log_losses, log_notices
+from rollout.monitor import Monitor, given_up
 from rollout.observe.media import Media, Video
 from rollout.observe.media import Table as ShownTable
 from rollout.observe.progress import share
@@ -40,14 +38,10 @@ from rollout.run_directory import RunDirectory, as_begun
 from rollout.signals import shown
 from rollout.tally import Tally
 
-if TYPE_CHECKING:
-    from rollout.host.inference_actors import InferenceActors
-
 log = logging.getLogger(__name__)
 
 TABLE, REPORT, PLAYERS = "episodes.parquet", "report.md", "players.json"
 
-_METRICS_EVERY_S = 1.0
 _MOST_LISTED = 100  # losses in the summary; losses.jsonl lists all of them
 
 
@@ -110,11 +104,9 @@ class _Evaluation:
     def __init__(self, plan: EvaluationPlan, job: Job, board: Scoreboard) -> None:
         self._plan, self._job, self._board = plan, job, board
         done = len(board.finished)
-        self._tally = Tally(env_steps=board.env_steps, episodes=done)
+        tally = Tally(env_steps=board.env_steps, episodes=done)
+        self._monitor = Monitor(job, tally, lambda: share((tally.episodes, plan.legs.episodes)))
         self._videos: list[Recorded] = []
-        self._decided: dict[str, Any] = {}  # summary of the inference actors, if there were any
-        self._last_values: dict[str, float] = {}  # of them, for the last line
-        self._written = 0.0
 
     def play(self) -> str | None:
         """Plays until all episodes have ended, a signal comes or no game is left."""
@@ -139,52 +131,28 @@ class _Evaluation:
                     hosting, actors=c.actors, inference=c.inference, folder=self._job.run.path
                 )
             )
+            self._monitor.follow(fleet, inference)
             if tested:
                 note_opening(self._job.run.path, ", ".join(tested))
             try:
                 with stop.deferred():
                     play_board(
                         *(self._board, fleet),
-                        watch=lambda fragment: self._count(fragment, fleet, inference),
+                        watch=self._monitor.observe,
                         stopping=lambda: stop.requested,
                     )
             finally:
-                log_losses(log, self._tally.hear(fleet.news))
-                if inference is not None:
-                    self._decided = {"inference": inference.summary()}
-                    self._last_values = inference.values()
-
-    def _count(self, fragment: Fragment, fleet: Fleet, inference: InferenceActors | None) -> None:
-        self._tally.add(fragment)
-        log_notices(log, fragment.results)
-        log_losses(log, [*fragment.losses, *self._tally.hear(fleet.news)])
-        now = time.monotonic()
-        if now - self._written < _METRICS_EVERY_S:
-            return
-        self._written = now
-        values = {} if inference is None else inference.values()
-        self._write(values, self._tally.media(self._job.run))
-
-    def _write(
-        self, values: Mapping[str, object], media: Mapping[str, Media] | None = None
-    ) -> None:
-        done = share((self._tally.episodes, self._plan.legs.episodes))
-        line = {**self._tally.metrics(), "done": done, **values}
-        self._job.metrics.write(self._tally.env_steps, line, media=media)
-        self._job.progress.update(done, self._tally.brief())
+                self._monitor.end()
 
     def _state(self) -> str:
         done = len(self._board.finished)
         return f"{done} of {self._plan.legs.episodes} episodes"
 
     def _given_up(self) -> str | None:
-        lost = self._board.given_up
-        if not lost:
-            return None
-        return (
-            f"{len(lost)} episodes were lost {self._plan.config.host.retries + 1} times each and "
-            f"given up (host.retries={self._plan.config.host.retries}), and have no score. Saved: "
-            f"{self._state()}; --resume tries them again"
+        return given_up(
+            len(self._board.given_up),
+            self._plan.config.host.retries,
+            f"), and have no score. Saved: {self._state()}; --resume tries them again",
         )
 
     def _record(self) -> str | None:
@@ -226,8 +194,8 @@ class _Evaluation:
             results=self._results(),
             findings=found,
             films=[asdict(made) for made in self._videos],
-            session=self._tally.session(),
-            **self._decided,
+            session=self._monitor.tally.session(),
+            **self._monitor.decided,
         )
         write_atomically(run.path / REPORT, shown(write_report(summary)))
         self._show(found, ShownTable(path))
@@ -261,11 +229,10 @@ class _Evaluation:
         for gap in found["gaps"]:
             scores[f"evaluate/{gap['model']}/gap/{gap['actions']}"] = gap["gap"]["point"]
         media: dict[str, Media] = {"tables/episodes": table}
-        media |= self._tally.media(self._job.run, last=True)
         for made in self._videos:
             file = self._job.run.videos / made.file
             caption = f"{made.leg}, state {made.state}, score {made.score:g}"
             media[f"videos/{made.leg}/{made.rank}"] = Video(
                 file, self._plan.config.video.fps, caption
             )
-        self._write({**self._last_values, **scores}, media)
+        self._monitor.show(scores, media, last=True)

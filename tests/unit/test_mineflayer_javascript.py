@@ -10,7 +10,7 @@ from bridges.mineflayer.node import GAME, packages_problem
 
 FILES = sorted(path.name for path in (GAME / "test").glob("*.test.js"))
 # These share a process: to load the libraries takes longer than most of their tests.
-TOGETHER = ("actions", "mobs", "scene", "survival")
+TOGETHER = ("actions", "core", "generator", "mobs", "sandbox", "scene", "survival")
 
 
 def group(name):
