@@ -1,12 +1,15 @@
-"""The head of every benchmark's report: machine, versions, date, load."""
+"""What benchmarks share: options, and reports with machine, versions, date and command."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
+import shlex
 import shutil
 import statistics
 import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,7 +35,22 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores, {found}{platform.system()}, load {load}"
 
 
-def header(title: str, command: str) -> str:
+def arguments(about: str | None) -> argparse.ArgumentParser:
+    """Returns the parser of a benchmark, which describes it and has the option ``--save``."""
+    shape = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=about, formatter_class=shape)
+    parser.add_argument("--save", action="store_true", help="write benchmarks/results/")
+    return parser
+
+
+def command() -> str:
+    """Returns the command that runs this program."""
+    spec = sys.modules["__main__"].__spec__
+    name = spec.name.removesuffix(".__main__") if spec else Path(sys.argv[0]).name
+    return shlex.join(["python", "-m", name, *sys.argv[1:]])
+
+
+def header(title: str) -> str:
     """Returns the head of a report."""
     known = ", ".join(f"{k} {v}" for k, v in versions().items() if k not in ("platform", "cpus"))
     return "\n".join(
@@ -42,7 +60,7 @@ def header(title: str, command: str) -> str:
             f"- date: {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
             f"- machine: {machine()}",
             f"- versions: {known}",
-            f"- command: `{command}`",
+            f"- command: `{command()}`",
             "",
         ]
     )
@@ -59,8 +77,9 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return reports.table(head, rows) + "\n"
 
 
-def save(name: str, text: str) -> None:
-    """Prints a report and writes it to ``benchmarks/results/``."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.md").write_text(text)
+def publish(name: str, title: str, body: str, *, save: bool) -> None:
+    """Prints a report; writes it to ``benchmarks/results/`` if it is to be saved."""
+    text = f"{header(title)}\n{body.lstrip()}"
     print(text)
+    if save:
+        (RESULTS / f"{name}.md").write_text(text)

@@ -1,6 +1,6 @@
 """Runs the fault table, or some of its rows, and prints it.
 
-    python -m benchmarks.faults [--only NAME ...] [--seconds 600] [--keep] [--save]
+    python -m benchmarks.faults
 
 ``--seconds`` is how long crashing games play. Earlier rows are kept in
 ``benchmarks/results/faults.json`` with their dates; ``--save`` writes the table of all.
@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import tempfile
@@ -21,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults import clock, nodes, processes, storage
+from benchmarks.faults import clock, games, kills, nodes, processes, storage
 from benchmarks.faults.check import Row
-from benchmarks.report import header, save, table
+from benchmarks.report import arguments, publish, table
 
 HEAD = ["fault", "injected", "what was counted", "how it ended", "what must hold", "s", "when"]
 
@@ -32,6 +31,7 @@ def rows(seconds: float) -> dict[str, Callable[[Path], Row]]:
     """Returns every row by its name, in the order of the table."""
     return {
         "game": processes.one_game,
+        "random": kills.at_random,
         "grandchild": processes.one_grandchild,
         "host": processes.host_actor,
         "evaluation": processes.evaluation_actor,
@@ -50,6 +50,10 @@ def rows(seconds: float) -> dict[str, Callable[[Path], Row]]:
         "network-dead": nodes.network_cut_and_declared_dead,
         "job": nodes.job,
         "clock": clock.jump,
+        "minecraft": games.minecraft,
+        "window": games.window,
+        "wire": games.wire,
+        "models": games.models,
     }
 
 
@@ -74,12 +78,11 @@ def run(name: str, row: Callable[[Path], Row], *, keep: bool) -> dict[str, Any]:
 
 def main() -> None:
     """Runs rows one after the other."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     parser.add_argument("--store", type=Path, default=Path("benchmarks/results/faults.json"))
     parser.add_argument("--keep", action="store_true", help="keep the folders of all runs")
-    parser.add_argument("--save", action="store_true", help="write the table of all rows so far")
     args = parser.parse_args()
     every = rows(args.seconds)
     if unknown := set(args.only) - set(every):
@@ -94,18 +97,15 @@ def main() -> None:
         print(f"{name} ({known[name]['seconds']:.0f} s): {' | '.join(cells)}", flush=True)
         if args.save:
             args.store.write_text(json.dumps(known, indent=1) + "\n")
-    text = header("Faults", "python -m benchmarks.faults") + "\n"
-    text += (
-        "Each row is a run of its own on the chaos game, hurt from outside; see "
+    text = (
+        "Each row is a run of its own, on the chaos game unless it says otherwise; see "
         "`benchmarks/faults/check.py` for what must hold after every one.\n\n"
     )
     done = [known[name] for name in every if name in known]
-    cells = [[*_cells(each), f"{each['seconds']:.0f}", each["when"]] for each in done]
+    took = [f"{each['seconds']:.0f}" if each["seconds"] else "-" for each in done]
+    cells = [[*_cells(row), s, row["when"]] for row, s in zip(done, took, strict=True)]
     text += table(HEAD, cells)
-    if args.save:
-        save("faults", text)
-    else:
-        print(text)
+    publish("faults", "Faults", text, save=args.save)
 
 
 _FIELDS = ("fault", "injected", "held", "ended", "wrong")

@@ -15,7 +15,7 @@ import psutil
 
 from benchmarks.faults.check import Row, checked, left_after
 from benchmarks.faults.cluster import kill_all
-from benchmarks.faults.runs import Run, merged, pause, wait_until
+from benchmarks.faults.runs import LONG_S, Run, merged, pause, wait_until
 
 KILLS = 5
 
@@ -35,7 +35,7 @@ def _kill_now_and_then(
     return killed
 
 
-def _killed(
+def killed(
     folder: Path,
     fault: str,
     victims: Callable[[Run], list[psutil.Process]],
@@ -46,31 +46,32 @@ def _killed(
     times: int = KILLS,
     first: int = 10,
 ) -> Row:
+    """A run of which a random victim is killed after every ``first`` episodes, some times."""
     run = Run(folder, settings or {}, script=script)
     run.begin()
-    killed = _kill_now_and_then(run, lambda: victims(run), times, first)
-    run.end()
-    row = checked(run, fault, f"kill -9, {killed} times", cause=cause)
-    if not killed:
+    kills = _kill_now_and_then(run, lambda: victims(run), times, first)
+    run.end(LONG_S + 2.0 * times)
+    row = checked(run, fault, f"kill -9, {kills} times", cause=cause)
+    if not kills:
         row.wrong.append("it was over before anything was killed")
     return row
 
 
 def one_game(folder: Path) -> Row:
     """The process of a game."""
-    return _killed(folder, "a game", lambda run: run.games(), cause="killed by SIGKILL", times=10)
+    return killed(folder, "a game", lambda run: run.games(), cause="killed by SIGKILL", times=10)
 
 
 def one_grandchild(folder: Path) -> Row:
     """The process that a game has started and that has left its session."""
     cause = "exit code 10"
-    return _killed(folder, "a grandchild", lambda run: run.games(children=True), cause=cause)
+    return killed(folder, "a grandchild", lambda run: run.games(children=True), cause=cause)
 
 
 def host_actor(folder: Path) -> Row:
     """The Ray worker in which games are played."""
     cause = r"host \d+ failed"
-    return _killed(folder, "a host actor", lambda run: run.workers("OneThreadHost"), cause=cause)
+    return killed(folder, "a host actor", lambda run: run.workers("OneThreadHost"), cause=cause)
 
 
 def evaluation_actor(folder: Path) -> Row:
@@ -82,7 +83,7 @@ def evaluation_actor(folder: Path) -> Row:
         "policy": None,
         "episodes": None,
     }
-    return _killed(
+    return killed(
         folder,
         "an evaluation actor",
         lambda run: run.workers("OneThreadHost"),
@@ -95,7 +96,7 @@ def evaluation_actor(folder: Path) -> Row:
 
 def inference_actor(folder: Path) -> Row:
     """The Ray worker in which the policy chooses actions for all hosts."""
-    return _killed(
+    return killed(
         folder,
         "the inference actor",
         lambda run: run.workers("InferenceServer"),

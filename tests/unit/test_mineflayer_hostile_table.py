@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks import mineflayer_hostile as table
-from benchmarks.mineflayer_hostile import Fate, Program
+from benchmarks.faults import mineflayer_hostile as table
+from benchmarks.faults.mineflayer_hostile import Fate, Program
 
 pytestmark = pytest.mark.heavy
 
@@ -30,6 +30,6 @@ def test_there_are_two_hundred_different_programs():
 def test_each_harm_is_reported(change, fault):
     fate = Fate(Program("timers", "for (;;) a | b;"), **change)
     assert fate.faults == ([] if fault is None else [fault])
-    text = table.report([fate, Fate(Program("timers", ";"))], "command")
+    text = table.report([fate, Fate(Program("timers", ";"))])
     assert f"{2 if fault is None else 1} of 2 programs do no harm" in text
     assert ("for (;;) a \\| b;" in text) == (fault is not None)

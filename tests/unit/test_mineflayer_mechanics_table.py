@@ -2,7 +2,7 @@
 
 import yaml
 
-from benchmarks import mineflayer_mechanics as counted
+from benchmarks.science import mineflayer_mechanics as counted
 from bridges.mineflayer.lacking import lacking_for_item, mechanics
 
 VERBS = {

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from benchmarks import stardojo_numbers
+from benchmarks.science import stardojo_numbers
 from bridges.stardojo.valley import items, residents, services
 from bridges.stardojo.valley.data import FOLDER, content, load
 from bridges.stardojo.valley.tables import TASTES

@@ -8,7 +8,7 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.coverage import EPISODES_AS_RUNS, World, coverage, table
+from benchmarks.science.coverage import EPISODES_AS_RUNS, World, coverage, table
 from rollout.errors import ConfigError, UnknownNameError
 from rollout.evaluate.statistics import (
     METHODS,

@@ -1,0 +1,1 @@
+"""What players achieve and what the statistics hold, computed from episodes."""

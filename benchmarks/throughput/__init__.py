@@ -1,0 +1,1 @@
+"""How fast the house and its games are."""

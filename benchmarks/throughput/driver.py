@@ -1,0 +1,125 @@
+"""Measures the driver's cost of its actors: 64, 256 and 1,000 games that cost nothing.
+
+The games run in Ray actors spread over simulated machines (raylets of one computer): an actor on
+each machine, and, for comparison, an actor for every sixteen games, which for 1,000 games are 63
+processes that more than occupy two cores. The processor time of the driver's process per step
+should not depend on the number of games; nor should its memory.
+
+    python -m benchmarks.throughput.driver
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+
+import psutil
+import ray
+from ray.cluster_utils import Cluster
+
+from benchmarks.report import arguments, publish, spread, table
+from bridges.chaos import ChaosBridge
+from rollout.api import Splits, Task
+from rollout.config import build_plugin
+from rollout.evaluators import GameReward
+from rollout.host import PlayOptions
+from rollout.host.fleet import RayFleet
+from rollout.host.hosting import HostPlan
+from rollout.host.schedule import Schedule
+from rollout.tally import Tally
+
+BRIDGE = ChaosBridge(zero_cost=True)
+NODES = 4
+_MB = 1 << 20
+
+
+def driver(instances: int, beside: int, seconds: float) -> dict[str, float]:
+    """Returns the driver's processor time per step and its memory; ``beside`` games per actor."""
+    actors = -(-instances // beside)
+    spec = BRIDGE.spec
+    policy: Any = build_plugin("policies", "random", {})
+    task = Task("walk", "", spec.state_space, GameReward())
+    plan = HostPlan(BRIDGE, task, policy, 0, beside, 1, play=PlayOptions(steps=64))
+    schedule = Schedule(Splits(spec.state_space).take("train", 4000), seed=0, episodes=None)
+    process, fleet = psutil.Process(), RayFleet(plan, actors)
+    tally, seen, steps = Tally(), set[int](), 0
+    cpu = wall = rss = 0.0
+    try:
+        for fragment in fleet.play(schedule):
+            tally.add(fragment)
+            seen.add(fragment.instance)
+            if not wall:
+                if len(seen) == actors * beside:
+                    cpu, wall = sum(process.cpu_times()[:2]), time.perf_counter()
+                    rss = process.memory_info().rss
+                continue
+            steps += fragment.env_steps
+            if time.perf_counter() - wall > seconds:
+                break
+        took, used = time.perf_counter() - wall, sum(process.cpu_times()[:2]) - cpu
+        now = process.memory_info().rss
+    finally:
+        fleet.close()
+    return {
+        "games": actors * beside,
+        "actors": actors,
+        "rate": steps / took,
+        "us": 1e6 * used / steps,
+        "share": used / took,
+        "mb": now / _MB,
+        "growth": (now - rss) / _MB,
+    }
+
+
+def main() -> None:
+    """Measures in turn, then prints the table."""
+    parser = arguments(__doc__)
+    parser.add_argument("--instances", type=int, nargs="+", default=[64, 256, 1000])
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    args = parser.parse_args()
+    setups = [(n, n // NODES) for n in args.instances] + [(n, 16) for n in args.instances]
+    found = {setup: list[dict[str, float]]() for setup in setups}
+    for number in range(args.rounds):
+        for setup, runs in found.items():
+            if number and setup[0] != setup[1] * NODES:
+                continue  # once: 63 actors take minutes to start on two cores
+            # Simulated machines with room for every actor; the computer's own cores are two.
+            cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 64})
+            for _ in range(NODES - 1):
+                cluster.add_node(num_cpus=64)
+            try:
+                ray.init(address=cluster.address, logging_level="ERROR")
+                runs.append(driver(*setup, args.seconds))
+            finally:
+                ray.shutdown()
+                cluster.shutdown()
+            print(number, runs[-1], flush=True)
+    rows = []
+    for each in found.values():
+        one = each[0]
+        columns = {k: [run[k] for run in each] for k in one}
+        rows.append(
+            [
+                f"{one['games']:,.0f} in {one['actors']:.0f} actors",
+                spread(columns["us"], 1),
+                spread([100 * s for s in columns["share"]]),
+                spread(columns["rate"]),
+                spread(columns["mb"]),
+                spread(columns["growth"], 1),
+            ]
+        )
+    text = (
+        f"{NODES} simulated machines, {args.seconds:g} s each after every game had begun; an actor "
+        f"a machine in {args.rounds} rounds, and 16 games an actor once, for comparison.\n\n"
+    )
+    head = ["games", "driver: us of processor a step", "% of a core", "steps/s", "MB", "MB grown"]
+    text += table(head, rows)
+    publish("driver", "The driver", text, save=args.save)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,303 @@
+"""Measures PPO end to end: env steps per second, playing and learning, beside other libraries.
+
+Every setup is warmed up, then all take turns in rounds, so that ratios compare the same minutes.
+One turn is a number of complete training iterations, for some seconds of wall time.
+
+    python -m benchmarks.throughput.training
+    python -m benchmarks.throughput.training --only gpu --save   # on a machine with a GPU
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+
+from benchmarks.report import arguments, publish, spread, table
+from rollout.config import make_config
+from rollout.host.session import ray_session
+from rollout.train.config import TrainConfig
+from rollout.train.plan import TrainPlan
+
+MLP = {"name": "actor_critic", "hidden": [128, 128]}
+CARTPOLE = {
+    "bridge": {"name": "gymnasium", "id": "CartPole-v1"},
+    "policy": {"name": "actor_critic", "hidden": [64, 64], "shared": False},
+    "algorithm": {
+        "name": "ppo",
+        "batch": 4000,
+        "minibatch": 500,
+        "epochs": 4,
+        "lr": 1e-3,
+        "entropy": 0.0,
+        "schedule": "constant",
+    },
+}
+
+
+@dataclass
+class Setup:
+    """One training setup.
+
+    Attributes:
+        name: row of the table.
+        group: the figures it is compared with.
+        step: makes one iteration; returns the steps that were played in it.
+        close: ends it.
+    """
+
+    name: str
+    group: str
+    step: Callable[[], int]
+    close: Callable[[], None]
+
+
+def ours(name: str, group: str, settings: dict[str, Any]) -> Setup:
+    """A run of ``scripts/train.py``, without its files."""
+    from rollout.train.rllib.algorithm import build
+
+    config = make_config(
+        TrainConfig,
+        {"output": "unused", "env_steps": 10**12, "log": {"level": "error"}, **settings},
+    )
+    algorithm = build(TrainPlan.make(config))
+
+    def step() -> int:
+        algorithm.train()
+        return int(algorithm.last.fresh_steps)
+
+    return Setup(name, group, step, algorithm.stop)
+
+
+def stock(envs: int, *, vectorized: bool) -> Setup:
+    """RLlib's own PPO, everything in one process."""
+    from ray.rllib.algorithms.ppo import PPOConfig
+    from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
+
+    logging.getLogger("ray.rllib").setLevel(logging.ERROR)
+    config = PPOConfig().environment("CartPole-v1")
+    config.env_runners(
+        num_env_runners=0,
+        num_envs_per_env_runner=envs,
+        gym_env_vectorize_mode="vector_entry_point" if vectorized else "sync",
+    )
+    config.training(
+        train_batch_size_per_learner=4000,
+        minibatch_size=500,
+        num_epochs=4,
+        lr=1e-3,
+        clip_param=0.2,
+        grad_clip=0.5,
+        use_kl_loss=False,
+        entropy_coeff=0.0,
+        vf_loss_coeff=0.25,
+        vf_clip_param=float("inf"),
+    )
+    config.rl_module(
+        model_config=DefaultModelConfig(
+            fcnet_hiddens=[64, 64], fcnet_activation="tanh", vf_share_layers=False
+        )
+    )
+    algorithm = config.build_algo()
+    key = "num_env_steps_sampled_lifetime"
+    seen = [0]
+
+    def step() -> int:
+        total = int(algorithm.train()["env_runners"][key])
+        fresh, seen[0] = total - seen[0], total
+        return fresh
+
+    return Setup(f"stock RLlib, {envs} envs", "cartpole", step, algorithm.stop)
+
+
+def baselines3(envs: int) -> Setup:
+    """Stable-Baselines3's PPO."""
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.env_util import make_vec_env
+
+    env = make_vec_env("CartPole-v1", n_envs=envs)
+    model = PPO(
+        "MlpPolicy",
+        env,
+        n_steps=4000 // envs,
+        batch_size=500,
+        n_epochs=4,
+        learning_rate=1e-3,
+        ent_coef=0.0,
+        policy_kwargs={"net_arch": {"pi": [64, 64], "vf": [64, 64]}},
+        device="cpu",
+    )
+
+    def step() -> int:
+        before = model.num_timesteps
+        model.learn(4000, reset_num_timesteps=False)
+        return int(model.num_timesteps - before)
+
+    return Setup(f"Stable-Baselines3, {envs} envs", "cartpole", step, env.close)
+
+
+def cartpole() -> list[Setup]:
+    """All setups of CartPole: batch 4000, minibatch 500, 4 epochs, two nets of 2 x 64 tanh."""
+
+    def own(name: str, width: int, runners: int, steps: int) -> Setup:
+        sizes = {"width": width, "runners": runners, "fragment": {"steps": steps}}
+        sizes["algorithm"] = {**CARTPOLE["algorithm"], "bptt": steps}
+        return ours(f"ours, {name}", "cartpole", {**CARTPOLE, **sizes})
+
+    return [
+        own("8 envs, one process", 8, 0, 500),
+        own("8 envs in each of 2 runners", 8, 2, 250),
+        own("64 envs, one process", 64, 0, 63),
+        own("64 envs in a runner of its own", 64, 1, 63),
+        own("250 envs in a runner of its own", 250, 1, 16),
+        stock(8, vectorized=False),
+        stock(256, vectorized=True),
+        baselines3(8),
+    ]
+
+
+def semantic() -> list[Setup]:
+    """Blockworld's rays, 4 x 8, one tick per step, 2 x 128 tanh."""
+    game = {"name": "blockworld", "observe": ["semantic_rays"], "actions": "compact"}
+    base = {
+        "bridge": game,
+        "policy": MLP,
+        "task": "hunt_sheep",
+        "width": 128,
+        "fragment": {"steps": 64},
+        "algorithm": {"name": "ppo", "batch": 8192, "minibatch": 1024, "epochs": 3},
+    }
+    return [
+        ours("blockworld semantic_rays, one process", "semantic", base),
+        ours("blockworld semantic_rays, 1 runner", "semantic", {**base, "runners": 1}),
+        ours("blockworld semantic_rays, 2 runners", "semantic", {**base, "runners": 2}),
+    ]
+
+
+def rgb() -> list[Setup]:
+    """Blockworld's picture, 64 x 64, a Nature CNN with half the channels."""
+    game = {"name": "blockworld", "observe": ["rgb"], "actions": "compact"}
+    base = {
+        "bridge": game,
+        "policy": {"name": "actor_critic", "hidden": [128], "cnn_width": 0.5, "cnn_features": 128},
+        "task": "hunt_sheep",
+        "width": 64,
+        "fragment": {"steps": 64},
+        "algorithm": {"name": "ppo", "batch": 4096, "minibatch": 512, "epochs": 3},
+    }
+    half = {**base["algorithm"], "precision": "bfloat16"}
+    return [
+        ours("blockworld rgb 64x64, float32, 1 runner", "rgb", {**base, "runners": 1}),
+        ours(
+            "blockworld rgb 64x64, bfloat16, 1 runner",
+            "rgb",
+            {**base, "algorithm": half, "runners": 1},
+        ),
+        ours("blockworld rgb 64x64, bfloat16, one process", "rgb", {**base, "algorithm": half}),
+    ]
+
+
+def gpu() -> list[Setup]:
+    """The same picture, learned from on a GPU in bfloat16; a runner is one process on the CPU."""
+    base = {
+        "bridge": {"name": "blockworld", "observe": ["rgb"], "actions": "human"},
+        "policy": {"name": "actor_critic", "hidden": [256], "cnn_width": 0.5, "activation": "relu"},
+        "task": "hunt_sheep",
+        "width": 128,
+        "fragment": {"steps": 32},
+        "learners": {"gpus": 1},
+        "algorithm": {
+            "name": "ppo",
+            "batch": 4096,
+            "minibatch": 1024,
+            "epochs": 2,
+            "precision": "bfloat16",
+        },
+    }
+    most = max(2, (os.cpu_count() or 2) - 2)
+    return [
+        ours("blockworld rgb 64x64, one process", "gpu", base),
+        *(
+            ours(f"blockworld rgb 64x64, {n} runners", "gpu", {**base, "runners": n})
+            for n in (2, most)
+        ),
+    ]
+
+
+GROUPS: dict[str, Callable[[], list[Setup]]] = {
+    "cartpole": cartpole,
+    "semantic": semantic,
+    "rgb": rgb,
+    "gpu": gpu,
+}
+
+
+def turn(setup: Setup, seconds: float) -> float:
+    """Steps per second of complete iterations, for at least that long."""
+    steps, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        steps += setup.step()
+    return steps / (time.perf_counter() - began)
+
+
+def measure(group: str, rounds: int, seconds: float) -> list[tuple[str, list[float]]]:
+    """Rates of every setup of a group, a value for each round."""
+    setups = GROUPS[group]()
+    try:
+        for setup in setups:
+            for _ in range(3):
+                setup.step()
+        rates: list[tuple[str, list[float]]] = [(s.name, []) for s in setups]
+        for _ in range(rounds):
+            for setup, (_, own) in zip(setups, rates, strict=True):
+                own.append(turn(setup, seconds))
+        return rates
+    finally:
+        for setup in setups:
+            setup.close()
+
+
+def report(group: str, rates: list[tuple[str, list[float]]]) -> str:
+    """A table; for CartPole with ratios to stock RLlib, of the medians of the same rounds."""
+    by_name = dict(rates)
+    bases = [name for name in by_name if name.startswith("stock")]
+    rows = []
+    for name, own in rates:
+        ratios = [
+            f"{statistics.median(a / b for a, b in zip(own, by_name[base], strict=True)):.1f}x"
+            for base in bases
+        ]
+        rows.append([name, spread(own), *ratios])
+    head = ["setup", "env steps/s: median (range)", *(f"to {base}" for base in bases)]
+    return f"## {group}\n\n{GROUPS[group].__doc__}\n\n{table(head, rows)}"
+
+
+def main() -> int:
+    """Measures and prints."""
+    parser = arguments(__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=8.0)
+    parser.add_argument(
+        "--only", nargs="*", default=[g for g in GROUPS if g != "gpu"], choices=list(GROUPS)
+    )
+    options = parser.parse_args()
+    text = ""
+    # Setups of a group exist at the same time and take turns: more actors than processors.
+    with ray_session(num_cpus=64):
+        for group in options.only:
+            rates = measure(group, options.rounds, options.seconds)
+            text += "\n" + report(group, rates)
+    name = "training_gpu" if options.only == ["gpu"] else "training"
+    publish(name, "PPO end to end", text, save=options.save)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,263 @@
+"""Measures the policy ``vlm`` against a scripted server in another process.
+
+*Games in flight*: 64 games whose answers take 1.0 s on average (log-normal, deviation 0.5 s), one
+in 200 of them 30 s. The ideal is 64 divided by the mean latency. Beside it the same games in
+lock-step, as 64 slots of one instance. *Own cost*: the time of a decision with a picture of 60 KiB
+that the server answers at once, beside our client alone, a bare ``http.client``, and the SDK of
+OpenAI in a Python that has it. *Recording*: calls that are recorded, and the memory of the process.
+
+    python -m benchmarks.throughput.vlm
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import http.client
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import psutil
+from gymnasium import spaces
+
+from benchmarks.report import header, save, table
+from policies.vlm import VlmPolicy
+from policies.vlm.pictures import Pictures
+from policies.vlm.sections import History, Picture
+from rollout.api import BridgeSpec, Splits, Start, Task
+from rollout.config import HostConfig
+from rollout.evaluators import GameReward
+from rollout.host import Player, PlayOptions, Pool
+from rollout.models.client import Client
+from rollout.models.sections import Endpoint
+from rollout.testing.chat_server import ChatServer, Scripted
+from rollout.testing.fakes import FakeBridge
+
+MEAN_S, DEVIATION_S, TAIL, TAIL_S = 1.0, 0.5, 200, 30.0
+SDK = Path(__file__).with_name("openai_sdk.py")
+IDEAL_LATENCY_S = MEAN_S * (1 - 1 / TAIL) + TAIL_S / TAIL
+
+
+def serve(slow: bool) -> None:
+    """Runs the server and prints its URL; ends with its standard input."""
+    rng = np.random.default_rng(0)
+    sigma = np.sqrt(np.log1p((DEVIATION_S / MEAN_S) ** 2))
+
+    def script(_: Any) -> Scripted:
+        delay = rng.lognormal(np.log(MEAN_S) - sigma**2 / 2, sigma) if slow else 0.0
+        if slow and rng.integers(TAIL) == 0:
+            delay = TAIL_S
+        return Scripted("<thought>t</thought><action>1</action>", delay_s=float(delay))
+
+    with ChatServer(script) as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+@contextlib.contextmanager
+def server(*, slow: bool) -> Iterator[str]:
+    """Runs the server in a process of its own; yields its URL."""
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.throughput.vlm",
+        "--serve",
+        "slow" if slow else "fast",
+    ]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdin
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.stdin.close()
+        process.wait(timeout=30)
+
+
+def steps_per_second(url: str, games: int, width: int, seconds: float) -> float:
+    """Plays for some seconds, after a quarter of them without counting."""
+    bridge = FakeBridge()
+    task = Task("walk", "Walk.", bridge.spec.state_space, GameReward())
+    endpoint = Endpoint(url=url, calls=games)
+    policy = VlmPolicy(endpoint=endpoint, model="m", fallback="random").build(
+        bridge.spec, task, seed=0
+    )
+    states = Splits(bridge.spec.state_space).take("train", 1)
+    with tempfile.TemporaryDirectory() as folder:
+        pool = Pool(bridge, Path(folder), games // width, width, HostConfig())
+        player = Player(pool, task, policy, PlayOptions(4))
+        player.offer([Start(states[0], number, number) for number in range(100 * games)])
+        begin = time.monotonic() + seconds / 4
+        counted, end = 0, begin + seconds
+        while (now := time.monotonic()) < end:
+            fragment = player.next_fragment()
+            assert fragment is not None
+            counted += fragment.env_steps if now > begin else 0
+        rate = counted / (time.monotonic() - begin)
+        player.close()
+    return rate
+
+
+def picture_game() -> tuple[BridgeSpec, Task]:
+    """A game with a picture whose PNG file has about 60 KiB."""
+    states = FakeBridge().spec.state_space
+    spec = BridgeSpec(
+        name="picture",
+        version="1",
+        observation_space=spaces.Dict({"image": spaces.Box(0, 255, (160, 128, 3), np.uint8)}),
+        action_space=spaces.Dict({"action": spaces.Discrete(5)}),
+        state_space=states,
+    )
+    return spec, Task("look", "Look.", states, GameReward())
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds of each call, and of processor time per call, of this side alone."""
+
+    ms: list[float]
+    cpu_ms: float
+
+    def row(self, name: str) -> list[str]:
+        """The row of the table."""
+        cuts = statistics.quantiles(self.ms, n=100)
+        figures = (statistics.median(self.ms), cuts[98], self.cpu_ms)
+        return [name, *(f"{figure:.2f}" for figure in figures)]
+
+
+def timed(calls: int, functions: Mapping[str, Callable[[], object]]) -> dict[str, Cost]:
+    """The cost of some calls of each function, in turns, so that all have the same neighbours."""
+    ms: dict[str, list[float]] = {name: [] for name in functions}
+    used = dict.fromkeys(functions, 0.0)
+    for number in range(20 + calls):  # 20 that are not counted
+        for name, function in functions.items():
+            began, before = time.perf_counter(), time.process_time()
+            function()
+            if number >= 20:
+                used[name] += time.process_time() - before
+                ms[name].append(1e3 * (time.perf_counter() - began))
+    return {name: Cost(ms[name], 1e3 * used[name] / calls) for name in functions}
+
+
+def own_cost(url: str, calls: int, sdk: str) -> tuple[dict[str, Cost], int]:
+    """The cost of a call by library, and the bytes of the picture."""
+    spec, task = picture_game()
+    history = History(texts=0, images=1)
+    recipe = VlmPolicy(endpoint=Endpoint(url=url), model="m", fallback="random", history=history)
+    image = np.random.default_rng(0).integers(0, 256, (1, 160, 128, 3), np.uint8)
+    encoded = Pictures(spec, history, Picture()).encode(image[0])
+    data = f"data:image/png;base64,{base64.b64encode(encoded).decode()}"
+    part = {"type": "image_url", "image_url": {"url": data}}
+    messages: Any = [{"role": "user", "content": [part, {"type": "text", "text": "Look."}]}]
+    body = json.dumps({"model": "m", "messages": messages}).encode()
+    client, place = Client(Endpoint(url=url)), urlsplit(url)
+    connection = http.client.HTTPConnection(place.hostname or "", place.port)
+
+    def bare() -> None:
+        connection.request("POST", f"{place.path}/chat/completions", body)
+        json.loads(connection.getresponse().read())
+
+    with tempfile.TemporaryDirectory() as folder:
+        policy = recipe.in_run(Path(folder)).build(spec, task, seed=0)
+        memory = policy.initial_memory([Start(Splits(spec.state_space).take("train", 1)[0], 1)])
+
+        def ours() -> None:
+            nonlocal memory
+            memory = policy.act({"image": image}, memory, details=None, explore=True).memory
+
+        functions: dict[str, Callable[[], object]] = {
+            "ours, prompt, PNG and record included": ours,
+            "our client alone, a body made before": lambda: client.post(body),
+            "http.client, a body made before": bare,
+        }
+        found = timed(calls, functions)
+    if sdk:
+        given = json.dumps({"url": url, "messages": messages, "calls": calls})
+        done = subprocess.run([sdk, SDK], input=given, capture_output=True, text=True, check=True)
+        told = json.loads(done.stdout)
+        found[f"SDK of OpenAI {told['version']}"] = Cost(told["ms"], told["cpu_ms"])
+    return found, len(encoded)
+
+
+def recording(url: str, calls: int) -> tuple[float, float, float]:
+    """Plays many calls; memory before and after in MiB, and the MiB of the replies."""
+    spec, task = picture_game()
+    recipe = VlmPolicy(endpoint=Endpoint(url=url), model="m", fallback="random")
+    image = np.zeros((1, 160, 128, 3), np.uint8)
+    with tempfile.TemporaryDirectory() as folder:
+        policy = recipe.in_run(Path(folder)).build(spec, task, seed=0)
+        start = Splits(spec.state_space).take("train", 1)[0]
+        before = 0.0
+        for number in range(calls):
+            if number % 50 == 0:
+                memory = policy.initial_memory([Start(start, number)])
+            memory = policy.act({"image": image}, memory, details=None, explore=True).memory
+            if number == calls // 10:
+                before = psutil.Process().memory_info().rss / 2**20
+        after = psutil.Process().memory_info().rss / 2**20
+        size = sum(path.stat().st_size for path in Path(folder).rglob("*.jsonl")) / 2**20
+    return before, after, size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--games", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--calls", type=int, default=2000)
+    parser.add_argument("--sdk", default="", help="a Python that has the package openai")
+    parser.add_argument("--save", action="store_true")
+    parser.add_argument("--serve", choices=("slow", "fast"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.serve:
+        serve(args.serve == "slow")
+        return
+    ideal = args.games / IDEAL_LATENCY_S
+    rows = []
+    with server(slow=True) as url:
+        for name, width in (("each game by itself", 1), ("lock-step", args.games)):
+            rate = steps_per_second(url, args.games, width, args.seconds)
+            rows.append([name, f"{rate:.1f}", f"{rate / ideal:.1%}"])
+    with server(slow=False) as url:
+        costs, size = own_cost(url, args.calls, args.sdk)
+        before, after, replies = recording(url, 10_000)
+    sdk = " --sdk PYTHON" if args.sdk else ""
+    command = f"python -m benchmarks.throughput.vlm --seconds {args.seconds:g}{sdk} --save"
+    text = header("Language models as policies", command)
+    text += (
+        f"\n{args.games} games, answers of 1.0 +- 0.5 s, one in 200 of 30 s, {args.seconds:g} s "
+    )
+    text += "each. "
+    text += f"Ideal: {args.games} / {IDEAL_LATENCY_S:.3f} s = {ideal:.1f} steps/s.\n\n"
+    text += table(["games", "steps/s", "of the ideal"], rows)
+    text += f"\nOne call with a picture of {size / 1024:.0f} KiB, answered at once, in ms:\n\n"
+    rows = [cost.row(name) for name, cost in costs.items()]
+    text += table(["client", "median", "99 %", "its processor time"], rows)
+    ours, alone, bare = (statistics.median(cost.ms) for cost in list(costs.values())[:3])
+    text += (
+        f"\nOf the median of http.client: ours {ours / bare:.2f}, our client {alone / bare:.2f}."
+    )
+    text += f" The picture is noise, of {size:,} bytes as a PNG file.\n"
+    text += "" if args.sdk else "\nThe SDK of OpenAI was not measured: --sdk was not given.\n"
+    text += (
+        f"\n10,000 calls of episodes of 50 steps: {before:.0f} MiB after 1,000, {after:.0f} MiB "
+    )
+    text += f"after all; {replies:.1f} MiB of replies.\n"
+    if args.save:
+        save("vlm", text)
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()
