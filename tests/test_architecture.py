@@ -533,6 +533,7 @@ def exists(target):
 
 # They read files of the project's own, or what they have just written themselves.
 READS_ITS_OWN = {
+    "bridges/atlas.py",  # pictures
     "bridges/chaos/game.py",  # /proc
     "bridges/chaos/process.py",  # the log of its game
     "bridges/compilation.py",  # sources
