@@ -3,12 +3,13 @@
 import json
 import pkgutil
 
+import gamut
 import numpy as np
 import pytest
 
 from rollout.cli import Session, main
 from rollout.collect import collect
-from rollout.config import CollectConfig
+from rollout.config import CollectConfig, resolved
 from rollout.data import Dataset
 from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
@@ -71,8 +72,9 @@ def test_spaces_without_keys_are_cloned_too(tmp_path):
 
 def config_of(recorded, folder, memory="none", **keys):
     policy = {"name": "actor_critic", "hidden": [16], "columns": ["position"], "memory": memory}
+    more = {"wandb": keys.pop("wandb")} if "wandb" in keys else {}
     algorithm = {"name": "bc", "epochs": 4, "minibatch": 32, "bptt": 8, "lr": 0.03, **keys}
-    keys = {"output": str(folder), "dataset": str(recorded), "policy": policy}
+    keys = {"output": str(folder), "dataset": str(recorded), "policy": policy, **more}
     return CloneConfig.model_validate({**keys, "algorithm": algorithm})
 
 
@@ -152,6 +154,24 @@ def test_a_cloning_reads_as_a_training_of_the_game_and_keeps_it(recorded, tmp_pa
     assert kept == decided(config.policy, spec.observation_space).options
     assert (kept["numbers"], kept["symbols"], kept["pictures"]) == (["position"], [], [])
     assert config.policy.options["numbers"] == []
+
+
+def test_python_runs_it_and_a_callback_ends_it(recorded, tmp_path):
+    config = config_of(recorded, tmp_path / "run", wandb={"mode": "disabled"})
+    seen = []
+
+    def at_two(record):
+        seen.append((record.update, record.env_steps, record.metrics["clone/loss"] > 0))
+        return record.update == 2
+
+    for resume in (False, True):  # a resumed run has nothing left to do
+        run = gamut.train(resolved(config), on_update=at_two, resume=resume)
+        assert run.missing is None
+        assert run.summary["results"]["epochs"] == 2
+        assert run.summary["results"]["ended_by"].endswith("at_two")
+        steps = run.summary["results"]["env_steps"]
+        assert seen == [(1, steps, True), (2, 2 * steps, True)]
+    assert find_checkpoint(run.path).update == 2
 
 
 @pytest.mark.parametrize("recurrent", [True, False])
