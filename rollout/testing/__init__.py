@@ -9,7 +9,7 @@ The suites return a ``Report`` and need no test framework::
     check_bridge(MyBridge()).raise_if_failed()
 """
 
-from rollout.testing.algorithm_checks import check_algorithm
+from rollout.testing.algorithm_checks import check_algorithm, check_group_algorithm
 from rollout.testing.bridge_checks import check_bridge
 from rollout.testing.evaluator_checks import check_evaluator
 from rollout.testing.fakes import FakeBridge, FakeInstance
@@ -33,6 +33,7 @@ __all__ = [
     "check_bridge",
     "check_continues",
     "check_evaluator",
+    "check_group_algorithm",
     "check_policy",
     "check_recorder",
     "check_splits",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Algorithm, Bridge, Columns, Progress
+from rollout.api import Algorithm, Bridge, Columns, GroupAlgorithm, PlayedEpisode, Progress
 from rollout.testing.fragments import make_fragments
 from rollout.testing.report import Report, Suite, require
 
@@ -141,3 +141,75 @@ def _reduces(case: _Case) -> str:
         counts.append(len(calls))
     require(len(set(counts)) == 1, f"all rows, one row, no step: called {counts} times")
     return f"{counts[0]} times"
+
+
+_OPTIONS = (
+    *("groups", "size", "epochs", "lr", "minibatch", "memory", "weight_decay"),
+    *("max_grad_norm", "clip_low", "clip_high"),
+)
+
+
+def check_group_algorithm(algorithm: GroupAlgorithm, *, timeout_s: float = 60.0) -> Report:
+    """Returns whether an algorithm that compares episodes keeps its contract.
+
+    Args:
+        algorithm: the algorithm.
+        timeout_s: timeout of each check, in seconds.
+    """
+    checks = {
+        "options": _options,
+        "an advantage for each step": _advantages,
+        "same episodes, same advantages": _same_advantages,
+    }
+    suite = Suite(f"algorithm {type(algorithm).__name__}", timeout_s)
+    return suite.run(checks, algorithm, required="options")
+
+
+def _options(algorithm: GroupAlgorithm) -> str:
+    require(dataclasses.is_dataclass(algorithm), f"{algorithm!r} is not a dataclass")
+    found = algorithm.learns_from
+    require(found == "groups", f"learns_from: expected groups, got {found!r}")
+    missing = [name for name in _OPTIONS if not hasattr(algorithm, name)]
+    require(not missing, f"options are missing: {', '.join(missing)}; inherit GroupOptions")
+    return ", ".join(_OPTIONS)
+
+
+def _episodes() -> list[list[PlayedEpisode]]:
+    """Groups of equal and different returns and lengths, of one episode, and without answers."""
+    rng = np.random.default_rng(0)
+
+    def episode(steps: int, reward: float, answers: int = 1) -> PlayedEpisode:
+        rewards = np.append(np.zeros(steps - 1), reward)
+        return PlayedEpisode(
+            rewards, [str(s) for s in rng.integers(3, size=steps)], [answers] * steps
+        )
+
+    return [
+        [episode(3, 1.0), episode(5, 0.0), episode(1, -2.0, 3)],
+        [episode(2, 1.0), episode(4, 1.0)],
+        [episode(3, 1.0)],
+        [episode(2, 0.0, 0), episode(2, 1.0, 0)],
+    ]
+
+
+def _found(
+    algorithm: GroupAlgorithm, groups: Sequence[Sequence[PlayedEpisode]]
+) -> list[list[list[float]]]:
+    return [[[float(x) for x in each] for each in group] for group in algorithm.advantages(groups)]
+
+
+def _advantages(algorithm: GroupAlgorithm) -> str:
+    for groups in (_episodes(), _episodes()[:1], []):
+        found = _found(algorithm, groups)
+        shape = [[len(each) for each in group] for group in found]
+        expected = [[len(each.rewards) for each in group] for group in groups]
+        require(shape == expected, f"lengths: expected {expected}, got {shape}")
+        values = [x for group in found for each in group for x in each]
+        require(bool(np.isfinite(values).all()), f"an advantage is not finite: {values}")
+    return f"{sum(map(len, _episodes()))} episodes"
+
+
+def _same_advantages(algorithm: GroupAlgorithm) -> str:
+    one, other = (_found(algorithm, _episodes()) for _ in range(2))
+    require(one == other, f"expected {one} again, got {other}")
+    return "bit for bit"

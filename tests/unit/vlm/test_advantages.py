@@ -10,6 +10,7 @@ from rollout import registry
 from rollout.api import PlayedEpisode, option
 from rollout.config import make_config
 from rollout.errors import ConfigError, ContractError
+from rollout.testing import check_group_algorithm
 from rollout.train.jobs import job_of
 from rollout.train.language.advantages import (
     equal_votes,
@@ -129,12 +130,36 @@ def test_an_algorithm_of_ones_own_trains_language_models():
         make_config(job_of({})[1], {**data, "env_steps": 1})
 
 
+@pytest.mark.parametrize("algorithm", [Grpo(), Rloo(), Gigpo(), Best()])
+def test_algorithms_keep_their_contract(algorithm):
+    report = check_group_algorithm(algorithm)
+    assert report.passed, report.table()
+
+
+class Short(Best):
+    def advantages(self, groups):
+        return [each[:1] for each in super().advantages(groups)]
+
+
+class Endless(Best):
+    def advantages(self, groups):
+        return [[[np.nan] * len(e.rewards) for e in group] for group in groups]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "says"),
+    [
+        (Short(), "lengths: expected"),
+        (Endless(), "an advantage is not finite"),
+        (Astray(), "learns_from: expected groups, got 'books'"),
+    ],
+)
+def test_the_suite_finds_what_breaks_it(algorithm, says):
+    assert says in check_group_algorithm(algorithm).table()
+
+
 @pytest.mark.usefixtures("installed")
 def test_what_an_algorithm_must_keep_to():
-    class Short(Best):
-        def advantages(self, groups):
-            return [each[:1] for each in super().advantages(groups)]
-
     group = [Answered(e.rewards, e.states, [["lesson"]] * 2) for e in episodes(0.0, 1.0)]
     with pytest.raises(ContractError, match="Short: expected an advantage for each step"):
         list(_compared(Short(), [group]))
