@@ -172,34 +172,37 @@ def _needed(record: logging.LogRecord) -> bool:
 def run_trial(config: SearchConfig, point: Mapping[str, Any], name: str, report: Any) -> None:
     """Trains one trial, or continues its training.
 
-    ``report`` is called with ``{"score": ..., "env_steps": ...}`` for every update with a score.
+    ``report`` is called with ``{"score": ..., "env_steps": ...}`` once for every step with a score.
 
     Raises:
         RuntimeError: it ended early; the next attempt continues from its checkpoint.
         UnknownNameError: the metric was never measured.
     """
     folder = config.output / "trials" / name
-    metric, told = config.optimized, False
+    metric, told = config.optimized, -1
     last: Mapping[str, Any] = {}
 
     def tell(env_steps: int, line: Mapping[str, Any]) -> None:
         nonlocal told, last
         last = {**last, **line}  # a validation has a line of its own
         value = line.get(metric)
-        if value is not None:
-            told = True
+        if value is not None and env_steps > told:
+            told = env_steps
             report({SCORE: float(value), STEPS: env_steps})
 
-    # Early stopping considers the whole history, including earlier sessions.
-    if (folder / "metrics.jsonl").exists():
-        for line in read_metrics(folder / "metrics.jsonl"):
-            tell(int(line[STEPS] or 0), line)
+    def tell_recorded() -> None:
+        if (folder / "metrics.jsonl").exists():
+            for line in read_metrics(folder / "metrics.jsonl"):
+                tell(int(line[STEPS] or 0), line)
+
+    tell_recorded()  # early stopping considers the whole history, including earlier sessions
     session = Session(True, Stop(), _LOCK_S)
     told_by = [lambda record: tell(record.env_steps, record.metrics)]
     missing = train(config.trial(point, folder), session, told_by)
     if missing is not None:
         raise RuntimeError(missing)
-    if not told:
+    tell_recorded()  # of the validation after a callback ended it, no callback is told
+    if told < 0:
         raise UnknownNameError("metric of metrics.jsonl", metric, last)
 
 

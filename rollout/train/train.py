@@ -190,7 +190,8 @@ class _Training:
         """Trains until the budget is used up, a signal arrives or no game is left."""
         stop = self._job.stop
         with stop.deferred():
-            self._validate()  # which the last session may have been killed in
+            if line := self._validate():  # which the last session was killed in
+                self._tell(line)
             while not self.ended_by and not stop.requested:
                 self._update()
                 line = self._note(self._algorithm.last)

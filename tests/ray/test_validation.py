@@ -2,6 +2,7 @@
 
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 
@@ -14,6 +15,7 @@ from rollout.cli import Session, main
 from rollout.errors import BudgetExhausted
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate
+from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
 from rollout.train import validation as module
 from rollout.train.checkpoint import find_checkpoint
@@ -227,23 +229,60 @@ def test_runners_validate_beside_their_training_and_nothing_is_left(tmp_path):
     assert lines_of(tmp_path / "there", "done")[-1]["restarts/host"] == 0
 
 
-def test_a_trial_of_a_search_reports_every_validation(tmp_path):
+def trial(folder, metric):
+    """Runs the trial of a search, or continues it; returns what Tune is told."""
     train_ = dict(SETTINGS)
     del train_["wandb"]
     config = SearchConfig.model_validate(
         {
-            "output": tmp_path,
-            "train": train_,
+            "output": folder,
+            "train": merged(train_, {"checkpoint": {"every": 3}}),
             "space": {"algorithm.lr": [1e-3]},
-            "metric": "validation/score",
+            "metric": metric,
             "wandb": {"mode": "disabled"},
         }
     )
     told = []
     run_trial(config, {"algorithm.lr": 1e-3}, "trial", told.append)
+    return told
+
+
+def test_a_trial_of_a_search_reports_every_validation(tmp_path):
+    told = trial(tmp_path, "validation/score")
     assert [each["env_steps"] for each in told] == [128, 256, 384, 512]
     found = json.loads((tmp_path / "trials" / "trial" / "checkpoints" / FILE).read_text())
     assert [each["score"] for each in told] == [entry["score"] for entry in found]
+
+
+@pytest.mark.parametrize(
+    ("metric", "killed_in", "number", "steps"),
+    [
+        ("train/staleness", "rollout.train.train._Training._tell", 5, 64),
+        ("validation/score", "rollout.train.validation.Validation.run", 4, 128),
+    ],
+)
+def test_a_killed_trial_reports_each_step_once(
+    tmp_path, monkeypatch, metric, killed_in, number, steps
+):
+    """Killed after the line of an update without a checkpoint, or in the last validation."""
+    owner, method = killed_in.rsplit(".", 1)
+    own, calls = pkgutil.resolve_name(killed_in), []
+
+    def killed(*arguments, **more):
+        calls.append(arguments)
+        if len(calls) == number:
+            raise RuntimeError("killed")
+        return own(*arguments, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pkgutil.resolve_name(owner), method, killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            trial(tmp_path, metric)
+    expected = list(range(steps, 64 * UPDATES + 1, steps))
+    for _ in range(2):  # a trial that is done reports the same to a later search
+        assert [each["env_steps"] for each in trial(tmp_path, metric)] == expected
+    lines = read_metrics(tmp_path / "trials" / "trial" / "metrics.jsonl")
+    assert [line["env_steps"] for line in lines if metric in line] == expected
 
 
 @pytest.fixture
