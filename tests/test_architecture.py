@@ -535,17 +535,15 @@ def exists(target):
 READS_ITS_OWN = {
     "bridges/atlas.py",  # pictures
     "bridges/chaos/game.py",  # /proc
-    "bridges/chaos/process.py",  # the log of its game
     "bridges/compilation.py",  # sources
-    *(  # tables, packages, the log of its game
+    *(  # tables, packages
         f"bridges/mineflayer/{each}.py"
-        for each in ("columns", "command_table", "driver", "lacking", "names", "node", "oracle")
+        for each in ("columns", "command_table", "lacking", "names", "node", "oracle")
     ),
     "bridges/mineflayer/spaces.py",  # a table
     "bridges/starbench/asking.py",  # notes
     "bridges/starbench/reading/detector.py",  # weights it has made
-    "bridges/stardojo/process.py",  # the log of its game
-    "rollout/api/line_process.py",  # /proc
+    "rollout/api/child_process.py",  # /proc, logs
     "rollout/commands/new.py",  # templates
     "rollout/files.py",
     "rollout/host/",  # the logs of games and of Ray
@@ -573,6 +571,29 @@ def test_files_of_users_are_read_with_limits():
         call for path in PACKAGED if not within(path, READS_ITS_OWN) for call in reads(path)
     ]
     assert not unlimited
+
+
+# Who starts processes that it does not wait for.
+OWNS_PROCESSES = {
+    "bridges/starbench/window/__main__.py",  # a server that ends with the last of its clients
+    "rollout/api/child_process.py",
+    "rollout/host/",  # guards, and what is left of the dead
+    "rollout/observe/wandb_mirror.py",  # a thread waits for it
+    "rollout/testing/fakes.py",
+}
+
+
+def test_child_processes_have_one_owner():
+    """``rollout.api.child_process``: no other knows how they end, and how to end them."""
+    owning = {"Popen", "posix_spawn", "posix_spawnp", "waitid", "killpg", "pidfd_open"}
+    found = {
+        f"{name(path)}:{node.lineno} {ast.unparse(node.func)}"
+        for path in PACKAGED
+        if not within(path, OWNS_PROCESSES)
+        for node in nodes(path, ast.Call)
+        if ast.unparse(node.func).rpartition(".")[2] in owning
+    }
+    assert not found
 
 
 def test_importing_plugins_and_jobs_starts_nothing():

@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
-import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from rollout.api.child_process import ChildProcess
 from rollout.errors import GameCrashed, GameStartError
 
 SAVES = Path(".config/StardewValley/Saves")
 """Folder of the saves below a home directory, on Linux."""
 LOG_BYTES = 2**20
-_TAIL = 500  # characters of the log in an error
+_SHOWN = 500  # characters of the log in an error
 _POLL_S = 0.1
 _GRACE_S = 2.0
 _NEVER = threading.Event()
@@ -46,15 +45,8 @@ class GameProcess:
         self.home.mkdir(parents=True, exist_ok=True)
         own = {"HOME": str(self.home), "XDG_CONFIG_HOME": str(self.home / ".config")}
         try:
-            with self._log.open("ab") as log:
-                self._process = subprocess.Popen(
-                    [*command],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env={**os.environ, **environment, **own},
-                    process_group=0,
-                )
+            env = {**os.environ, **environment, **own}
+            self._child = ChildProcess(command, log=self._log, env=env)
         except OSError as error:
             raise GameStartError(f"the game {[*command]} cannot be started: {error}") from error
 
@@ -64,23 +56,13 @@ class GameProcess:
         Raises:
             GameCrashed: it has.
         """
-        # Not reaped, so that its process group, which may have other members, keeps its number.
-        ended = self._process.returncode is None and os.waitid(
-            os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT
-        )
-        if ended or self._process.returncode is not None:
+        if how := self._child.ended():
             self.close()
-            code = self._process.returncode
-            raise GameCrashed(f"the game ended with exit code {code}; its log: {self._tail()}")
+            said = " | ".join(self._child.last_output(_SHOWN).splitlines()) or "empty"
+            raise GameCrashed(f"the game ended: {how}; its log: {said}")
         with contextlib.suppress(OSError):
             if self._log.stat().st_size > LOG_BYTES:
                 os.truncate(self._log, 0)
-
-    def _tail(self) -> str:
-        with contextlib.suppress(OSError):
-            lines = self._log.read_text(errors="replace").strip().splitlines()
-            return " | ".join(lines)[-_TAIL:] or "empty"
-        return "not there"
 
     def copy_save(self, source: Path) -> str:
         """Copies a save into the home of this game; returns the name of its folder.
@@ -97,18 +79,7 @@ class GameProcess:
 
     def close(self) -> None:
         """Ends the game and its process group. Idempotent; never raises."""
-        if self._process.returncode is not None:
-            return
-        self._signal(signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE_S)
-        self._signal(signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE_S)
-
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+        self._child.close(time.monotonic() + 2 * _GRACE_S, patience_s=_GRACE_S)
 
 
 def until(deadline: float) -> bool:

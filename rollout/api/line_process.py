@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import selectors
 import signal
-import subprocess
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from subprocess import PIPE
 from typing import IO, Any
 
+from rollout.api.child_process import REAP_S, ChildProcess
 from rollout.errors import GameCrashed, GameError, GameStartError, GameTimeout
 
 _CHUNK = 2**16
 _LONGEST = 2**26  # bytes of an answer, so that a program gone wild does not fill the memory
 _STDERR_BYTES, _STDERR_LINES, _STDERR_SHOWN = 2**14, 10, 2000  # kept; in an error, characters
 _SHOWN = 80  # characters of an answer in an error
-_REAP_S = 1.0  # its pipe closes a moment before its exit status is known
-_POLL_S = 0.005
 _DIE_S = 5.0  # longest wait for a killed process, which only the kernel can hold
 
 
@@ -46,25 +43,19 @@ class LineProcess:
     def __init__(self, command: Sequence[str | os.PathLike[str]], *, cwd: Path) -> None:
         words = [os.fspath(word) for word in command]
         try:
-            # A process group of its own, which can be ended as a whole and without its bridge.
-            self._process = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                cwd=cwd,
-                process_group=0,
+            self._child = ChildProcess(
+                words, cwd=cwd, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0
             )
         except OSError as error:
             raise GameStartError(f"the program {words} cannot be started: {error}") from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._stdin: IO[bytes] = self._process.stdin
-        self._stdout: IO[bytes] = self._process.stdout
-        self._stderr: IO[bytes] = self._process.stderr
-        self._exit = os.pidfd_open(self._process.pid)  # readable once it has ended
+        popen = self._child.popen
+        assert popen.stdin is not None
+        assert popen.stdout is not None
+        assert popen.stderr is not None
+        self._stdin: IO[bytes] = popen.stdin
+        self._stdout: IO[bytes] = popen.stdout
+        self._stderr: IO[bytes] = popen.stderr
+        self._exit = self._child.descriptor
         self._selector = selectors.DefaultSelector()
         for pipe in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(pipe.fileno(), False)
@@ -79,7 +70,7 @@ class LineProcess:
     @property
     def pid(self) -> int:
         """Its process id, which is also that of its process group."""
-        return self._process.pid
+        return self._child.pid
 
     def ask(self, request: Any, *, timeout_s: float) -> Any:
         """Sends a request and returns the answer.
@@ -152,7 +143,8 @@ class LineProcess:
                 self._dead = True
                 self._selector.unregister(self._exit)
         if self._dead:
-            self._signal(signal.SIGKILL)  # no one uses what a dead program leaves running
+            # No one uses what a dead program leaves running.
+            self._child.send_signal(signal.SIGKILL)
             for pipe, data in ((self._stdout, self._out), (self._stderr, self._err)):
                 while pipe in self._selector.get_map() and self._read(pipe, data) == _CHUNK:
                     if len(data) > _LONGEST:
@@ -183,16 +175,12 @@ class LineProcess:
             self._selector.unregister(self._stdin)
 
     def _died(self) -> GameError:
-        self._wait(_REAP_S)
+        self._wait(REAP_S)
         half = f" after {_brief(self._out)}" if self._out else ""
-        if not self._dead:
+        how = self._child.ended(time.monotonic() + _DIE_S) if self._dead else None
+        if how is None:
             return self._fail(f"closed its stdout and continues{half}")
-        self._process.wait(_DIE_S)
-        code = self._process.returncode
-        signals = {each.value: each.name for each in signal.Signals}
-        killed = f"killed by {signals.get(-code, f'signal {-code}')}"
-        how = f"with exit code {code}" if code >= 0 else killed
-        return self._fail(f"ended, {how}{half}")
+        return self._fail(f"ended, {'with ' * how.startswith('exit')}{how}{half}")
 
     def _fail(self, what: str, kind: type[GameError] = GameCrashed) -> GameError:
         """Ends the program and returns the error."""
@@ -214,7 +202,7 @@ class LineProcess:
             self._stdin.close()
             self._wait(timeout_s / 2)
             if not self._dead:
-                self._signal(signal.SIGTERM)
+                self._child.send_signal(signal.SIGTERM)
                 self._wait(timeout_s / 2)
             self._end()
         self._over = "is closed"
@@ -227,43 +215,11 @@ class LineProcess:
             del self._out[:-_CHUNK]
 
     def _end(self) -> None:
-        self._signal(signal.SIGKILL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_DIE_S)
-        self._wait_for_group(time.monotonic() + _REAP_S)
         self._selector.close()
-        for pipe in (self._stdin, self._stdout, self._stderr):
-            pipe.close()
-        os.close(self._exit)
-
-    def _wait_for_group(self, deadline: float) -> None:
-        """Waits for the killed children of the program, which others reap."""
-        pause = threading.Event()
-        while _runs(self._process.pid) and time.monotonic() < deadline:
-            pause.wait(_POLL_S)
-
-    def _signal(self, number: signal.Signals) -> None:
-        # Until the process is reaped, no other process group can get its number.
-        if self._process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
+        self._child.close(time.monotonic() + _DIE_S)
 
 
 _RULE = "it must write one line of JSON for each line it reads, and other text to stderr"
-
-
-def _runs(group: int) -> bool:
-    """Returns whether a process of a group runs; a zombie has ended."""
-    try:
-        os.killpg(group, 0)
-    except ProcessLookupError:  # the common case: it had no children
-        return False
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
-            state, _, its = place.read_bytes().rpartition(b")")[2].split()[:3]
-            if int(its) == group and state not in b"ZX":
-                return True
-    return False
 
 
 def _plain(value: Any) -> Any:

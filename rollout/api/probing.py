@@ -6,16 +6,16 @@ The constructor of a game may hang, exit or crash. ``probe_apart`` calls it in
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import signal
-import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, TypeVar
 
+from rollout.api.child_process import REAP_S, ChildProcess
 from rollout.errors import GameStartError, GamutError, located, trace_of
 
 log = logging.getLogger(__name__)
@@ -53,29 +53,29 @@ def probe_apart(game: str, function: Callable[..., Iterator[T]], *arguments: Any
     ours, theirs = Pipe()
     with ours:
         with theirs:
-            command = (*(sys.executable, "-m", __name__), str(theirs.fileno()))
-            process = subprocess.Popen(
+            number = theirs.fileno()
+            command = (*(sys.executable, "-m", __name__), str(number))
+            child = ChildProcess(
                 [*command, str(int(DEADLINE_S + _CLOSE_S))],
-                stdin=subprocess.DEVNULL,
                 stdout=2,  # what a game prints is no output of ours
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
+                pass_fds=[number],
             )
+        how = None
         try:
             kind, value = _ask(ours, game, function, arguments)
             if kind == "value":
                 ours.poll(_CLOSE_S)  # until it has ended
+            elif kind == "ended":
+                how = child.ended(time.monotonic() + REAP_S) or "it closed its connection"
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            code = process.wait()
+            child.close(time.monotonic() + _CLOSE_S)
     if kind == "value":
         found: T = value
         return found
     if kind == "error":
         raise value
     if kind == "ended":
-        value = f"its process ended while it was made (exit code {code})", ""
+        value = f"its process ended while it was made ({how})", ""
     failed = GameStartError(f"{game} did not come up: {value[0]}")
     failed.trace = value[1]
     raise failed

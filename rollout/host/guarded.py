@@ -278,13 +278,3 @@ class Guarded:
 def _stopped(pids: Sequence[int]) -> str:
     names = ((p, read(f"/proc/{p}/comm").decode(errors="replace").strip()) for p in pids)
     return ", ".join(f"process {p} ({name}) is stopped" for p, name in names if is_stopped(p))
-
-
-def ending(code: int) -> str:
-    """Returns how a process ended, as text: its exit code or the name of the signal."""
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"killed by {signal.Signals(-code).name}"
-    except ValueError:  # a real-time signal has no name
-        return f"killed by signal {-code}"

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rollout.api import Bridge, Columns, Frame, Instance, Start
+from rollout.api.child_process import ending
 from rollout.errors import (
     GameCrashed,
     GameError,
@@ -31,7 +32,7 @@ from rollout.errors import (
 )
 from rollout.host.channel import Channel, create_memory
 from rollout.host.frames import FrameCheck, describe
-from rollout.host.guarded import Guarded, Namespace, ending
+from rollout.host.guarded import Guarded, Namespace
 from rollout.host.wire import Incomplete, Wire
 
 _REAP_S = 0.5  # its socket closes slightly before its guard reports how it ended

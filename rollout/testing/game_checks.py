@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 from collections.abc import Sequence
 from contextlib import closing
@@ -308,7 +309,7 @@ def leaves_nothing(trial: Trial) -> str:
     started = children() - before
     trial.processes += started
     instance.close()
-    left = sorted(str(process) for process in started if process.is_running())
+    left = sorted(str(process) for process in started if is_left(process))
     require(
         not left,
         f"close left {len(left)} of {len(started)} processes: {', '.join(left)}; "
@@ -320,3 +321,12 @@ def leaves_nothing(trial: Trial) -> str:
     require(not held, f"close left files open: {held}")
     shutil.rmtree(workdir)
     return f"{len(started)} processes ended, folder removed"
+
+
+def is_left(process: psutil.Process) -> bool:
+    """Returns whether a process runs, or is a zombie that this process did not wait for."""
+    try:
+        zombie = process.status() == psutil.STATUS_ZOMBIE
+        return process.is_running() and (not zombie or process.ppid() == os.getpid())
+    except psutil.NoSuchProcess:
+        return False

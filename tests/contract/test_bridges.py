@@ -25,6 +25,7 @@ from rollout.errors import ContractError, GameStartError, InputError, UnknownNam
 from rollout.testing import FakeBridge, check_bridge
 from rollout.testing.bridge_checks import BEFORE_LAUNCH, LAUNCHED
 from rollout.testing.fakes import FakeInstance
+from rollout.testing.game_checks import is_left
 
 CHECKS = [*BEFORE_LAUNCH, *LAUNCHED]
 
@@ -509,3 +510,23 @@ def test_the_script_says_what_is_wrong_in_one_line(capsys, arguments, message):
     assert err.startswith("error: ")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.process
+def test_a_zombie_is_left_by_its_parent_alone():
+    """Whoever takes over orphans reaps them when it likes; a game cannot."""
+    code = "import os, time; print(os.fork() or os._exit(0), flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        other, own = psutil.Process(int(parent.stdout.readline())), psutil.Process(parent.pid)
+        wait_for_zombie(other)
+        assert not is_left(other)
+        assert is_left(own)
+        parent.kill()
+        wait_for_zombie(own)
+        assert is_left(own)
+    assert not is_left(own)
+
+
+def wait_for_zombie(process):
+    while process.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)

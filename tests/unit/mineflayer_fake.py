@@ -198,4 +198,4 @@ class Game:
 
 
 if __name__ == "__main__":
-    Game(socket.socket(fileno=3), sys.argv[1] if len(sys.argv) > 1 else "").serve()
+    Game(socket.socket(fileno=int(sys.argv[-1])), sys.argv[1] if len(sys.argv) > 2 else "").serve()

@@ -663,7 +663,7 @@ def test_a_close_that_goes_wrong_ends_it_all_the_same(launch, fault):
     reset(instance, start_of(0))
     instance.close()
     assert gone(both(instance))
-    log = (instance.engine.process._log).read_text()
+    log = instance.engine.process._child.log.read_text()
     assert ("dies in close" in log) == ("close_crash" in fault)
 
 

@@ -46,6 +46,8 @@ class Odd(gymnasium.Env):
             sys.exit(0)
         if what == "leave":
             os._exit(0)
+        if what == "kill":
+            os.kill(os.getpid(), 9)
         if what == "hang":
             time.sleep(3600)
 
@@ -173,7 +175,7 @@ def test_anywhere_else(tmp_path, capsys):
     )
 
 
-@pytest.mark.parametrize("how", ["exit_made", "leave_made", "hang_made"])
+@pytest.mark.parametrize("how", ["exit_made", "leave_made", "kill_made", "hang_made"])
 def test_in_the_constructor_of_a_game(tmp_path, capsys, monkeypatch, odd, how):
     if how == "hang_made":
         monkeypatch.setattr(probing, "DEADLINE_S", 1.0)
@@ -182,7 +184,12 @@ def test_in_the_constructor_of_a_game(tmp_path, capsys, monkeypatch, odd, how):
     status, said = play(tmp_path, capsys, *game, "policy.name=random")
     assert time.monotonic() - began < 30.0
     assert status == 1
-    told = {"exit": "SystemExit: 0", "leave": "exit code 0", "hang": "not made within 1 s"}
+    told = {
+        "exit": "SystemExit: 0",
+        "leave": "exit code 0",
+        "kill": "killed by SIGKILL",
+        "hang": "not made within 1 s",
+    }
     assert "error: Odd-v0 did not come up: " in said
     assert told[how.partition("_")[0]] in said
     assert "Traceback" not in said

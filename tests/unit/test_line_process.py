@@ -116,7 +116,7 @@ def test_death_is_reported_with_its_cause(start, end, how):
 def test_an_answer_of_a_program_that_ends_after_it_counts(start):
     program = start("print(sys.stdin.readline(), end='', flush=True)")
     assert ask(program, 1) == 1
-    psutil.Process(program.pid).wait(20)
+    program._child.ended(time.monotonic() + 20)
     with pytest.raises(GameCrashed, match="ended, with exit code 0"):
         ask(program, 2)
 
@@ -237,12 +237,14 @@ def test_a_program_that_only_floods_stderr_ends_at_the_deadline(start):
         while True:
             sys.stderr.write("noise\\n" * 10_000)
     """)
+    while not program._err:
+        program._pump(10.0)
     with pytest.raises(GameStartError, match=r"no answer within 0\.3 s.*stderr: noise \| noise"):
         ask(program, 1, timeout_s=0.3)
 
 
 def test_a_program_that_closes_its_stdout_and_continues(start, monkeypatch):
-    monkeypatch.setattr("rollout.api.line_process._REAP_S", 0.1)
+    monkeypatch.setattr("rollout.api.line_process.REAP_S", 0.1)
     program = start("sys.stdin.readline(); os.close(1); time.sleep(600)")
     with pytest.raises(GameStartError, match="closed its stdout and continues"):
         ask(program, 1)

@@ -75,14 +75,14 @@ def wait_until_gone(pid):
     assert gone(pid)
 
 
-def test_a_process_says_hello_on_descriptor_3_in_a_group_of_its_own(start, monkeypatch):
+def test_a_process_says_hello_on_its_socket_in_a_group_of_its_own(start, monkeypatch):
     monkeypatch.setenv("NODE_OPTIONS", "--inspect")
     leaked = os.dup(2)
     os.set_inheritable(leaked, True)
     driver = start()
     os.close(leaked)
     said = hello(driver)["said"]
-    assert {0, 1, 2, 3} <= set(said["fds"])
+    assert {0, 1, 2} <= set(said["fds"])
     assert len(said["fds"]) <= 5  # those, and the folder it lists them from
     assert said["group"] == driver.pid
     assert (said["tz"], said["node"]) == ("UTC", None)
@@ -111,8 +111,8 @@ def test_close_ends_a_process_that_does_not_want_to(start, fault):
 def test_a_process_ends_by_itself_when_its_bridge_has_gone(start):
     driver = start()
     hello(driver)
-    driver._socket.close()
-    assert driver._wait(time.monotonic() + PATIENT_S) == "exit code 0"
+    driver.child._socket.close()
+    assert driver.child.ended(time.monotonic() + PATIENT_S) == "exit code 0"
 
 
 def test_a_deadline_is_kept_and_the_log_is_quoted(start):

@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,10 +13,11 @@ from bridges.stardojo import skills
 from bridges.stardojo.bridge import StardojoBridge
 from bridges.stardojo.client import Client, ClosedEarlyError, NoAnswerError, NoValueError
 from bridges.stardojo.mod import ModGame, ModOptions, screenshot
+from bridges.stardojo.process import GameProcess
 from bridges.stardojo.task_table import lite
 from rollout.api import NOTICE, Start
 from rollout.api.state import State
-from rollout.errors import ConfigError, GameStartError, UnknownNameError
+from rollout.errors import ConfigError, GameCrashed, GameStartError, UnknownNameError
 from rollout.tasks import load_task
 
 QUICK = "{speed: 30, viewport: [64, 36], load_s: 1, "
@@ -197,6 +199,14 @@ def test_a_game_that_does_not_listen_or_ends_is_told(tmp_path):
         options = ModOptions(faults=faults(tmp_path, fault))
         with pytest.raises(GameStartError, match=match):
             ModGame(options, tmp_path, free_port(), timeout_s=limit)
+
+
+@pytest.mark.process
+def test_a_game_that_is_killed_is_told_with_the_signal(tmp_path):
+    game = GameProcess(["sh", "-c", "echo last words; kill -9 $$"], tmp_path, 0, {})
+    assert game._child.ended(time.monotonic() + 60)
+    with pytest.raises(GameCrashed, match="killed by SIGKILL; its log: last words"):
+        game.alive()
 
 
 @pytest.mark.process

@@ -1,8 +1,8 @@
 'use strict';
 /**
- * The game process of one Gamut instance: requests come over file descriptor 3, a socket, one at a
- * time, and each is answered; the process ends when the socket is closed. Messages are those of
- * wire.js.
+ * The game process of one Gamut instance: requests come over a socket, whose file
+ * descriptor is the last argument, one at a time, and each is answered; the process ends when the
+ * socket is closed. Messages are those of wire.js.
  *
  *   request {id, op, ...}             answer {id, ok: true, ...}
  *   hello    config                   node, packages, layout, and sceneTable's where rgb is wanted
@@ -29,7 +29,6 @@ const { SnapshotError } = require('./snapshot');
 const { sceneTable } = require('./observe/scene');
 const { LAYOUT } = require('./observe/columns');
 
-const SOCKET = 3;
 /** Error kinds of the protocol by error class; any other is a bug. */
 const KINDS = [[StateError, 'state'], [SnapshotError, 'state'], [ActionError, 'action'],
   [KickedError, 'kicked'], [EndedError, 'ended'], [RefusedError, 'refused']];
@@ -137,7 +136,8 @@ if (require.main === module) {
     // ways.
     console.error('unhandled rejection:', error?.stack ?? error);
   });
-  serve(new net.Socket({ fd: SOCKET, readable: true, writable: true }), (code) => process.exit(code));
+  const fd = Number(process.argv.at(-1));
+  serve(new net.Socket({ fd, readable: true, writable: true }), (code) => process.exit(code));
 }
 
 module.exports = { Session, serve };

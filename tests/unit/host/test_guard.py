@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from rollout.api.child_process import ending
 from rollout.errors import ConfigError
 from rollout.host import guarded
 from rollout.host.guard import KEPT_BYTES, OUTPUT_BYTES, children, descendants
-from rollout.host.guarded import Guarded, ending, namespaces_allowed
+from rollout.host.guarded import Guarded, namespaces_allowed
 from rollout.host.processes import marked_processes, start_time
 
 pytestmark = pytest.mark.process

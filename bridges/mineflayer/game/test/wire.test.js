@@ -132,7 +132,7 @@ test('requests on a socket are answered in their order, and its end ends the ses
 
 test('the process ends when its socket does', async () => {
   const main = path.join(__dirname, '..', 'main.js');
-  const child = spawn(process.execPath, [main], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [main, '3'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe'] });
   const ended = new Promise((resolve) => { child.on('exit', resolve); });
   const reader = new Reader();
   const answer = new Promise((resolve) => {
