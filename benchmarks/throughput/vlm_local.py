@@ -24,7 +24,7 @@ from benchmarks.report import arguments, publish, table
 from bridges.chaos import ChaosBridge
 from policies.vlm import VlmPolicy
 from policies.vlm.sections import History, Limits
-from rollout.api import Splits, Start, Task
+from rollout.api import Call, Splits, Start, Task
 from rollout.config import HostConfig
 from rollout.evaluators import GameReward
 from rollout.host import Player, PlayOptions, Pool
@@ -63,7 +63,7 @@ class Counted(LocalModel):
     sizes: list[int]
     took: list[float]
 
-    def answer(self, requests: Sequence[Request]) -> list[dict[str, Any]]:
+    def answer(self, requests: Sequence[Request]) -> list[Call]:
         """Answers as ``LocalModel`` does."""
         began = time.monotonic()
         found = super().answer(requests)

@@ -23,6 +23,7 @@ from rollout.api import (
     CALLS,
     CALLS_SPEC,
     BridgeSpec,
+    Call,
     Columns,
     ColumnSpec,
     Decision,
@@ -57,17 +58,17 @@ class _Decided:
 
     row: Row
     dialogue: Dialogue
-    calls: list[dict[str, Any]]
+    calls: list[Call]
     stop: str = ""
 
 
-_Talk = Generator[Request, dict[str, Any], _Decided]
-"""Makes requests, gets the records of their calls, and returns a decision."""
+_Talk = Generator[Request, Call, _Decided]
+"""Makes requests, gets their calls, and returns a decision."""
 
 
 def together(
-    talks: Sequence[Generator[Request, dict[str, Any], _T]],
-    answer: Callable[[list[Request]], Sequence[dict[str, Any]]],
+    talks: Sequence[Generator[Request, Call, _T]],
+    answer: Callable[[list[Request]], Sequence[Call]],
 ) -> list[_T]:
     """Carries out talks in step: all their next requests are answered by one call.
 
@@ -181,7 +182,7 @@ class Vlm:
         decided = self._carried_out([self._decide(each) for each in asked])
         calls = np.zeros(len(decided), object)
         for row, each in enumerate(decided):
-            calls[row] = each.calls
+            calls[row] = [call.as_json() for call in each.calls]
         stops = [each.stop for each in decided]
         return Decision(
             columns_of(self._spec.action_space, [each.row for each in decided]),
@@ -222,7 +223,7 @@ class Vlm:
 
     def _ask(self, asked: _Asked) -> _Talk:
         """Asks until there is a usable answer, or the tries are used up."""
-        calls: list[dict[str, Any]] = []
+        calls: list[Call] = []
         dialogue: Dialogue = asked.dialogue
         if self._logs is not None and dialogue.step == 0:
             lessons = yield from self._reflect(asked, calls)
@@ -232,27 +233,27 @@ class Vlm:
         answer: Answer | None = None
         problem = ""
         for number in range(self._recipe.limits.reparse + 1):
-            call = yield self._request(asked, composed, number)
-            about = {"step": dialogue.step, "try": number, "prompt": self._composer.prompt.digest}
-            about["seen"] = dialogue.seen.hex()
-            call = {**call, **about}
-            calls.append(call)
+            call = replace(
+                (yield self._request(asked, composed, number)),
+                step=dialogue.step,
+                number=number,
+                prompt=self._composer.prompt.digest,
+                seen=dialogue.seen.hex(),
+            )
             try:
-                tools = [(str(n), str(a)) for n, a in call["tools"]]
-                answer = self._composer.reader.read(call["answer"], tools, call["finish"])
-                call |= {"code": "ok", "usable": True, "action": answer.action}
-                call |= {"fields": dict(answer.fields), "problem": ""}
+                tools = [(str(n), str(a)) for n, a in call.tools]
+                answer = self._composer.reader.read(call.answer, tools, call.finish)
+                calls.append(_judged(call, "ok", "", dict(answer.fields), answer.action))
                 break
             except Unusable as error:
                 problem = error.problem
-                call |= {"code": error.code, "usable": False, "action": None, "fields": {}}
-                call |= {"problem": problem}
-            composed = self._composer.again(composed, call["answer"], problem)
+                calls.append(_judged(call, error.code, problem, {}))
+            composed = self._composer.again(composed, call.answer, problem)
         after = replace(dialogue, calls=dialogue.calls + len(calls), step=dialogue.step + 1)
         self._log(dialogue, composed, calls[-1])
         if answer is not None:
             return _Decided(answer.row, self._composer.answered(after, composed, answer), calls)
-        after = self._composer.unanswered(after, composed, calls[-1]["answer"], problem)
+        after = self._composer.unanswered(after, composed, calls[-1].answer, problem)
         most, stop = self._recipe.limits.unusable, ""
         if self._recipe.fallback == "stop":
             stop = f"an answer could not be used: {problem}"
@@ -261,8 +262,8 @@ class Vlm:
         return _Decided(self._substitute(after), after, calls, stop)
 
     def _reflect(
-        self, asked: _Asked, calls: list[dict[str, Any]]
-    ) -> Generator[Request, dict[str, Any], tuple[str, ...]]:
+        self, asked: _Asked, calls: list[Call]
+    ) -> Generator[Request, Call, tuple[str, ...]]:
         """Returns the critiques of the earlier episodes; a call that is made here is added.
 
         A critique is written before the next episode begins. Later episodes find it again, and
@@ -276,7 +277,7 @@ class Vlm:
             critique = None if latest else self._critiques.get(trial.episode)
             if critique is None:
                 call = yield self._about(asked, trial)
-                critique = critique_of(call["answer"], self._recipe.reflect.words)
+                critique = critique_of(call.answer, self._recipe.reflect.words)
                 self._critiques[trial.episode] = critique
                 if latest:
                     calls.append(_as_critique(call, critique, self._composer.prompt.digest))
@@ -293,12 +294,12 @@ class Vlm:
         messages = [{"role": "user", "content": text}]
         return Request(fields, messages, {}, "", ["reflect", trial.episode])
 
-    def _log(self, dialogue: Dialogue, composed: Composed, call: Mapping[str, Any]) -> None:
+    def _log(self, dialogue: Dialogue, composed: Composed, call: Call) -> None:
         """Notes a step for a critique."""
         if self._logs is not None:
-            said = call["answer"] or ", ".join(arguments for _, arguments in call["tools"])
-            if call["problem"]:
-                said += f" (could not be used: {call['problem']})"
+            said = call.answer or ", ".join(arguments for _, arguments in call.tools)
+            if call.problem:
+                said += f" (could not be used: {call.problem})"
             texts = {"told": composed.text, "answered": said}
             self._logs.add(dialogue.episode, dialogue.log, step=dialogue.step, **texts)
 
@@ -330,12 +331,19 @@ class Vlm:
         return self._fallback
 
 
-def _as_critique(call: dict[str, Any], critique: str, prompt: str) -> dict[str, Any]:
-    """The record of a call that asked for a critique."""
-    about = {"role": "reflect", "step": 0, "try": 0, "prompt": prompt, "seen": ""}
-    code, problem = ("ok", "") if critique else incomplete(call["finish"])
-    found = {"code": code or "empty", "usable": bool(critique), "action": None}
-    return {**call, **about, **found, "fields": {"critique": critique}, "problem": problem}
+def _judged(
+    call: Call, code: str, problem: str, fields: Mapping[str, str], action: str | None = None
+) -> Call:
+    """A call with what was made of its answer."""
+    usable = code == "ok"
+    return replace(call, code=code, usable=usable, action=action, fields=fields, problem=problem)
+
+
+def _as_critique(call: Call, critique: str, prompt: str) -> Call:
+    """A call that asked for a critique."""
+    call = replace(call, role="reflect", step=0, number=0, prompt=prompt, seen="")
+    code, problem = ("ok", "") if critique else incomplete(call.finish)
+    return _judged(call, code or "empty", problem, {"critique": critique})
 
 
 def _digest(values: Sequence[int], size: int) -> int:

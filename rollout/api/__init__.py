@@ -32,7 +32,7 @@ from rollout.api.bridge import (
     Trial,
     check_slots,
 )
-from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage
+from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage, read_calls
 from rollout.api.fragment import EpisodeResult, Fragment, Loss, Recorder
 from rollout.api.functions import NamedCode, NamesCode
 from rollout.api.line_process import LineProcess
@@ -146,6 +146,7 @@ __all__ = [
     "leaf_dtype",
     "leaf_shape",
     "option",
+    "read_calls",
     "sample",
     "trials_of",
     "waits_for_person",

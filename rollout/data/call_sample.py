@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import CALLS, Call, Fragment
+from rollout.api import CALLS, Call, Fragment, read_calls
 from rollout.data.tables import write_table
 
 _MOST = 500  # rows
@@ -47,7 +47,7 @@ class CallSample:
             return
         for t, b in np.argwhere(fragment.valid).tolist():
             episode = fragment.starts[fragment.start_index[t, b]].episode
-            for call in calls[t, b] or ():
+            for call in read_calls(calls[t, b]):
                 self._keep(call, episode, int(fragment.step[t, b]))
 
     def _keep(self, call: Call, episode: int, step: int) -> None:
@@ -74,18 +74,17 @@ class CallSample:
 
 
 def _row(call: Call, episode: int, step: int) -> dict[str, Any]:
-    messages = call.get("messages")
-    tokens = [call.get("input_tokens"), call.get("output_tokens")]
-    numbers = {"usd": call.get("usd"), "seconds": call.get("seconds")}
+    tokens = [call.input_tokens, call.output_tokens]
+    numbers = {"usd": call.usd, "seconds": call.seconds}
     return {
         "episode": episode,
         "step": step,
-        "model": _text(call.get("asked")),
-        "prompt": _text(_content(messages[-1].get("content")) if messages else ""),
-        "answer": _text(call.get("answer")),
-        "action": _text(call.get("action")),
-        "usable": bool(call.get("usable", True)),
-        "tokens": np.nan if None in tokens else sum(tokens),
+        "model": _text(call.asked),
+        "prompt": _text(_content(call.messages[-1].get("content")) if call.messages else ""),
+        "answer": _text(call.answer),
+        "action": _text(call.action),
+        "usable": call.usable is not False,
+        "tokens": sum(np.nan if each is None else each for each in tokens),
         **{name: np.nan if value is None else value for name, value in numbers.items()},
     }
 

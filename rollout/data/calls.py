@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rollout.api import CALLS, Outcome, Usage
+from rollout.api import CALLS, Call, Outcome, Usage, read_calls
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import EXTRA, column_name
@@ -40,8 +40,8 @@ SCHEMA = pa.schema(
 """Columns of the table of calls; those that a policy does not record are null."""
 
 
-def calls_of_episode(dataset: Dataset, ref: EpisodeRef) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yields the step and the record of each call of an episode.
+def calls_of_episode(dataset: Dataset, ref: EpisodeRef) -> Iterator[tuple[int, Call]]:
+    """Yields the step and each call of an episode.
 
     Raises:
         DatasetError: the dataset has no calls.
@@ -53,7 +53,7 @@ def calls_of_episode(dataset: Dataset, ref: EpisodeRef) -> Iterator[tuple[int, d
         )
     for window in dataset.stream(ref, [COLUMN], length=_PIECE):
         for offset, calls in enumerate(window.columns[COLUMN]):
-            for call in calls or ():
+            for call in read_calls(calls):
                 yield window.start + offset, call
 
 
@@ -62,8 +62,9 @@ def _rows(dataset: Dataset, ref: EpisodeRef) -> Iterator[dict[str, Any]]:
     about |= {"state": str(ref.state), "state_set": ref.state_set}
     about["success"] = ref.outcome == Outcome.SUCCESS
     for step, call in calls_of_episode(dataset, ref):
-        row = {name: call.get(name) for name in SCHEMA.names}
-        row |= {name: json.dumps(call[name], ensure_ascii=False) for name in _JSON if name in call}
+        data = call.as_json()
+        row = {name: data.get(name) for name in SCHEMA.names}
+        row |= {name: json.dumps(data[name], ensure_ascii=False) for name in _JSON if name in data}
         yield {**row, **about, "step": step}
 
 
@@ -110,12 +111,12 @@ def export_calls(dataset: Dataset, out: Path, rows: Literal["trl", "verl"] | Non
 def _chats(dataset: Dataset, rows: str | None) -> Iterator[dict[str, Any]]:
     for ref in dataset.episodes():
         for step, call in calls_of_episode(dataset, ref):
-            if not call.get("usable") or "messages" not in call:
+            if not call.usable or call.messages is None:
                 continue
-            said = {"role": "assistant", "content": call["answer"]}
-            line = {"messages": [*call["messages"], said], "episode": ref.episode, "step": step}
+            said = {"role": "assistant", "content": call.answer}
+            line = {"messages": [*call.messages, said], "episode": ref.episode, "step": step}
             line |= {"reward": ref.total_reward, "success": ref.outcome == Outcome.SUCCESS}
-            if call.get("prompt_ids") and call.get("output_ids"):
+            if call.prompt_ids and call.output_ids:
                 line |= _tokens(call, rows or "trl", ref.total_reward)
             elif rows is not None:
                 raise DatasetError(
@@ -126,10 +127,8 @@ def _chats(dataset: Dataset, rows: str | None) -> Iterator[dict[str, Any]]:
             yield line
 
 
-def _tokens(call: dict[str, Any], rows: str, reward: float) -> dict[str, Any]:
-    prompt, output, logprobs = (
-        call.get(name) for name in ("prompt_ids", "output_ids", "output_logprobs")
-    )
+def _tokens(call: Call, rows: str, reward: float) -> dict[str, Any]:
+    prompt, output, logprobs = call.prompt_ids, call.output_ids, call.output_logprobs
     if rows == "trl":
         return {"prompt_ids": prompt, "completion_ids": output, "logprobs": logprobs}
     return {
@@ -142,7 +141,7 @@ def _tokens(call: dict[str, Any], rows: str, reward: float) -> dict[str, Any]:
     }
 
 
-def told(calls: list[dict[str, Any]] | None, spent: Usage) -> tuple[str, str]:
+def told(calls: Sequence[Call], spent: Usage) -> tuple[str, str]:
     """Returns what the model thought and what it cost, for people.
 
     Args:
@@ -152,11 +151,11 @@ def told(calls: list[dict[str, Any]] | None, spent: Usage) -> tuple[str, str]:
     if not calls:
         return "", ""
     last = calls[-1]
-    thoughts = [str(text) for text in (last.get("fields") or {}).values()]
-    thought = " | ".join(thoughts) or str(last.get("reasoning") or "")
-    if not last.get("usable", True):
-        thought = f"unusable ({last.get('code')}): {last.get('answer')}"
-    tokens = sum((c.get("input_tokens") or 0) + (c.get("output_tokens") or 0) for c in calls)
-    seconds = sum(c.get("seconds") or 0.0 for c in calls)
+    thoughts = [str(text) for text in (last.fields or {}).values()]
+    thought = " | ".join(thoughts) or last.reasoning
+    if last.usable is False:
+        thought = f"unusable ({last.code}): {last.answer}"
+    tokens = sum((call.input_tokens or 0) + (call.output_tokens or 0) for call in calls)
+    seconds = sum(call.seconds or 0.0 for call in calls)
     cost = f"{len(calls)} calls  {tokens} tokens  {seconds:.1f} s  {spent.price_text()} USD"
     return " ".join(thought.split()), cost

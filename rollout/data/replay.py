@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import NO_USAGE, Array, Columns, Usage
+from rollout.api import NO_USAGE, Array, Columns, Usage, read_calls
 from rollout.api.labels import describe_action
 from rollout.data.calls import COLUMN
 from rollout.data.calls import told as told_of_calls
@@ -143,7 +143,7 @@ def play_text(dataset: Dataset, ref: EpisodeRef) -> Iterator[str]:
             values = [f"{c.name}={_short(window.columns[c.name][t])}" for c in columns]
             values.append(f"action={_action_text(dataset, window.columns, t)}")
             if calls:
-                thought, cost = told_of_calls(window.columns[COLUMN][t], NO_USAGE)
+                thought, cost = told_of_calls(read_calls(window.columns[COLUMN][t]), NO_USAGE)
                 values.append(f"calls=({cost.rsplit('  ', 1)[0]}) thought={thought!r}")
             reward = float(window.columns["reward"][t])
             yield f"step {window.start + t}: {' '.join(values)} reward={reward:g}"
@@ -190,7 +190,7 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
             told = f"step={window.start + t}  reward={reward:g}  sum={total:g}"
             thought = []
             if calls:
-                made = window.columns[COLUMN][t] or []
+                made = read_calls(window.columns[COLUMN][t])
                 spent += Usage.of(made)
                 thought = [(line, _BLUE) for line in told_of_calls(made, spent)]
             yield _captioned(image, goal, (action, _WHITE), *thought, (told, colour))

@@ -23,6 +23,7 @@ from rollout.api import (
     Task,
     Usage,
     Verdict,
+    read_calls,
 )
 from rollout.api.fragment import End
 from rollout.api.types import Bools
@@ -110,7 +111,9 @@ class Referee:
         """Counts the calls of models for the next action of each slot, ``(B,)`` lists."""
         for slot in np.flatnonzero(self.active).tolist():
             if calls[slot]:
-                self._usage[slot] = self._usage.get(slot, NO_USAGE) + Usage.of(calls[slot])
+                self._usage[slot] = self._usage.get(slot, NO_USAGE) + Usage.of(
+                    read_calls(calls[slot])
+                )
 
     def judge(self, actions: Columns, frame: Frame, stops: Sequence[str] | None = None) -> Ruling:
         """Judges a step of all slots; rows of idle slots are blank.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import Usage
+from rollout.api import Call, Usage
 from rollout.cli import Session
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.tables import write_table
@@ -210,7 +210,7 @@ class _Judging:
         messages, images = prepared
         sampling = self._config.sampling
         fields = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
-        calls: list[dict[str, Any]] = []
+        calls: list[Call] = []
         found: dict[str, float | str | None] | None = None
         code = "ok"
         for number in range(self._config.reparse + 1):
@@ -225,14 +225,14 @@ class _Judging:
                 break
             calls.append(call)
             try:
-                found = self._rubric.read(call["answer"], pairwise=self._pairwise)
+                found = self._rubric.read(call.answer, pairwise=self._pairwise)
                 code = "ok"
                 break
             except ValueError as error:
-                code, problem = incomplete(call["finish"])
+                code, problem = incomplete(call.finish)
                 code, problem = code or "unusable", problem or str(error)
                 again = f"Your answer could not be used: {problem}. Answer in the form asked for."
-                said = {"role": "assistant", "content": call["answer"] or "(nothing)"}
+                said = {"role": "assistant", "content": call.answer or "(nothing)"}
                 messages = [*messages, said, {"role": "user", "content": again}]
         used = Usage.of(calls)
         about = {
@@ -243,8 +243,8 @@ class _Judging:
             "calls": used.calls,
             "tokens": used.input_tokens + used.output_tokens,
             "usd": np.nan if used.price is None else used.price,
-            "evidence": calls[-1]["answer"] if calls else "",
-            "request": calls[-1]["request"] if calls else "",
+            "evidence": calls[-1].answer if calls else "",
+            "request": calls[-1].request if calls else "",
         }
         names = [*self._rubric.criteria, *self._of_success()]
         return [{**about, **_scored(name, found, code, item)} for name in names]

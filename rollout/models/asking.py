@@ -7,11 +7,11 @@ import json
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rollout.api import Usage
+from rollout.api import Call, Usage
 from rollout.errors import ConfigError, PolicyUnavailable
 from rollout.models.client import Client
 from rollout.models.providers import most_tokens, sent_fields
@@ -91,8 +91,8 @@ class Asker:
         """Returns the requests in flight, and the figures of ``Budget``, for metrics."""
         return {"models/in_flight": self._client.limiter.running, **self._budget.figures()}
 
-    def ask(self, request: Request) -> dict[str, Any]:
-        """Returns the record of a call, see ``rollout.api.Call``.
+    def ask(self, request: Request) -> Call:
+        """Returns a call with its request and its reply.
 
         Raises:
             ConfigError: the server refuses the first request of the run, or another model answers
@@ -116,13 +116,18 @@ class Asker:
                 )
             self._require_same(self._replies.refused.get(self.model, ""))
             reply = self._pay(digest, request)
-        about = {"request": digest, "earlier": earlier, "asked": self.model}
         if not request.think:
-            answer, thoughts = without_thoughts(reply["answer"])
-            about |= {"answer": answer, "reasoning": reply["reasoning"] or thoughts}
-        return {**reply, **about, "messages": list(request.messages)}
+            answer, thoughts = without_thoughts(reply.answer)
+            reply = replace(reply, answer=answer, reasoning=reply.reasoning or thoughts)
+        return replace(
+            reply,
+            request=digest,
+            earlier=earlier,
+            asked=self.model,
+            messages=list(request.messages),
+        )
 
-    def _pay(self, digest: str, request: Request) -> dict[str, Any]:
+    def _pay(self, digest: str, request: Request) -> Call:
         """Makes a call and keeps its reply."""
         fields = {"model": self.model, **request.fields}
         if self.endpoint.logprobs:
@@ -135,21 +140,20 @@ class Asker:
         with self._budget.call(most_spent) as paid:
             started = time.time()
             response = self._client.post(body)
-            reply = {
-                "started": started,
-                "seconds": round(response.seconds, 4),
-                "waited_s": round(response.waited_s, 4),
-                "errors": list(response.errors),
-                "asked": self.model,
-                **read_response(response.data),
-                **billed(response.data.get("usage"), self._price),
-            }
-            if reply["usd"] is None or reply["input_tokens"] is None:
-                reply["at_most"] = {"tokens": tokens + most, "usd": usd}
+            reply = replace(
+                billed(read_response(response.data), response.data.get("usage"), self._price),
+                started=started,
+                seconds=round(response.seconds, 4),
+                waited_s=round(response.waited_s, 4),
+                errors=list(response.errors),
+                asked=self.model,
+            )
+            if reply.usd is None or reply.input_tokens is None:
+                reply = replace(reply, at_most={"tokens": tokens + most, "usd": usd})
             paid.append(charged(reply))
-            if self._mixed(reply["reported"]):
+            if self._mixed(reply.reported):
                 self._replies.refuse(digest, reply)
-                self._require_same(reply["reported"])
+                self._require_same(reply.reported)
             self._replies.add(digest, reply)
         self._watch(reply, most)
         return reply
@@ -169,9 +173,9 @@ class Asker:
                 f"what {reported} answered, and say --resume"
             )
 
-    def _watch(self, reply: Mapping[str, Any], most: int) -> None:
+    def _watch(self, reply: Call, most: int) -> None:
         """Warns once of a model that is always cut off, as one that reasons may be."""
-        self._cut = self._cut + 1 if reply["finish"] == "length" else 0
+        self._cut = self._cut + 1 if reply.finish == "length" else 0
         if self._cut == _CUT_IN_A_ROW:
             log.warning(
                 "%d answers of %s in a row were cut off at %d tokens (code cut); hidden reasoning "

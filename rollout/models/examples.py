@@ -6,11 +6,20 @@ import itertools
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from rollout.api import ACTION, OBSERVATION, BridgeSpec, Columns, Details, Outcome, Task
+from rollout.api import (
+    ACTION,
+    OBSERVATION,
+    BridgeSpec,
+    Call,
+    Columns,
+    Details,
+    Outcome,
+    Task,
+    read_calls,
+)
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.calls import COLUMN
 from rollout.data.refs import part_of_set
@@ -121,7 +130,7 @@ class Library:
             part_of(self._dataset, columns, OBSERVATION),
             None if details is None else details.tolist(),
             part_of(self._dataset, columns, ACTION),
-            [_fields(() if calls is None else calls[row] or ()) for row in range(steps)],
+            [_fields(() if calls is None else read_calls(calls[row])) for row in range(steps)],
         )
 
 
@@ -137,9 +146,9 @@ def part_of(dataset: Dataset, columns: Columns, role: str) -> Columns:
     return {key: columns[name] for name, key in named(dataset, role).items()}
 
 
-def _fields(calls: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
-    usable = [call for call in calls if call.get("usable")]
-    return dict(usable[-1].get("fields") or {}) if usable else {}
+def _fields(calls: Sequence[Call]) -> Mapping[str, str]:
+    usable = [call for call in calls if call.usable]
+    return dict(usable[-1].fields or {}) if usable else {}
 
 
 def _brief(value: object, most: int = 200) -> str:

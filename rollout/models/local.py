@@ -13,7 +13,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from rollout.api import Array
+from rollout.api import Array, Call
 from rollout.errors import ConfigError
 from rollout.models.asking import Request
 from rollout.models.sections import Local
@@ -76,14 +76,14 @@ class LocalModel:
         """Returns the number of requests that are being answered, for metrics."""
         return {"models/in_flight": float(self._busy)}
 
-    def answer(self, requests: Sequence[Request]) -> list[dict[str, Any]]:
-        """Returns the record of each call, see ``rollout.api.Call``.
+    def answer(self, requests: Sequence[Request]) -> list[Call]:
+        """Returns the calls with their replies.
 
-        Records have ``prompt_ids``, ``output_ids`` with the token that ends the answer, and
+        They have ``prompt_ids``, ``output_ids`` with the token that ends the answer, and
         ``output_logprobs``, the log-probabilities of the distribution that was sampled: that of
         ``temperature``, without tokens of pictures.
         """
-        found: list[dict[str, Any]] = []
+        found: list[Call] = []
         for at in range(0, len(requests), self.options.batch):
             part = requests[at : at + self.options.batch]
             with self._lock:
@@ -92,7 +92,7 @@ class LocalModel:
                 self._busy = 0
         return found
 
-    def _answer(self, requests: Sequence[Request]) -> list[dict[str, Any]]:
+    def _answer(self, requests: Sequence[Request]) -> list[Call]:
         started = time.time()
         began = time.monotonic()
         prompts = [(r.messages, pictures_of(r)) for r in requests]
@@ -105,29 +105,24 @@ class LocalModel:
         )
         seconds = round(time.monotonic() - began, 4)
         return [
-            {
-                "started": started,
-                "seconds": seconds,
-                "waited_s": 0.0,
-                "errors": [],
-                "reported": self.options.model,
-                "asked": self.options.model,
-                "answer": each.text,
-                "reasoning": "",
-                "tools": [],
-                "finish": each.finish,
-                "prompt_ids": each.prompt_ids,
-                "output_ids": each.output_ids,
-                "output_logprobs": each.logprobs,
-                "input_tokens": len(each.prompt_ids),
-                "output_tokens": len(each.output_ids),
-                "usd": 0.0,
-                "earlier": False,
-                "version": self.version,
-                "fields": {},
-                "temperature": request.fields["temperature"],
-                "messages": list(request.messages),
-            }
+            Call(
+                started=started,
+                seconds=seconds,
+                asked=self.options.model,
+                reported=self.options.model,
+                answer=each.text,
+                finish=each.finish,
+                prompt_ids=each.prompt_ids,
+                output_ids=each.output_ids,
+                output_logprobs=each.logprobs,
+                input_tokens=len(each.prompt_ids),
+                output_tokens=len(each.output_ids),
+                usd=0.0,
+                earlier=False,
+                version=self.version,
+                temperature=request.fields["temperature"],
+                messages=list(request.messages),
+            )
             for request, each in zip(requests, generated, strict=True)
         ]
 

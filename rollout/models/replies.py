@@ -12,11 +12,9 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from rollout.api import NO_USAGE
+from rollout.api import NO_USAGE, Call
 from rollout.errors import ConfigError, DiskFullError, is_disk_full
 from rollout.files import open_file, read_lines, remote
 from rollout.models.responses import parsed
@@ -76,43 +74,38 @@ class Replies:
                 ValueError, LookupError, TypeError, AttributeError
             ):  # a damaged line is no reply
                 data = parsed(line)
-                if _is_failure(data["reply"]):
+                reply = Call.from_json(data["reply"])
+                if _is_failure(reply):
                     continue  # another call is made
-                reply, names = (
-                    data["reply"],
-                    (data["reply"].get("asked"), data["reply"].get("reported")),
-                )
                 self.usage += charged(reply)
                 if path.name == _REFUSED:
-                    self.refused[names[0]] = names[1]
+                    self.refused[reply.asked] = reply.reported
                     continue
                 self._places[data["request"]] = (len(self._handles) - 1, begin, len(line))
-                if all(names):
-                    self.reported.setdefault(names[0], set()).add(names[1])
+                if reply.asked and reply.reported:
+                    self.reported.setdefault(reply.asked, set()).add(reply.reported)
 
-    def get(self, request: str) -> dict[str, Any] | None:
+    def get(self, request: str) -> Call | None:
         """Returns the reply to a request that has this digest, or None."""
         with self._lock:
             place = self._places.get(request)
             if place is None:
                 return None
             number, offset, length = place
-            data: dict[str, Any] = parsed(os.pread(self._handles[number], length, offset))
-            reply: dict[str, Any] = data["reply"]
-            return reply
+            return Call.from_json(parsed(os.pread(self._handles[number], length, offset))["reply"])
 
-    def refuse(self, request: str, reply: Mapping[str, Any]) -> None:
+    def refuse(self, request: str, reply: Call) -> None:
         """Keeps a reply of another model than in earlier sessions, which is not to be used.
 
         Raises:
             OSError: it cannot be written.
         """
-        self.refused[reply["asked"]] = reply["reported"]
+        self.refused[reply.asked] = reply.reported
         if self._folder is not None:
             with self._lock, (self._folder / _REFUSED).open("ab", buffering=0) as file:
                 file.write(_line(request, reply))
 
-    def add(self, request: str, reply: Mapping[str, Any]) -> None:
+    def add(self, request: str, reply: Call) -> None:
         """Adds a reply; once it returns, the reply survives the death of the process.
 
         Raises:
@@ -142,11 +135,12 @@ class Replies:
         self._handles.append(self._file)
 
 
-def _is_failure(reply: Mapping[str, Any]) -> bool:
+def _is_failure(reply: Call) -> bool:
     """Whether a server failed, in the replies of runs that took that for an empty answer."""
-    answered = any(reply.get(name) for name in ("answer", "reasoning", "tools", "output_tokens"))
-    return not answered and reply.get("finish") in ("", "error")
+    answered = reply.answer or reply.reasoning or reply.tools or reply.output_tokens
+    return not answered and reply.finish in ("", "error")
 
 
-def _line(request: str, reply: Mapping[str, Any]) -> bytes:
-    return (json.dumps({"request": request, "reply": reply}, ensure_ascii=True) + "\n").encode()
+def _line(request: str, reply: Call) -> bytes:
+    data = {"request": request, "reply": reply.as_json()}
+    return (json.dumps(data, ensure_ascii=True) + "\n").encode()

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from rollout.api import clean_text
+from rollout.api import Call, clean_text
 
 _DEEPEST = 4  # levels of parts within parts
 _LARGEST_ID = 2**31
@@ -160,24 +160,24 @@ def code_of(data: Mapping[str, Any]) -> int | None:
     return count_of(_mapping(data.get("error")).get("code"))
 
 
-def read_response(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns what the record of a call has of a response; missing parts are empty."""
+def read_response(data: Mapping[str, Any]) -> Call:
+    """Returns a call with what a response has; missing parts are empty."""
     choice = _choice(data)
     message = _message(choice)
     said, thought = _said_and_thought(message.get("content"))
     refusal = _text(message.get("refusal"))
     reported = data.get("model")
     reasoning = next(filter(None, (_text(message.get(name)) for name in _REASONING)), thought)
-    return {
-        "reported": reported if isinstance(reported, str) else "",
-        "answer": said or refusal,
-        "reasoning": reasoning,
-        "tools": [list(_call(tool)) for tool in _tools(message)],
-        "finish": "content_filter" if refusal else _finish(choice),
-        "prompt_ids": _ids(data.get("prompt_token_ids")),
-        "output_ids": _ids(choice.get("token_ids")),
-        "output_logprobs": _logprobs(choice.get("logprobs")),
-    }
+    return Call(
+        reported=reported if isinstance(reported, str) else "",
+        answer=said or refusal,
+        reasoning=reasoning,
+        tools=[list(_call(tool)) for tool in _tools(message)],
+        finish="content_filter" if refusal else _finish(choice),
+        prompt_ids=_ids(data.get("prompt_token_ids")),
+        output_ids=_ids(choice.get("token_ids")),
+        output_logprobs=_logprobs(choice.get("logprobs")),
+    )
 
 
 def incomplete(finish: str) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rollout.api import NO_USAGE, Usage
+from rollout.api import NO_USAGE, Call, Usage
 from rollout.api.calls import UNITS
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.models.responses import count_of, number_of
@@ -159,19 +159,19 @@ def _negative(usage: Usage) -> Usage:
     return Usage(*(-amount for amount in astuple(usage)))
 
 
-def charged(reply: Mapping[str, Any]) -> Usage:
+def charged(reply: Call) -> Usage:
     """Returns what a reply counts for the limits of a run: its estimate where nothing is known.
 
     A server that tells no usage must not make a limit endless.
     """
-    known, most = Usage.of([reply]), reply.get("at_most") or {}
-    if reply.get("input_tokens") is None or reply.get("output_tokens") is None:
-        known = replace(known, input_tokens=most.get("tokens", 0), output_tokens=0)
-    return known if reply.get("usd") is not None else replace(known, usd=most.get("usd", 0.0))
+    known, most = Usage.of([reply]), reply.at_most or {}
+    if reply.input_tokens is None or reply.output_tokens is None:
+        known = replace(known, input_tokens=int(most.get("tokens", 0)), output_tokens=0)
+    return known if reply.usd is not None else replace(known, usd=most.get("usd", 0.0))
 
 
-def billed(usage: Any, price: Price | None) -> dict[str, Any]:
-    """Returns the tokens and the price of a call from the ``usage`` of its reply.
+def billed(call: Call, usage: Any, price: Price | None) -> Call:
+    """Returns a call with its tokens and its price, from the ``usage`` of the response.
 
     Tokens of hidden reasoning that a server counts in the total only are tokens of the answer.
     A price that the server reports, as OpenRouter does, counts before that of the list. What the
@@ -188,13 +188,14 @@ def billed(usage: Any, price: Price | None) -> dict[str, Any]:
     usd = _reported(usage)
     if usd is None and price is not None and given is not None and answer is not None:
         usd = price.of(given, min(cached or 0, given), answer)
-    return {
-        "input_tokens": given,
-        "cached_tokens": cached,
-        "output_tokens": answer,
-        "reasoning_tokens": thought,
-        "usd": usd,
-    }
+    return replace(
+        call,
+        input_tokens=given,
+        cached_tokens=cached,
+        output_tokens=answer,
+        reasoning_tokens=thought,
+        usd=usd,
+    )
 
 
 def _detail(usage: Mapping[str, Any], group: str, name: str) -> int | None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rollout.api import NO_USAGE, Usage
+from rollout.api import NO_USAGE, Call, Usage
 from rollout.data.calls import told
 from rollout.errors import BudgetExhausted
 from rollout.evaluate.findings import _told_of_calls, _usage
@@ -13,7 +13,7 @@ from rollout.models.sections import RunLimits
 from rollout.models.spending import Budget, Price
 from rollout.observe.aggregates import spent_figures
 
-KNOWN, UNKNOWN = {"usd": 0.25, "input_tokens": 7}, {"usd": None, "input_tokens": 7}
+KNOWN, UNKNOWN = Call(usd=0.25, input_tokens=7), Call(input_tokens=7)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ KNOWN, UNKNOWN = {"usd": 0.25, "input_tokens": 7}, {"usd": None, "input_tokens":
     [
         ([], 0.0, "0.0000"),
         ([KNOWN, KNOWN], 0.5, "0.5000"),
-        ([{"usd": 0.0}], 0.0, "0.0000"),
+        ([Call(usd=0.0)], 0.0, "0.0000"),
         ([UNKNOWN, UNKNOWN], None, "unknown"),
         ([UNKNOWN, KNOWN], 0.25, ">=0.2500"),
     ],

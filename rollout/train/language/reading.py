@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import ACTION, OBSERVATION, PlayedEpisode
+from rollout.api import ACTION, OBSERVATION, Call, PlayedEpisode, read_calls
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.calls import COLUMN
 from rollout.models.examples import named, part_of
@@ -47,10 +47,10 @@ def demonstrated(dataset: Dataset, ref: EpisodeRef, teacher: Teacher) -> list[Le
         return list(teacher.demonstrated(observations, columns.get(_DETAILS), actions))
     files = teacher.pictures(observations)
     return [
-        Lesson(call["messages"], _of(call, files), answer=call["answer"])
+        Lesson(call.messages or (), _of(call, files), answer=call.answer)
         for calls in columns[COLUMN]
-        for call in calls or ()
-        if call["usable"]
+        for call in read_calls(calls)
+        if call.usable
     ]
 
 
@@ -63,19 +63,19 @@ def answered(dataset: Dataset, ref: EpisodeRef, teacher: Teacher, version: int) 
     files = teacher.pictures(part_of(dataset, columns, OBSERVATION))
     states, lessons = [], []
     for recorded in columns[COLUMN]:
-        calls = recorded or []
-        if any(call["version"] != version for call in calls):
+        calls = read_calls(recorded)
+        if any(call.version != version for call in calls):
             return None
-        states.append(str(calls[0]["seen"]) if calls else "")
+        states.append(calls[0].seen or "" if calls else "")
         lessons.append(
             [
                 Lesson(
-                    call["messages"],
+                    call.messages or (),
                     _of(call, files),
-                    prompt_ids=call["prompt_ids"],
-                    output_ids=call["output_ids"],
-                    logprobs=call["output_logprobs"],
-                    temperature=call["temperature"],
+                    prompt_ids=call.prompt_ids or (),
+                    output_ids=call.output_ids or (),
+                    logprobs=call.output_logprobs or (),
+                    temperature=1.0 if call.temperature is None else call.temperature,
                 )
                 for call in calls
             ]
@@ -90,7 +90,7 @@ def _columns(dataset: Dataset, ref: EpisodeRef) -> dict[str, Any]:
     return dict(dataset.read(ref, wanted).columns)
 
 
-def _of(call: dict[str, Any], files: dict[str, bytes]) -> dict[str, bytes]:
+def _of(call: Call, files: dict[str, bytes]) -> dict[str, bytes]:
     """The pictures of a call."""
-    parts = [p for m in call["messages"] if isinstance(m["content"], list) for p in m["content"]]
+    parts = [p for m in call.messages or () if isinstance(m["content"], list) for p in m["content"]]
     return {p["digest"]: files[p["digest"]] for p in parts if p["type"] == "image"}

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from rollout.api import CALLS
+from rollout.api import CALLS, Call
 from rollout.data import CallSample
 from rollout.data.tables import read_table
 
@@ -28,7 +28,8 @@ def fragment(episode, calls):
 
 def call(number, **more):
     messages = [{"role": "system", "content": "rules"}, {"role": "user", "content": f"n{number}"}]
-    return {"asked": "tiny", "messages": messages, "answer": f"a{number}", "action": "up", **more}
+    known = {"asked": "tiny", "messages": messages, "answer": f"a{number}", "action": "up", **more}
+    return Call(**known).as_json()
 
 
 def written(sample, path):

@@ -52,9 +52,9 @@ def lesson_of(request, record, **more):
     return Lesson(
         request.messages,
         request.images,
-        prompt_ids=record["prompt_ids"],
-        output_ids=record["output_ids"],
-        logprobs=record["output_logprobs"],
+        prompt_ids=record.prompt_ids,
+        output_ids=record.output_ids,
+        logprobs=record.output_logprobs,
         **more,
     )
 
@@ -68,10 +68,10 @@ def test_an_answer_is_the_same_whatever_shares_its_batch(model):
     requests = [request_of(number, pictures=1 + number % 2) for number in range(5)]
     together = model.answer(requests)
     alone = [model.answer([each])[0] for each in reversed(requests)][::-1]
-    assert [r["output_ids"] for r in together] == [r["output_ids"] for r in alone]
-    assert len({tuple(r["output_ids"]) for r in together}) == 5, "chance of their own"
+    assert [r.output_ids for r in together] == [r.output_ids for r in alone]
+    assert len({tuple(r.output_ids) for r in together}) == 5, "chance of their own"
     again = model.answer([dataclasses.replace(requests[0], identity=[0, 1, 0])])
-    assert again[0]["output_ids"] != together[0]["output_ids"], "another step, other chance"
+    assert again[0].output_ids != together[0].output_ids, "another step, other chance"
 
 
 def test_recorded_log_probabilities_are_those_of_a_forward_pass(model):
@@ -83,8 +83,8 @@ def test_recorded_log_probabilities_are_those_of_a_forward_pass(model):
     )
     for row, record in enumerate(records):
         own = logp[row][mask[row]].detach().numpy()
-        assert own == pytest.approx(record["output_logprobs"], abs=1e-4)
-        assert record["input_tokens"] == len(record["prompt_ids"])
+        assert own == pytest.approx(record.output_logprobs, abs=1e-4)
+        assert record.input_tokens == len(record.prompt_ids)
     assert (entropy[mask] > 0).all()
     assert not logp[~mask].any()
 
@@ -104,7 +104,7 @@ def test_tokens_of_pictures_are_never_sampled(model):
     fields = dict(SAMPLED, max_tokens=64)
     records = model.answer([request_of(n, fields=fields) for n in range(32)])
     picture = model.transformer.tokenizer.convert_tokens_to_ids("<image>")
-    sampled = [each for record in records for each in record["output_ids"]]
+    sampled = [each for record in records for each in record.output_ids]
     assert len(sampled) > 1000
     assert picture not in sampled
 
@@ -115,12 +115,11 @@ def test_tokens_are_learned_as_they_were_sampled(model):
     other = [
         record
         for record in records
-        if tokenizer(record["answer"], add_special_tokens=False)["input_ids"]
-        != record["output_ids"]
+        if tokenizer(record.answer, add_special_tokens=False)["input_ids"] != record.output_ids
     ]
     assert other, "random bytes do not survive decoding and encoding"
     learner = LanguageLearner(model.transformer)
-    assert learner._output(lesson_of(request_of(0), other[0])) == other[0]["output_ids"]
+    assert learner._output(lesson_of(request_of(0), other[0])) == other[0].output_ids
 
 
 def test_a_prompt_that_has_other_tokens_now_is_refused(model):
@@ -147,7 +146,7 @@ def test_imitation_makes_an_answer_probable(folder):
     answered = LocalModel(Local(model=str(folder)))
     answered.load(learner.weights(), 7)
     record = answered.answer([dataclasses.replace(request, fields=cold)])[0]
-    assert (record["answer"], record["version"]) == ("<action>go</action>", 7)
+    assert (record.answer, record.version) == ("<action>go</action>", 7)
 
 
 @pytest.mark.parametrize("advantage", [1.0, -1.0])
@@ -194,7 +193,7 @@ def test_nothing_is_learned_beyond_the_clipping(folder):
     learner = fresh(folder)
     request = request_of(3)
     record = LocalModel(Local(model=str(folder))).answer([request])[0]
-    less = [logp - 1.0 for logp in record["output_logprobs"]]  # as if the ratio were e
+    less = [logp - 1.0 for logp in record.output_logprobs]  # as if the ratio were e
     lesson = lesson_of(request, {**record, "output_logprobs": less}, advantage=1.0)
     before = learner.weights()
     figures = learner.learn([lesson], Step((1e-3, 1e-3), 1, clip=(0.2, 0.28)))
@@ -216,9 +215,9 @@ def test_an_adapter_alone_is_trained_saved_and_opened(folder, tmp_path):
     assert not (tmp_path / "adapter" / "config.json").exists(), "the base is not written again"
     cold = dataclasses.replace(request, fields=dict(SAMPLED, temperature=0.0))
     played, told = LocalModel(options), LocalModel(Local(model=str(tmp_path / "adapter")))
-    assert played.answer([cold])[0]["output_ids"] != told.answer([cold])[0]["output_ids"]
+    assert played.answer([cold])[0].output_ids != told.answer([cold])[0].output_ids
     played.load(learner.weights(), 1)
-    assert played.answer([cold])[0]["output_ids"] == told.answer([cold])[0]["output_ids"]
+    assert played.answer([cold])[0].output_ids == told.answer([cold])[0].output_ids
     opened = fresh(tmp_path / "adapter")
     assert opened.transformer.adapted
     assert likelihood_of(opened, lesson) == pytest.approx(likelihood_of(learner, lesson), abs=1e-4)

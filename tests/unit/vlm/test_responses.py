@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rollout.api import Call
 from rollout.models.responses import (
     failure_of,
     parsed,
@@ -30,7 +31,7 @@ def test_parts_of_a_content_are_read_and_thoughts_are_not_the_answer():
         {"type": "image_url", "image_url": {"url": "data:"}},
     ]
     found = read_response(answer(content=content))
-    assert (found["answer"], found["reasoning"]) == ("<action>up</action>", "hm")
+    assert (found.answer, found.reasoning) == ("<action>up</action>", "hm")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +44,7 @@ def test_parts_of_a_content_are_read_and_thoughts_are_not_the_answer():
     ],
 )
 def test_each_name_of_the_reasoning_is_known(message, reasoning):
-    assert read_response(answer(content="x", **message))["reasoning"] == reasoning
+    assert read_response(answer(content="x", **message)).reasoning == reasoning
 
 
 @pytest.mark.parametrize(
@@ -56,12 +57,12 @@ def test_each_name_of_the_reasoning_is_known(message, reasoning):
     ],
 )
 def test_arguments_may_be_objects(call):
-    assert read_response(answer(content=None, **call))["tools"] == [["act", '{"action": "up"}']]
+    assert read_response(answer(content=None, **call)).tools == [["act", '{"action": "up"}']]
 
 
 def test_an_answer_that_the_server_has_parsed_is_json_again():
-    assert read_response(answer(content={"action": "up"}))["answer"] == '{"action": "up"}'
-    assert read_response(answer(content=3))["answer"] == "3"
+    assert read_response(answer(content={"action": "up"})).answer == '{"action": "up"}'
+    assert read_response(answer(content=3)).answer == "3"
 
 
 @pytest.mark.parametrize(
@@ -105,9 +106,9 @@ def test_a_stream_is_put_together():
     data = response_of(body)
     assert not failure_of(data)
     found = read_response(data)
-    assert (found["answer"], found["reasoning"], found["finish"]) == ("ab", "hm", "stop")
-    assert (found["tools"], found["reported"]) == ([["act", '{"action": 1}']], "m")
-    assert billed(data["usage"], None)["input_tokens"] == 3
+    assert (found.answer, found.reasoning, found.finish) == ("ab", "hm", "stop")
+    assert (found.tools, found.reported) == ([["act", '{"action": 1}']], "m")
+    assert billed(found, data["usage"], None).input_tokens == 3
     failed = response_of(events(delta(content="a"), {"error": {"message": "lost"}}))
     assert failure_of(failed) == "lost"
     assert response_of(events(delta(content="a"), end=b"")) is None
@@ -143,9 +144,9 @@ def test_half_a_surrogate_pair_is_replaced_and_a_whole_one_is_read():
     ],
 )
 def test_usage_of_odd_types_and_the_price_that_a_router_reports(usage, tokens, usd):
-    found = billed(usage, PRICE)
-    assert (found["input_tokens"], found["output_tokens"]) == tokens
-    assert found["usd"] == (None if usd is None else pytest.approx(usd))
+    found = billed(Call(), usage, PRICE)
+    assert (found.input_tokens, found.output_tokens) == tokens
+    assert found.usd == (None if usd is None else pytest.approx(usd))
 
 
 _NAMES = """choices message content delta text type thinking tool_calls function arguments name
@@ -175,13 +176,14 @@ def test_any_json_is_read_without_an_error(reply, streamed):
     body = json.dumps(reply).encode()
     data = response_of(b"data: " + body + b"\n\ndata: [DONE]\n\n" if streamed else body)
     failure_of(data).encode()
-    found = {**read_response(data), **billed(data.get("usage"), PRICE)}
-    json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
+    found = billed(read_response(data), data.get("usage"), PRICE)
+    json.dumps(found.as_json(), allow_nan=False, ensure_ascii=False).encode()
     assert all(
-        isinstance(found[name], str) for name in ("answer", "reasoning", "reported", "finish")
+        isinstance(getattr(found, name), str)
+        for name in ("answer", "reasoning", "reported", "finish")
     )
-    assert all(isinstance(text, str) for call in found["tools"] for text in call)
-    without_thoughts(found["answer"])
+    assert all(isinstance(text, str) for call in found.tools for text in call)
+    without_thoughts(found.answer)
 
 
 @given(
@@ -217,8 +219,8 @@ def test_numbers_of_tokens_are_all_there_or_none():
     assert read_response(chosen(logprobs={"content": [{"logprob": -1.0}, {}]})) == read_response(
         chosen()
     )
-    assert read_response(chosen(token_ids=[1, -2]))["output_ids"] is None
-    assert read_response(chosen(token_ids=[1, 2]))["output_ids"] == [1, 2]
+    assert read_response(chosen(token_ids=[1, -2])).output_ids is None
+    assert read_response(chosen(token_ids=[1, 2])).output_ids == [1, 2]
 
 
 def chosen(**more):

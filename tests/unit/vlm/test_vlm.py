@@ -25,7 +25,7 @@ from rich.console import Console
 from policies.vlm import VlmPolicy
 from policies.vlm.prompt import load_prompt
 from policies.vlm.sections import History, Limits, Picture
-from rollout.api import Start, Task, Usage, allocate
+from rollout.api import Call, Start, Task, Usage, allocate, read_calls
 from rollout.data import Dataset, export_calls, play_text
 from rollout.errors import (
     BudgetExhausted,
@@ -173,7 +173,7 @@ def test_after_that_the_fallback_is_played_and_too_many_end_the_episode():
     assert [d.stops for d in decisions[:2]] == [None, None]
     assert "limits.unusable" in decisions[2].stops[0]
     assert all(d.actions[KEY][0] == 2 for d in decisions)
-    assert Usage.of(decisions[0].extras["calls"][0]).unusable == 1
+    assert Usage.of(read_calls(decisions[0].extras["calls"][0])).unusable == 1
 
 
 def test_an_episode_that_is_stuck_or_has_used_its_calls_ends_without_a_call():
@@ -286,7 +286,7 @@ def test_a_response_without_an_answer_is_an_unusable_answer(body, code):
     [call] = decision.extras["calls"][0]
     assert call["code"] == code
     assert call["input_tokens"] is None
-    assert Usage.of([call]).unpriced == 1
+    assert Usage.of(read_calls([call])).unpriced == 1
 
 
 def test_where_there_is_no_server_the_episode_is_lost():
@@ -404,12 +404,12 @@ def test_a_reply_is_used_again_and_never_paid_again(tmp_path):
 
 def test_a_torn_line_is_no_reply(tmp_path):
     replies = Replies(tmp_path)
-    replies.add("a", {"usd": 1.0, "answer": "x"})
+    replies.add("a", Call(usd=1.0, answer="x"))
     [path] = tmp_path.glob("*.jsonl")
     with path.open("ab") as file:
         file.write(b'{"request": "b", "reply": {"us')
     again = Replies(tmp_path)
-    assert (again.get("a")["answer"], again.get("b"), len(again)) == ("x", None, 1)
+    assert (again.get("a").answer, again.get("b"), len(again)) == ("x", None, 1)
     assert again.usage == Usage(calls=1, usd=1.0)
 
 
@@ -515,10 +515,10 @@ def test_cached_and_hidden_tokens_are_priced():
         "total_tokens": 1500,  # 400 of hidden reasoning
         "prompt_tokens_details": {"cached_tokens": 600},
     }
-    found = billed(usage, price)
+    found = billed(Call(), usage, price)
     assert (found["output_tokens"], found["cached_tokens"]) == (500, 600)
-    assert found["usd"] == pytest.approx((400 * 1.0 + 600 * 0.1 + 500 * 10.0) / 1e6)
-    assert billed({}, price)["usd"] is None
+    assert found.usd == pytest.approx((400 * 1.0 + 600 * 0.1 + 500 * 10.0) / 1e6)
+    assert billed(Call(), {}, price).usd is None
 
 
 # What providers want ----------------------------------------------------------------------------
