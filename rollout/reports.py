@@ -1,8 +1,44 @@
-"""Reports in Markdown: the one writer of tables."""
+"""Reports in Markdown: templates with their text, and the one writer of tables."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rollout.signals import shown
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).parent / "templates" / "reports"
+
+
+def render(template: str, **values: object) -> str:
+    """Returns a report as a terminal may get it, see ``rollout.signals.shown``.
+
+    Args:
+        template: the name of a file in ``TEMPLATES``, without ``.md.jinja``.
+        values: what the template names.
+    """
+    return shown(_environment().get_template(f"{template}.md.jinja").render(values))
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 - slow to load
+
+    environment = Environment(  # noqa: S701 - Markdown, which nothing is escaped in
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters["json"] = json.dumps
+    return environment
 
 
 def table(
