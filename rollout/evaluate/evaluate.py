@@ -35,7 +35,6 @@ from rollout.observe.media import Media, Video
 from rollout.observe.media import Table as ShownTable
 from rollout.observe.progress import share
 from rollout.run_directory import RunDirectory, as_begun
-from rollout.signals import shown
 from rollout.tally import Tally
 
 log = logging.getLogger(__name__)
@@ -197,7 +196,7 @@ class _Evaluation:
             session=self._monitor.tally.session(),
             **self._monitor.decided,
         )
-        write_atomically(run.path / REPORT, shown(write_report(summary)))
+        write_atomically(run.path / REPORT, write_report(summary))
         self._show(found, ShownTable(path))
         return self._state()
 

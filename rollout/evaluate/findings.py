@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -16,11 +15,9 @@ from numpy.typing import NDArray
 from rollout.api import Usage
 from rollout.config import resolved
 from rollout.data.tables import Table
-from rollout.evaluate.grouped import grouped
-from rollout.evaluate.grouped import lines as grouped_lines
+from rollout.evaluate.grouped import grouped, groups_section
 from rollout.evaluate.legs import TEST, TRAIN, Leg, Legs
-from rollout.evaluate.published import Published, beside
-from rollout.evaluate.published import lines as published_lines
+from rollout.evaluate.published import Published, beside, published_section
 from rollout.evaluate.published_tables import own_cell
 from rollout.evaluate.scoreboard import BOUNDS, USAGE, Metric, rows_of_leg
 from rollout.evaluate.statistics import (
@@ -32,7 +29,7 @@ from rollout.evaluate.statistics import (
     one_player,
     wilson,
 )
-from rollout.reports import table
+from rollout.reports import render, table
 
 _Scores = NDArray[np.float64]
 
@@ -220,36 +217,25 @@ def plain(value: Any, of_estimate: Callable[[Estimate], Mapping[str, Any]]) -> A
 
 def write_report(summary: Mapping[str, Any]) -> str:
     """Returns a short Markdown report of the contents of ``summary.json``."""
-    found, protocol, results = summary["findings"], summary["protocol"], summary["results"]
-    lines = [f"# Evaluation on {protocol['bridge']} {protocol['task']}", ""]
-    if results["missing"]:
-        missing = f"{results['missing']} episodes are missing; continue with --resume."
-        lines += [f"**Not complete: {missing}**", ""]
-    lines += [
-        f"Score: {protocol['metric']}. Intervals: {protocol['confidence']:.0%}, for this player on "
-        f"other states; not for other training runs. Those of success are Wilson's, over the "
-        f"episodes of this one player. {_actions_of(found['legs'])}",
-        "",
-        _table(_LEG, [{**leg, **_told(leg)} for leg in found["legs"]]),
-    ]
-    for title, rows, columns in (
-        ("Models, over their training seeds", found["groups"], _GROUP),
-        ("Generalization gap: train minus test", found["gaps"], _GAP),
-        ("Differences on the same states and seeds", found["differences"], _DIFFERENCE),
-        ("Episodes that were given up", results["given_up"], _GIVEN_UP),
-        ("Calls of models", [_told_of_calls(leg) for leg in found["legs"] if leg["usage"]], _CALLS),
-        ("Films", [{**each, **_told_of_video(each)} for each in summary["films"]], _VIDEO),
-    ):
-        if rows:
-            lines += ["", f"## {title}", "", _table(columns, rows)]
-    if found.get("grouped"):
-        lines += grouped_lines(found["grouped"])
-    if found["published"]:
-        lines += published_lines(found["published"])
-    lines += ["", "## Protocol", ""]
-    lines += [f"- {key}: `{json.dumps(value)}`" for key, value in protocol.items()]
-    lines.append(f"- test states opened, UTC: `{json.dumps(results['test_states_opened'])}`")
-    return "\n".join(lines) + "\n"
+    found, results = summary["findings"], summary["results"]
+    tables = {
+        "Models, over their training seeds": (_GROUP, found["groups"]),
+        "Generalization gap: train minus test": (_GAP, found["gaps"]),
+        "Differences on the same states and seeds": (_DIFFERENCE, found["differences"]),
+        "Episodes that were given up": (_GIVEN_UP, results["given_up"]),
+        "Calls of models": (_CALLS, [_told_of_calls(leg) for leg in found["legs"] if leg["usage"]]),
+        "Films": (_VIDEO, [{**each, **_told_of_video(each)} for each in summary["films"]]),
+    }
+    return render(
+        "evaluation",
+        protocol=summary["protocol"],
+        results=results,
+        actions=[_ACTIONS[kind] for kind in dict.fromkeys(leg["actions"] for leg in found["legs"])],
+        legs=_table(_LEG, [{**leg, **_told(leg)} for leg in found["legs"]]),
+        tables={title: _table(columns, rows) for title, (columns, rows) in tables.items() if rows},
+        groups=groups_section(found["grouped"]) if found.get("grouped") else "",
+        published=published_section(found["published"]) if found["published"] else "",
+    )
 
 
 _ACTIONS = {
@@ -257,14 +243,6 @@ _ACTIONS = {
     "as predict() does by default",
     "deterministic": "deterministic ones are its most likely, as predict(deterministic=True) gives",
 }
-
-
-def _actions_of(legs: Sequence[Mapping[str, Any]]) -> str:
-    """How the actions of the legs were chosen, in a sentence."""
-    kinds = dict.fromkeys(leg["actions"] for leg in legs)
-    return f"Actions: {'; '.join(_ACTIONS[kind] for kind in kinds)}."
-
-
 _LEG = ("player", "set", "actions", "states", "score", "success", "return", "length", "lost")
 _GROUP = ("group", "set", "actions", "score")
 _GAP = ("model", "actions", "gap")

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api import StateSet
-from rollout.reports import table
+from rollout.reports import render, table
 
 TOTAL = "Total"
 
@@ -74,22 +74,15 @@ def _cell(scores: _Scores) -> dict[str, Any]:
     }
 
 
-def lines(found: Sequence[Mapping[str, Any]]) -> list[str]:
+def groups_section(found: Sequence[Mapping[str, Any]]) -> str:
     """Returns the section of a report; ``found`` has ``grouped`` of each leg, and its name."""
-    told = ["", "## Success by groups", ""]
-    told.append(
-        "Percent of the states of a group: mean over the runs, plus or minus the deviation of the "
-        "sample of runs (n - 1). Total is over states. In brackets: states."
-    )
-    for leg in found:
-        cells = leg["cells"]
-        columns = next(iter(cells.values()))
-        rows = [[row, *(_text(of[column]) for column in columns)] for row, of in cells.items()]
-        told += ["", f"### {leg['leg']}, {leg['runs']} runs", "", table(["", *columns], rows)]
-        if leg["undefined"]:
-            names = ", ".join(leg["undefined"])
-            told += ["", f"Cannot be judged in this game, and not counted: {names}."]
-    return told
+    return render("groups", legs=[(leg, _table(leg["cells"])) for leg in found])
+
+
+def _table(cells: Mapping[str, Mapping[str, Any]]) -> str:
+    columns = next(iter(cells.values()))
+    rows = [[row, *(_text(of[column]) for column in columns)] for row, of in cells.items()]
+    return table(["", *columns], rows)
 
 
 def _text(cell: Mapping[str, Any]) -> str:

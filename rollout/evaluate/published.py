@@ -27,9 +27,9 @@ from rollout.config import Section, key, resolved
 from rollout.configuration import document
 from rollout.configuration.load import from_document
 from rollout.errors import UnknownNameError
-from rollout.evaluate.published_tables import Cell, table_lines
+from rollout.evaluate.published_tables import Cell, cells_table
 from rollout.evaluate.statistics import Intervals, one_player
-from rollout.reports import table
+from rollout.reports import render, table
 
 FOLDER = "published"
 _SUFFIXES = (".yaml", ".yml")
@@ -125,16 +125,15 @@ def beside(
     return {**resolved(published), "own": rows}
 
 
-def lines(found: Mapping[str, Any]) -> list[str]:
+def published_section(found: Mapping[str, Any]) -> str:
     """Returns the section of a report.
 
     Args:
-        found: what ``beside`` returns, as in the ``summary.json`` of a run.
+        found: what ``beside`` returns, as in the ``summary.json`` of a run; or the published tables
+            and ``own``, cells by player, actions and set.
     """
     if found["tables"]:
-        return table_lines(found)
-    results: Mapping[str, Mapping[str, Sequence[float]]] = found["results"]
-    columns = list(dict.fromkeys(name for row in results.values() for name in row))
+        return render("published", found=found, own=cells_table(found), results="")
     own = [
         [
             *(each["player"], each["actions"], each["counted"]),
@@ -142,21 +141,15 @@ def lines(found: Mapping[str, Any]) -> list[str]:
         ]
         for each in found["own"]
     ]
+    results: Mapping[str, Mapping[str, Sequence[float]]] = found["results"]
+    columns = list(dict.fromkeys(name for row in results.values() for name in row))
     others = [[model, *(_figure(row.get(c)) for c in columns)] for model, row in results.items()]
-    about = f"{found['about']} Source: {found['source']}, read on {found['read']}.".strip()
-    published = [about, "", table(["model", *columns], others)]
-    if found["spread"] == "deviation of runs":
-        return ["", f"## Published results: {found['title']}", "", *published]
-    return [
-        *("", f"## Published results: {found['title']}", ""),
-        "This run over the episodes of all sets: mean score in percent, plus or minus the standard "
-        "error as published (the deviation of the population over the root of the number of "
-        "episodes), and the interval of this report, which leaves out episodes without a result.",
-        "",
-        table(["player", "actions", "episodes", "mean", "interval"], own),
-        "",
-        *published,
-    ]
+    return render(
+        "published",
+        found=found,
+        own=table(["player", "actions", "episodes", "mean", "interval"], own),
+        results=table(["model", *columns], others),
+    )
 
 
 def _figure(figure: Sequence[float | None] | None) -> str:

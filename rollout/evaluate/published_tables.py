@@ -48,8 +48,8 @@ def _figure(values: ArrayLike) -> tuple[float, float] | None:
     return (float(found.mean()), float(found.std())) if found.size else None
 
 
-def table_lines(found: Mapping[str, Any]) -> list[str]:
-    """Returns the section of a report.
+def cells_table(found: Mapping[str, Any]) -> str:
+    """Returns a table of the cells of this run and of the published ones, by player or model.
 
     Args:
         found: the published tables and ``own``, cells by player, actions and set.
@@ -62,14 +62,7 @@ def table_lines(found: Mapping[str, Any]) -> list[str]:
         body.append([f"**{each['player']}** ({each['actions']}, this run)", *cells])
     for model, row in published.items():
         body.append([model, *(_told(row.get(name)) for name in columns)])
-    return [
-        *("", f"## Published results: {found['title']}", ""),
-        "Each cell: success in percent (of this run with its interval) / steps of the successful "
-        "episodes / return; means plus or minus the deviation.",
-        "",
-        table(["player or model", *columns], body),
-        *("", f"{found['about']} Source: {found['source']}, read on {found['read']}.".strip()),
-    ]
+    return table(["player or model", *columns], body)
 
 
 def _own(cell: Mapping[str, Any] | None) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rollout.api import Factor, Splits, StateSpace
-from rollout.evaluate.grouped import grouped, lines
+from rollout.evaluate.grouped import grouped, groups_section
 
 NAMES = tuple("abcd")
 TABLE = {
@@ -31,7 +31,7 @@ def test_the_deviation_is_that_of_the_sample_of_runs():
     # Over states, not over cells: runs of 50, 25 and 0 percent.
     assert cells["Total"]["Total"]["mean"] == pytest.approx(25)
     assert cells["Total"]["Total"]["deviation"] == pytest.approx(25)
-    text = "\n".join(lines([{"leg": "x/lite/sampled", **found([[1, 0, 0], *[[0, 0, 0]] * 3])}]))
+    text = groups_section([{"leg": "x/lite/sampled", **found([[1, 0, 0], *[[0, 0, 0]] * 3])}])
     assert "11.1 ± 19.2 (3)" in text  # 19.245: the paper rounds up
     assert "| Hard | - | 0.0 ± 0.0 (1) |" in text or "| Hard | 0.0 ± 0.0 (1) | - |" in text
 
@@ -44,7 +44,7 @@ def test_what_has_no_result_or_no_verdict_counts_nowhere():
     assert told["cells"]["Easy"]["Combat"]["mean"] == pytest.approx((50 + 0) / 2)
     assert told["cells"]["Easy"]["Combat"]["states"] == 2
     assert told["undefined"] == ["b"]
-    assert "not counted: b." in "\n".join(lines([{"leg": "x", **told}]))
+    assert "not counted: b." in groups_section([{"leg": "x", **told}])
 
 
 def test_one_run_has_no_deviation():

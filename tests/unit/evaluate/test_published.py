@@ -14,7 +14,13 @@ from rollout.errors import ConfigError, UnknownNameError
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate
 from rollout.evaluate.findings import plain
-from rollout.evaluate.published import Published, as_published, beside, lines, load_published
+from rollout.evaluate.published import (
+    Published,
+    as_published,
+    beside,
+    load_published,
+    published_section,
+)
 from rollout.evaluate.published_tables import own_cell
 from rollout.evaluate.statistics import Intervals, one_player
 from rollout.testing.chat_server import ChatServer
@@ -76,7 +82,7 @@ def test_lost_episodes_are_left_out_as_published_and_counted_as_0_beside_it():
     )
     assert other["counted"] == "2 of 2 with a result"
     assert left["interval"] == one_player(scores, intervals)
-    told = lines(plain(found, lambda each: {"text": each.text()}))
+    told = published_section(plain(found, lambda each: {"text": each.text()})).splitlines()
     assert "## Published results: a | b" in told
     assert "| model | sampled | 5 of 6 with a result | 40.0 ± 21.9 | 0.500 [0.000, 1.000] |" in told
     assert "| model | sampled | 6, those without a result as 0 | 33.3 ± 19.2 |" in "\n".join(told)
@@ -94,8 +100,8 @@ def test_lost_episodes_are_left_out_as_published_and_counted_as_0_beside_it():
 
 def test_a_run_without_results_has_no_figure():
     found = beside(TABLE, {("model", "sampled"): np.full((2, 1), np.nan)}, Intervals())
-    told = lines(json.loads(json.dumps(plain(found, lambda each: {"text": each.text()}))))
-    assert "| model | sampled | 0 of 2 with a result | - |" in "\n".join(told)
+    told = published_section(json.loads(json.dumps(plain(found, lambda e: {"text": e.text()}))))
+    assert "| model | sampled | 0 of 2 with a result | - |" in told
 
 
 @pytest.mark.parametrize("name", ["balrog_babyai", "balrog_crafter"])
@@ -231,7 +237,7 @@ def test_tables_by_task_have_success_steps_and_return():
     published = load_published("starbench", ROOT / "bridges" / "starbench" / "tasks")
     own = [{"player": "me", "actions": "sampled", "cells": {"cocolia": cell}}]
     found = plain({**resolved(published), "own": own}, lambda e: {"point": e.point, **asdict(e)})
-    told = "\n".join(lines(found))
+    told = published_section(found)
     assert "**me** (sampled, this run) | 66.7 [21, 94] / 32.0 ± 2.0 / 51.3 ± 29.3 | - |" in told
     assert "| GPT TA | 100.0 / 31.4 ± 2.6 / 71.1 ± 1.8 |" in told
     assert "| Auto-battle | - | - | - | - | - | - / - / 18.0 ± 0.0 | - / - / 7120 ± 0 |" in told
