@@ -29,7 +29,6 @@ from rollout.models.connection import check_endpoint
 from rollout.models.responses import incomplete
 from rollout.models.spending import price_of
 from rollout.observe.aggregates import spent_figures
-from rollout.signals import shown
 
 log = logging.getLogger(__name__)
 
@@ -279,7 +278,7 @@ class _Judging:
         }
         results = {"findings": found, "usage": self._asker.spent.as_json()}
         summary = self._job.write_summary(status, protocol=protocol, results=results)
-        Path(run.path / "report.md").write_text(shown(write_report(summary)), encoding="utf-8")
+        Path(run.path / "report.md").write_text(write_report(summary), encoding="utf-8")
         if cut := told_of_cut(summary):
             log.warning("%s", cut)
         return f"{len(self._rows)} verdicts by criterion"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from rollout.errors import ConfigError
 from rollout.files import read_document
 from rollout.judge.agreement import compare_categories, compare_scores, krippendorff
 from rollout.judge.rubric import Criterion, Rubric
+from rollout.reports import render
 
 _Rows = Sequence[Mapping[str, Any]]
 Ratings = Mapping[str, Mapping[int, float]]
@@ -173,28 +173,17 @@ def _named(score: float) -> str:
 
 def write_report(summary: Mapping[str, Any]) -> str:
     """Returns a short Markdown report of the contents of ``summary.json``."""
-    protocol, results = summary["protocol"], summary["results"]
-    used = results["usage"]
-    known = "" if not used["unpriced"] else f" ({used['unpriced']} calls without a known price)"
-    usd = Usage(**{**used, "usd": used["usd"] or 0.0}).price_text()
-    lines = [
-        f"# Judgement of {protocol['task']} by {protocol['model']}",
-        "",
-        f"{protocol['mode']}, up to {protocol['frames']['budget']} frames of each episode. "
-        f"{used['calls']} calls, {used['input_tokens'] + used['output_tokens']} tokens, "
-        f"{usd} USD{known}. No verdict is no rating: it counts in no mean.",
-    ]
-    if cut := told_of_cut(summary):
-        lines += ["", f"{cut}."]
-    for criterion, found in results["findings"].items():
-        lines += ["", f"## {criterion}", ""]
-        for name, value in found.items():
-            inner = value.items() if name == "against" else [(name, value)]
-            prefix = "against the ratings: " if name == "against" else ""
-            lines += [f"- {prefix}{key.replace('_', ' ')}: {_cell(each)}" for key, each in inner]
-    lines += ["", "## Protocol", ""]
-    lines += [f"- {key}: `{json.dumps(value)}`" for key, value in protocol.items()]
-    return "\n".join(lines) + "\n"
+    results = summary["results"]
+    usage = results["usage"]
+    return render(
+        "judgement",
+        protocol=summary["protocol"],
+        findings=results["findings"],
+        usage=usage,
+        usd=Usage(**{**usage, "usd": usage["usd"] or 0.0}).price_text(),
+        cut=told_of_cut(summary),
+        text=_text,
+    )
 
 
 def told_of_cut(summary: Mapping[str, Any]) -> str:
@@ -210,11 +199,11 @@ def told_of_cut(summary: Mapping[str, Any]) -> str:
     )
 
 
-def _cell(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_cell(each)}" for key, each in value.items())
+        return ", ".join(f"{key} {_text(each)}" for key, each in value.items())
     if isinstance(value, list | tuple):
-        return f"[{', '.join(_cell(each) for each in value)}]"
+        return f"[{', '.join(_text(each) for each in value)}]"
     if isinstance(value, float):
         return "unknown" if math.isnan(value) else f"{value:.3g}"
     return "unknown" if value is None else str(value)
