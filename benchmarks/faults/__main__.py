@@ -76,6 +76,12 @@ def run(name: str, row: Callable[[Path], Row], *, keep: bool) -> dict[str, Any]:
     return {**asdict(found), "seconds": took, "when": when}
 
 
+def cells_of(stored: dict[str, Any]) -> list[str]:
+    """Returns the cells of a stored row."""
+    row = Row(**{key: value for key, value in stored.items() if key not in ("seconds", "when")})
+    return [" ".join(cell.split()).replace("|", "\\|") for cell in row.cells()]
+
+
 def main() -> None:
     """Runs rows one after the other."""
     parser = arguments(__doc__)
@@ -93,8 +99,7 @@ def main() -> None:
         # Another process may have stored a row meanwhile.
         known = json.loads(args.store.read_text()) if args.store.exists() else known
         known[name] = row
-        cells = Row(**{k: known[name][k] for k in _FIELDS}).cells()
-        print(f"{name} ({known[name]['seconds']:.0f} s): {' | '.join(cells)}", flush=True)
+        print(f"{name} ({row['seconds']:.0f} s): {' | '.join(cells_of(row))}", flush=True)
         if args.save:
             args.store.write_text(json.dumps(known, indent=1) + "\n")
     text = (
@@ -103,17 +108,9 @@ def main() -> None:
     )
     done = [known[name] for name in every if name in known]
     took = [f"{each['seconds']:.0f}" if each["seconds"] else "-" for each in done]
-    cells = [[*_cells(row), s, row["when"]] for row, s in zip(done, took, strict=True)]
+    cells = [[*cells_of(row), s, row["when"]] for row, s in zip(done, took, strict=True)]
     text += table(HEAD, cells)
     publish("faults", "Faults", text, save=args.save)
-
-
-_FIELDS = ("fault", "injected", "held", "ended", "wrong")
-
-
-def _cells(each: dict[str, Any]) -> list[str]:
-    cells = Row(**{k: each[k] for k in _FIELDS}).cells()
-    return [" ".join(cell.split()).replace("|", "\\|") for cell in cells]
 
 
 if __name__ == "__main__":

@@ -72,6 +72,8 @@ def minecraft(folder: Path, episodes: int = 1000, times: int = 200) -> Row:
         "task": _written(folder, "walk_about", task),
         "state_set": {"size": episodes},
         "episodes": episodes,
+        "actors": 0,
+        "instances": 8,
         "width": 4,
         "fragment": {"steps": 20},
         "host": {"restarts": 10**6, "retries": 100},

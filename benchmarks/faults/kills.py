@@ -20,7 +20,7 @@ import psutil
 
 from benchmarks.faults.check import LIMIT_S, Row
 from benchmarks.report import spread
-from benchmarks.throughput.uneven import starts
+from benchmarks.throughput.playing import starts
 from bridges.chaos import ChaosBridge
 from rollout.api import Task
 from rollout.config import HostConfig, build_plugin
@@ -75,7 +75,7 @@ class Trial:
         task = Task("walk", "", BRIDGE.spec.state_space, GameReward())
         policy = build_plugin("policies", "random", {}).build(BRIDGE.spec, task, seed=0)
         self.player = Player(self.pool, task, policy, PlayOptions(steps=8, retries=10**6))
-        self.player.offer(starts(BRIDGE, 100_000))
+        self.player.offer(starts(task.state_space, 100_000))
         self.noticed, self.again = defaultdict[str, list[float]](list), defaultdict(list)
         self.finished: Counter[int] = Counter()
         self.play_until(lambda notes: sum(n[2] == "step" for n in notes) > 20 * instances)

@@ -1,12 +1,11 @@
 """Coverage of the intervals and errors of the verdict, by simulation: ``docs/statistics.md``.
 
-``python -m benchmarks.science.coverage`` writes both tables, which takes some minutes.
+``python -m benchmarks.science.coverage`` prints both tables, which takes some minutes.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
@@ -15,6 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.report import arguments, publish
 from rollout import reports
 from rollout.data.tables import Table, concatenate
 from rollout.evaluate.legs import TEST, TRAIN
@@ -257,19 +257,18 @@ def _seed(generator: np.random.Generator) -> int:
     return int(generator.integers(2**31))
 
 
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("experiments", type=int, nargs="?", default=1000)
+    args = parser.parse_args()
+    kinds, ratios = ("score", "gap", "success"), (0.5, 1.0, 5.0)
+    worlds = [World(*each) for each in product(kinds, (2, 3, 5), ratios)]
+    text = table(worlds, experiments=args.experiments) + "\n"
+    each = product((0.0, 0.2), (False, True), (3, 5, 10))
+    sweeps = [Sweep(stuck, seeds, effect) for effect, stuck, seeds in each]
+    text += table_of_errors(sweeps, experiments=args.experiments)
+    publish("coverage", "Coverage of intervals, errors of the verdict", text, save=args.save)
+
+
 if __name__ == "__main__":
-    every = [
-        World(kind, seeds, ratio)
-        for kind in ("score", "gap", "success")
-        for seeds in (2, 3, 5)
-        for ratio in (0.5, 1.0, 5.0)
-    ]
-    many = int(sys.argv[1]) if sys.argv[1:] else 1000
-    sys.stdout.write(table(every, experiments=many) + "\n")
-    sweeps = [
-        Sweep(stuck, seeds, effect)
-        for effect in (0.0, 0.2)
-        for stuck in (False, True)
-        for seeds in (3, 5, 10)
-    ]
-    sys.stdout.write(table_of_errors(sweeps, experiments=many))
+    main()

@@ -8,7 +8,7 @@ both. It imports numpy, scipy and pyarrow, nothing of Gamut, and was written fro
 ``docs/statistics.md`` and ``docs/sweep.md``, so that errors are not shared.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -214,4 +214,6 @@ def main(path):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", help="a folder with results.parquet, or a file")
+    main(parser.parse_args().path)

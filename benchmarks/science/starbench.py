@@ -1,4 +1,4 @@
-"""StarBench's battles: speed of the engine, and how hard auto-battle and random actions find them.
+"""How hard auto-battle and random actions find StarBench's battles.
 
 python -m benchmarks.science.starbench calibrate   # prints factors for content/battles.yaml
 python -m benchmarks.science.starbench
@@ -8,21 +8,14 @@ from __future__ import annotations
 
 import random
 import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-import numpy as np
-
-from benchmarks.report import arguments, publish, spread, table
-from bridges.starbench import StarbenchBridge, auto, scoring
+from benchmarks.report import arguments, publish, table
+from bridges.starbench import auto, scoring
 from bridges.starbench.battle import Battle
 from bridges.starbench.content import load
 from bridges.starbench.kinds import Content
-from bridges.starbench.states import BATTLES
-from rollout.api import ACTION, MASK, Start
-from rollout.tasks import load_task
 
 PLAYERS = ("random", "auto")
 
@@ -140,52 +133,10 @@ def calibrate(battles: int, tasks: list[str]) -> None:
         )
 
 
-def speed(seconds: float) -> list[list[str]]:
-    """Returns decisions per second of processor time: the engine alone, and through the bridge."""
-    rows = []
-    for name, measure in (("engine, random actions", _engine), ("bridge, 64 battles", _bridge)):
-        rates = [measure(seconds / 5) for _ in range(5)]
-        rows.append([name, spread(rates)])
-    return rows
-
-
-def _engine(seconds: float) -> float:
-    chance, begin, made, seed = random.Random(0), time.process_time(), 0, 0
-    while time.process_time() - begin < seconds:
-        battle = Battle(BATTLES[seed % 8], seed)
-        while battle.outcome is None:
-            battle.act(chance.choice(battle.legal()))
-        seed, made = seed + 1, made + battle.decisions
-    return made / (time.process_time() - begin)
-
-
-def _bridge(seconds: float) -> float:
-    bridge = StarbenchBridge()
-    task = load_task(bridge.spec, "starbench", "starbench")
-    instance = bridge.launch(Path(), (), width=64, timeout_s=9)
-    chance, made, episode = np.random.default_rng(0), 0, 64
-    starts = [Start(task.state_space.state(n * 1250), n) for n in range(64)]
-    frame = instance.reset(range(64), starts, timeout_s=9)
-    begin = time.process_time()
-    while time.process_time() - begin < seconds:
-        legal = frame.observations[MASK + ACTION]
-        chosen = (legal * chance.random(legal.shape)).argmax(1)
-        frame = instance.step({ACTION: chosen}, timeout_s=9)
-        made += 64
-        over = np.flatnonzero(frame.game_over).tolist()
-        if over:
-            again = [Start(task.state_space.state(n * 1250 + episode % 999), episode) for n in over]
-            instance.reset(over, again, timeout_s=9)
-            episode += 1
-    return made / (time.process_time() - begin)
-
-
 def report(battles: int) -> str:
-    """Measures everything; returns the report."""
-    text = "## Decisions per second of processor time\n\n"
-    text += table(["what", "median (range) of 5"], speed(5.0))
-    text += (
-        f"\n## Calibration\n\nSuccess / steps of won battles / score; {battles} battles, each with "
+    """Returns who wins how often."""
+    text = (
+        f"Success / steps of won battles / score; {battles} battles, each with "
         f"its own script and seed. The band is that of auto-battle: its steps in Echo of War "
         f"(people of the paper), else its score, and its victories.\n\n"
     )

@@ -11,6 +11,7 @@ status is 1 if one of them is not among those of ``docs/stardojo.md`` that diffe
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -284,4 +285,6 @@ def main(folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    sys.exit(main(parser.parse_args().folder))

@@ -11,16 +11,15 @@ should not depend on the number of games; nor should its memory.
 from __future__ import annotations
 
 import os
-import time
 from typing import Any
 
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
 
-import psutil
 import ray
 from ray.cluster_utils import Cluster
 
 from benchmarks.report import arguments, publish, spread, table
+from benchmarks.throughput.playing import count, cpu_seconds, resident
 from bridges.chaos import ChaosBridge
 from rollout.api import Splits, Task
 from rollout.config import build_plugin
@@ -33,7 +32,6 @@ from rollout.tally import Tally
 
 BRIDGE = ChaosBridge(zero_cost=True)
 NODES = 4
-_MB = 1 << 20
 
 
 def driver(instances: int, beside: int, seconds: float) -> dict[str, float]:
@@ -44,33 +42,20 @@ def driver(instances: int, beside: int, seconds: float) -> dict[str, float]:
     task = Task("walk", "", spec.state_space, GameReward())
     plan = HostPlan(BRIDGE, task, policy, 0, beside, 1, play=PlayOptions(steps=64))
     schedule = Schedule(Splits(spec.state_space).take("train", 4000), seed=0, episodes=None)
-    process, fleet = psutil.Process(), RayFleet(plan, actors)
-    tally, seen, steps = Tally(), set[int](), 0
-    cpu = wall = rss = 0.0
+    fleet, tally = RayFleet(plan, actors), Tally()
     try:
-        for fragment in fleet.play(schedule):
-            tally.add(fragment)
-            seen.add(fragment.instance)
-            if not wall:
-                if len(seen) == actors * beside:
-                    cpu, wall = sum(process.cpu_times()[:2]), time.perf_counter()
-                    rss = process.memory_info().rss
-                continue
-            steps += fragment.env_steps
-            if time.perf_counter() - wall > seconds:
-                break
-        took, used = time.perf_counter() - wall, sum(process.cpu_times()[:2]) - cpu
-        now = process.memory_info().rss
+        found = count(fleet.play(schedule), actors * beside, seconds, tally.add)
+        used, now = cpu_seconds() - found.began[1], resident()
     finally:
         fleet.close()
     return {
         "games": actors * beside,
         "actors": actors,
-        "rate": steps / took,
-        "us": 1e6 * used / steps,
-        "share": used / took,
-        "mb": now / _MB,
-        "growth": (now - rss) / _MB,
+        "rate": found.rate,
+        "us": 1e6 * used / found.steps,
+        "share": used / found.seconds,
+        "mb": now,
+        "growth": now - found.began[2],
     }
 
 

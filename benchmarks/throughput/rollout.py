@@ -9,7 +9,6 @@ within a minute on the same machine in the same state. Run from the root of the 
 from __future__ import annotations
 
 import multiprocessing
-import resource
 import shutil
 import tempfile
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import arguments, publish, spread, table
+from benchmarks.throughput.playing import count, cpu_seconds
 from rollout.api import Splits, Task
 from rollout.config import HostConfig, build_plugin
 from rollout.data import DatasetWriter, describe_dataset
@@ -106,31 +106,14 @@ def fleet_run(plan: HostPlan, seconds: float, record: bool) -> tuple[float, floa
     if record:
         manifest = describe_dataset(plan.bridge.spec, plan.task, policy="random")
         writer = DatasetWriter(folder / "dataset", manifest, shard_bytes=2 << 20)
-    seen, steps, began, cpu = set(), 0, 0.0, 0.0
-    for fragment in fleet.play(schedule):
-        if writer is not None:
-            writer.append(fragment)
-        if began:
-            steps += fragment.env_steps
-            if time.perf_counter() - began > seconds:
-                break
-        else:
-            seen.add(fragment.instance)
-            if len(seen) == CORES:  # both are up: counting starts here
-                began, cpu = time.perf_counter(), _cpu()
-    took = time.perf_counter() - began
+    found = count(fleet.play(schedule), CORES, seconds, writer.append if writer else lambda _: None)
     if writer is not None:
         writer.close()
-    rate, own = steps / took, (_cpu() - cpu) / steps * 1e6
+    own = (cpu_seconds() - found.began[1]) / found.steps * 1e6
     fleet.close()
-    size = sum(p.stat().st_size for p in folder.rglob("*.parquet")) / max(1, steps)
+    size = sum(p.stat().st_size for p in folder.rglob("*.parquet")) / max(1, found.steps)
     shutil.rmtree(folder)
-    return rate, own, size
-
-
-def _cpu() -> float:
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    return used.ru_utime + used.ru_stime
+    return found.rate, own, size
 
 
 def compare_loops(game: str, rounds: int, seconds: float) -> list[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import arguments, publish, table
+from benchmarks.throughput.playing import resident
 from rollout.api import Fragment
 from rollout.cli import Session
 from rollout.collect import collect
@@ -24,16 +25,10 @@ from rollout.config import CollectConfig
 from rollout.signals import Stop
 
 _SAMPLES = 30
-_PAGE = 4096  # bytes
 
 
-def resident() -> int:
-    """Returns the resident memory of this process in bytes."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * _PAGE
-
-
-def soak(folder: Path, seconds: float) -> list[tuple[float, int, int]]:
-    """Collects for some seconds; returns seconds, episodes and resident bytes of each sample."""
+def soak(folder: Path, seconds: float) -> list[tuple[float, int, float]]:
+    """Collects for some seconds; returns seconds, episodes and resident MiB of each sample."""
     config = CollectConfig.model_validate(
         {
             "output": folder / "run",
@@ -47,7 +42,7 @@ def soak(folder: Path, seconds: float) -> list[tuple[float, int, int]]:
             "wandb": {"mode": "disabled"},
         }
     )
-    samples: list[tuple[float, int, int]] = []
+    samples: list[tuple[float, int, float]] = []
     episodes, began = 0, 0.0
 
     def watch(fragment: Fragment) -> None:
@@ -73,9 +68,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         samples = soak(Path(folder), 60 * args.minutes)
     later = samples[len(samples) // 3 :]
-    growth = np.polyfit([n for _, n, _ in later], [memory for *_, memory in later], 1)[0]
+    growth = np.polyfit([n for _, n, _ in later], [2**20 * memory for *_, memory in later], 1)[0]
     shown = [
-        [f"{seconds / 60:.1f}", f"{episodes:,}", f"{memory / 2**20:.1f}"]
+        [f"{seconds / 60:.1f}", f"{episodes:,}", f"{memory:.1f}"]
         for seconds, episodes, memory in samples[:: len(samples) // 10 or 1]
     ]
     text = f"{table(['minutes', 'episodes', 'resident MiB'], shown)}\n"

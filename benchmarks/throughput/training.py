@@ -12,7 +12,6 @@ from __future__ import annotations
 import logging
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -231,12 +230,7 @@ def gpu() -> list[Setup]:
     ]
 
 
-GROUPS: dict[str, Callable[[], list[Setup]]] = {
-    "cartpole": cartpole,
-    "semantic": semantic,
-    "rgb": rgb,
-    "gpu": gpu,
-}
+GROUPS = {make.__name__: make for make in (cartpole, semantic, rgb, gpu)}
 
 
 def turn(setup: Setup, seconds: float) -> float:
@@ -279,7 +273,7 @@ def report(group: str, rates: list[tuple[str, list[float]]]) -> str:
     return f"## {group}\n\n{GROUPS[group].__doc__}\n\n{table(head, rows)}"
 
 
-def main() -> int:
+def main() -> None:
     """Measures and prints."""
     parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
@@ -296,8 +290,7 @@ def main() -> int:
             text += "\n" + report(group, rates)
     name = "training_gpu" if options.only == ["gpu"] else "training"
     publish(name, "PPO end to end", text, save=options.save)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -27,12 +27,13 @@ import gymnasium
 import numpy as np
 
 from benchmarks.report import arguments, publish, spread, table
+from benchmarks.throughput.playing import count, fragments, playing, starts
 from bridges.chaos import ChaosBridge
-from rollout.api import Splits, Start, Task
+from rollout.api import Task
 from rollout.config import HostConfig, build_plugin
 from rollout.errors import GamutError
 from rollout.evaluators import GameReward
-from rollout.host import Player, PlayOptions, Pool
+from rollout.host import PlayOptions
 
 _OURS = 3  # measurements before those of the other libraries
 PATIENCE_S = 60.0  # for RLlib's runners to return a sample
@@ -40,15 +41,10 @@ CALM = ChaosBridge(step_latency="lognormal(0.02, 1.0, 2)", step_deadline_s=3.0)
 ROUGH = replace(CALM, episode_hang=0.02, episode_crash=0.01, crash_kind="any")
 
 
-def starts(bridge: ChaosBridge, count: int) -> list[Start]:
-    states = Splits(bridge.spec.state_space).take("train", count)
-    return [Start(states[i], 1000 + i, i) for i in range(count)]
-
-
 def alone(instances: int, seconds: float) -> float:
     """Steps per second of games that step independently, in threads that only wait for them."""
     done, go, stop = [0] * instances, threading.Barrier(instances + 1), threading.Event()
-    begins = starts(CALM, 4000)
+    begins = starts(CALM.spec.state_space, 4000)
 
     def play(number: int, folder: Path) -> None:
         game = CALM.launch(folder, [], width=1, timeout_s=300)
@@ -83,30 +79,14 @@ def alone(instances: int, seconds: float) -> float:
 
 def ours(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float, dict[str, float]]:
     """Steps per second that were not lost, and the failures in that time."""
-    folder = Path(tempfile.mkdtemp(prefix="gamut-benchmark-"))
     host = HostConfig(restarts=10**6, spares=4, concurrent_launches=4)
-    pool = Pool(bridge, folder, instances, 1, host)
     task = Task("walk", "", bridge.spec.state_space, GameReward())
     policy = build_plugin("policies", "random", {}).build(bridge.spec, task, seed=0)
-    player = Player(pool, task, policy, PlayOptions(steps=16, retries=20))
-    player.offer(starts(bridge, 100_000))
-    seen: set[int] = set()
-    began, steps, lost, episodes = 0.0, 0, 0, 0
-    while not began or time.perf_counter() - began < seconds:
-        fragment = player.next_fragment()
-        assert fragment is not None
-        if not began:
-            seen.add(fragment.instance)
-            began = time.perf_counter() if len(seen) == instances else 0.0
-            continue
-        steps += fragment.env_steps
-        lost += sum(loss.steps for loss in fragment.losses)
-        episodes += sum(result.end != "lost" for result in fragment.results)
-    took = time.perf_counter() - began
-    counts = {"episodes": episodes, **pool.counts}
-    player.close()
-    shutil.rmtree(folder, ignore_errors=True)
-    return (steps - lost) / took, counts
+    setup = {"host": host, "play": PlayOptions(steps=16, retries=20)}
+    begins = starts(task.state_space, 100_000)
+    with playing(bridge, task, policy, (instances, 1), begins=begins, **setup) as player:
+        found = count(fragments(player), instances, seconds)
+        return found.rate, {"episodes": found.episodes, **player.pool.counts}
 
 
 class ChaosEnv(gymnasium.Env[Any, Any]):
@@ -118,7 +98,7 @@ class ChaosEnv(gymnasium.Env[Any, Any]):
         self.action_space = spec.action_space["action"]
         self._folder = Path(tempfile.mkdtemp(prefix="gamut-benchmark-"))
         self._game = bridge.launch(self._folder, [], width=1, timeout_s=300)
-        self._starts, self._next = starts(bridge, 4000), 37 * number
+        self._starts, self._next = starts(spec.state_space, 4000), 37 * number
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         self._next += 1

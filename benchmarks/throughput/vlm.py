@@ -3,8 +3,7 @@
 *Games in flight*: 64 games whose answers take 1.0 s on average (log-normal, deviation 0.5 s), one
 in 200 of them 30 s. The ideal is 64 divided by the mean latency. Beside it the same games in
 lock-step, as 64 slots of one instance. *Own cost*: the time of a decision with a picture of 60 KiB
-that the server answers at once, beside our client alone, a bare ``http.client``, and the SDK of
-OpenAI in a Python that has it. *Recording*: calls that are recorded, and the memory of the process.
+that the server answers at once, beside our client alone and a bare ``http.client``.
 
     python -m benchmarks.throughput.vlm
 """
@@ -28,24 +27,23 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-import psutil
 from gymnasium import spaces
 
-from benchmarks.report import header, save, table
+from benchmarks.report import arguments, publish, table
+from benchmarks.throughput.playing import count, fragments, playing
 from policies.vlm import VlmPolicy
 from policies.vlm.pictures import Pictures
 from policies.vlm.sections import History, Picture
 from rollout.api import BridgeSpec, Splits, Start, Task
 from rollout.config import HostConfig
 from rollout.evaluators import GameReward
-from rollout.host import Player, PlayOptions, Pool
+from rollout.host import PlayOptions
 from rollout.models.client import Client
 from rollout.models.sections import Endpoint
 from rollout.testing.chat_server import ChatServer, Scripted
 from rollout.testing.fakes import FakeBridge
 
 MEAN_S, DEVIATION_S, TAIL, TAIL_S = 1.0, 0.5, 200, 30.0
-SDK = Path(__file__).with_name("openai_sdk.py")
 IDEAL_LATENCY_S = MEAN_S * (1 - 1 / TAIL) + TAIL_S / TAIL
 
 
@@ -86,27 +84,16 @@ def server(*, slow: bool) -> Iterator[str]:
 
 
 def steps_per_second(url: str, games: int, width: int, seconds: float) -> float:
-    """Plays for some seconds, after a quarter of them without counting."""
+    """Plays for some seconds after every game has begun."""
     bridge = FakeBridge()
     task = Task("walk", "Walk.", bridge.spec.state_space, GameReward())
-    endpoint = Endpoint(url=url, calls=games)
-    policy = VlmPolicy(endpoint=endpoint, model="m", fallback="random").build(
-        bridge.spec, task, seed=0
-    )
-    states = Splits(bridge.spec.state_space).take("train", 1)
-    with tempfile.TemporaryDirectory() as folder:
-        pool = Pool(bridge, Path(folder), games // width, width, HostConfig())
-        player = Player(pool, task, policy, PlayOptions(4))
-        player.offer([Start(states[0], number, number) for number in range(100 * games)])
-        begin = time.monotonic() + seconds / 4
-        counted, end = 0, begin + seconds
-        while (now := time.monotonic()) < end:
-            fragment = player.next_fragment()
-            assert fragment is not None
-            counted += fragment.env_steps if now > begin else 0
-        rate = counted / (time.monotonic() - begin)
-        player.close()
-    return rate
+    recipe = VlmPolicy(endpoint=Endpoint(url=url, calls=games), model="m", fallback="random")
+    policy = recipe.build(bridge.spec, task, seed=0)
+    state = Splits(bridge.spec.state_space).take("train", 1)[0]
+    begins = [Start(state, number, number) for number in range(100 * games)]
+    shape, setup = (games // width, width), {"host": HostConfig(), "play": PlayOptions(4)}
+    with playing(bridge, task, policy, shape, begins=begins, **setup) as player:
+        return count(fragments(player), games // width, seconds).rate
 
 
 def picture_game() -> tuple[BridgeSpec, Task]:
@@ -150,7 +137,7 @@ def timed(calls: int, functions: Mapping[str, Callable[[], object]]) -> dict[str
     return {name: Cost(ms[name], 1e3 * used[name] / calls) for name in functions}
 
 
-def own_cost(url: str, calls: int, sdk: str) -> tuple[dict[str, Cost], int]:
+def own_cost(url: str, calls: int) -> tuple[dict[str, Cost], int]:
     """The cost of a call by library, and the bytes of the picture."""
     spec, task = picture_game()
     history = History(texts=0, images=1)
@@ -182,41 +169,14 @@ def own_cost(url: str, calls: int, sdk: str) -> tuple[dict[str, Cost], int]:
             "http.client, a body made before": bare,
         }
         found = timed(calls, functions)
-    if sdk:
-        given = json.dumps({"url": url, "messages": messages, "calls": calls})
-        done = subprocess.run([sdk, SDK], input=given, capture_output=True, text=True, check=True)
-        told = json.loads(done.stdout)
-        found[f"SDK of OpenAI {told['version']}"] = Cost(told["ms"], told["cpu_ms"])
     return found, len(encoded)
 
 
-def recording(url: str, calls: int) -> tuple[float, float, float]:
-    """Plays many calls; memory before and after in MiB, and the MiB of the replies."""
-    spec, task = picture_game()
-    recipe = VlmPolicy(endpoint=Endpoint(url=url), model="m", fallback="random")
-    image = np.zeros((1, 160, 128, 3), np.uint8)
-    with tempfile.TemporaryDirectory() as folder:
-        policy = recipe.in_run(Path(folder)).build(spec, task, seed=0)
-        start = Splits(spec.state_space).take("train", 1)[0]
-        before = 0.0
-        for number in range(calls):
-            if number % 50 == 0:
-                memory = policy.initial_memory([Start(start, number)])
-            memory = policy.act({"image": image}, memory, details=None, explore=True).memory
-            if number == calls // 10:
-                before = psutil.Process().memory_info().rss / 2**20
-        after = psutil.Process().memory_info().rss / 2**20
-        size = sum(path.stat().st_size for path in Path(folder).rglob("*.jsonl")) / 2**20
-    return before, after, size
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = arguments(__doc__)
     parser.add_argument("--games", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--calls", type=int, default=2000)
-    parser.add_argument("--sdk", default="", help="a Python that has the package openai")
-    parser.add_argument("--save", action="store_true")
     parser.add_argument("--serve", choices=("slow", "fast"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.serve:
@@ -229,34 +189,21 @@ def main() -> None:
             rate = steps_per_second(url, args.games, width, args.seconds)
             rows.append([name, f"{rate:.1f}", f"{rate / ideal:.1%}"])
     with server(slow=False) as url:
-        costs, size = own_cost(url, args.calls, args.sdk)
-        before, after, replies = recording(url, 10_000)
-    sdk = " --sdk PYTHON" if args.sdk else ""
-    command = f"python -m benchmarks.throughput.vlm --seconds {args.seconds:g}{sdk} --save"
-    text = header("Language models as policies", command)
-    text += (
-        f"\n{args.games} games, answers of 1.0 +- 0.5 s, one in 200 of 30 s, {args.seconds:g} s "
+        costs, size = own_cost(url, args.calls)
+    text = (
+        f"{args.games} games, answers of 1.0 +- 0.5 s, one in 200 of 30 s, {args.seconds:g} s each."
+        f" Ideal: {args.games} / {IDEAL_LATENCY_S:.3f} s = {ideal:.1f} steps/s.\n\n"
     )
-    text += "each. "
-    text += f"Ideal: {args.games} / {IDEAL_LATENCY_S:.3f} s = {ideal:.1f} steps/s.\n\n"
     text += table(["games", "steps/s", "of the ideal"], rows)
     text += f"\nOne call with a picture of {size / 1024:.0f} KiB, answered at once, in ms:\n\n"
     rows = [cost.row(name) for name, cost in costs.items()]
     text += table(["client", "median", "99 %", "its processor time"], rows)
     ours, alone, bare = (statistics.median(cost.ms) for cost in list(costs.values())[:3])
     text += (
-        f"\nOf the median of http.client: ours {ours / bare:.2f}, our client {alone / bare:.2f}."
+        f"\nOf the median of http.client: ours {ours / bare:.2f}, our client {alone / bare:.2f}. "
+        f"The picture is noise, of {size:,} bytes as a PNG file.\n"
     )
-    text += f" The picture is noise, of {size:,} bytes as a PNG file.\n"
-    text += "" if args.sdk else "\nThe SDK of OpenAI was not measured: --sdk was not given.\n"
-    text += (
-        f"\n10,000 calls of episodes of 50 steps: {before:.0f} MiB after 1,000, {after:.0f} MiB "
-    )
-    text += f"after all; {replies:.1f} MiB of replies.\n"
-    if args.save:
-        save("vlm", text)
-    else:
-        print(text)
+    publish("vlm", "Language models as policies", text, save=args.save)
 
 
 if __name__ == "__main__":

@@ -21,13 +21,14 @@ import numpy as np
 import torch
 
 from benchmarks.report import arguments, publish, table
+from benchmarks.throughput.playing import count, fragments, playing
 from bridges.chaos import ChaosBridge
 from policies.vlm import VlmPolicy
 from policies.vlm.sections import History, Limits
 from rollout.api import Call, Splits, Start, Task
 from rollout.config import HostConfig
 from rollout.evaluators import GameReward
-from rollout.host import Player, PlayOptions, Pool
+from rollout.host import PlayOptions
 from rollout.models.asking import Request
 from rollout.models.local import LocalModel
 from rollout.models.sections import Local, Sampling
@@ -88,21 +89,10 @@ def play(folder: str, seconds: float) -> tuple[float, list[int], list[float]]:
     model: Any = policy._asker
     model.__class__, model.sizes, model.took = Counted, [], []
     states = Splits(bridge.spec.state_space).take("train", 1)
-    with tempfile.TemporaryDirectory() as place:
-        pool = Pool(bridge, Path(place), GAMES, 1, HostConfig())
-        player = Player(pool, task, policy, PlayOptions(4))
-        player.offer([Start(states[0], number, number) for number in range(100 * GAMES)])
-        begin = time.monotonic() + seconds / 4
-        counted, end = 0, begin + seconds
-        while (now := time.monotonic()) < end:
-            fragment = player.next_fragment()
-            assert fragment is not None
-            if now > begin:
-                counted += fragment.env_steps
-            else:
-                model.sizes, model.took = [], []
-        rate = counted / (time.monotonic() - begin)
-        player.close()
+    begins = [Start(states[0], number, number) for number in range(100 * GAMES)]
+    setup = {"host": HostConfig(), "play": PlayOptions(4), "begins": begins}
+    with playing(bridge, task, policy, (GAMES, 1), **setup) as player:
+        rate = count(fragments(player), GAMES, seconds).rate
     return rate, model.sizes, model.took
 
 
