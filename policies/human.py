@@ -32,7 +32,7 @@ _DEEPEST = 16  # frames in a stack
 
 @dataclass(frozen=True)
 class HumanPolicy:
-    """Lets a person play; see ``scripts/play.py``.
+    """A person plays; see ``gamut play``.
 
     A game with a clock is played at the speed of its clock; any other game waits for a key before
     each step.
@@ -163,6 +163,5 @@ class Human:
 
 def _too_many(slots: int) -> ConfigError:
     return ConfigError(
-        f"a person plays one slot, got {slots}; set actors=0 instances=1 width=1, or use "
-        f"scripts/play.py"
+        f"a person plays one slot, got {slots}; set actors=0 instances=1 width=1, or use gamut play"
     )

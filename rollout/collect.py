@@ -68,7 +68,7 @@ class CollectPlan:
         if trials_of(policy):
             raise ConfigError(
                 f"policy {config.policy.name} is to be told of its earlier episodes from the same "
-                f"state, which evaluations only do: use scripts/evaluate.py with "
+                f"state, which evaluations only do: use gamut evaluate with "
                 f"episodes_per_state, or leave its key reflect out"
             )
         episodes, calls = config.episodes, calls_of(policy)

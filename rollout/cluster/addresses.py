@@ -60,7 +60,7 @@ def require_cluster(address: str, *, key: str = "ray.address") -> Mode:
     if address.startswith(("http://", "https://")):
         raise ConfigError(
             f"{named} is the address of a dashboard, which takes jobs: send one by "
-            f"scripts/submit.py --address {address}; {key} takes that of the head, HOST:{GCS_PORT}"
+            f"gamut submit --address {address}; {key} takes that of the head, HOST:{GCS_PORT}"
         )
     client = address.startswith("ray://")
     host, port, path = _split(address.removeprefix("ray://"))

@@ -47,7 +47,7 @@ _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE
 _PACKAGES = ("ray", "torch", "pyarrow", "pydantic", "yaml", "gymnasium")
 _INSTALL = "install Gamut there, or give the path of the one that has it (docs/clusters.md)"
 _OURS = "rollout/cluster/submit.py"  # where this is sent, scripts/ are ours
-_EXAMPLE = "scripts/submit.py -- python scripts/train.py --config configs/train_hunt_sheep.yaml"
+_EXAMPLE = "gamut submit -- python scripts/train.py --config configs/train_hunt_sheep.yaml"
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ def describe(order: Order) -> str:
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Runs ``scripts/submit.py`` and returns its exit status.
+    """Runs ``gamut submit`` and returns its exit status.
 
     Args:
         argv: its arguments; those of the process when None.

@@ -277,7 +277,7 @@ def read_manifest(layout: Layout) -> Manifest:
         if any(layout.numbers(folder) for folder in layout.folders):
             raise DatasetError(
                 f"{layout.manifest} is missing but there are shards; "
-                f"run: scripts/dataset.py repair {layout.root}"
+                f"run: gamut dataset repair {layout.root}"
             ) from None
         raise DatasetError(f"{layout.root} holds no dataset (no dataset.json)") from None
     except (OSError, UnicodeDecodeError, DatasetError) as error:

@@ -101,7 +101,7 @@ class Dataset(AbstractContextManager["Dataset"]):
             raise DatasetError(
                 f"{', '.join(map(str, missing[:5]))}: missing, {len(missing)} shards in all, "
                 f"although their indexes or seals are there; restore them from a copy, or continue "
-                f"without their episodes after: scripts/dataset.py repair {layout.root}"
+                f"without their episodes after: gamut dataset repair {layout.root}"
             )
 
     @property
@@ -340,7 +340,7 @@ def _open_shard(layout: Layout, schema: pa.Schema, number: int) -> ShardReader:
     except FileNotFoundError as error:
         raise DatasetError(
             f"{layout.data(number)} is gone; if it was not removed on purpose, run: "
-            f"scripts/dataset.py doctor {layout.root}"
+            f"gamut dataset doctor {layout.root}"
         ) from error
 
 

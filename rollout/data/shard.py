@@ -253,7 +253,7 @@ class ShardReader:
         if not 0 <= start <= stop <= self.rows:
             raise DatasetError(
                 f"{self.path} has {self.rows} rows, and {start} to {stop} are asked for; run: "
-                f"scripts/dataset.py doctor {self.path.parent.parent}"
+                f"gamut dataset doctor {self.path.parent.parent}"
             )
         first = int(np.searchsorted(self.starts, start, side="right")) - 1
         last = max(int(np.searchsorted(self.starts, stop, side="left")), first + 1)
@@ -264,7 +264,7 @@ class ShardReader:
         except UNREADABLE as error:
             raise DatasetError(
                 f"cannot read rows {start} to {stop} of {self.path}: {error}; run: "
-                f"scripts/dataset.py doctor {self.path.parent.parent}"
+                f"gamut dataset doctor {self.path.parent.parent}"
             ) from error
         return table.slice(start - int(self.starts[first]), stop - start).select(list(columns))
 

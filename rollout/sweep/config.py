@@ -172,7 +172,7 @@ class SweepConfig(RunConfig):
     title: str = key("", "Title of report and figure; empty for the name of the output.")
     score: str = key("", "Label of the score; empty for the name of the metric.")
     train: TemplateConfig = key(
-        ..., "The training: keys of scripts/train.py except those that the sweep sets."
+        ..., "The training: keys of gamut train except those that the sweep sets."
     )
     sizes: Some[Size] = key(..., "Numbers of training states N.", unit="states", strict=False)
     seeds: Some[Seed] = key((0, 1, 2), "Training seeds; intervals need two or more.", strict=False)

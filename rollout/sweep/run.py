@@ -108,7 +108,7 @@ def _player(folder: Path) -> PolicyConfig:
 
 
 TRAINER = Trainer(_check, _train, _player, _room, in_order=True)
-"""Trains as ``scripts/train.py`` does, see ``rollout.train``."""
+"""Trains as ``gamut train`` does, see ``rollout.train``."""
 
 
 class VisitCounts(TypedDict):

@@ -58,7 +58,7 @@ def _divided(
     if len(refs) < 2:
         raise ConfigError(
             f"dataset: {config.dataset} has {len(refs)} finished episodes, and at least 2 are "
-            f"needed, one of them to measure the loss on; record more with scripts/collect.py"
+            f"needed, one of them to measure the loss on; record more with gamut collect"
         )
     count = min(max(1, round(config.held_out * len(refs))), len(refs) - 1)
     return refs[:-count], refs[-count:]

@@ -17,7 +17,7 @@ from rollout.train.history import best_checkpoint
 
 @dataclass(frozen=True)
 class CheckpointPolicy:
-    """Plays a checkpoint of ``scripts/train.py`` in any script that takes a policy."""
+    """Plays a checkpoint of ``gamut train`` in any script that takes a policy."""
 
     path: str = option("", "folder of the checkpoint, or a run directory")
     checkpoint: str = option(

@@ -75,7 +75,7 @@ class SearchConfig(RunConfig):
     )
     may_grow: ClassVar[tuple[str, ...]] = ("samples",)
 
-    train: SearchedConfig = key(..., "The training: keys of scripts/train.py.")
+    train: SearchedConfig = key(..., "The training: keys of gamut train.")
     space: dict[str, Any] = key(
         ...,
         "Keys of train, dotted, each with a list of values that are all tried, or one of "

@@ -624,7 +624,7 @@ def free_port():
         ("localhost:port", "expected HOST:PORT"),
         ("localhost:99999", "expected HOST:PORT"),
         ("localhost:1/path", "expected HOST:PORT"),
-        ("http://localhost:8265", "send one by scripts/submit.py --address http://localhost:8265"),
+        ("http://localhost:8265", "send one by gamut submit --address http://localhost:8265"),
     ],
 )
 def test_an_address_that_is_none_is_reported(address, said):

@@ -113,7 +113,7 @@ def _divided(
         raise ConfigError(
             f"dataset: {config.dataset} has {len(wanted)} episodes to learn from "
             f"(only={config.only}) of {len(refs)} that ended, and at least 2 are needed; record "
-            f"more with scripts/collect.py"
+            f"more with gamut collect"
         )
     count = min(max(1, round(config.held_out * len(wanted))), len(wanted) - 1)
     return wanted[:-count], wanted[-count:]

@@ -54,7 +54,7 @@ class NetworkModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc] # RL
         if self.network.memory_keys:
             raise ConfigError(
                 "a network that remembers cannot be trained by RLlib's stock PPO; use "
-                "scripts/train.py, or memory=none"
+                "gamut train, or memory=none"
             )
         seen = batch[Columns.OBS]
         seen = seen if isinstance(seen, Mapping) else {OBSERVATION: seen}

@@ -242,7 +242,7 @@ def test_jobs_without_earlier_episodes_are_refused(tmp_path, capsys):
     (tmp_path / "collect.yaml").write_text(yaml.safe_dump(alone))
     arguments = ["--config", str(tmp_path / "collect.yaml")]
     assert main(collect, CollectConfig, "Plays.", arguments) == 2
-    assert "use scripts/evaluate.py" in capsys.readouterr().err
+    assert "use gamut evaluate" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
