@@ -6,8 +6,9 @@ A report of an unfinished sweep lists what is missing.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from rollout.data.tables import rows_of, write_table
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import COLUMN_DOCS
 from rollout.files import write_atomically
-from rollout.signals import shown
+from rollout.reports import render
 from rollout.sweep import report_tables as tables
 from rollout.sweep.curves import (
     DETERMINISTIC,
@@ -82,40 +83,38 @@ def write_report(path: Path | str, data: SweepReport) -> None:
         DatasetError: the table is not a table of sweep results.
         OSError: it cannot be written.
     """
-    parts = [f"# {data.title}", verdict(data)]
-    if data.points:
-        picture = "generalization.png)](generalization.svg"
-        parts.append(f"[![training and held-out score against N]({picture})")
-    for title, text in _sections(data, Figures(digits_for(data.points))):
-        if text:
-            parts += [f"## {title}", text]
-    write_atomically(Path(path), shown("\n\n".join(parts) + "\n"))
+    write_atomically(Path(path), _report(data, Figures(digits_for(data.points))))
 
 
-def _sections(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str]]:
-    """The titles and texts of the report, in their order; empty texts are left out."""
+def _report(data: SweepReport, figures: Figures) -> str:
+    """The text; its tables are made in its order, in which the reasons of figures are numbered."""
     other = DETERMINISTIC if data.actions == SAMPLED else SAMPLED
     again = curves(data.table, actions=other, intervals=data.intervals)
     base, actions, intervals = data.base, data.actions, data.intervals
     compared = contrasts(data.table, base=base, actions=actions, intervals=intervals)
     adjusted = adjusted_differences(data.table, base=base, actions=actions, intervals=intervals)
-    missing = [f"{arm}, N = {n:,}, training seed {seed}" for arm, n, seed in data.missing()]
-    yield f"Scores ({data.actions} actions)", tables.score_tables(data, figures)
-    yield "What the gap consists of", tables.parts_table(data.parts, figures)
-    yield "Which arms change the gap", tables.contrast_table(compared, adjusted, figures)
-    yield f"The same with {other} actions", tables.short_tables(again, figures) if again else ""
-    yield "Success rates", tables.success_table(data.points, figures)
-    yield "Numbers of states above the number of episodes", _bullets(_limits(data))
-    yield "Protocol", tables.mapping_table(("what", "how"), _protocol(data))
-    yield "Sets of states", tables.sets_table(data) if data.sets else ""
-    yield "Lost episodes", _lost(data)
-    yield "Training runs", tables.runs_table(data.runs) if data.runs else ""
-    yield "Missing runs", _bullets(missing)
-    yield "Videos", _bullets([f"[{title}]({path})" for title, path in data.videos])
-    # Comes late: by now every reason for a missing interval is known.
-    yield "Caveats", _bullets(_caveats(data, figures))
-    yield "Machine of this report", tables.mapping_table(("what", "version"), data.versions)
-    yield "How to repeat it", f"```\n{data.command}\n```"
+    return render(
+        "sweep",
+        data=data,
+        verdict=verdict(data),
+        other=other,
+        scores=list(tables.score_tables(data, figures)),
+        parts=tables.parts_table(data.parts, figures),
+        compared=tables.contrast_table(compared, adjusted, figures),
+        again=tables.short_tables(again, figures) if again else "",
+        success=tables.success_table(data.points, figures),
+        reasons=figures.reasons,
+        limits=_limits(data),
+        protocol=tables.mapping_table(("what", "how"), _protocol(data)),
+        sets=tables.sets_table(data) if data.sets else "",
+        runs=tables.runs_table(data.runs) if data.runs else "",
+        missing=[f"{arm}, N = {n:,}, training seed {seed}" for arm, n, seed in data.missing()],
+        videos=[f"[{title}]({path})" for title, path in data.videos],
+        versions=tables.mapping_table(("what", "version"), data.versions),
+        few_seeds=_FEW_SEEDS,
+        **_lost(data),
+        **_caveats(data),
+    )
 
 
 def verdict(data: SweepReport) -> str:
@@ -190,10 +189,6 @@ def subtitle(data: SweepReport) -> str:
     )
 
 
-def _bullets(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
 def _limits(data: SweepReport) -> list[str]:
     """For every arm, the N from which on not every state was visited."""
     lines, within = [], []
@@ -240,51 +235,28 @@ def _protocol(data: SweepReport) -> dict[str, object]:
     }
 
 
-def _lost(data: SweepReport) -> str:
-    rows = rows_of(data.table)
-    if not rows:
-        return "Nothing has been evaluated yet."
-    lost = data.table["end"] == "lost"
-    again = int(((data.table["attempts"] > 1) & ~lost).sum())
-    text = (
-        f"{int(lost.sum()):,} of {rows:,} evaluated episodes were lost for good and have no score; "
-        f"{again:,} more were lost and then played to their end."
-    )
-    if not lost.any():
-        return text
-    digits = digits_for(data.points)
-    worst = worst_cases(data.table, actions=data.actions, bounds=data.intervals.bounds)
-    return "\n\n".join([text, tables.worst_table(worst, digits), tables.lost_table(data)])
+def _lost(data: SweepReport) -> dict[str, Any]:
+    episodes = rows_of(data.table)
+    lost = data.table["end"] == "lost" if episodes else np.zeros(0, bool)
+    played = (data.table["attempts"] > 1) & ~lost if episodes else lost
+    found = []
+    if lost.any():
+        worst = worst_cases(data.table, actions=data.actions, bounds=data.intervals.bounds)
+        found = [tables.worst_table(worst, digits_for(data.points)), tables.lost_table(data)]
+    return {
+        "episodes": episodes,
+        "lost": int(lost.sum()),
+        "again_played": int(played.sum()),
+        "lost_tables": found,
+    }
 
 
-def _caveats(data: SweepReport, figures: Figures) -> list[str]:
+def _caveats(data: SweepReport) -> dict[str, Any]:
     points = data.points
-    lines = [f"†{i}: no interval: {why}." for i, why in enumerate(figures.reasons, 1)]
     most = max((len(point.seeds) for point in points), default=0)
-    if 1 < most < _FEW_SEEDS:
-        lines.append(
-            f"There are {most} training seeds; {_FEW_SEEDS} or more would give narrower and more "
-            f"trustworthy intervals (`docs/statistics.md`)."
-        )
-    fewer = [f"{p.arm}, N = {p.n:,}: {len(p.seeds)}" for p in points if len(p.seeds) < most]
-    if fewer:
-        lines.append(f"Some figures rest on fewer seeds than {most} ({'; '.join(fewer)}).")
-    if any(point.lost for point in points):
-        lines.append(
-            "Lost episodes are left out of the scores. If games are lost more often where a "
-            "player does badly, the scores are too high."
-        )
-    if data.missing():
-        lines.append("The sweep is unfinished; figures will change.")
-    designed = sorted({run.arm for run in data.runs if "subset" in run.states})
-    if designed:
-        lines.append(
-            f"The training sets of {', '.join(designed)} are not random samples: those of all "
-            f"training seeds follow the same rule, and intervals are not about another one."
-        )
-    if any(math.isnan(each) for p in points for each in p.by_seed.get(TRAIN, ())):
-        lines.append("Some seeds have no result on their training states and are not in the gap.")
-    lines.append(
-        "An interval belongs to one figure. Among many figures some intervals miss the true value."
-    )
-    return lines
+    return {
+        "seeds": most,
+        "fewer": [f"{p.arm}, N = {p.n:,}: {len(p.seeds)}" for p in points if len(p.seeds) < most],
+        "designed": sorted({run.arm for run in data.runs if "subset" in run.states}),
+        "untrained": any(math.isnan(each) for p in points for each in p.by_seed.get(TRAIN, ())),
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -56,25 +56,21 @@ def digits_for(points: Sequence[Point]) -> int:
     return 3 if largest < 10 else 2 if largest < 100 else 1
 
 
-def score_tables(data: SweepReport, figures: Figures) -> str:
-    """Returns the main tables: the training runs and their scores.
+def score_tables(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str, str]]:
+    """Yields heading, description and table of the training runs and their scores.
 
     Every arm with several N has a table; the arms with one N share one.
     """
     arms = by_arm(data.points)
     single = [own[0] for arm, own in arms.items() if len(own) == 1 and arm != data.base]
-    parts = []
     for arm, own in arms.items():
         if len(own) > 1 or arm == data.base:
-            about = [data.arms[arm]] if data.arms.get(arm) else []
             header, *rows = _scores(data, own, figures)
-            parts += [f"### {arm}", *about, _table(header[1:], [row[1:] for row in rows])]
+            yield arm, data.arms.get(arm, ""), _table(header[1:], [row[1:] for row in rows])
     if single:
         about = [f"- {p.arm}: {data.arms[p.arm]}" for p in single if data.arms.get(p.arm)]
         header, *rows = _scores(data, single, figures)
-        parts += ["### Arms with one N", *(["\n".join(about)] if about else [])]
-        parts.append(_table(header, rows))
-    return "\n\n".join(parts)
+        yield "Arms with one N", "\n".join(about), _table(header, rows)
 
 
 def _scores(data: SweepReport, points: Sequence[Point], figures: Figures) -> list[list[str]]:
@@ -141,15 +137,7 @@ def parts_table(parts: Sequence[Decomposition], figures: Figures) -> str:
         ]
         for p in parts
     ]
-    return (
-        f"{_table(header, rows)}\n\nGap = ease + gain + loss. The reference are the policies of "
-        f"the arm's largest N, trained with other seeds. Ease: how much better they are on these "
-        f"training states than on held-out states. Gain: how much better the run is on its own "
-        f"training states than they are. Loss: how much worse it is on held-out states. Adjusted: "
-        f"gain + loss; without cross-play, which needs 3 seeds and random sets, the gap. Change: "
-        f"the adjusted gap minus that of the largest N, paired by training seed; where the two "
-        f"have other seeds, over those of both."
-    )
+    return _table(header, rows)
 
 
 def estimand(seeds: int) -> str:

@@ -1,15 +1,26 @@
-"""Tables of reports."""
+"""The templates and tables of reports."""
 
 import re
 from pathlib import Path
 
+import jinja2
 import pytest
 
-from rollout.reports import table
+from rollout.reports import render, table
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 BY_HAND = ("pilots.md", "protocol.md")
 REPORTS = sorted(path for path in RESULTS.rglob("*.md") if path.name not in BY_HAND)
+
+
+def test_texts_of_others_are_no_templates_and_control_no_terminal():
+    leg = {"leg": "{{ 7 * 7 }} <b> \x1b[2J", "runs": 1, "undefined": []}
+    assert "### {{ 7 * 7 }} <b> \\x1b[2J, 1 runs\n" in render("groups", legs=[(leg, "")])
+
+
+def test_a_value_that_is_not_given_is_an_error():
+    with pytest.raises(jinja2.UndefinedError, match="'legs' is undefined"):
+        render("groups")
 
 
 def test_a_cell_is_one_line_and_ends_where_it_should():
