@@ -19,7 +19,6 @@ import os
 import select
 import signal
 import struct
-import sys
 
 LENGTH = struct.Struct("<I")
 HEADER = struct.Struct("<cdB")  # request, seconds that it takes, fault that it causes
@@ -350,11 +349,7 @@ class Program:
 
 
 def main() -> None:
-    """Plays until told to close, over the socket whose number is the last argument."""
-    channel = int(sys.argv[-1])
-    for standard in (0, 1):
-        os.dup2(channel, standard)
-    os.close(channel)
+    """Plays until told to close."""
     settings = _receive()
     if not settings:
         return
@@ -364,7 +359,7 @@ def main() -> None:
     except MemoryError:
         program.out_of_memory()
         return
-    except ConnectionError:
+    except BrokenPipeError:
         told = False
     program.end(told=told)
 

@@ -51,7 +51,7 @@ class GameProcess:
         """Process id of the grandchild; 0 for none."""
         command = (sys.executable, "-S", "-I", str(PROGRAM))
         try:
-            self._child = ConnectedProcess(command, log=workdir / LOG)
+            self._child = ConnectedProcess(command, log=workdir / LOG, pipes=True)
         except OSError as error:
             raise GameStartError(f"the chaos game's process did not start: {error}") from error
         try:
@@ -121,7 +121,7 @@ class GameProcess:
 
     def _died(self, phase: Phase) -> GameCrashed:
         self._broken = True
-        ended = self._child.ended(time.monotonic() + REAP_S) or "closed its socket and continues"
+        ended = self._child.ended(time.monotonic() + REAP_S) or "closed its pipe and continues"
         said = f"; last output: {words}" if (words := self._child.last_output(_SHOWN)) else ""
         return GameCrashed(f"the chaos game ended in {phase}: {ended}{said}")
 

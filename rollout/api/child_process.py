@@ -21,10 +21,11 @@ REAP_S = 1.0
 """Its pipes and sockets may close that long before its exit status is known."""
 
 _POLL_S = 0.005
+_CHUNK = 2**16
 
 
 class ChildProcess:
-    """A program in a session and process group of its own, which is ended as a whole.
+    """A program in a process group of its own, which is ended as a whole.
 
     It is reaped by ``close`` alone: before that no other process can get its id, so its group can
     be signalled safely. Not thread-safe.
@@ -52,7 +53,7 @@ class ChildProcess:
                 options = {"stdout": output, "stderr": output, **options}
             options = {"stdin": subprocess.DEVNULL, **options}
             # Its group can be ended without its bridge, which is in another one.
-            self.popen = subprocess.Popen([*command], start_new_session=True, **options)
+            self.popen = subprocess.Popen([*command], process_group=0, **options)
         self.pid = self.popen.pid
         """Its process id, which is also that of its process group."""
         self.descriptor = os.pidfd_open(self.pid)
@@ -132,30 +133,48 @@ class ChildProcess:
 
 
 class ConnectedProcess(ChildProcess):
-    """A program that is sent bytes, and sends bytes, over a socket.
+    """A program that is sent bytes, and sends bytes.
 
-    The number of its socket, a file descriptor, is the last argument of its command. It should end
-    when the socket is closed.
+    It should end when its connection is closed.
 
     Args:
         command: the program and its arguments.
-        log: file that its stdout and stderr are appended to.
+        log: file that its output is appended to.
+        pipes: whether it is connected by its stdin and stdout; if not, by a socket, whose number, a
+            file descriptor, is appended to its arguments. Pipes are faster.
         options: those of ``subprocess.Popen``.
 
     Raises:
         OSError: it cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], *, log: Path, **options: Any) -> None:
-        self._socket, theirs = socket.socketpair()
-        try:
-            with theirs:
-                number = theirs.fileno()
-                super().__init__([*command, str(number)], log=log, pass_fds=[number], **options)
-        except OSError:
-            self._socket.close()
-            raise
-        self._socket.setblocking(False)
+    def __init__(
+        self, command: Sequence[str], *, log: Path, pipes: bool = False, **options: Any
+    ) -> None:
+        self._socket: socket.socket | None = None
+        if pipes:
+            both = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "bufsize": 0}
+            super().__init__(command, log=log, **both, **options)
+            assert self.popen.stdin is not None
+            assert self.popen.stdout is not None
+            self._input, self._output = self.popen.stdin.fileno(), self.popen.stdout.fileno()
+        else:
+            self._socket, theirs = socket.socketpair()
+            self._input = self._output = self._socket.fileno()
+            try:
+                with theirs:
+                    number = theirs.fileno()
+                    super().__init__([*command, str(number)], log=log, pass_fds=[number], **options)
+            except OSError:
+                self._socket.close()
+                raise
+        self._received = bytearray()
+        self._readable, self._writable = select.poll(), select.poll()
+        self._readable.register(self._output, select.POLLIN)
+        self._writable.register(self._input, select.POLLOUT)
+        for poll, end in ((self._readable, self._output), (self._writable, self._input)):
+            poll.register(self.descriptor, select.POLLIN)
+            os.set_blocking(end, False)
 
     def send(self, data: bytes, deadline: float) -> None:
         """Sends bytes.
@@ -166,14 +185,16 @@ class ConnectedProcess(ChildProcess):
 
         Raises:
             TimeoutError: they are not taken by then.
-            EOFError: the program has ended or closed its socket.
+            EOFError: the program has ended or closed its connection, or is closed.
         """
         view = memoryview(data)
         while view:
+            if self._closed:
+                raise EOFError
             try:
-                view = view[self._socket.send(view) :]
+                view = view[os.write(self._input, view) :]
             except BlockingIOError:
-                self._wait_for(select.POLLOUT, deadline)
+                self._wait_for(self._writable, deadline)
             except OSError as error:
                 raise EOFError from error
 
@@ -182,35 +203,33 @@ class ConnectedProcess(ChildProcess):
 
         Raises:
             TimeoutError: they have not come by then.
-            EOFError: the program has ended or closed its socket.
+            EOFError: the program has ended or closed its connection, or is closed.
         """
-        data = bytearray(size)
-        view, got = memoryview(data), 0
-        while got < size:
+        while len(self._received) < size:
+            if self._closed:
+                raise EOFError
+            self._wait_for(self._readable, deadline)
             try:
-                more = self._socket.recv_into(view[got:])
-            except BlockingIOError:
-                self._wait_for(select.POLLIN, deadline)
-                continue
+                more = os.read(self._output, max(_CHUNK, size - len(self._received)))
             except OSError as error:
                 raise EOFError from error
             if not more:
                 raise EOFError
-            got += more
+            self._received += more
+        data = self._received[:size]
+        del self._received[:size]
         return data
 
-    def _wait_for(self, event: int, deadline: float) -> None:
-        poll = select.poll()
-        poll.register(self._socket, event)
-        poll.register(self.descriptor, select.POLLIN)
+    def _wait_for(self, poll: select.poll, deadline: float) -> None:
         ready = poll.poll(_left_ms(deadline))
         if not ready:
             raise TimeoutError
-        if [number for number, _ in ready] == [self.descriptor]:
+        if len(ready) == 1 and ready[0][0] == self.descriptor:
             raise EOFError
 
     def _hang_up(self) -> None:
-        self._socket.close()
+        if self._socket is not None:
+            self._socket.close()
         super()._hang_up()
 
 

@@ -26,7 +26,7 @@ def start(tmp_path):
     started = []
 
     def start(text, kind=ChildProcess, **options):
-        source = (SOCKET if kind is ConnectedProcess else "") + textwrap.dedent(text)
+        source = textwrap.dedent(text)
         command = [sys.executable, "-S", "-c", source]
         started.append(kind(command, log=tmp_path / "log", **options))
         return started[-1]
@@ -99,21 +99,27 @@ def test_a_dead_program_leaves_its_group_to_close(start):
     assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
 
 
-def test_bytes_cross_its_socket(start):
-    program = start(
-        """
-        while data := end.recv(65536):
-            end.sendall(data)
-        """,
-        ConnectedProcess,
-    )
+ECHO = """
+import os, sys
+read, write = (int(sys.argv[-1]),) * 2 if len(sys.argv) > 1 else (0, 1)
+while data := os.read(read, 65536):
+    os.write(write, data)
+"""
+
+
+@pytest.mark.parametrize("pipes", [False, True])
+def test_bytes_cross_its_connection(start, pipes):
+    program = start(ECHO, ConnectedProcess, pipes=pipes)
     program.send(b"four", later())
     assert program.receive(2, later()) == b"fo"
     assert program.receive(2, later()) == b"ur"
     with pytest.raises(TimeoutError):
         program.receive(1, later(0.05))
     with pytest.raises(TimeoutError):
-        program.send(bytes(2**24), later(0.2))
+        program.send(bytes(2**24), later(0.5))
+    program.close(later())
+    with pytest.raises(EOFError):
+        program.send(b"more", later())
 
 
 @pytest.mark.parametrize(
@@ -125,7 +131,7 @@ def test_bytes_cross_its_socket(start):
     ],
 )
 def test_the_end_of_its_socket_is_noticed(start, end):
-    program = start(f"end.sendall(b'last'); {end}", ConnectedProcess)
+    program = start(f"{SOCKET}end.sendall(b'last'); {end}", ConnectedProcess)
     assert program.receive(4, later()) == b"last"
     with pytest.raises(EOFError):
         program.receive(1, later())

@@ -1,6 +1,7 @@
 """The game's process seen from Python: the wire, deadlines, deaths, the end; finding Node."""
 
 import os
+import socket
 import sys
 import time
 from pathlib import Path
@@ -111,7 +112,7 @@ def test_close_ends_a_process_that_does_not_want_to(start, fault):
 def test_a_process_ends_by_itself_when_its_bridge_has_gone(start):
     driver = start()
     hello(driver)
-    driver.child._socket.close()
+    driver.child._socket.shutdown(socket.SHUT_RDWR)
     assert driver.child.ended(time.monotonic() + PATIENT_S) == "exit code 0"
 
 
