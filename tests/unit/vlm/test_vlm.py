@@ -26,7 +26,7 @@ from policies.vlm import VlmPolicy
 from policies.vlm.prompt import load_prompt
 from policies.vlm.sections import History, Limits, Picture
 from rollout.api import Call, Start, Task, Usage, allocate, read_calls
-from rollout.data import Dataset, export_calls, play_text
+from rollout.data import Calls, Dataset, play_text
 from rollout.errors import (
     BudgetExhausted,
     ConfigError,
@@ -516,7 +516,7 @@ def test_cached_and_hidden_tokens_are_priced():
         "prompt_tokens_details": {"cached_tokens": 600},
     }
     found = billed(Call(), usage, price)
-    assert (found["output_tokens"], found["cached_tokens"]) == (500, 600)
+    assert (found.output_tokens, found.cached_tokens) == (500, 600)
     assert found.usd == pytest.approx((400 * 1.0 + 600 * 0.1 + 500 * 10.0) / 1e6)
     assert billed(Call(), {}, price).usd is None
 
@@ -926,10 +926,11 @@ def test_calls_are_exported_as_a_table_and_as_conversations(tmp_path):
     assert (tmp_path / "run" / "tables" / f"calls-0-{made}.parquet").is_file()
     table, chat = tmp_path / "calls.parquet", tmp_path / "chat.jsonl"
     with Dataset(tmp_path / "run" / "dataset") as dataset:
-        assert export_calls(dataset, table) == made
-        assert export_calls(dataset, chat) == made
+        episodes = dataset.episodes(include_lost=True)
+        assert Calls().write(dataset, episodes, table) == made
+        assert Calls().write(dataset, episodes, chat) == made
         with pytest.raises(DatasetError, match="no token ids, which rows of verl need"):
-            export_calls(dataset, tmp_path / "verl.jsonl", "verl")
+            Calls("verl").write(dataset, episodes, tmp_path / "verl.jsonl")
         assert not (tmp_path / "verl.jsonl").exists()
         [first, *_] = play_text(dataset, dataset.episodes()[0])
         assert "thought=" in first
@@ -951,5 +952,5 @@ def test_a_dataset_without_calls_says_so(tmp_path):
         Dataset(tmp_path / "run" / "dataset") as dataset,
         pytest.raises(DatasetError, match=r"no column extra/calls: its policy, random"),
     ):
-        export_calls(dataset, tmp_path / "calls.parquet")
+        Calls().write(dataset, dataset.episodes(), tmp_path / "calls.parquet")
     assert not (tmp_path / "calls.parquet").exists()
