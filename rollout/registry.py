@@ -1,7 +1,7 @@
 """Finds plug-ins by name. Entry points are the only plug-in mechanism.
 
-A package adds a game, a policy, an evaluator or an algorithm by naming its class in its
-``pyproject.toml``::
+A package adds a game, a policy, an evaluator, an algorithm or an exporter by naming its class in
+its ``pyproject.toml``::
 
     [project.entry-points."gamut.bridges"]
     mygame = "mypackage.bridge:MyGameBridge"
@@ -20,7 +20,7 @@ from typing import Literal, TypeAlias
 
 from rollout.errors import ContractError, InputError, UnknownNameError, located
 
-Group: TypeAlias = Literal["algorithms", "bridges", "policies", "evaluators"]
+Group: TypeAlias = Literal["algorithms", "bridges", "policies", "evaluators", "exporters"]
 """The kinds of plug-ins; each is the entry-point group ``gamut.<kind>``."""
 
 SINGULAR: dict[Group, str] = {
@@ -28,6 +28,7 @@ SINGULAR: dict[Group, str] = {
     "bridges": "bridge",
     "policies": "policy",
     "evaluators": "evaluator",
+    "exporters": "exporter",
 }
 """Singular of a group's name, in messages and as the configuration key."""
 

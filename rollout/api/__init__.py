@@ -33,6 +33,7 @@ from rollout.api.bridge import (
     check_slots,
 )
 from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage, read_calls
+from rollout.api.exporter import Exporter, ReadsBack
 from rollout.api.fragment import EpisodeResult, Fragment, Loss, Recorder
 from rollout.api.functions import NamedCode, NamesCode
 from rollout.api.line_process import LineProcess
@@ -97,6 +98,7 @@ __all__ = [
     "EpisodeResult",
     "Evaluator",
     "EvaluatorRecipe",
+    "Exporter",
     "Factor",
     "FlatSpace",
     "Fragment",
@@ -117,6 +119,7 @@ __all__ = [
     "Policy",
     "PolicyRecipe",
     "Progress",
+    "ReadsBack",
     "Recorder",
     "Remembering",
     "Reporting",

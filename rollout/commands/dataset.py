@@ -9,21 +9,21 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from rollout.api import Outcome
+from rollout.api import Exporter, Outcome
+from rollout.configuration.plugins import build_plugin
 from rollout.data import (
     Dataset,
     EpisodeRef,
     doctor,
-    export_actions,
-    export_calls,
     play_text,
-    play_video,
     repair,
 )
 from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
+from rollout.registry import names
 from rollout.signals import one_line, say
 from rollout.signals import tell as tell_lines
 
@@ -92,14 +92,16 @@ def play(args: argparse.Namespace) -> int:
                 tell(line)
             tell(f"end: {ref.end}, {_outcome(ref)}, reward {ref.total_reward:g}")
             return 0
-        frames = play_video(dataset, ref, args.out, column=args.column, fps=args.fps)
+        options = {"column": args.column, "fps": args.fps}
+        frames = _exporter("mp4", options).write(dataset, [ref], args.out)
         tell(f"{args.out}: {frames} frames of episode {ref.episode}")
     return 0
 
 
 def actions(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
-        count = export_actions(dataset, args.out)
+        episodes = dataset.episodes(include_lost=True)
+        count = _exporter("actions", {}).write(dataset, episodes, args.out)
     tell(f"{args.out}: actions of {count} episodes; replay them by")
     tell(f"  --set policy.name=scripted policy.actions={args.out} and the seed and state_set")
     tell("  that they were recorded with")
@@ -108,9 +110,23 @@ def actions(args: argparse.Namespace) -> int:
 
 def calls(args: argparse.Namespace) -> int:
     with Dataset(args.dir) as dataset:
-        count = export_calls(dataset, args.out, args.rows)
+        episodes = dataset.episodes(include_lost=True)
+        count = _exporter("calls", {"rows": args.rows}).write(dataset, episodes, args.out)
     tell(f"{args.out}: {count} calls of models")
     return 0
+
+
+def export(args: argparse.Namespace) -> int:
+    with Dataset(args.dir) as dataset:
+        episodes = dataset.episodes(include_lost=True)
+        count = _exporter(args.exporter, {}).write(dataset, episodes, args.out)
+    tell(f"{args.out}: {count} written by the exporter {args.exporter}")
+    return 0
+
+
+def _exporter(name: str, options: Mapping[str, Any]) -> Exporter:
+    exporter: Exporter = build_plugin("exporters", name, options)
+    return exporter
 
 
 def _outcome(ref: EpisodeRef) -> str:
@@ -174,6 +190,12 @@ def _parser() -> argparse.ArgumentParser:
                 choices=("trl", "verl"),
                 help="names of the token ids in .jsonl, which each line must have then",
             )
+    for name in sorted({*names("exporters")} - {"mp4", *commands.choices}):
+        text = f"write all episodes by the exporter {name}"
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(function=export, exporter=name)
+        command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
+        command.add_argument("--out", type=local_path, required=True, help="what to write")
     return parser
 
 

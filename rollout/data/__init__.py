@@ -15,19 +15,21 @@ were lost to a failure of the infrastructure, *damaged* ones miss steps: none of
 """
 
 from rollout.data.call_sample import CallSample
-from rollout.data.calls import export_calls
+from rollout.data.calls import Calls
 from rollout.data.doctor import DatasetReport, Finding, doctor
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, describe_dataset, read_manifest
 from rollout.data.reader import Dataset
 from rollout.data.refs import Counts, Episode, EpisodeRef, Finished, Piece, Window, part_of_set
 from rollout.data.repair import Repaired, repair
-from rollout.data.replay import export_actions, play_text, play_video
+from rollout.data.replay import Actions, Mp4, play_text
 from rollout.data.writer import DatasetWriter
 from rollout.errors import DiskFullError
 
 __all__ = [
+    "Actions",
     "CallSample",
+    "Calls",
     "Counts",
     "Dataset",
     "DatasetReport",
@@ -39,16 +41,14 @@ __all__ = [
     "Finished",
     "Layout",
     "Manifest",
+    "Mp4",
     "Piece",
     "Repaired",
     "Window",
     "describe_dataset",
     "doctor",
-    "export_actions",
-    "export_calls",
     "part_of_set",
     "play_text",
-    "play_video",
     "read_manifest",
     "repair",
 ]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rollout.api import CALLS, Call, Outcome, Usage, read_calls
+from rollout.api import CALLS, Call, Outcome, Usage, option, read_calls
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import EXTRA, column_name
@@ -46,15 +47,19 @@ def calls_of_episode(dataset: Dataset, ref: EpisodeRef) -> Iterator[tuple[int, C
     Raises:
         DatasetError: the dataset has no calls.
     """
+    _require_calls(dataset)
+    for window in dataset.stream(ref, [COLUMN], length=_PIECE):
+        for offset, calls in enumerate(window.columns[COLUMN]):
+            for call in read_calls(calls):
+                yield window.start + offset, call
+
+
+def _require_calls(dataset: Dataset) -> None:
     if COLUMN not in dataset.columns:
         raise DatasetError(
             f"{dataset.layout.root} has no column {COLUMN}: its policy, "
             f"{dataset.manifest.policy}, called no model"
         )
-    for window in dataset.stream(ref, [COLUMN], length=_PIECE):
-        for offset, calls in enumerate(window.columns[COLUMN]):
-            for call in read_calls(calls):
-                yield window.start + offset, call
 
 
 def _rows(dataset: Dataset, ref: EpisodeRef) -> Iterator[dict[str, Any]]:
@@ -68,48 +73,56 @@ def _rows(dataset: Dataset, ref: EpisodeRef) -> Iterator[dict[str, Any]]:
         yield {**row, **about, "step": step}
 
 
-def export_calls(dataset: Dataset, out: Path, rows: Literal["trl", "verl"] | None = None) -> int:
-    """Writes the calls of all episodes, lost attempts included.
+@dataclass(frozen=True)
+class Calls:
+    """The exporter ``calls``: the calls of models, as a table or as conversations to learn from.
 
-    Args:
-        dataset: the dataset.
-        out: ``.parquet``: a table with a row per call and the columns ``SCHEMA``. ``.jsonl``: a
-            line of chat for each usable answer in an episode with a result: ``messages`` with the
-            answer as the last one, ``episode``, ``step``, ``reward`` (the return of the episode)
-            and ``success``; and with token ids those of ``rows``.
-        rows: names of the token ids, which each line must have then; None for those of ``trl`` in
-            the lines that have them. ``trl`` for ``prompt_ids``, ``completion_ids`` and
-            ``logprobs``; ``verl`` for ``prompt_ids``, ``response_ids``, ``response_mask``,
-            ``response_logprobs``, ``reward_score`` and ``num_turns``.
+    ``.parquet``: a table with a row per call, of lost attempts too, and the columns ``SCHEMA``.
+    ``.jsonl``: a line of chat for each usable answer in an episode with a result: ``messages`` with
+    the answer as the last one, ``episode``, ``step``, ``reward`` (the return of the episode) and
+    ``success``; and with token ids those of ``rows``.
 
-    Returns:
-        the number of rows written.
-
-    Raises:
-        DatasetError: the file is called otherwise, or the dataset has no calls, or no token ids
-            for ``rows``.
-        OSError: the file cannot be written.
+    ``rows: trl`` has ``prompt_ids``, ``completion_ids`` and ``logprobs``; ``verl`` has
+    ``prompt_ids``, ``response_ids``, ``response_mask``, ``response_logprobs``, ``reward_score`` and
+    ``num_turns``.
     """
-    if out.suffix not in (".parquet", ".jsonl"):
-        raise DatasetError(f"expected a file .parquet or .jsonl, got {out}")
-    count = 0
-    with replacing(out) as new:
-        if out.suffix == ".jsonl":
-            with new.open("w", encoding="utf-8") as file:
-                for line in _chats(dataset, rows):
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
-                    count += 1
-            return count
-        with pq.ParquetWriter(new, SCHEMA, compression="zstd") as writer:
-            for ref in dataset.episodes(include_lost=True):
-                table = pa.Table.from_pylist(list(_rows(dataset, ref)), SCHEMA)
-                writer.write_table(table)
-                count += table.num_rows
-    return count
+
+    rows: Literal["trl", "verl"] | None = option(
+        None, "Names of the token ids, which each line must have then; by default trl's, if any."
+    )
+
+    def check(self, dataset: Dataset, episodes: Sequence[EpisodeRef], out: Path) -> None:
+        """Checks the name of the file; see ``rollout.api.Exporter``."""
+        if out.suffix not in (".parquet", ".jsonl"):
+            raise DatasetError(f"expected a file .parquet or .jsonl, got {out}")
+        if episodes:
+            _require_calls(dataset)
+
+    def write(self, dataset: Dataset, episodes: Sequence[EpisodeRef], out: Path) -> int:
+        """Writes the calls of episodes and returns their number; see ``rollout.api.Exporter``."""
+        self.check(dataset, episodes, out)
+        count = 0
+        with replacing(out) as new:
+            if out.suffix == ".jsonl":
+                with new.open("w", encoding="utf-8") as file:
+                    for line in _chats(dataset, episodes, self.rows):
+                        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                        count += 1
+                return count
+            with pq.ParquetWriter(new, SCHEMA, compression="zstd") as writer:
+                for ref in episodes:
+                    table = pa.Table.from_pylist(list(_rows(dataset, ref)), SCHEMA)
+                    writer.write_table(table)
+                    count += table.num_rows
+        return count
 
 
-def _chats(dataset: Dataset, rows: str | None) -> Iterator[dict[str, Any]]:
-    for ref in dataset.episodes():
+def _chats(
+    dataset: Dataset, episodes: Sequence[EpisodeRef], rows: str | None
+) -> Iterator[dict[str, Any]]:
+    for ref in episodes:
+        if ref.end == "lost":
+            continue
         for step, call in calls_of_episode(dataset, ref):
             if not call.usable or call.messages is None:
                 continue

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -14,14 +15,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import NO_USAGE, Array, Columns, Usage, read_calls
+from rollout.api import NO_USAGE, Array, Columns, Usage, option, read_calls
 from rollout.api.labels import describe_action
 from rollout.data.calls import COLUMN
 from rollout.data.calls import told as told_of_calls
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
-from rollout.data.schema import ACTION, OBSERVATION, Column
+from rollout.data.schema import ACTION, OBSERVATION, Column, column_name
 from rollout.errors import DatasetError, UnknownNameError
+from rollout.files import open_file
 
 Pixels = NDArray[np.uint8]
 Colour: TypeAlias = tuple[int, int, int]
@@ -54,44 +56,41 @@ def _is_stack(column: Column) -> bool:
     return column.dtype == "uint8" and ranks and shape[0] <= 16 and min(shape[1:3]) >= 8
 
 
-def play_video(
-    dataset: Dataset, ref: EpisodeRef, out: Path, *, column: str | None = None, fps: float = 15.0
-) -> int:
-    """Writes an episode as an MP4; below each frame are the goal, the action and the reward.
+@dataclass(frozen=True)
+class Mp4:
+    """The exporter ``mp4``: an episode as a video, with goal, action and reward below each frame.
 
     Where a model decided, its thought and its cost are there, too. Frames smaller than 256 pixels
-    are enlarged. An action is in words where the bridge names its
-    actions (``BridgeSpec.action_labels``); the last frame shows how the episode ended.
-
-    Args:
-        dataset: where the episode is.
-        ref: the episode.
-        out: the file to write.
-        column: the image column; the first when None.
-        fps: frames per second.
-
-    Returns:
-        the number of frames written.
-
-    Raises:
-        UnknownNameError: there is no such image column.
-        DatasetError: there are no images, the episode has no steps, or the video cannot be written.
+    are enlarged. An action is in words where the bridge names its actions
+    (``BridgeSpec.action_labels``); the last frame shows how the episode ended.
     """
-    valid = images_of(dataset)
-    if not valid:
-        observed = [c.name for c in dataset.manifest.columns if c.role == OBSERVATION]
-        raise DatasetError(
-            f"{dataset.layout.root} has no images to make a video of; its observations are "
-            f"{', '.join(observed)}. Record with an observation that has images, or show the "
-            f"episode as text: play without --out"
-        )
-    if column is not None and column not in valid:
-        raise UnknownNameError("image column", column, valid)
-    column = column or valid[0]
-    frames = write_video(out, _frames(dataset, ref, column), fps)
-    if frames == 0:
-        raise DatasetError(f"episode {ref.episode} has no steps to show")
-    return frames
+
+    column: str | None = option(None, "The image column; the first by default.")
+    fps: float = option(15.0, "Frames per second.", gt=0)
+
+    def check(self, dataset: Dataset, episodes: Sequence[EpisodeRef], out: Path) -> None:
+        """Checks that there are images and one episode; see ``rollout.api.Exporter``."""
+        valid = images_of(dataset)
+        if not valid:
+            observed = [c.name for c in dataset.manifest.columns if c.role == OBSERVATION]
+            raise DatasetError(
+                f"{dataset.layout.root} has no images to make a video of; its observations are "
+                f"{', '.join(observed)}. Record with an observation that has images, or show the "
+                f"episode as text: play without --out"
+            )
+        if self.column is not None and self.column not in valid:
+            raise UnknownNameError("image column", self.column, valid)
+        if len(episodes) != 1:
+            raise DatasetError(f"expected one episode for a video, got {len(episodes)}")
+
+    def write(self, dataset: Dataset, episodes: Sequence[EpisodeRef], out: Path) -> int:
+        """Writes one episode and returns the number of frames; see ``rollout.api.Exporter``."""
+        self.check(dataset, episodes, out)
+        column, [ref] = self.column or images_of(dataset)[0], episodes
+        frames = write_video(out, _frames(dataset, ref, column), self.fps)
+        if frames == 0:
+            raise DatasetError(f"episode {ref.episode} has no steps to show")
+        return frames
 
 
 def write_video(out: Path, frames: Iterable[Pixels], fps: float) -> int:
@@ -263,35 +262,46 @@ def _to_bgr(image: Array) -> Pixels:
     return np.repeat(image[:, :, -1:], 3, axis=2)
 
 
-def export_actions(dataset: Dataset, out: Path) -> int:
-    """Writes the actions of every episode with a result, for the ``scripted`` policy to replay.
+@dataclass(frozen=True)
+class Actions:
+    """The exporter ``actions``: the actions of episodes, for the policy ``scripted`` to replay.
 
     The file is a NumPy archive of arrays ``(T, ...)`` named ``STATE:SEED/COLUMN`` after the start
     of the episode, so that they can only be replayed from the same start.
-
-    Args:
-        dataset: the dataset.
-        out: the file, ``.npz``.
-
-    Returns:
-        number of episodes written.
-
-    Raises:
-        DatasetError: the file is not called ``.npz``, or there is no episode.
     """
-    refs = [ref for ref in dataset.episodes() if ref.length]
-    if out.suffix != ".npz" or not refs:
-        raise DatasetError(
-            f"expected a file .npz and at least one episode with a result, got {out} and "
-            f"{len(refs)} episodes"
-        )
-    names = {c.key: c.name for c in dataset.manifest.columns if c.role == ACTION}
-    arrays: dict[str, Array] = {}
-    for ref in refs:
-        columns = dataset.read(ref, list(names.values())).columns
-        for key, name in names.items():
-            column = columns[name]
-            text = column.astype(str) if column.dtype == object else column
-            arrays[f"{ref.state}:{ref.seed}/{key}"] = text
-    np.savez_compressed(out, **arrays)  # type: ignore[arg-type] # numpy's stub misses the arrays
-    return len(refs)
+
+    def check(self, dataset: Dataset, episodes: Sequence[EpisodeRef], out: Path) -> None:
+        """Checks the name of the file and that there are actions; see ``rollout.api.Exporter``."""
+        count = len(_with_actions(episodes))
+        if out.suffix != ".npz" or not count:
+            raise DatasetError(
+                f"expected a file .npz and at least one episode with a result, got {out} and "
+                f"{count} episodes"
+            )
+
+    def write(self, dataset: Dataset, episodes: Sequence[EpisodeRef], out: Path) -> int:
+        """Writes episodes with a result, returns their number; see ``rollout.api.Exporter``."""
+        self.check(dataset, episodes, out)
+        refs = _with_actions(episodes)
+        names = {c.key: c.name for c in dataset.manifest.columns if c.role == ACTION}
+        arrays: dict[str, Array] = {}
+        for ref in refs:
+            columns = dataset.read(ref, list(names.values())).columns
+            for key, name in names.items():
+                column = columns[name]
+                text = column.astype(str) if column.dtype == object else column
+                arrays[f"{ref.state}:{ref.seed}/{key}"] = text
+        np.savez_compressed(out, **arrays)  # type: ignore[arg-type] # numpy's stub misses the arrays
+        return len(refs)
+
+    def read(self, path: Path) -> Iterator[Columns]:
+        """Yields the actions of each episode; see ``rollout.api.ReadsBack``."""
+        with open_file(path) as file, np.lib.npyio.NpzFile(file) as arrays:
+            named = (name.partition("/") for name in arrays.files)
+            for start, names in groupby(named, lambda name: name[0]):
+                keys = [key for _, _, key in names]
+                yield {column_name(ACTION, key): arrays[f"{start}/{key}"] for key in keys}
+
+
+def _with_actions(episodes: Sequence[EpisodeRef]) -> list[EpisodeRef]:
+    return [ref for ref in episodes if ref.length and ref.end != "lost"]

@@ -20,7 +20,7 @@ from gymnasium import spaces
 
 from rollout.api import Bridge, BridgeSpec, Columns, Decision, Policy, PolicyRecipe, Start, Task
 from rollout.config import BridgeConfig, HostConfig
-from rollout.data import Dataset, DatasetWriter, describe_dataset, play_video
+from rollout.data import Dataset, DatasetWriter, Mp4, describe_dataset
 from rollout.data.schema import OBSERVATION, column_name
 from rollout.data.tables import Table
 from rollout.errors import ConfigError, UnknownNameError
@@ -238,7 +238,7 @@ def record(
                 board = _play(fleet, legs, (start or legs.start)(each.episode), path)
                 with Dataset(path) as dataset:
                     for ref in dataset.episodes(episode=each.episode):
-                        frames = play_video(dataset, ref, file, column=source, fps=video.fps)
+                        frames = Mp4(source, video.fps).write(dataset, [ref], file)
                         yield _recorded(legs, each, file, frames, board.table(metric))
     finally:
         fleet.close()

@@ -12,6 +12,7 @@ The suites return a ``Report`` and need no test framework::
 from rollout.testing.algorithm_checks import check_algorithm, check_group_algorithm
 from rollout.testing.bridge_checks import check_bridge
 from rollout.testing.evaluator_checks import check_evaluator
+from rollout.testing.exporter_checks import FakeExporter, check_exporter
 from rollout.testing.fakes import FakeBridge, FakeInstance
 from rollout.testing.fragments import make_fragments
 from rollout.testing.memory import MemoryRecorder, check_continues
@@ -25,6 +26,7 @@ __all__ = [
     "Check",
     "FakeBridge",
     "FakeEvaluator",
+    "FakeExporter",
     "FakeInstance",
     "FakePolicy",
     "MemoryRecorder",
@@ -33,6 +35,7 @@ __all__ = [
     "check_bridge",
     "check_continues",
     "check_evaluator",
+    "check_exporter",
     "check_group_algorithm",
     "check_policy",
     "check_recorder",

@@ -14,7 +14,7 @@ pytest.importorskip("transformers", reason="the extra vlm is not installed")
 pytest.importorskip("minigrid", reason="the extra minigrid is not installed")
 
 from rollout.data import Dataset
-from rollout.data.calls import export_calls
+from rollout.data.calls import Calls
 from rollout.train.checkpoint import find_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,7 +154,7 @@ def test_groups_begin_in_one_state_and_play_with_the_newest_weights(tuned, tmp_p
             assert all(call["output_ids"] for step in calls for call in step)
         exported = {}
         for rows in ("trl", "verl"):
-            count = export_calls(dataset, tmp_path / f"{rows}.jsonl", rows)
+            count = Calls(rows).write(dataset, dataset.episodes(), tmp_path / f"{rows}.jsonl")
             lines = (tmp_path / f"{rows}.jsonl").read_text().splitlines()
             exported[rows] = [json.loads(line) for line in lines]
             assert count == len(lines) > 0

@@ -199,9 +199,9 @@ def test_what_was_played_in_blockworld_is_recorded_and_replays_exactly(desk, tmp
 def replay(run, again, game):
     """Plays a recorded run once more, by its actions."""
     with Dataset(run / "dataset") as dataset:
-        from rollout.data import export_actions
+        from rollout.data import Actions
 
-        export_actions(dataset, run / "actions.npz")
+        Actions().write(dataset, dataset.episodes(), run / "actions.npz")
     scripted = ("policy.name=scripted", f"policy.actions={run / 'actions.npz'}")
     settings = [*game, f"output={again}", *scripted, "episodes=1", "actors=0"]
     assert main(collect, CollectConfig, "", ["--set", *settings]) == 0

@@ -11,7 +11,7 @@ from gymnasium import spaces
 from store_fragments import Player, frames, make_manifest, make_spec
 from test_round_trip import record
 
-from rollout.data import Dataset, Layout, play_text, play_video
+from rollout.data import Dataset, Layout, Mp4, play_text
 from rollout.data.manifest import Manifest
 from rollout.data.replay import _captioned, _cut, _rows, _wrapped
 from rollout.errors import DatasetError
@@ -82,7 +82,7 @@ def test_text_has_the_action_in_words(dataset):
 def test_captions_follow_the_steps(dataset, tmp_path):
     ref = dataset.episodes()[0]
     out = tmp_path / "e.mp4"
-    assert play_video(dataset, ref, out) == ref.length + 1
+    assert Mp4().write(dataset, [ref], out) == ref.length + 1
     shown = bands(out, 360)
     assert len(shown) == ref.length + 1
     assert shown[0].shape == (3 * 20 + 8, 640)  # goal, action, reward; the picture is not enlarged
