@@ -1,7 +1,6 @@
 """Trainings of language models through their scripts: on records, by play, in workers, resumed."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ pytest.importorskip("minigrid", reason="the extra minigrid is not installed")
 
 from rollout.data import Dataset
 from rollout.data.calls import Calls
+from rollout.observe.metrics import read_metrics
 from rollout.train.checkpoint import find_checkpoint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -168,26 +168,52 @@ def test_groups_begin_in_one_state_and_play_with_the_newest_weights(tuned, tmp_p
     assert any(not before[name].equal(after[name]) for name in before)
 
 
-def test_a_killed_training_goes_on_without_playing_again(tuned, tmp_path):
-    config = groups(tmp_path, tuned[0], updates=4)
-    process = subprocess.Popen(
-        command("train", tmp_path, config),
-        cwd=tmp_path,
+def updates(output):
+    path = Path(output) / "metrics.jsonl"
+    lines = read_metrics(path) if path.exists() else ()
+    return [line["train/update"] for line in lines if "train/update" in line]
+
+
+def kill_after_three(folder, config):
+    """Starts a training and kills it after its third line, which no checkpoint has."""
+    with subprocess.Popen(
+        command("train", folder, config),
+        cwd=folder,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-    )
-    end = time.monotonic() + 300
-    folder = Path(config["output"]) / "checkpoints"
-    while not (folder.is_dir() and any(p.name.isdecimal() for p in folder.iterdir())):
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert find_checkpoint(config["output"]).update < 4
+    ) as process:
+        try:
+            end = time.monotonic() + 300
+            while 3 not in updates(config["output"]):
+                assert process.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.02)
+        finally:
+            process.kill()
+    assert find_checkpoint(config["output"]).update == 2
+    assert updates(config["output"]) == [1, 2, 3]
+
+
+def test_a_killed_fine_tuning_is_the_uninterrupted_one_with_a_line_for_each_epoch(
+    records, tuned, tmp_path
+):
+    config = {"output": str(tmp_path / "run"), "dataset": records, **SFT}
+    config["checkpoint"] = {"every": 2}
+    kill_after_three(tmp_path, config)
+    run("train", tmp_path, config, "--resume")
+    assert updates(config["output"]) == [1, 2, 3, 4]
+    assert losses(config["output"]) == losses(tuned[0])
+    one, other = (find_checkpoint(output).weights() for output in (tuned[0], config["output"]))
+    assert all(one[name].equal(other[name]) for name in one)
+
+
+def test_a_killed_training_goes_on_without_playing_again(tuned, tmp_path):
+    config = groups(tmp_path, tuned[0], updates=4, checkpoint={"every": 2})
+    kill_after_three(tmp_path, config)
     with Dataset(config["output"]) as dataset:
         recorded = {ref.episode: ref.started for ref in dataset.episodes()}
     run("train", tmp_path, config, "--resume")
+    assert updates(config["output"]) == [1, 2, 3, 4]
     with Dataset(config["output"]) as dataset:
         refs = dataset.episodes()
         assert sorted(ref.episode for ref in refs) == list(range(32))
