@@ -21,14 +21,17 @@ import psutil
 
 SAID = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_ADDRESS", "GAMUT_RUNS_DIR")
 HEAD_PORTS = ("--port", "--dashboard-port", "--ray-client-server-port")
-NODE_PORTS = (
-    "--node-manager-port",
-    "--object-manager-port",
-    "--dashboard-agent-listen-port",
-    "--dashboard-agent-grpc-port",
-    "--runtime-env-agent-port",
-    "--metrics-export-port",
-)
+NODE_PORTS = ("--node-manager-port", "--object-manager-port")
+_RAY = """
+import ray
+from ray.scripts.scripts import main
+from rollout.host.ray_start import agent_ports, known_ports
+with agent_ports() as ports, known_ports(ray, ports):
+    main()
+"""
+RAY = (sys.executable, "-c", _RAY)
+"""The command ``ray``, whose nodes do not end themselves when their agents start slowly."""
+
 UP = "Ray runtime started"
 START_S = 120.0  # for a node to start, on a busy machine
 
@@ -271,7 +274,7 @@ class TwoNodes:
         folder = self._folder / str(number)
         folder.mkdir(exist_ok=True)
         command = [
-            *("ray", "start", "--block", "--disable-usage-stats", *options),
+            *(*RAY, "start", "--block", "--disable-usage-stats", *options),
             *(*self._has, "--num-gpus=0", "--object-store-memory=100000000"),
             *("--min-worker-port=0", "--max-worker-port=0"),
         ]

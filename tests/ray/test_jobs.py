@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from benchmarks.faults.cluster import free_ports
+from benchmarks.faults.cluster import HEAD_PORTS, NODE_PORTS, RAY, free_ports
 from rollout.cluster.addresses import require_dashboard
 from rollout.cluster.jobs import connect
 from rollout.errors import ConfigError
@@ -27,17 +27,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 
 SUBMIT = ROOT / "scripts" / "submit.py"
 SAID = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_ADDRESS", "GAMUT_RUNS_DIR")
-PORTS = (
-    "--port",
-    "--dashboard-port",
-    "--ray-client-server-port",
-    "--node-manager-port",
-    "--object-manager-port",
-    "--dashboard-agent-listen-port",
-    "--dashboard-agent-grpc-port",
-    "--runtime-env-agent-port",
-    "--metrics-export-port",
-)
+PORTS = (*HEAD_PORTS, *NODE_PORTS)
 
 
 def end_tree(process):
@@ -64,7 +54,7 @@ def cluster():
     env = {**bare, "RAY_AUTH_TOKEN_PATH": str(token)}
     ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
     command = [
-        *("ray", "start", "--head", "--block", "--disable-usage-stats"),
+        *(*RAY, "start", "--head", "--block", "--disable-usage-stats"),
         *("--include-dashboard=true", "--dashboard-host=127.0.0.1", f"--temp-dir={folder}/ray"),
         *("--num-cpus=2", "--num-gpus=0", "--object-store-memory=100000000"),
         *("--min-worker-port=0", "--max-worker-port=0", '--resources={"gamut_game": 4}'),
