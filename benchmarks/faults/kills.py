@@ -42,13 +42,6 @@ def mine() -> list[psutil.Process]:
     return found
 
 
-def kind_of(process: psutil.Process) -> str:
-    """The role of a process, by its command."""
-    if "rollout.host.child" in process.cmdline():
-        return "host of the game"
-    return "game or its child"
-
-
 class Watched(Pool):
     """A pool that records when instances fail, are up and step again."""
 
@@ -89,7 +82,8 @@ class Trial:
 
     def kill(self, victim: psutil.Process) -> None:
         """Kills a process and plays until its game plays again."""
-        kind = kind_of(victim)
+        hosts = "rollout.host.child" in victim.cmdline()
+        kind = "host of the game" if hosts else "game or its child"
         self.pool.notes.clear()
         when = time.monotonic()
         os.kill(victim.pid, signal.SIGKILL)

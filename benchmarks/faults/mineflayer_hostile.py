@@ -220,43 +220,37 @@ def report(fates: list[Fate]) -> str:
         own = [fate for fate in fates if fate.program.family == family]
         ends: Counter[str] = sum((fate.ends for fate in own), Counter())
         added = [fate.added_ms for fate in own]
-        rows.append(
-            [
-                family,
-                str(len(own)),
-                str(sum(not fate.faults for fate in own)),
-                f"{statistics.median(added):,.0f} ({max(added):,.0f})",
-                f"{max(fate.mean_ms for fate in own):,.0f}",
-                f"{max(fate.worst_ms for fate in own):,.0f}",
-                ", ".join(f"{name} {count}" for name, count in ends.most_common(4)) or "none",
-            ]
-        )
+        clean = sum(not fate.faults for fate in own)
+        cells = [family, str(len(own)), str(clean)]
+        cells.append(f"{statistics.median(added):,.0f} ({max(added):,.0f})")
+        most = max(f.mean_ms for f in own), max(f.worst_ms for f in own)
+        cells += [f"{ms:,.0f}" for ms in most]
+        often = ", ".join(f"{name} {count}" for name, count in ends.most_common(4))
+        rows.append([*cells, often or "none"])
     count = Counter(fault.split(" by ")[0] for fate in fates for fault in fate.faults)
     clean = sum(not fate.faults for fate in fates)
-    text = f"\n{clean} of {len(fates)} programs do no harm: the instance lives, nothing escapes or "
-    text += "learns of a hidden block, the neighbour's program goes on, and its median step of "
-    text += f"{STEPS} takes at most {MOST_MS:.0f} ms longer than without the program, in processor "
-    text += "time of the thread that plays the world. A program is begun again in every step in "
-    text += "which it has ended.\n\n"
+    text = (
+        f"{clean} of {len(fates)} programs do no harm: the instance lives, nothing escapes or "
+        "learns of a hidden block, the neighbour's program goes on, and the median of "
+        f"{STEPS} steps takes at most {MOST_MS:.0f} ms longer than without it, in processor time "
+        "of the thread that plays the world. A program begins again in each step in which it has "
+        "ended.\n"
+    )
     for name, number in count.items():
-        text += f"- {name}: {number}\n"
+        text += f"\n- {name}: {number}"
     head = ["family", "programs", "without harm", "median step, ms more: median (most)"]
     head += ["mean step, ms more: most", "longest step, ms more: most", "ended by"]
-    text += ("\n" if count else "") + table(head, rows)
+    text += "\n" + ("\n" if count else "") + table(head, rows)
     harmful = [fate for fate in fates if fate.faults]
     if harmful:
         text += "\nThose that do harm:\n\n"
-        texts = [fate.program.text.replace("|", "\\|") for fate in harmful]
-        lines = [
-            [fate.program.family, f"`` {each} ``", ", ".join(fate.faults)]
-            for fate, each in zip(harmful, texts, strict=True)
-        ]
+        shown = [(fate, fate.program.text.replace("|", "\\|")) for fate in harmful]
+        lines = [[fate.program.family, f"`` {t} ``", ", ".join(fate.faults)] for fate, t in shown]
         text += table(["family", "program", "what it did"], lines)
     return text
 
 
 def main() -> None:
-    """Prints the report."""
     parser = arguments(__doc__)
     parser.add_argument("--family", help="only this one")
     parser.add_argument("--every", type=int, default=1, help="only every so many-th program")
@@ -267,10 +261,8 @@ def main() -> None:
         for program in chosen:
             fates.append(played(arenas, program))
             last = fates[-1]
-            print(
-                f"{last.added_ms:6.0f} {last.worst_ms:6.0f} {last.faults} {program.text}",
-                flush=True,
-            )
+            times = f"{last.added_ms:6.0f} {last.worst_ms:6.0f}"
+            print(times, last.faults, program.text, flush=True)
     finally:
         for arena in arenas:
             arena.close()

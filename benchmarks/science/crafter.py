@@ -40,7 +40,6 @@ def rates(episodes: Sequence[dict[str, Any]]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Prints the table, or saves it."""
     parser = arguments(__doc__)
     parser.add_argument("run", type=Path)
     args = parser.parse_args()

@@ -120,7 +120,6 @@ def report(rows: Table, space: StateSpace) -> str:
 
 
 def main() -> None:
-    """Prints the table, or saves it with the episodes."""
     parser = arguments(__doc__)
     parser.add_argument("sweep", type=Path)
     args = parser.parse_args()

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.report import arguments, publish, table
@@ -31,28 +30,11 @@ SETS = ("simple", "hard", "compositional")
 TIMEOUT_S = 300.0
 
 
-@dataclass
-class Count:
-    """What became of the commands of one set.
-
-    Attributes:
-        files: configurations.
-        whole: configurations of which every command is executed.
-        given: commands.
-        done: commands that are executed.
-        failed: the others, with the reason.
-    """
-
-    files: int = 0
-    whole: int = 0
-    given: int = 0
-    done: int = 0
-    failed: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-
-def count(folder: Path, game: MineflayerInstance, space: StateSpace) -> Count:
-    """Returns what becomes of the commands of a folder of configurations."""
-    found = Count()
+def count(
+    folder: Path, game: MineflayerInstance, space: StateSpace
+) -> tuple[Counter[str], dict[tuple[str, str], str]]:
+    """Returns how many configurations and commands are executed, and what is refused and why."""
+    found, failed = Counter[str](), {}
     for path in sorted(folder.glob("*.yaml")):
         lines = [str(line) for line in load_yaml(path)["custom_init_commands"]]
         left = []
@@ -60,7 +42,7 @@ def count(folder: Path, game: MineflayerInstance, space: StateSpace) -> Count:
             try:
                 left.append(parse_command(line))
             except CommandError as error:
-                found.failed[line, str(error)] += 1
+                failed[line, str(error)] = folder.name
         while True:
             try:
                 begin(game, space, Scene({}, tuple(left)))
@@ -71,12 +53,9 @@ def count(folder: Path, game: MineflayerInstance, space: StateSpace) -> Count:
                     raise
                 bad = next(each for each in left if each.text() == match[1])
                 left.remove(bad)
-                found.failed[bad.text(), match[2]] += 1
-        found.files += 1
-        found.given += len(lines)
-        found.done += len(left)
-        found.whole += len(left) == len(lines)
-    return found
+                failed[bad.text(), match[2]] = folder.name
+        found.update(files=1, given=len(lines), done=len(left), whole=len(left) == len(lines))
+    return found, failed
 
 
 def begin(game: MineflayerInstance, space: StateSpace, scene: Scene) -> None:
@@ -92,7 +71,6 @@ def begin(game: MineflayerInstance, space: StateSpace, scene: Scene) -> None:
 
 
 def main() -> None:
-    """Prints the report."""
     parser = arguments(__doc__)
     parser.add_argument("--configs", type=Path, required=True, help="folder with simple, hard ...")
     parser.add_argument("--source", default="a user's copy", help="whose copy it is")
@@ -106,11 +84,11 @@ def main() -> None:
             for name in SETS:
                 if not (args.configs / name).is_dir():
                     continue
-                found = count(args.configs / name, game, bridge.spec.state_space)
-                share = f"{found.done / found.given:.1%}"
-                whole = f"{found.whole} of {found.files}"
-                rows.append([name, f"{found.done} of {found.given}", share, whole])
-                failures += [[name, f"`{line}`", why] for line, why in found.failed]
+                found, failed = count(args.configs / name, game, bridge.spec.state_space)
+                whole = f"{found['whole']} of {found['files']}"
+                done = f"{found['done']} of {found['given']}"
+                rows.append([name, done, f"{found['done'] / found['given']:.1%}", whole])
+                failures += [[of, f"`{line}`", why] for (line, why), of in failed.items()]
         finally:
             game.close()
     head = ["configurations", "commands executed", "share", "configurations whole"]

@@ -186,7 +186,6 @@ def _most(lacks: Counter[str]) -> str:
 
 
 def main() -> None:
-    """Prints the report."""
     parser = arguments(__doc__)
     parser.add_argument("--mineland", help="folder of MineLand's task files")
     parser.add_argument("--configs", type=Path, help="MCU's folder with simple, hard ...")
@@ -197,10 +196,9 @@ def main() -> None:
     mcu, npc = numbers["MCU, atomic tasks"], numbers["MineNPC-Task"]
     families = by_files(args.mineland) if args.mineland else by_regular_ids()
     families += configurations(args.configs) if args.configs else []
-    if args.atomic:
-        families += atomic(args.atomic.read_text().splitlines(), mcu["verbs"])
-    else:
-        families += by_numbers("MCU, atomic tasks", mcu)
+    lines = args.atomic.read_text().splitlines() if args.atomic else []
+    name = "MCU, atomic tasks"
+    families += atomic(lines, mcu["verbs"]) if args.atomic else by_numbers(name, mcu)
     families += by_numbers("MineNPC-Task", npc)
     text = f"\nMCU's configurations: {args.source if args.configs else 'not given'}. "
     text += "MCU's atomic tasks: " + ("a copy. " if args.atomic else f"{mcu['source']}. ")

@@ -62,8 +62,8 @@ def chooser(player: str, seed: int) -> Callable[[Battle], int]:
 
 
 def play(task: str, player: str, seeds: range, content: Content) -> dict[str, float]:
-    """Returns share of wins, mean steps of wins, mean score and action value, and decisions."""
-    steps, scores, times, decisions = [], [], [], 0
+    """Returns the share of wins, their mean steps, and the mean score."""
+    steps, scores = [], []
     for seed in seeds:
         battle = Battle(task, seed, {"script": seed % 10_000}, content=content)
         choose = chooser(player, seed)
@@ -72,15 +72,10 @@ def play(task: str, player: str, seeds: range, content: Content) -> dict[str, fl
         if battle.outcome == "won":
             steps.append(battle.decisions)
         scores.append(scoring.points(battle))
-        times.append(scoring.used(battle))
-        decisions += battle.decisions
     return {
         "wins": len(steps) / len(seeds),
         "steps": statistics.fmean(steps) if steps else float("nan"),
-        "deviation": statistics.pstdev(steps) if steps else float("nan"),
         "score": statistics.fmean(scores),
-        "action value": statistics.fmean(times),
-        "decisions": decisions,
     }
 
 

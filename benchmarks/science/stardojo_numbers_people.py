@@ -20,9 +20,7 @@ WORTHLESS = 20
 def _characters(rows: Mapping[str, Any], folder: Path) -> Iterator[Difference]:
     for name, each in content().residents.items():
         row = rows[name]
-        born = (
-            f"{row['BirthSeason']} {row['BirthDay']}".lower() if row["BirthSeason"] else each.born
-        )
+        born = f"{row['BirthSeason']} {row['BirthDay']}".lower()
         yield from differ(f"resident {name}", {
             "born": (each.born, born if row["BirthSeason"] else each.born),
             "datable": (each.datable, row["CanBeRomanced"]),

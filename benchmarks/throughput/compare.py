@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -82,13 +81,8 @@ def rate(checkout: Path, job: list[str], seconds: float) -> tuple[float, float]:
         settings = [*settings, f"output={output}", "wandb.mode=disabled", "log.level=error"]
         command = [".venv/bin/python", f"scripts/{script}.py", "--set", *settings]
         with Path(folder, "log").open("wb") as log:
-            run = subprocess.Popen(
-                command,
-                cwd=checkout,
-                stdout=log,
-                stderr=log,
-                env={**os.environ, "RAY_AUTH_MODE": "disabled"},
-            )
+            env = {**os.environ, "RAY_AUTH_MODE": "disabled"}
+            run = subprocess.Popen(command, cwd=checkout, stdout=log, stderr=log, env=env)
             try:
                 rows, used = watch(run, output / "metrics.jsonl", seconds)
             finally:
@@ -120,11 +114,6 @@ def watch(
     return rows, used * (rows[-1][0] - rows[0][0]) / took
 
 
-def middle(ratios: list[float]) -> str:
-    """Returns the median and the range of ratios."""
-    return f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
-
-
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("other", type=Path)
@@ -148,8 +137,8 @@ def main() -> None:
             [here[each] / there[each] for there, here in zip(old, new, strict=True)]
             for each in (0, 1)
         )
-        values = [spread([r for r, _ in old]), spread([r for r, _ in new]), middle(speeds)]
-        rows.append([name, *values, middle(costs)])
+        values = [spread([r for r, _ in old]), spread([r for r, _ in new]), spread(speeds, 3)]
+        rows.append([name, *values, spread(costs, 3)])
     revision = ["git", "-C", str(other), "rev-parse", "HEAD"]
     before = subprocess.run(revision, capture_output=True, text=True, check=True).stdout.strip()
     columns = [

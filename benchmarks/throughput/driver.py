@@ -60,7 +60,6 @@ def driver(instances: int, beside: int, seconds: float) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures in turn, then prints the table."""
     parser = arguments(__doc__)
     parser.add_argument("--instances", type=int, nargs="+", default=[64, 256, 1000])
     parser.add_argument("--seconds", type=float, default=20.0)
@@ -87,16 +86,9 @@ def main() -> None:
     for each in found.values():
         one = each[0]
         columns = {k: [run[k] for run in each] for k in one}
-        rows.append(
-            [
-                f"{one['games']:,.0f} in {one['actors']:.0f} actors",
-                spread(columns["us"], 1),
-                spread([100 * s for s in columns["share"]]),
-                spread(columns["rate"]),
-                spread(columns["mb"]),
-                spread(columns["growth"], 1),
-            ]
-        )
+        shown = (spread(columns["us"], 1), spread([100 * s for s in columns["share"]]))
+        shown += (spread(columns["rate"]), spread(columns["mb"]), spread(columns["growth"], 1))
+        rows.append([f"{one['games']:,.0f} in {one['actors']:.0f} actors", *shown])
     text = (
         f"{NODES} simulated machines, {args.seconds:g} s each after every game had begun; an actor "
         f"a machine in {args.rounds} rounds, and 16 games an actor once, for comparison.\n\n"

@@ -30,28 +30,22 @@ from rollout.config import build_plugin
 from rollout.evaluators import GameReward
 from rollout.tasks import load_task
 
-_RAYS = {"actions": "compact"}
+SIZES = ((64, 64), (128, 72), (640, 360))
 GAMES: dict[str, tuple[str, dict[str, Any], str, int]] = {
-    "blockworld, `vitals`": ("blockworld", {"observe": ["vitals"], **_RAYS}, "hunt_sheep", 64),
-    **{
-        f"blockworld, `{kind}`": ("blockworld", {"observe": [kind], **_RAYS}, "hunt_sheep", 64)
-        for kind in ("semantic_rays", "semantic_grid", "privileged_grid")
-    },
-    **{
-        f"blockworld, `rgb` {w}x{h}": (
-            "blockworld",
-            {"observe": ["rgb"], "rgb_width": w, "rgb_height": h, **_RAYS},
-            "hunt_sheep",
-            16,
-        )
-        for w, h in ((64, 64), (128, 72), (640, 360))
-    },
+    f"blockworld, `{view}`": ("blockworld", {"observe": [view]}, "hunt_sheep", 64)
+    for view in ("vitals", "semantic_rays", "semantic_grid", "privileged_grid")
+}
+for _w, _h in SIZES:
+    _picture = {"observe": ["rgb"], "rgb_width": _w, "rgb_height": _h}
+    GAMES[f"blockworld, `rgb` {_w}x{_h}"] = ("blockworld", _picture, "hunt_sheep", 16)
+GAMES |= {
     "starbench, structured": ("starbench", {}, "starbench", 64),
     "stardojo, tiles": ("stardojo", {}, "lite", 16),
     "stardojo, a picture of 640x360": ("stardojo", {"width": 640, "height": 360}, "lite", 16),
     "gymnasium, CartPole": ("gymnasium", {"id": "CartPole-v1"}, "", 64),
     "crafter": ("crafter", {}, "", 8),
 }
+"""Bridge, its options, task and slots of each game."""
 
 
 class Game:

@@ -37,22 +37,10 @@ MINELAND_GB = {32: "19.65 (with vision)", 64: "6.30", 128: "9.04"}
 MINELAND_TICKS = 20.0
 """MineLand runs in real time: at most 20 ticks per second, for any number of agents."""
 STATE = {
-    "world": 7,
-    "biome": "plains",
-    "time": "day",
-    "weather": "clear",
-    "loadout": "none",
-    "mob": "none",
-    "mobs": 0,
-    "distance": 5,
-    "difficulty": "peaceful",
-    "site": "flat",
-    "blueprint": 0,
-    "health": 20,
-    "food": 20,
-    "experience": 0,
-    "effect": "none",
-}
+    "world": 7, "biome": "plains", "time": "day", "weather": "clear", "loadout": "none",
+    "mob": "none", "mobs": 0, "distance": 5, "difficulty": "peaceful", "site": "flat",
+    "blueprint": 0, "health": 20, "food": 20, "experience": 0, "effect": "none",
+}  # fmt: skip
 
 
 @contextmanager

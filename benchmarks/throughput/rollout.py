@@ -119,24 +119,19 @@ def fleet_run(plan: HostPlan, seconds: float, record: bool) -> tuple[float, floa
 def compare_loops(game: str, rounds: int, seconds: float) -> list[str]:
     plan = plan_of(game)
     context = multiprocessing.get_context("spawn")
-    plain, ours, recorded, own, own_recorded, sizes = [], [], [], [], [], []
+    plain, ours, recorded, share, sizes = [], [], [], [], []
     for number in range(rounds):
         with context.Pool(CORES) as pool:
             jobs = [(game, seconds, number * CORES + k) for k in range(CORES)]
             plain.append(sum(pool.starmap(plain_loop, jobs)))
-        rate, cpu, _ = fleet_run(plan, seconds, record=False)
+        rate, own, _ = fleet_run(plan, seconds, record=False)
         ours.append(rate)
-        own.append(cpu)
-        rate, cpu, size = fleet_run(plan, seconds, record=True)
-        recorded.append(rate)
-        own_recorded.append(cpu)
+        rate_recorded, own_recorded, size = fleet_run(plan, seconds, record=True)
+        recorded.append(rate_recorded)
         sizes.append(size)
+        # CPU time of recording, as a share of the CPU time of a step of the game.
+        share.append(100 * (own_recorded - own) * rate / (CORES * 1e6))
         print(game, number, f"{plain[-1]:.0f} {ours[-1]:.0f} {recorded[-1]:.0f}", flush=True)
-    # CPU time of recording, as a share of the CPU time of a step of the game.
-    share = [
-        100 * (r - o) * rate / (CORES * 1e6)
-        for r, o, rate in zip(own_recorded, own, ours, strict=True)
-    ]
     return [
         game,
         spread(plain),
@@ -188,25 +183,15 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=10.0)
-    options = parser.parse_args()
+    args = parser.parse_args()
     with ray_session(num_cpus=CORES):
-        rows = [compare_loops(g, options.rounds, options.seconds) for g in ("crafter", "pong")]
+        rows = [compare_loops(g, args.rounds, args.seconds) for g in ("crafter", "pong")]
     text = "\n## Steps per second, two cores, random policy: median (range) over rounds\n\n"
-    text += table(
-        [
-            "game",
-            "plain loop, 2 processes",
-            "fragments, 2 actors",
-            "ratio",
-            "fragments recorded",
-            "lost to recording, wall",
-            "CPU of recording",
-            "bytes/step",
-        ],
-        rows,
-    )
+    head = ["game", "plain loop, 2 processes", "fragments, 2 actors", "ratio"]
+    head += ["fragments recorded", "lost to recording, wall", "CPU of recording", "bytes/step"]
+    text += table(head, rows)
     vectors = [
-        compare_vectors(game, n, options.rounds, options.seconds / 2)
+        compare_vectors(game, n, args.rounds, args.seconds / 2)
         for game, n in (("cartpole", 2), ("cartpole", 8), ("pong", 2), ("pong", 8))
     ]
     text += "\n## Vector envs, one subprocess per slot: steps per second\n\n"
@@ -218,7 +203,7 @@ do nothing else, with Gymnasium's AtariPreprocessing and FrameStackObservation f
 recording process burns beyond receiving fragments, shards included, as a share of both cores.
 Subprocesses, the driver and the actors share the two cores.
 """
-    publish("rollout", "Rollout: fragments, recording, vector envs", text, save=options.save)
+    publish("rollout", "Rollout: fragments, recording, vector envs", text, save=args.save)
 
 
 if __name__ == "__main__":

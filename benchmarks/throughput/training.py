@@ -14,8 +14,7 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
@@ -25,7 +24,6 @@ from rollout.host.session import ray_session
 from rollout.train.config import TrainConfig
 from rollout.train.plan import TrainPlan
 
-MLP = {"name": "actor_critic", "hidden": [128, 128]}
 CARTPOLE = {
     "bridge": {"name": "gymnasium", "id": "CartPole-v1"},
     "policy": {"name": "actor_critic", "hidden": [64, 64], "shared": False},
@@ -41,24 +39,15 @@ CARTPOLE = {
 }
 
 
-@dataclass
-class Setup:
-    """One training setup.
-
-    Attributes:
-        name: row of the table.
-        group: the figures it is compared with.
-        step: makes one iteration; returns the steps that were played in it.
-        close: ends it.
-    """
+class Setup(NamedTuple):
+    """A training setup: its row, and what makes an iteration, returns its steps, and ends it."""
 
     name: str
-    group: str
     step: Callable[[], int]
     close: Callable[[], None]
 
 
-def ours(name: str, group: str, settings: dict[str, Any]) -> Setup:
+def ours(name: str, settings: dict[str, Any]) -> Setup:
     """A run of ``scripts/train.py``, without its files."""
     from rollout.train.rllib.algorithm import build
 
@@ -72,7 +61,7 @@ def ours(name: str, group: str, settings: dict[str, Any]) -> Setup:
         algorithm.train()
         return int(algorithm.last.fresh_steps)
 
-    return Setup(name, group, step, algorithm.stop)
+    return Setup(name, step, algorithm.stop)
 
 
 def stock(envs: int, *, vectorized: bool) -> Setup:
@@ -113,7 +102,7 @@ def stock(envs: int, *, vectorized: bool) -> Setup:
         fresh, seen[0] = total - seen[0], total
         return fresh
 
-    return Setup(f"stock RLlib, {envs} envs", "cartpole", step, algorithm.stop)
+    return Setup(f"stock RLlib, {envs} envs", step, algorithm.stop)
 
 
 def baselines3(envs: int) -> Setup:
@@ -139,7 +128,7 @@ def baselines3(envs: int) -> Setup:
         model.learn(4000, reset_num_timesteps=False)
         return int(model.num_timesteps - before)
 
-    return Setup(f"Stable-Baselines3, {envs} envs", "cartpole", step, env.close)
+    return Setup(f"Stable-Baselines3, {envs} envs", step, env.close)
 
 
 def cartpole() -> list[Setup]:
@@ -148,7 +137,7 @@ def cartpole() -> list[Setup]:
     def own(name: str, width: int, runners: int, steps: int) -> Setup:
         sizes = {"width": width, "runners": runners, "fragment": {"steps": steps}}
         sizes["algorithm"] = {**CARTPOLE["algorithm"], "bptt": steps}
-        return ours(f"ours, {name}", "cartpole", {**CARTPOLE, **sizes})
+        return ours(f"ours, {name}", {**CARTPOLE, **sizes})
 
     return [
         own("8 envs, one process", 8, 0, 500),
@@ -162,71 +151,52 @@ def cartpole() -> list[Setup]:
     ]
 
 
+def hunting(
+    view: str, actions: str, policy: dict[str, Any], shape: tuple[int, int], **algorithm: Any
+) -> dict[str, Any]:
+    """The settings of hunts of sheep, with so many slots and steps of a fragment."""
+    width, steps = shape
+    return {
+        "bridge": {"name": "blockworld", "observe": [view], "actions": actions},
+        "policy": {"name": "actor_critic", **policy},
+        "task": "hunt_sheep",
+        "width": width,
+        "fragment": {"steps": steps},
+        "algorithm": {"name": "ppo", **algorithm},
+    }
+
+
 def semantic() -> list[Setup]:
     """Blockworld's rays, 4 x 8, one tick per step, 2 x 128 tanh."""
-    game = {"name": "blockworld", "observe": ["semantic_rays"], "actions": "compact"}
-    base = {
-        "bridge": game,
-        "policy": MLP,
-        "task": "hunt_sheep",
-        "width": 128,
-        "fragment": {"steps": 64},
-        "algorithm": {"name": "ppo", "batch": 8192, "minibatch": 1024, "epochs": 3},
-    }
-    return [
-        ours("blockworld semantic_rays, one process", "semantic", base),
-        ours("blockworld semantic_rays, 1 runner", "semantic", {**base, "runners": 1}),
-        ours("blockworld semantic_rays, 2 runners", "semantic", {**base, "runners": 2}),
-    ]
+    sizes = {"batch": 8192, "minibatch": 1024, "epochs": 3}
+    base = hunting("semantic_rays", "compact", {"hidden": [128, 128]}, (128, 64), **sizes)
+    names = ("one process", "1 runner", "2 runners")
+    return [ours(f"blockworld semantic_rays, {name}", {**base, "runners": n})
+            for n, name in enumerate(names)]  # fmt: skip
 
 
 def rgb() -> list[Setup]:
     """Blockworld's picture, 64 x 64, a Nature CNN with half the channels."""
-    game = {"name": "blockworld", "observe": ["rgb"], "actions": "compact"}
-    base = {
-        "bridge": game,
-        "policy": {"name": "actor_critic", "hidden": [128], "cnn_width": 0.5, "cnn_features": 128},
-        "task": "hunt_sheep",
-        "width": 64,
-        "fragment": {"steps": 64},
-        "algorithm": {"name": "ppo", "batch": 4096, "minibatch": 512, "epochs": 3},
-    }
-    half = {**base["algorithm"], "precision": "bfloat16"}
+    policy = {"hidden": [128], "cnn_width": 0.5, "cnn_features": 128}
+    sizes = {"batch": 4096, "minibatch": 512, "epochs": 3}
+    base = hunting("rgb", "compact", policy, (64, 64), **sizes)
+    half = hunting("rgb", "compact", policy, (64, 64), **sizes, precision="bfloat16")
     return [
-        ours("blockworld rgb 64x64, float32, 1 runner", "rgb", {**base, "runners": 1}),
-        ours(
-            "blockworld rgb 64x64, bfloat16, 1 runner",
-            "rgb",
-            {**base, "algorithm": half, "runners": 1},
-        ),
-        ours("blockworld rgb 64x64, bfloat16, one process", "rgb", {**base, "algorithm": half}),
+        ours("blockworld rgb 64x64, float32, 1 runner", {**base, "runners": 1}),
+        ours("blockworld rgb 64x64, bfloat16, 1 runner", {**half, "runners": 1}),
+        ours("blockworld rgb 64x64, bfloat16, one process", half),
     ]
 
 
 def gpu() -> list[Setup]:
     """The same picture, learned from on a GPU in bfloat16; a runner is one process on the CPU."""
-    base = {
-        "bridge": {"name": "blockworld", "observe": ["rgb"], "actions": "human"},
-        "policy": {"name": "actor_critic", "hidden": [256], "cnn_width": 0.5, "activation": "relu"},
-        "task": "hunt_sheep",
-        "width": 128,
-        "fragment": {"steps": 32},
-        "learners": {"gpus": 1},
-        "algorithm": {
-            "name": "ppo",
-            "batch": 4096,
-            "minibatch": 1024,
-            "epochs": 2,
-            "precision": "bfloat16",
-        },
-    }
+    policy = {"hidden": [256], "cnn_width": 0.5, "activation": "relu"}
+    sizes = {"batch": 4096, "minibatch": 1024, "epochs": 2, "precision": "bfloat16"}
+    base = hunting("rgb", "human", policy, (128, 32), **sizes) | {"learners": {"gpus": 1}}
     most = max(2, (os.cpu_count() or 2) - 2)
     return [
-        ours("blockworld rgb 64x64, one process", "gpu", base),
-        *(
-            ours(f"blockworld rgb 64x64, {n} runners", "gpu", {**base, "runners": n})
-            for n in (2, most)
-        ),
+        ours("blockworld rgb 64x64, one process", base),
+        *(ours(f"blockworld rgb 64x64, {n} runners", {**base, "runners": n}) for n in (2, most)),
     ]
 
 

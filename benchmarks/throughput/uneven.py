@@ -60,12 +60,11 @@ def alone(instances: int, seconds: float) -> float:
         game.close()
 
     folder = Path(tempfile.mkdtemp(prefix="gamut-benchmark-"))
-    threads = []
-    for number in range(instances):
-        own = folder / str(number)
+    owns = [folder / str(number) for number in range(instances)]
+    threads = [threading.Thread(target=play, args=each) for each in enumerate(owns)]
+    for own, thread in zip(owns, threads, strict=True):
         own.mkdir()
-        threads.append(threading.Thread(target=play, args=(number, own)))
-        threads[-1].start()
+        thread.start()
     go.wait()
     before, began = sum(done), time.perf_counter()
     stop.wait(seconds)
@@ -164,9 +163,8 @@ def runners(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float,
         steps, failed, began = 0, 0, time.perf_counter()
         while time.perf_counter() - began < seconds:
             asked = group.num_healthy_remote_env_runners()
-            got = group.foreach_env_runner(
-                sample, local_env_runner=False, timeout_seconds=PATIENCE_S
-            )
+            limits = {"local_env_runner": False, "timeout_seconds": PATIENCE_S}
+            got = group.foreach_env_runner(sample, **limits)
             if not got:
                 return f"no sample for {PATIENCE_S:g} s, after {steps:,} steps"
             steps += sum(got)
@@ -180,7 +178,6 @@ def runners(bridge: ChaosBridge, instances: int, seconds: float) -> tuple[float,
 
 
 def main() -> None:
-    """Measures in turn, then prints the table."""
     parser = arguments(__doc__)
     parser.add_argument("--instances", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=40.0)
@@ -211,14 +208,9 @@ def main() -> None:
         rates = [v[0] if isinstance(v, tuple) else v for v in values]
         numbers = [r for r in rates if not isinstance(r, str)]
         shares = [r / b for r, b in zip(rates, base, strict=False) if not isinstance(r, str)]
-        rows.append(
-            [
-                name,
-                spread(numbers) if numbers else "; ".join(rates),
-                spread(shares, 2) if shares else "",
-                "; ".join(", ".join(f"{k} {v}" for k, v in c.items()) for c in counts),
-            ]
-        )
+        told = "; ".join(", ".join(f"{k} {v}" for k, v in c.items()) for c in counts)
+        rate = spread(numbers) if numbers else "; ".join(rates)
+        rows.append([name, rate, spread(shares, 2) if shares else "", told])
     text = f"{n} games, {CALM.step_latency} s a step, {seconds:g} s each, "
     text += f"{args.rounds} rounds, the peers in {args.peer_rounds} of them.\n\n"
     head = ["setup", "steps/s: median (range)", "of each for itself", "what happened"]
