@@ -83,7 +83,6 @@ def cells_of(stored: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Runs rows one after the other."""
     parser = arguments(__doc__)
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")

@@ -16,6 +16,7 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,27 +58,31 @@ class Game:
         whole = Task("", "", spec.state_space, GameReward())
         space = (load_task(spec, name, task) if task else whole).state_space
         self.starts, self.rng, self.episode = starts(space, 256), np.random.default_rng(0), 0
-        self.figures: dict[str, list[float]] = {"launch": [], "MiB": []}
+        self.legal: np.ndarray | None = None
+        self.figures = defaultdict[str, list[float]](list)
         before, began = resident(), time.perf_counter()
         folder = Path(tempfile.mkdtemp(prefix="gamut-benchmark-"))
         self.game = self.bridge.launch(folder, (), width=width, timeout_s=600)
-        self.note("launch", time.perf_counter() - began)
-        self.frame = self.reset(range(width))
-        self.note("MiB", resident() - before)
+        self.figures["launch"].append(time.perf_counter() - began)
+        self.reset(range(width))
+        self.figures["MiB"].append(resident() - before)
 
-    def note(self, name: str, value: float) -> None:
-        self.figures.setdefault(name, []).append(value)
-
-    def reset(self, slots: Any) -> Any:
+    def reset(self, slots: Any) -> None:
         self.episode += len(slots)
         some = [self.starts[(self.episode + n) % len(self.starts)] for n in range(len(slots))]
-        return self.game.reset(slots, some, timeout_s=600)
+        self.see(slots, self.game.reset(slots, some, timeout_s=600))
+
+    def see(self, slots: Any, frame: Any) -> None:
+        """Keeps which actions are legal in slots, if the game says so."""
+        if (mask := frame.observations.get(MASK + ACTION)) is not None:
+            if self.legal is None:
+                self.legal = np.ones((self.width, *mask.shape[1:]))
+            self.legal[list(slots)] = mask
 
     def actions(self) -> dict[str, Any]:
         chosen = sample(self.bridge.spec.action_space, self.width, self.rng)
-        legal = self.frame.observations.get(MASK + ACTION)
-        if legal is not None:
-            chosen[ACTION] = (legal * self.rng.random(legal.shape)).argmax(1)
+        if self.legal is not None:
+            chosen[ACTION] = (self.legal * self.rng.random(self.legal.shape)).argmax(1)
         return dict(chosen)
 
     def round(self, seconds: float) -> None:
@@ -85,18 +90,18 @@ class Game:
         steps, spent = 0, 0.0
         while spent < seconds:
             chosen, began = self.actions(), time.process_time()
-            self.frame = self.game.step(chosen, timeout_s=600)
+            frame = self.game.step(chosen, timeout_s=600)
             spent, steps = spent + time.process_time() - began, steps + self.width
-            over = np.flatnonzero(self.frame.game_over | self.frame.game_truncated).tolist()
-            if over:
-                self.frame = self.reset(over)
-        self.note("steps/s", steps / spent)
+            self.see(range(self.width), frame)
+            if over := np.flatnonzero(frame.game_over | frame.game_truncated).tolist():
+                self.reset(over)
+        self.figures["steps/s"].append(steps / spent)
         self.timed("reset", lambda: self.reset(range(self.width)), seconds / 4, self.width)
         if isinstance(self.game, Snapshots):
             kept = self.game.snapshot(0)
             self.timed("snapshot", lambda: self.game.snapshot(0), seconds / 8)
             self.timed("restore", lambda: self.game.restore(0, kept), seconds / 8)
-        self.frame = self.reset(range(self.width))
+        self.reset(range(self.width))
 
     def timed(self, name: str, work: Callable[[], object], seconds: float, parts: int = 1) -> None:
         """Notes the milliseconds of a call, or of each of its parts."""
@@ -104,14 +109,13 @@ class Game:
         while (spent := time.process_time() - began) < seconds:
             work()
             calls += parts
-        self.note(name, 1e3 * spent / calls)
+        self.figures[name].append(1e3 * spent / calls)
 
     def row(self, name: str) -> list[str]:
-        """Returns the row of the table."""
         digits = {"launch": 1, "MiB": 0, "steps/s": 0}
         cells = [name, str(self.width)]
         for column in COLUMNS:
-            values, many = self.figures.get(column, []), digits.get(column, 3)
+            values, many = self.figures[column], digits.get(column, 3)
             one = f"{values[0]:,.{many}f}" if values else "-"
             cells.append(spread(values, many) if len(values) > 1 else one)
         return cells

@@ -244,7 +244,6 @@ def report(group: str, rates: list[tuple[str, list[float]]]) -> str:
 
 
 def main() -> None:
-    """Measures and prints."""
     parser = arguments(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=8.0)
