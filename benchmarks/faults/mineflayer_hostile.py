@@ -244,8 +244,10 @@ def report(fates: list[Fate]) -> str:
     harmful = [fate for fate in fates if fate.faults]
     if harmful:
         text += "\nThose that do harm:\n\n"
-        shown = [(fate, fate.program.text.replace("|", "\\|")) for fate in harmful]
-        lines = [[fate.program.family, f"`` {t} ``", ", ".join(fate.faults)] for fate, t in shown]
+        lines = [
+            [fate.program.family, f"`` {fate.program.text} ``", ", ".join(fate.faults)]
+            for fate in harmful
+        ]
         text += table(["family", "program", "what it did"], lines)
     return text
 

@@ -38,6 +38,7 @@ _PARTS = ("start_gcs_server", "start_api_server", "start_log_monitor", "start_ra
 _LISTEN = "dashboard_agent_listen_port"
 _AGENT_PORTS = ("metrics_agent_port", "metrics_export_port", "runtime_env_agent_port", _LISTEN)
 _SHOWN = 5  # lines of each log of Ray
+_LOOKS, _LOOK_S = 5, 0.02  # a process that has just begun has no arguments yet
 
 
 class _Clock:
@@ -207,11 +208,14 @@ def _shorten_waits(ray: Any) -> None:
 
 def kill_parts(folder: Path) -> None:
     """Kills every process below this one that has its files in a folder, and all below those."""
-    own = [p for p in descendants(os.getpid()) if os.fsencode(folder) in read(f"/proc/{p}/cmdline")]
-    below = [each for pid in own for each in descendants(pid)]
-    for pid in dict.fromkeys((*own, *below)):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGKILL)
+    for _ in range(_LOOKS):
+        files = os.fsencode(folder)
+        own = [p for p in descendants(os.getpid()) if files in read(f"/proc/{p}/cmdline")]
+        below = [each for pid in own for each in descendants(pid)]
+        for pid in dict.fromkeys((*own, *below)):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        threading.Event().wait(_LOOK_S)
 
 
 def tell_logs(folder: Path) -> None:

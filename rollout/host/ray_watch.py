@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +45,15 @@ class _Part:
     name: str
     pid: int
     child: subprocess.Popen[Any] | None = None  # of ours
-    ended: select.poll = field(default_factory=select.poll)
 
     def __post_init__(self) -> None:
         self.descriptor = os.pidfd_open(self.pid)
-        self.ended.register(self.descriptor, select.POLLIN)
 
     def how(self) -> str:
-        """Returns how it ended; empty while it lives."""
-        if not self.ended.poll(0):
+        """Returns how it ended; empty while it lives. For several threads at once."""
+        ended = select.poll()
+        ended.register(self.descriptor, select.POLLIN)
+        if not ended.poll(0):
             return ""
         status = None if self.child is None else self.child.poll()
         text = "has ended" if status is None else f"ended with status {status}"

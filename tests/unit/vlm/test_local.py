@@ -92,11 +92,11 @@ def test_recorded_log_probabilities_are_those_of_a_forward_pass(model):
 def test_the_most_probable_answer_and_a_temperature(model):
     cold = dict(SAMPLED, temperature=0.0)
     first, second = (model.answer([request_of(1, fields=cold)])[0] for _ in range(2))
-    assert first["output_ids"] == second["output_ids"]
+    assert first.output_ids == second.output_ids
     warm = model.answer([request_of(1, fields=dict(SAMPLED, temperature=0.5))])[0]
     lesson = lesson_of(request_of(1), warm, temperature=0.5)
     learner = LanguageLearner(model.transformer)
-    assert likelihood(learner, lesson) == pytest.approx(sum(warm["output_logprobs"]), abs=1e-4)
+    assert likelihood(learner, lesson) == pytest.approx(sum(warm.output_logprobs), abs=1e-4)
 
 
 def test_tokens_of_pictures_are_never_sampled(model):
@@ -194,7 +194,7 @@ def test_nothing_is_learned_beyond_the_clipping(folder):
     request = request_of(3)
     record = LocalModel(Local(model=str(folder))).answer([request])[0]
     less = [logp - 1.0 for logp in record.output_logprobs]  # as if the ratio were e
-    lesson = lesson_of(request, {**record, "output_logprobs": less}, advantage=1.0)
+    lesson = lesson_of(request, dataclasses.replace(record, output_logprobs=less), advantage=1.0)
     before = learner.weights()
     figures = learner.learn([lesson], Step((1e-3, 1e-3), 1, clip=(0.2, 0.28)))
     assert figures["clipped"] == 1.0
