@@ -207,6 +207,7 @@ def test_a_killed_fine_tuning_is_the_uninterrupted_one_with_a_line_for_each_epoc
     assert all(one[name].equal(other[name]) for name in one)
 
 
+@pytest.mark.long
 def test_a_killed_training_goes_on_without_playing_again(tuned, tmp_path):
     config = groups(tmp_path, tuned[0], updates=4, checkpoint={"every": 2})
     kill_after_three(tmp_path, config)

@@ -190,6 +190,7 @@ def test_patience_ends_the_run_and_resume_continues_only_with_more(tmp_path, sco
     assert checkpoints(tmp_path) == [2, 8], "the best checkpoint survives --resume"
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_killed_in_a_validation_it_is_repeated_and_the_run_is_the_same(tmp_path):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
