@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from rollout.host.opening import Fleet
 from rollout.job import Job
 from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.media import Media
+from rollout.observe.progress import Throttle
 from rollout.tally import Tally
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Monitor:
         self._fleet: Fleet | None = None
         self._inference: InferenceActors | None = None
         self._values: dict[str, float] = {}  # of the inference actors
-        self._written = 0.0
+        self._throttle = Throttle(_METRICS_EVERY_S)
         self.decided: dict[str, Any] = {}
 
     def follow(self, fleet: Fleet, inference: InferenceActors | None) -> None:
@@ -65,7 +65,7 @@ class Monitor:
         log_notices(log, fragment.results)
         news = [] if self._fleet is None else self.tally.hear(self._fleet.news)
         log_losses(log, [*fragment.losses, *news])
-        if time.monotonic() - self._written >= _METRICS_EVERY_S:
+        if self._throttle.due():
             self.show()
 
     def show(
@@ -82,7 +82,6 @@ class Monitor:
             media: more media of the line.
             last: whether it is the last line of the session.
         """
-        self._written = time.monotonic()
         tally, done = self.tally, self._done()
         if self._inference is not None:
             self._values = self._inference.values()

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 INSTALLED = ("rollout", "policies", "bridges")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-MOST_LINES, MOST_FUNCTION_LINES, MOST_METHODS = 400, 60, 6
+MOST_LINES, MOST_FUNCTION_LINES, MOST_METHODS = 600, 60, 6
 
 # Where a library may be imported; a folder stands for all below it.
 RAY = (

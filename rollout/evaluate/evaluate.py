@@ -25,7 +25,7 @@ from rollout.evaluate.openings import note_opening, openings
 from rollout.evaluate.plan import EvaluationPlan, protocol
 from rollout.evaluate.playing import legs_plan, play_board
 from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard
-from rollout.evaluate.videos import Recorded, best_and_worst, record
+from rollout.evaluate.videos import EpisodeVideo, best_and_worst, record
 from rollout.files import parse_json, read_document, write_atomically
 from rollout.host import PlayOptions
 from rollout.host.opening import open_fleet
@@ -105,7 +105,7 @@ class _Evaluation:
         done = len(board.finished)
         tally = Tally(env_steps=board.env_steps, episodes=done)
         self._monitor = Monitor(job, tally, lambda: share((tally.episodes, plan.legs.episodes)))
-        self._videos: list[Recorded] = []
+        self._videos: list[EpisodeVideo] = []
 
     def play(self) -> str | None:
         """Plays until all episodes have ended, a signal comes or no game is left."""

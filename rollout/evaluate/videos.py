@@ -53,7 +53,7 @@ class Chosen(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class EpisodeVideo:
     """A video of an episode; further fields as in ``scoreboard.COLUMNS``.
 
     Attributes:
@@ -198,7 +198,7 @@ def record(
     video: VideoConfig,
     host: HostConfig,
     start: Callable[[int], Start] | None = None,
-) -> Iterator[Recorded]:
+) -> Iterator[EpisodeVideo]:
     """Plays episodes again in this process, one at a time, and records videos.
 
     A video that shows another run of its episode causes a warning.
@@ -260,7 +260,7 @@ def _play(fleet: LocalFleet, legs: Legs, start: Start, path: Path) -> Scoreboard
     return board
 
 
-def _recorded(legs: Legs, chosen: Chosen, file: Path, frames: int, table: Table) -> Recorded:
+def _recorded(legs: Legs, chosen: Chosen, file: Path, frames: int, table: Table) -> EpisodeVideo:
     leg, position, repeat = legs.place(chosen.episode)
     facts = _facts(table, 0)
     same = facts == (chosen.score, chosen.total_reward, chosen.length, chosen.end)
@@ -270,7 +270,7 @@ def _recorded(legs: Legs, chosen: Chosen, file: Path, frames: int, table: Table)
             "player, does not repeat",
             *(file, facts[0], chosen.score),
         )
-    return Recorded(
+    return EpisodeVideo(
         *(file.name, legs.legs[leg].name, chosen.rank, position, str(table["state"][0]), repeat),
         *(chosen.score, facts[0], same, frames),
     )

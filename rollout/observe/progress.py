@@ -29,6 +29,34 @@ class Progress(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
+class Throttle:
+    """Limits how often something is done.
+
+    Args:
+        every_s: least seconds between two times.
+        at_once: whether the first time is due at once, and not after ``every_s``.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        every_s: float,
+        *,
+        at_once: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._every_s, self._clock = every_s, clock
+        self._next = clock() if at_once else clock() + every_s
+
+    def due(self) -> bool:
+        """Returns True if it is time; the next time is then due after ``every_s``."""
+        now = self._clock()
+        if now < self._next:
+            return False
+        self._next = now + self._every_s
+        return True
+
+
 class BarProgress:
     """A progress bar; log records scroll above it.
 
@@ -75,17 +103,13 @@ class LineProgress:
     def __init__(
         self, title: str, every_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._title = title
-        self._every_s = every_s
-        self._clock = clock
-        self._next = clock()
+        self._title, self._throttle = title, Throttle(every_s, clock=clock)
         self._unsaid: tuple[float, Mapping[str, object]] | None = None
 
     def update(self, done: float, values: Mapping[str, object]) -> None:
         """Logs a line if one is due."""
         self._unsaid = (done, dict(values))
-        if self._clock() >= self._next:
-            self._next = self._clock() + self._every_s
+        if self._throttle.due():
             self._say()
 
     def __enter__(self) -> Self:

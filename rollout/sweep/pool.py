@@ -25,7 +25,7 @@ _OUTPUTS = ("metrics.jsonl", "evaluation-*/*.jsonl", "checkpoints")
 
 
 @dataclass(frozen=True)
-class Ended:
+class RunAttempt:
     """An attempt at a run that has ended.
 
     Attributes:
@@ -65,15 +65,15 @@ class _Queue:
         self._failures: Counter[str] = Counter()
         self._retries = retries
 
-    def end(self, run: SweepRun, error: BaseException | str | None) -> Ended:
+    def end(self, run: SweepRun, error: BaseException | str | None) -> RunAttempt:
         if error is None:
-            return Ended(run)
+            return RunAttempt(run)
         self._failures[run.name] += 1
         # An input error would occur again in a second attempt.
         again = self._failures[run.name] <= self._retries and not isinstance(error, InputError)
         if again:
             self.waiting.append(run)
-        return Ended(run, _reason(error), again)
+        return RunAttempt(run, _reason(error), again)
 
 
 def _reason(error: BaseException | str) -> str:
@@ -88,7 +88,7 @@ def _reason(error: BaseException | str) -> str:
 
 def run_here(
     runs: Sequence[SweepRun], trainer: Trainer, stop: Stop, *, retries: int
-) -> Iterator[Ended]:
+) -> Iterator[RunAttempt]:
     """Executes runs one by one in this process, and yields each as it ends.
 
     Args:
@@ -119,7 +119,7 @@ def run_on_ray(
     retries: int,
     stall_s: float | None,
     stopping: Callable[[], bool],
-) -> Generator[Ended | None]:
+) -> Generator[RunAttempt | None]:
     """Executes runs as Ray tasks; yields each as it ends, and None from time to time.
 
     Ray must run.

@@ -328,7 +328,7 @@ def _evaluate(run: SweepRun, trainer: Trainer, folder: Path, trained: dict[str, 
             host=c.host,
             play=PlayOptions(c.fragment.steps, c.fragment.seconds, retries=c.host.retries),
             journal=kept,
-            watch=_tell,
+            watch=_log_fragment,
             arm=run.arm,
             n=run.n,
             training_seed=run.training_seed,
@@ -368,7 +368,7 @@ def legs_of(run: SweepRun, player: PolicyConfig) -> list[Leg]:
     ]
 
 
-def _tell(fragment: Fragment) -> None:
+def _log_fragment(fragment: Fragment) -> None:
     log_notices(log, fragment.results)
     log_losses(log, fragment.losses)
 

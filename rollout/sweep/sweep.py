@@ -2,9 +2,9 @@
 
 ::
 
-    for ended in runs:                        # concurrent Ray tasks, in the order they end
-        outcomes[run] = its scores            # kept in the run's own folder, never repeated
-        publish                               # results.parquet, report.md, generalization.png
+    for attempt in run_on_ray(runs):          # in the order in which the runs end
+        outcomes[run.name] = outcome_of(run)  # kept in the run's own folder, never repeated
+        publish(...)                          # results.parquet, report.md, generalization.png
 
 A run is one arm, one number of training states N and one training seed. A sweep that was killed
 continues with ``--resume``; finished runs are recognised by a digest of all their inputs.
@@ -21,26 +21,33 @@ import math
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import NamedTuple
 
+from rollout.api import Bridge
 from rollout.cli import Session
 from rollout.data.tables import concatenate, write_table
-from rollout.evaluate.legs import TEST, TRAIN
+from rollout.errors import BudgetExhausted, DatasetError
+from rollout.evaluate.legs import TEST, TRAIN, Legs
 from rollout.evaluate.openings import note_opening
 from rollout.evaluate.scoreboard import COLUMN_DOCS
-from rollout.files import write_atomically
+from rollout.evaluate.videos import EpisodeVideo, best_and_worst, record
+from rollout.files import parse_json, read_document, write_atomically
 from rollout.job import Job, open_job
 from rollout.observe.logs import set_up_logging
 from rollout.observe.look import duration
 from rollout.observe.media import Image, Media, Table, Video
 from rollout.observe.metrics import read_metrics
+from rollout.observe.progress import Throttle
 from rollout.observe.run_files import METRICS, newest_lines
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import SAMPLED, Point, of_other_run
 from rollout.sweep.factors import find_inert
 from rollout.sweep.plan import SweepPlan, SweepRun
-from rollout.sweep.pool import Ended, run_here, run_on_ray
+from rollout.sweep.pool import RunAttempt, run_here, run_on_ray
 from rollout.sweep.report import publish, verdict
-from rollout.sweep.run import TRAINER, RunResult, Trainer, folder_of_training, outcome_of
+from rollout.sweep.run import TRAINER, RunResult, Trainer, folder_of_training, legs_of, outcome_of
 from rollout.sweep.summary import (
     SweepReport,
     digests_of,
@@ -49,14 +56,14 @@ from rollout.sweep.summary import (
     sets_of,
     values_of,
 )
-from rollout.sweep.videos import Shown, record_runs
 
 log = logging.getLogger(__name__)
 
 SETS, BASELINE_TABLE, PICTURE = "sets.json", "baselines.parquet", "generalization.png"
+VIDEOS = "films.json"
 
-_REFRESH_S = 30.0  # between reports while the sweep is in progress
-_LOOK_S = 2.0  # between checks of the progress of the runs
+_REPORT_S = 30.0  # between reports, and lines of metrics, while the sweep is in progress
+_PROGRESS_S = 2.0  # between checks of the progress of the runs
 
 
 def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) -> str | None:
@@ -94,18 +101,20 @@ class _Sweep:
     ) -> None:
         self._plan, self._job, self._run, self._trainer = plan, job, job.run, trainer
         self._outcomes, self._failures = outcomes, dict[str, str]()
-        self._videos: list[Shown] = []
+        self._videos: list[SweepVideo] = []
         self._ran = False
         lines = read_metrics(self._run.metrics)
-        self._told = {line["sweep/digest"] for line in lines if "sweep/digest" in line}
-        self._began = self._published = self._written = time.monotonic()
-        self._looked = 0.0
+        # Digests of the runs that have a line of metrics.
+        self._logged = {line["sweep/digest"] for line in lines if "sweep/digest" in line}
+        self._began = time.monotonic()
+        self._progress = Throttle(_PROGRESS_S)
+        self._report, self._metrics = (Throttle(_REPORT_S, at_once=False) for _ in range(2))
         self._steps_before = self._steps()
 
     def play(self) -> str | None:
         """Executes the remaining runs until all are done or a signal arrives; records videos."""
-        for outcome in list(self._outcomes.values()):
-            self._tell(outcome)
+        for outcome in self._outcomes.values():
+            self._log(outcome)
         left = [run for run in self._plan.everything if run.name not in self._outcomes]
         if self._outcomes:
             log.info("%d runs are done already, %d are left", len(self._outcomes), len(left))
@@ -113,7 +122,7 @@ class _Sweep:
             self._run_all(left)
         find_inert(self._run.path, self._plan.base)  # unless that was done before the runs
         self._videos = record_runs(self._plan, self._outcomes, self._trainer, self._run.videos)
-        return self._say_missing()
+        return self._missing_runs()
 
     def _run_all(self, left: list[SweepRun]) -> None:
         c, stop = self._plan.config, self._job.stop
@@ -123,7 +132,7 @@ class _Sweep:
             self._begin(len(left))
             for ended in run_here(left, self._trainer, stop, retries=c.retries):
                 set_up_logging(c.log.level, self._run.log)  # the run has installed its own logging
-                self._take(ended)
+                self._record(ended)
             return
         with self._job.ray():
             # All runs of an arm have the same needs; unmet ones would make every run fail.
@@ -139,49 +148,50 @@ class _Sweep:
                 stopping=lambda: stop.requested,
             )
             with stop.deferred(), contextlib.closing(events):
-                for event in events:
-                    if event is not None:
-                        self._take(event)
-                    self._show()
+                for attempt in events:
+                    if attempt is not None:
+                        self._record(attempt)
+                    if self._progress.due():
+                        self._show()
 
     def _begin(self, runs: int) -> None:
         find_inert(self._run.path, self._plan.base)
         if self._plan.config.evaluate.split == TEST:
             note_opening(self._run.path, f"{runs} runs")
 
-    def _take(self, ended: Ended) -> None:
-        """Records a run that has ended."""
-        name = ended.run.name
-        if ended.failure:
-            then = "it is tried again" if ended.again else "it is given up"
-            log.warning("%s failed, %s: %s", name, then, ended.failure)
-            self._failures[name] = ended.failure
+    def _record(self, attempt: RunAttempt) -> None:
+        """Records an attempt at a run that has ended."""
+        name = attempt.run.name
+        if attempt.failure:
+            then = "it is tried again" if attempt.again else "it is given up"
+            log.warning("%s failed, %s: %s", name, then, attempt.failure)
+            self._failures[name] = attempt.failure
             return
-        outcome = outcome_of(ended.run)
+        outcome = outcome_of(attempt.run)
         if outcome is None:
             self._failures[name] = "it left no result"
             return
         self._failures.pop(name, None)
         self._outcomes[name] = outcome
-        self._tell(outcome)
+        self._log(outcome)
         known = [f"{k} {v:.3f}" for k, v in self._scores_of(outcome).items() if v is not None]
         log.info("%s: %s", name, ", ".join(known))
-        if time.monotonic() - self._published > _REFRESH_S:
+        if self._report.due():
             self._publish()
 
     def _scores_of(self, outcome: RunResult) -> dict[str, float | None]:
-        """The score on each set, with sampled actions if there are such results."""
+        """Returns the score on each set, with sampled actions if there are such results."""
         given = self._plan.config.evaluate.actions
         actions = SAMPLED if SAMPLED in given else given[0]
         sets = outcome.result["scores"].items()
         return {name: scores.get(actions) for name, scores in sets if not of_other_run(name)}
 
-    def _tell(self, outcome: RunResult) -> None:
-        """Writes a metrics line for a training run, once."""
+    def _log(self, outcome: RunResult) -> None:
+        """Writes a line of metrics for a training run, once."""
         run = outcome.run
-        if run.baseline is not None or run.digest in self._told:
+        if run.baseline is not None or run.digest in self._logged:
             return
-        self._told.add(run.digest)
+        self._logged.add(run.digest)
         scores = self._scores_of(outcome)
         values: dict[str, object] = {
             "sweep/arm": run.arm,
@@ -199,7 +209,7 @@ class _Sweep:
         return sum(each.result["training"]["env_steps"] for each in outcomes)
 
     def _steps(self) -> int:
-        """Training steps so far, of finished runs and of those in progress."""
+        """Returns the training steps so far, of finished runs and of those in progress."""
         steps = 0
         for run in self._plan.runs:
             outcome = self._outcomes.get(run.name)
@@ -207,29 +217,25 @@ class _Sweep:
         return steps
 
     def _show(self) -> None:
-        """Updates the progress bar."""
-        now = time.monotonic()
-        if now - self._looked < _LOOK_S:
-            return
-        self._looked = now
+        """Updates the progress display, and from time to time the metrics."""
         runs = self._plan.runs
         total = sum(run.config.env_steps for run in runs)
-        steps, seconds = self._steps(), now - self._began
+        steps, seconds = self._steps(), time.monotonic() - self._began
         rate = (steps - self._steps_before) / seconds if seconds else 0.0
         done = sum(run.name in self._outcomes for run in runs)
-        part, left = _progress(steps, total, rate, done=done == len(runs))
+        part, left = _progress_of(steps, total, rate, done=done == len(runs))
         shown = {"runs": f"{done}/{len(runs)}", "steps/s": round(rate), "left": left}
         self._job.progress.update(part, shown)
-        if now - self._written > _REFRESH_S:
-            self._written = now
+        if self._metrics.due():
             self._job.metrics.write(steps, {"done": part, "sweep/ended": done})
 
     def _missing(self) -> dict[str, str]:
-        """The runs without a result, and why."""
+        """Returns the reason for each run without a result."""
         names = [run.name for run in self._plan.everything if run.name not in self._outcomes]
         return {name: self._failures.get(name, "not begun") for name in names}
 
-    def _say_missing(self) -> str | None:
+    def _missing_runs(self) -> str | None:
+        """Returns a sentence on the runs without a result; None if there are none."""
         missing = [f"{name}: {why}" for name, why in self._missing().items()]
         if not missing:
             return None
@@ -249,20 +255,19 @@ class _Sweep:
         if played:
             table = concatenate(outcome.table for outcome in played)
             write_table(self._run.path / BASELINE_TABLE, table, docs=COLUMN_DOCS)
-        self._published = time.monotonic()
         return data
 
     def conclude(self, status: str) -> str:
         """Writes report and summary; returns a status sentence."""
         data = self._publish()
-        said = verdict(data)
+        finding = verdict(data)
         runs = self._plan.runs
         trained = [self._outcomes[run.name] for run in runs if run.name in self._outcomes]
         if self._ran or not self._run.summary_file.exists():
-            self._tell_points(data.points, self._steps_of(*trained))
+            self._log_points(data.points, self._steps_of(*trained))
         self._job.write_summary(
             status,
-            verdict=said,
+            verdict=finding,
             results={
                 "runs": len(trained),
                 "planned": len(runs),
@@ -278,13 +283,12 @@ class _Sweep:
             films=[each.file for each in self._videos],
             session={"seconds": round(time.monotonic() - self._began, 1)},
         )
-        self._looked = 0.0
         self._show()
-        log.info("%s", said.replace("**", ""))
+        log.info("%s", finding.replace("**", ""))
         return f"{len(trained)} of {len(runs)} runs"
 
-    def _tell_points(self, points: list[Point], steps: int) -> None:
-        """Writes the curves and media into the metrics."""
+    def _log_points(self, points: list[Point], steps: int) -> None:
+        """Writes the curves and media as lines of metrics."""
         for point in points:
             values = {k: v for k, v in values_of(point).items() if math.isfinite(v)}
             self._job.metrics.write(steps, {"sweep/n": point.n, **values})
@@ -292,7 +296,7 @@ class _Sweep:
         self._job.metrics.write(steps, {"sweep/runs": runs}, media=self._media())
 
     def _media(self) -> Mapping[str, Media]:
-        """The figure, the episodes and the videos; copies, since media files must not change."""
+        """Returns the figure, the episodes and the videos, copied: media files must not change."""
         folder = self._run.path / "media"
         folder.mkdir(exist_ok=True)
         media: dict[str, Media] = {}
@@ -309,14 +313,14 @@ class _Sweep:
 
 
 def _newest_steps(run: SweepRun) -> int:
-    """The steps of a run so far, from its own metrics; 0 if it has none."""
+    """Returns the steps of a run so far, from its own metrics; 0 if it has none."""
     lines, _ = newest_lines(run.folder / METRICS)
     steps = lines[-1].get("env_steps") if lines else None
     return steps if isinstance(steps, int) else 0
 
 
-def _progress(steps: int, total: int, rate: float, *, done: bool) -> tuple[float, str]:
-    """Returns the fraction of a sweep that is done, and for how long it will go on, in words.
+def _progress_of(steps: int, total: int, rate: float, *, done: bool) -> tuple[float, str]:
+    """Returns the fraction of a sweep that is done, and the remaining time as text.
 
     Args:
         steps: training steps so far.
@@ -328,3 +332,87 @@ def _progress(steps: int, total: int, rate: float, *, done: bool) -> tuple[float
         return 0.99, "evaluation"
     left = duration(max(0, total - steps) / rate) if rate > 0 else "?"
     return min(1.0 if done else 0.99, steps / total), left
+
+
+class SweepVideo(NamedTuple):
+    """A video of an evaluated episode of a sweep.
+
+    Attributes:
+        title: description of its contents.
+        file: path relative to the folder of the sweep.
+        name: name among the media of the metrics.
+    """
+
+    title: str
+    file: str
+    name: str
+
+
+def record_runs(
+    plan: SweepPlan, outcomes: Mapping[str, RunResult], trainer: Trainer, folder: Path
+) -> list[SweepVideo]:
+    """Records episodes of the first arm and seed with largest and smallest N, once.
+
+    A run that cannot be recorded causes a warning.
+
+    Args:
+        plan: the sweep.
+        outcomes: its finished runs, by name.
+        trainer: makes the players of trained policies.
+        folder: folder of the videos, with a subfolder per run.
+    """
+    shown: list[SweepVideo] = []
+    arm = plan.base.arm
+    by_key = {outcome.run.key: outcome for outcome in outcomes.values()}
+    for n in dict.fromkeys((max(arm.sizes), min(arm.sizes))):
+        outcome = by_key.get((arm.name, n, arm.seeds[0]))
+        if plan.video_bridge is None or outcome is None:
+            continue
+        name = outcome.run.name
+        try:
+            made = _videos_of(plan, plan.video_bridge, outcome, trainer, folder / name)
+        except (BudgetExhausted, DatasetError, OSError) as error:
+            log.warning("no video of %s was recorded: %s", name, error)
+            continue
+        for each in made:
+            again = "" if each.same else ", another run of it"
+            title = f"N = {n:,}, held-out state {each.state}, {each.rank}: score {each.score:.3g}"
+            file = f"{folder.name}/{name}/{each.file}"
+            shown.append(SweepVideo(title + again, file, f"videos/n{n}/{each.rank}"))
+    return shown
+
+
+def _videos_of(
+    plan: SweepPlan, bridge: Bridge, outcome: RunResult, trainer: Trainer, folder: Path
+) -> list[EpisodeVideo]:
+    run, videos, base = outcome.run, plan.config.videos, plan.base
+    asked = {"digest": run.digest, "videos": videos.model_dump(mode="json")}
+    done = folder / VIDEOS
+    if done.exists():
+        try:
+            before = parse_json(read_document(done))
+            if before["asked"] == asked:
+                return [EpisodeVideo(**each) for each in before["films"]]
+        except (ValueError, LookupError, TypeError) as error:
+            log.warning("%s is damaged (%s); its videos are recorded again", done, error)
+        shutil.rmtree(folder)
+    shown = (TEST, run.evaluation.actions[0])
+    players = legs_of(run, trainer.player(folder_of_training(outcome)))
+    own = tuple(leg for leg in players if (leg.set_name, leg.actions) == shown)
+    legs = Legs(own, base.task.state_space, run.evaluation.seed)
+    recorded = list(
+        record(
+            bridge,
+            base.bridge.spec,
+            base.task,
+            legs,
+            best_and_worst(legs, outcome.table, videos.best, videos.worst),
+            folder,
+            metric=run.evaluation.metric,
+            video=videos,
+            host=run.config.host,
+        )
+    )
+    made = {"asked": asked, "films": [asdict(each) for each in recorded]}
+    write_atomically(done, json.dumps(made, indent=2) + "\n")
+    return recorded

@@ -3,7 +3,7 @@ import logging
 
 import pytest
 
-from rollout.observe.progress import BarProgress, LineProgress, share, show_progress
+from rollout.observe.progress import BarProgress, LineProgress, Throttle, share, show_progress
 
 
 class Terminal(io.StringIO):
@@ -47,3 +47,18 @@ def test_the_share_is_that_of_the_budget_nearest_to_its_end() -> None:
     assert share((5, 10), (90, 100), (3, None)) == 0.9
     assert share((5, None)) == 0
     assert share((50, 10)) == 1
+
+
+def test_a_throttle_is_due_at_once_and_then_after_its_interval() -> None:
+    now = 5.0
+    throttle, later = (Throttle(2.0, at_once=each, clock=lambda: now) for each in (True, False))
+    assert throttle.due()
+    assert not throttle.due()
+    assert not later.due()
+    now = 7.5
+    assert throttle.due()
+    assert later.due()
+    now = 9.0
+    assert not throttle.due()
+    now = 9.5
+    assert throttle.due()

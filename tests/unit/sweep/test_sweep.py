@@ -23,7 +23,7 @@ from rollout.observe.metrics import read_metrics
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import curves, of_other_run, set_of_run
 from rollout.sweep.plan import SweepPlan, first_of
-from rollout.sweep.sweep import _progress, sweep
+from rollout.sweep.sweep import _progress_of, sweep
 from tests.unit.sweep import sweep_trainer
 from tests.unit.sweep.sweep_trainer import TRAINER
 
@@ -553,7 +553,7 @@ def test_settings_are_chosen_on_validation_states_and_test_is_opened_on_record(f
 
 
 def test_progress_says_when_only_evaluations_are_left():
-    assert _progress(0, 1000, 0.0, done=False) == (0.0, "?")
-    assert _progress(400, 1000, 10.0, done=False) == (0.4, "1m00s")
-    assert _progress(1040, 1000, 10.0, done=False) == (0.99, "evaluation")
-    assert _progress(1040, 1000, 10.0, done=True) == (1.0, "0s")
+    assert _progress_of(0, 1000, 0.0, done=False) == (0.0, "?")
+    assert _progress_of(400, 1000, 10.0, done=False) == (0.4, "1m00s")
+    assert _progress_of(1040, 1000, 10.0, done=False) == (0.99, "evaluation")
+    assert _progress_of(1040, 1000, 10.0, done=True) == (1.0, "0s")
