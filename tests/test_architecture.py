@@ -304,7 +304,7 @@ def test_modules_import_what_they_may():
         ("rollout.testing.trial", "rollout.host.pool"),
         ("rollout.train.train", "bridges.chess"),
         ("rollout.train.train", "rollout.sweep.plan"),
-        ("rollout.evaluate.plan", "rollout.sweep.curves"),
+        ("rollout.evaluate.evaluate", "rollout.sweep.curves"),
     ],
 )
 def test_a_forbidden_import_is_found(module, imported):
@@ -442,7 +442,7 @@ DATED = {
     "rollout/cluster/jobs.py",
     "rollout/data/manifest.py",
     "rollout/data/rows.py",
-    "rollout/evaluate/openings.py",  # when test states were opened
+    "rollout/evaluate/journal.py",  # when test states were opened
     "rollout/host/builder.py",
     "rollout/models/asking.py",  # when a call was made
     "rollout/models/local.py",  # likewise

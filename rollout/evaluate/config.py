@@ -1,26 +1,33 @@
-"""The configuration of an evaluation."""
+"""The configuration of an evaluation; what it leaves out comes from a training run."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, field_validator, model_validator
 
+from rollout.api import Task
 from rollout.config import (
     OF_MODELS,
+    BridgeConfig,
     FleetConfig,
     PolicyConfig,
     Section,
     StateSetConfig,
     key,
+    make_config,
     resolved,
 )
-from rollout.errors import InputError, UnknownNameError
+from rollout.configuration.document import read
+from rollout.errors import ConfigError, InputError, UnknownNameError, named
 from rollout.evaluate.legs import Actions
 from rollout.evaluate.scoreboard import Metric
-from rollout.evaluate.trained import completed
+from rollout.named_code import check_code
+from rollout.tasks import bridge_and_task
 
 
 def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -47,6 +54,12 @@ def named_like(pattern: str, words: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+PLAYER = "trained"
+"""Name of the player in an evaluation of a training run."""
+
+_STATES = 100  # of each set: enough for an interval, and played in a minute by small games
+_FROM_RUN = ("bridge", "task", "players", "sets", "output")
+
 _T = TypeVar("_T")
 _NAMED = named_like(
     r"[A-Za-z0-9][A-Za-z0-9_+-]*([./][A-Za-z0-9][A-Za-z0-9_+-]*)*",
@@ -57,7 +70,7 @@ Some = Annotated[tuple[_T, ...], AfterValidator(_once), AfterValidator(_some)]
 
 
 class VideoConfig(Section):
-    """How videos are recorded."""
+    """Options of videos."""
 
     bridge: dict[str, Any] = key(
         dict,
@@ -136,7 +149,7 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
     def _of_player(cls, data: Any) -> Any:
         if isinstance(data, Mapping) and data.get("player") is not None:
             try:
-                return completed(data)
+                return complete(data)
             except InputError as error:
                 raise ValueError(str(error)) from error
         return data
@@ -172,3 +185,66 @@ class EvaluateConfig(FleetConfig, ScoringConfig):
         if self.baseline is not None and self.baseline not in models:
             raise UnknownNameError("baseline", self.baseline, models)
         return self
+
+
+def complete(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the keys of an evaluation, with the missing ones taken from its training run.
+
+    The sets are states that the run trained on and states of its validation part, of each at most
+    100. Test states are not opened unless ``sets`` names them.
+
+    Args:
+        given: keys, among them ``player``: a run directory of a training, or a checkpoint in it.
+
+    Raises:
+        InputError: ``player`` is not of a training run, or its game imports a module of the current
+            folder that ``given`` does not name.
+    """
+    player = given["player"]
+    if not isinstance(player, str) or not player:
+        raise ConfigError(f"player: expected the folder of a training run, got {player!r}")
+    if all(key in given for key in _FROM_RUN) and "name" in dict(given["bridge"] or {}):
+        return dict(given)
+    run = _run_of(Path(player).expanduser())
+    trained = read(run / "config.yaml").data
+    bridge, states = dict(trained["bridge"]), dict(trained["state_set"])
+    changed = given.get("bridge") or {}
+    bridge |= changed if isinstance(changed, Mapping) else {"name": changed}
+    task = given.get("task", trained["task"])
+    config = make_config(BridgeConfig, bridge)
+    own = set(changed) if isinstance(changed, Mapping) else set()
+    check = partial(check_code, source=f"the run {run}", kind="bridge", given=own)
+    with named("bridge"):
+        check(config.build())
+        _, _, built = bridge_and_task(config, task, None if "task" in given else check)
+    return {
+        "output": str(run / "evaluation"),
+        "players": {PLAYER: {"name": "checkpoint", "path": player}},
+        "sets": _sets(states, built) if "sets" not in given else None,
+        **given,
+        "task": task,
+        "bridge": bridge,
+    }
+
+
+def _run_of(path: Path) -> Path:
+    """Returns the run directory of a training, given the run or one of its checkpoints."""
+    for folder in (path, *path.parents[:2]):
+        if (folder / "config.yaml").is_file() and (folder / "checkpoints").is_dir():
+            return folder
+    raise ConfigError(
+        f"player: expected the run directory of a training with its checkpoints, got {path}; train "
+        f"one by `gamut train`, or name its output"
+    )
+
+
+def _sets(states: dict[str, Any], built: Task) -> dict[str, Any]:
+    """Returns the states of the training, and validation states if there are any."""
+    config = make_config(StateSetConfig, states)
+    if config.states is not None:
+        return {"train": states}
+    own = config.take(built.state_space)
+    sets = {"train": {**states, "size": min(own.size, _STATES)}}
+    if held_out := config.splits(built.state_space).part_size("validation"):
+        sets["validation"] = resolved(config.of_part("validation", min(held_out, _STATES)))
+    return sets

@@ -11,24 +11,29 @@ import json
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
 from typing import Any
 
+from rollout.api import Bridge, PolicyRecipe, StateSet, Task, calls_of, trials_of
+from rollout.api.sets import ALL
+from rollout.api.subsets import CHOSEN
 from rollout.cli import Session
+from rollout.config import resolved
 from rollout.data.tables import write_table
-from rollout.errors import RunDirectoryError
+from rollout.errors import ConfigError, RunDirectoryError, named
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.findings import Findings, write_report
-from rollout.evaluate.journal import Journal
-from rollout.evaluate.legs import TEST
-from rollout.evaluate.openings import note_opening, openings
-from rollout.evaluate.plan import EvaluationPlan, protocol
+from rollout.evaluate.journal import Journal, note_opening, openings
+from rollout.evaluate.legs import TEST, Leg, Legs
 from rollout.evaluate.playing import legs_plan, play_board
-from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard
-from rollout.evaluate.videos import EpisodeVideo, best_and_worst, record
+from rollout.evaluate.published import Published, load_published
+from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard, check_metric
+from rollout.evaluate.videos import EpisodeVideo, best_and_worst, record, video_bridge
 from rollout.files import parse_json, read_document, write_atomically
 from rollout.host import PlayOptions
-from rollout.host.opening import open_fleet
+from rollout.host.opening import check_inference, open_fleet
 from rollout.job import Job, open_job
 from rollout.monitor import Monitor, given_up
 from rollout.observe.media import Media, Video
@@ -36,12 +41,149 @@ from rollout.observe.media import Table as ShownTable
 from rollout.observe.progress import share
 from rollout.run_directory import RunDirectory, as_begun
 from rollout.tally import Tally
+from rollout.tasks import bridge_and_task
 
 log = logging.getLogger(__name__)
 
 TABLE, REPORT, PLAYERS = "episodes.parquet", "report.md", "players.json"
 
+_MOST_EPISODES = 10_000_000  # results are kept in memory, about 500 bytes each
 _MOST_LISTED = 100  # losses in the summary; losses.jsonl lists all of them
+
+
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """A configuration that is built and checked; nothing has been launched.
+
+    Attributes:
+        config: the configuration, including the options that the task requires.
+        bridge: recipe of the game.
+        task: the task.
+        legs: the legs to play.
+        versions: the version of each player's weights.
+        published: the published results that the report shows; None for none.
+        video_bridge: the game with an image observation; None without videos.
+    """
+
+    config: EvaluateConfig
+    bridge: Bridge
+    task: Task
+    legs: Legs
+    versions: Mapping[str, int]
+    published: Published | None
+    video_bridge: Bridge | None
+
+    @classmethod
+    def make(cls, config: EvaluateConfig) -> EvaluationPlan:
+        """Returns the plan of a configuration.
+
+        Raises:
+            InputError: something in the configuration does not exist or does not fit.
+        """
+        bridge_config, bridge, task = bridge_and_task(config.bridge, config.task)
+        check_metric(config.metric, task)
+        published = _published(config, bridge.spec.tasks)
+        sets = _sets(config, task)
+        recipes, versions = _players(config, bridge, task)
+        for recipe in recipes.values():
+            check_inference(recipe, config.inference)
+            if trials_of(recipe) and config.episodes_per_state == 1:
+                raise ConfigError(
+                    "episodes_per_state=1: a player is to be told of its earlier episodes from "
+                    "the same state, and there are none; set 2 or more, or leave reflect out"
+                )
+        calls = max(map(calls_of, recipes.values()))
+        width = bridge.spec.choose_width(config.width, calls=calls)
+        config = config.model_copy(update={"bridge": bridge_config, "width": width})
+        legs = [
+            Leg(player, recipes[player], name, sets[name], actions, config.episodes_per_state)
+            for player, name, actions in product(recipes, sets, config.actions)
+        ]
+        recorded = None
+        if config.videos:
+            recorded = video_bridge(config.video, "video", bridge_config, bridge, task)
+        played = Legs(tuple(legs), task.state_space, config.seed)
+        return cls(config, bridge, task, played, versions, published, recorded)
+
+    @property
+    def divisions(self) -> dict[str, list[str]]:
+        """Names of the sets by how they divide the space; sets of two divisions may overlap.
+
+        Sets that are drawn from all states, or listed, overlap on purpose and are left out.
+        """
+        divisions: dict[str, list[str]] = {}
+        for leg in self.legs.legs:
+            if leg.states.part not in (ALL, CHOSEN):
+                names = divisions.setdefault(json.dumps(leg.states.splits.describe()), [])
+                names += [leg.set_name] * (leg.set_name not in names)
+        return divisions
+
+
+def _sets(config: EvaluateConfig, task: Task) -> dict[str, StateSet]:
+    sets: dict[str, StateSet] = {}
+    for name, chosen in config.sets.items():
+        with named(f"sets.{name}"):
+            sets[name] = chosen.take(task.state_space)
+    total = sum(states.size for states in sets.values())
+    total *= len(config.players) * len(config.actions) * config.episodes_per_state
+    if total > _MOST_EPISODES:
+        sizes = ", ".join(f"{name} {states.size}" for name, states in sets.items())
+        raise ConfigError(
+            f"sets: the job has {total} episodes, and at most {_MOST_EPISODES} are supported "
+            f"(states: {sizes}); give the sets a size"
+        )
+    names: dict[str, str] = {}
+    for name, states in sets.items():
+        first = names.setdefault(states.digest, name)
+        if first != name:
+            raise ConfigError(f"sets.{first} and sets.{name} are the same states; drop one")
+    return sets
+
+
+def _published(config: EvaluateConfig, tasks: Path | None) -> Published | None:
+    if not config.published:
+        return None
+    published = load_published(config.published, tasks)
+    if published.metric != config.metric:
+        raise ConfigError(
+            f"published={config.published}: its results are of metric={published.metric}, and the "
+            f"evaluation has metric={config.metric}; set the same, or leave published empty"
+        )
+    return published
+
+
+def _players(
+    config: EvaluateConfig, bridge: Bridge, task: Task
+) -> tuple[dict[str, PolicyRecipe], dict[str, int]]:
+    """Returns recipes and versions by player; each is built once, so that a bad one is refused."""
+    recipes, versions = {}, {}
+    for name, chosen in config.players.items():
+        with named(f"players.{name}"):
+            recipes[name] = chosen.build()
+            versions[name] = recipes[name].build(bridge.spec, task, seed=config.seed).version
+    return recipes, versions
+
+
+def protocol(plan: EvaluationPlan) -> dict[str, Any]:
+    """Returns everything needed to reproduce the figures; the same in every session of a run."""
+    c = plan.config
+    return {
+        "bridge": c.bridge.name,
+        "bridge_version": plan.bridge.spec.version,
+        "bridge_options": c.bridge.options,
+        "task": plan.task.name,
+        "limit_steps": plan.task.limits.steps,
+        "metric": c.metric,
+        "seed": c.seed,
+        "players": {name: resolved(player) for name, player in c.players.items()},
+        "player_versions": dict(plan.versions),
+        "groups": dict(c.groups),
+        "sets": {leg.set_name: leg.states.describe() for leg in plan.legs.legs},
+        "episodes_per_state": c.episodes_per_state,
+        "actions": list(c.actions),
+        "episode_seed": "numpy SeedSequence(seed, spawn_key=(state, repeat, 1)), for all players",
+        "lost_episodes": f"tried again up to {c.host.retries} times, never counted as results",
+    }
 
 
 def evaluate(config: EvaluateConfig, session: Session) -> str | None:
@@ -111,13 +253,15 @@ class _Evaluation:
         """Plays until all episodes have ended, a signal comes or no game is left."""
         if len(self._board.finished) < self._plan.legs.episodes:
             self._play_board()
-        return self._given_up() or self._record()
+        return self._given_up_text() or self._record()
 
     def _play_board(self) -> None:
         c, plan, stop = self._plan.config, self._plan, self._job.stop
         tested = [leg.name for leg in plan.legs.legs if leg.states.part == TEST]
         hosting = legs_plan(
-            *(plan.bridge, plan.task, plan.legs),
+            plan.bridge,
+            plan.task,
+            plan.legs,
             instances=c.instances,
             width=plan.bridge.spec.choose_width(c.width),
             host=c.host,
@@ -136,7 +280,8 @@ class _Evaluation:
             try:
                 with stop.deferred():
                     play_board(
-                        *(self._board, fleet),
+                        self._board,
+                        fleet,
                         watch=self._monitor.observe,
                         stopping=lambda: stop.requested,
                     )
@@ -147,7 +292,7 @@ class _Evaluation:
         done = len(self._board.finished)
         return f"{done} of {self._plan.legs.episodes} episodes"
 
-    def _given_up(self) -> str | None:
+    def _given_up_text(self) -> str | None:
         return given_up(
             len(self._board.given_up),
             self._plan.config.host.retries,
@@ -155,13 +300,18 @@ class _Evaluation:
         )
 
     def _record(self) -> str | None:
+        """Records the videos; returns a sentence on those that were lost, None without any."""
         c, plan = self._plan.config, self._plan
         if plan.video_bridge is None:
             return None
         chosen = best_and_worst(plan.legs, self._board.table(c.metric), c.videos, c.videos)
         self._videos.extend(
             record(
-                *(plan.video_bridge, plan.bridge.spec, plan.task, plan.legs, chosen),
+                plan.video_bridge,
+                plan.bridge.spec,
+                plan.task,
+                plan.legs,
+                chosen,
                 self._job.run.videos,
                 metric=c.metric,
                 video=c.video,
@@ -176,34 +326,42 @@ class _Evaluation:
         """Writes table, summary, report and the last metrics line; returns a status sentence."""
         c, plan, run = self._plan.config, self._plan, self._job.run
         table = self._board.table(c.metric)
-        told = protocol(plan)
+        about = protocol(plan)
         path = run.path / TABLE
-        write_table(path, table, told, docs=COLUMN_DOCS)
-        found = Findings(
-            *(table, plan.legs, c.groups),
+        write_table(path, table, about, docs=COLUMN_DOCS)
+        findings = Findings(
+            table,
+            plan.legs,
+            c.groups,
             metric=c.metric,
             confidence=c.confidence,
             baseline=c.baseline,
             published=plan.published,
-            table_of_groups=plan.task.metadata.get("table"),
+            labels=plan.task.metadata.get("table"),
         ).data()
         summary = self._job.write_summary(
             status,
-            protocol={**told, "confidence": c.confidence},
+            protocol={**about, "confidence": c.confidence},
             results=self._results(),
-            findings=found,
-            films=[asdict(made) for made in self._videos],
+            findings=findings,
+            films=[asdict(video) for video in self._videos],
             session=self._monitor.tally.session(),
             **self._monitor.decided,
         )
         write_atomically(run.path / REPORT, write_report(summary))
-        self._show(found, ShownTable(path))
+        self._show(findings, ShownTable(path))
         return self._state()
 
     def _results(self) -> dict[str, Any]:
         board = self._board
         columns = [
-            *("player", "set", "actions", "position", "state", "repeat", "episode_seed"),
+            "player",
+            "set",
+            "actions",
+            "position",
+            "state",
+            "repeat",
+            "episode_seed",
             "attempts",
         ]
         given_up = [{name: getattr(entry, name) for name in columns} for entry in board.given_up]
@@ -218,20 +376,19 @@ class _Evaluation:
             "given_up": given_up,
         }
 
-    def _show(self, found: Mapping[str, Any], table: ShownTable) -> None:
+    def _show(self, findings: Mapping[str, Any], table: ShownTable) -> None:
         scores: dict[str, object] = {}
-        for leg in found["legs"]:
+        for leg in findings["legs"]:
             name = f"evaluate/{leg['player']}/{leg['set']}/{leg['actions']}"
             scores[f"{name}/score"] = leg["score"]["point"]
             if leg["success"]:
                 scores[f"{name}/success"] = leg["success"]["point"]
-        for gap in found["gaps"]:
+        for gap in findings["gaps"]:
             scores[f"evaluate/{gap['model']}/gap/{gap['actions']}"] = gap["gap"]["point"]
         media: dict[str, Media] = {"tables/episodes": table}
-        for made in self._videos:
-            file = self._job.run.videos / made.file
-            caption = f"{made.leg}, state {made.state}, score {made.score:g}"
-            media[f"videos/{made.leg}/{made.rank}"] = Video(
-                file, self._plan.config.video.fps, caption
-            )
+        for video in self._videos:
+            file = self._job.run.videos / video.file
+            caption = f"{video.leg}, state {video.state}, score {video.score:g}"
+            fps = self._plan.config.video.fps
+            media[f"videos/{video.leg}/{video.rank}"] = Video(file, fps, caption)
         self._monitor.show(scores, media, last=True)

@@ -15,10 +15,15 @@ from numpy.typing import NDArray
 from rollout.api import Usage
 from rollout.config import resolved
 from rollout.data.tables import Table
-from rollout.evaluate.grouped import grouped, groups_section
 from rollout.evaluate.legs import TEST, TRAIN, Leg, Legs
-from rollout.evaluate.published import Published, beside, published_section
-from rollout.evaluate.published_tables import own_cell
+from rollout.evaluate.published import (
+    Published,
+    beside,
+    grouped,
+    groups_section,
+    own_cell,
+    published_section,
+)
 from rollout.evaluate.scoreboard import BOUNDS, USAGE, Metric, rows_of_leg
 from rollout.evaluate.statistics import (
     Estimate,
@@ -48,7 +53,7 @@ class Findings:
         confidence: confidence level of the intervals.
         baseline: the player or group that others are compared with; None for the first one.
         published: published results to show beside these; None for none.
-        table_of_groups: how the states of the task are grouped, see ``grouped``; or None.
+        labels: the groups of the states of the task, see ``published.grouped``; None for none.
     """
 
     def __init__(
@@ -61,9 +66,9 @@ class Findings:
         confidence: float,
         baseline: str | None = None,
         published: Published | None = None,
-        table_of_groups: Mapping[str, Any] | None = None,
+        labels: Mapping[str, Any] | None = None,
     ) -> None:
-        self._published, self._groups_of_states = published, table_of_groups
+        self._published, self._labels = published, labels
         self._intervals = Intervals(confidence, bounds=BOUNDS[metric])
         self._legs = legs
         self._by_name = {leg.name: leg for leg in legs.legs}
@@ -89,7 +94,7 @@ class Findings:
             "groups": self._of_groups(),
             "gaps": self._gaps(),
             "differences": self._differences(),
-            "grouped": [self._grouped(leg) for leg in self._legs.legs if self._groups_of_states],
+            "grouped": [self._grouped(leg) for leg in self._legs.legs if self._labels],
             "published": self._beside(),
         }
         return dict(plain(found, lambda each: {**asdict(each), "text": each.text()}))
@@ -136,7 +141,7 @@ class Findings:
         return found
 
     def _gaps(self) -> list[dict[str, Any]]:
-        """Train minus test, for every model with sets of these names."""
+        """Returns train minus test, for every model with sets of these names."""
         found = []
         for (name, players), (set_name, actions) in product(self._models.items(), self._kinds):
             if set_name != TRAIN or (TEST, actions) not in self._kinds:
@@ -148,7 +153,7 @@ class Findings:
         return found
 
     def _differences(self) -> list[dict[str, Any]]:
-        """Every other model minus the baseline, paired by state and seed."""
+        """Returns every other model minus the baseline, paired by state and seed."""
         others, found = dict(self._models), []
         base = others.pop(self._baseline)
         for (name, players), (set_name, actions) in product(others.items(), self._kinds):
@@ -164,7 +169,7 @@ class Findings:
         return found
 
     def _grouped(self, leg: Leg) -> dict[str, Any]:
-        assert self._groups_of_states is not None
+        assert self._labels is not None
         rows = self._rows[leg.name]
         success = np.full((leg.states.size, leg.repeats), np.nan)
         undefined = np.zeros(success.shape, np.bool_)
@@ -172,10 +177,10 @@ class Findings:
         undefined[rows["position"], rows["repeat"]] = np.isnan(rows["progress"]) & (
             rows["end"] != "lost"
         )
-        return {"leg": leg.name, **grouped(self._groups_of_states, leg.states, success, undefined)}
+        return {"leg": leg.name, **grouped(self._labels, leg.states, success, undefined)}
 
     def _beside(self) -> dict[str, Any] | None:
-        """The published results, if there are any, and the scores of players over all sets."""
+        """Returns published results, if there are any, and the scores of players over all sets."""
         if self._published is None:
             return None
         if self._published.tables:
@@ -187,7 +192,7 @@ class Findings:
         return beside(self._published, own, self._intervals)
 
     def _cells(self) -> list[dict[str, Any]]:
-        """The figures of every player, by set."""
+        """Returns the figures of every player, by set."""
         found: dict[tuple[str, str], dict[str, Any]] = {}
         for leg in self._legs.legs:
             cell = own_cell(self._rows[leg.name], self._intervals.confidence)
@@ -200,8 +205,8 @@ class Findings:
 
 
 def _mean(values: NDArray[Any]) -> float | None:
-    told = values[~np.isnan(values)]
-    return float(told.mean()) if len(told) else None
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
 
 
 def plain(value: Any, of_estimate: Callable[[Estimate], Mapping[str, Any]]) -> Any:
@@ -223,15 +228,15 @@ def write_report(summary: Mapping[str, Any]) -> str:
         "Generalization gap: train minus test": (_GAP, found["gaps"]),
         "Differences on the same states and seeds": (_DIFFERENCE, found["differences"]),
         "Episodes that were given up": (_GIVEN_UP, results["given_up"]),
-        "Calls of models": (_CALLS, [_told_of_calls(leg) for leg in found["legs"] if leg["usage"]]),
-        "Films": (_VIDEO, [{**each, **_told_of_video(each)} for each in summary["films"]]),
+        "Calls of models": (_CALLS, [_calls_row(leg) for leg in found["legs"] if leg["usage"]]),
+        "Films": (_VIDEO, [{**each, **_video_row(each)} for each in summary["films"]]),
     }
     return render(
         "evaluation",
         protocol=summary["protocol"],
         results=results,
         actions=[_ACTIONS[kind] for kind in dict.fromkeys(leg["actions"] for leg in found["legs"])],
-        legs=_table(_LEG, [{**leg, **_told(leg)} for leg in found["legs"]]),
+        legs=_table(_LEG, [{**leg, **_leg_row(leg)} for leg in found["legs"]]),
         tables={title: _table(columns, rows) for title, (columns, rows) in tables.items() if rows},
         groups=groups_section(found["grouped"]) if found.get("grouped") else "",
         published=published_section(found["published"]) if found["published"] else "",
@@ -255,21 +260,21 @@ _CALLS = (
 _VIDEO = ("leg", "rank", "state", "score", "filmed")
 
 
-def _told(leg: Mapping[str, Any]) -> dict[str, str]:
+def _leg_row(leg: Mapping[str, Any]) -> dict[str, str]:
     return {
         "states": f"{leg['states']} x {leg['repeats']}",
         "lost": f"{leg['given_up']} given up, {leg['attempts_lost']} lost attempts",
     }
 
 
-def _told_of_calls(leg: Mapping[str, Any]) -> dict[str, Any]:
-    used, told = leg["usage"], {key: leg[key] for key in ("player", "set", "actions")}
+def _calls_row(leg: Mapping[str, Any]) -> dict[str, Any]:
+    used = leg["usage"]
     units = ("step", "episode", "success")
     known = "" if not used["unpriced"] else f", {used['unpriced']} calls without a price"
     sums = Usage(**{name: used[name] or 0 for name in USAGE})
     per = {unit: used["usd_per"][unit] for unit in units}
     return {
-        **told,
+        **{key: leg[key] for key in ("player", "set", "actions")},
         "calls": used["calls"],
         "unusable": f"{used['unusable_share']:.1%}",
         **{f"tokens/{unit}": used["tokens_per"][unit] for unit in units},
@@ -278,7 +283,7 @@ def _told_of_calls(leg: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _told_of_video(video: Mapping[str, Any]) -> dict[str, str]:
+def _video_row(video: Mapping[str, Any]) -> dict[str, str]:
     again = f"another run: {_text(video['replayed'])}"
     return {
         "rank": f"[{video['rank']}](videos/{video['file']})",
@@ -299,7 +304,7 @@ def _text(value: Any) -> str:
 
 
 def _usage(rows: Mapping[str, NDArray[Any]], ended: NDArray[np.bool_], won: int) -> Any:
-    """What the calls of models cost in the episodes that ended; None without calls."""
+    """Returns the cost of calls of models in the episodes that ended; None without calls."""
     if "calls" not in rows:  # results of version 0.1
         return None
     used = Usage(**{name: np.nansum(rows[name][ended]).item() for name in USAGE})

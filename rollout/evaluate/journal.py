@@ -1,18 +1,23 @@
-"""The episodes of an evaluation, one line each; survives a kill at any moment.
+"""The results of an evaluation on disk, one line each; they survive a kill at any moment.
 
 ``episodes.jsonl`` has one line for every episode with a result, in the order in which they ended,
 and one for every episode that was abandoned; ``losses.jsonl`` has one for every lost attempt.
 Lines are only appended, each in one write. Opening removes an incomplete last line, which a crash
 leaves behind. NaN is written as null.
+
+``test_openings.jsonl`` has a line for every session of a job that set out to play test states;
+each costs a claim some of its worth.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Iterable
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
@@ -23,8 +28,11 @@ from rollout.api.fragment import End, Phase
 from rollout.configuration.problems import wrong_in
 from rollout.errors import DatasetError
 from rollout.files import LineFile, read_lines
+from rollout.observe.run_files import parse
 
-EPISODES, LOSSES = "episodes.jsonl", "losses.jsonl"
+log = logging.getLogger(__name__)
+
+EPISODES, LOSSES, OPENINGS = "episodes.jsonl", "losses.jsonl", "test_openings.jsonl"
 
 _Count = Annotated[int, Field(ge=0)]
 _Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
@@ -32,8 +40,8 @@ _E = TypeVar("_E")
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """Identifies an episode of an evaluation; ``scoreboard.COLUMNS`` describes the fields."""
+class EpisodeKey:
+    """Identity of an episode of an evaluation; ``scoreboard.COLUMNS`` describes the fields."""
 
     player: str
     set: str
@@ -45,12 +53,12 @@ class Played:
 
     @property
     def key(self) -> tuple[str, str, str, int, int]:
-        """What identifies the episode within the evaluation."""
+        """Player, set, actions, position and repeat, which are unique in an evaluation."""
         return self.player, self.set, self.actions, self.position, self.repeat
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Played):
+class Entry(EpisodeKey):
     """One episode of an evaluation and its result; ``scoreboard.COLUMNS`` describes the fields."""
 
     total_reward: _Number
@@ -68,12 +76,12 @@ class Entry(Played):
 
 
 @dataclass(frozen=True, slots=True)
-class LossEntry(Played):
+class LossEntry(EpisodeKey):
     """A lost attempt at an episode.
 
     Attributes:
-        phase: what the instance was doing.
-        reason: what went wrong.
+        phase: phase of the instance at that time.
+        reason: description of the failure.
         steps: completed steps.
     """
 
@@ -141,7 +149,7 @@ def _read(file: LineFile, kind: TypeAdapter[_E]) -> tuple[_E, ...]:
     return tuple(found)
 
 
-def _plain(row: Played) -> dict[str, Any]:
+def _plain(row: EpisodeKey) -> dict[str, Any]:
     plain = asdict(row)
     for name, value in plain.items():
         if isinstance(value, float) and math.isnan(value):
@@ -149,3 +157,31 @@ def _plain(row: Played) -> dict[str, Any]:
         elif isinstance(value, str):
             plain[name] = clean_text(value)
     return plain
+
+
+def note_opening(folder: Path, about: str) -> None:
+    """Records that a session opens test states, and logs it.
+
+    Args:
+        folder: the run directory.
+        about: description of the players.
+    """
+    line = {"time": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S}", "played": about}
+    with closing(LineFile(folder / OPENINGS)) as file:
+        file.cut()  # an incomplete line of a session that was killed
+        file.append(json.dumps(line) + "\n")
+    log.info(
+        "opens test states (session %d of this run that does): choose settings on the "
+        "validation states",
+        len(openings(folder)),
+    )
+
+
+def openings(folder: Path) -> list[str]:
+    """Returns the times (UTC) at which sessions of a job opened test states."""
+    try:
+        lines = list(read_lines(folder / OPENINGS))
+    except FileNotFoundError:
+        return []
+    # A damaged line counts as an opening too.
+    return [str((parse(line) or {}).get("time", "at an unknown time")) for line in lines]

@@ -161,23 +161,23 @@ class Legs:
     def earlier(self, episode: int) -> range:
         """Returns the episodes that must end before one begins: none for most players."""
         leg, _, repeat = self.place(episode)
-        told = repeat if trials_of(self.legs[leg].recipe) else 0
-        return range(episode - told, episode)
+        count = repeat if trials_of(self.legs[leg].recipe) else 0
+        return range(episode - count, episode)
 
     def start(self, episode: int, trials: Mapping[int, Trial] = NO_TRIALS) -> Start:
         """Returns the state and seed with which an episode begins.
 
         Args:
             episode: its number.
-            trials: results, of which the player may be told.
+            trials: results of earlier episodes, which the player may see.
         """
         leg, position, repeat = self.place(episode)
         states = self.legs[leg].states
         state = states[position]
         seed = paired_seed(self.seed, self.space.index(state.values), repeat)
         most = trials_of(self.legs[leg].recipe)
-        told = [trials[number] for number in self.earlier(episode) if number in trials]
-        earlier = tuple(told[-most:]) if most else ()
+        known = [trials[number] for number in self.earlier(episode) if number in trials]
+        earlier = tuple(known[-most:]) if most else ()
         return Start(state, seed, episode, state_set=states.name, earlier=earlier)
 
 
@@ -222,12 +222,12 @@ class LegsPolicy:
 
     @property
     def calls(self) -> int:
-        """The most of any player; see ``rollout.api.Concurrent``."""
+        """Greatest number of concurrent calls of any player; see ``rollout.api.Concurrent``."""
         return max(calls_of(recipe) for _, recipe in self.players)
 
     @property
     def keeps_files(self) -> bool:
-        """Whether a player does; see ``rollout.api.KeepsFiles``."""
+        """True if a player keeps files; see ``rollout.api.KeepsFiles``."""
         return any(keeps_files(recipe) for _, recipe in self.players)
 
     def in_run(self, folder: Path) -> LegsPolicy:
@@ -252,7 +252,7 @@ class LegsPolicy:
 
 
 class LegsPlayer:
-    """The policy of ``LegsPolicy``: splits a batch by player and way of choosing actions.
+    """Policy of ``LegsPolicy``: splits a batch by player and way of choosing actions.
 
     The schedule proceeds leg by leg, so nearly every batch is of one kind and is passed on
     unchanged.
@@ -303,7 +303,7 @@ class LegsPlayer:
         return memory
 
     def _learn_layout(self, starts: Sequence[Start]) -> None:
-        """Asks every player for the memory of one episode: its columns are fixed."""
+        """Reads the columns of every player's memory, which are fixed, from that of an episode."""
         for policy in self._policies:
             keys = {}
             for key, array in policy.initial_memory(starts[:1]).items():
@@ -333,7 +333,7 @@ class LegsPlayer:
         details: Sequence[Details] | None,
         explore: bool,
     ) -> Decision:
-        """Lets the player of each row choose an action, sampled or not as its leg says.
+        """Returns the decision of each row's player, sampled or not as its leg says.
 
         Slots without an episode are passed to any player of the batch.
         """

@@ -1,10 +1,10 @@
-"""Records one result per episode of an evaluation, and every lost attempt."""
+"""The results of an evaluation, one per episode, and the schedule of what is left to play."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
@@ -26,10 +26,10 @@ from rollout.api import (
 from rollout.data.tables import Table
 from rollout.errors import ConfigError, DatasetError
 from rollout.evaluate.journal import Entry, Journal, LossEntry
-from rollout.evaluate.leg_schedule import LegSchedule
-from rollout.evaluate.legs import Leg, Legs, Place
+from rollout.evaluate.legs import NO_TRIALS, Leg, Legs, Place
 from rollout.evaluate.statistics import UNBOUNDED
 from rollout.evaluators import GameReward
+from rollout.host.schedule import Schedule
 
 Metric: TypeAlias = Literal["progress", "return", "success"]
 BOUNDS: Mapping[Metric, tuple[float, float]] = {
@@ -85,9 +85,9 @@ def decides(task: Task) -> bool:
     own reward decides only with ``success_return``.
     """
     evaluator = task.evaluator
-    told = getattr(evaluator, "decides", None)
-    if isinstance(told, bool):
-        return told
+    declared = getattr(evaluator, "decides", None)
+    if isinstance(declared, bool):
+        return declared
     return not (isinstance(evaluator, GameReward) and evaluator.success_return is None)
 
 
@@ -155,7 +155,7 @@ class Scoreboard:
                 self._lost_before[episode] += 1
 
     def _episode(self, entry: Entry | LossEntry) -> int | None:
-        """The number of an episode; None if it does not belong to this job."""
+        """Returns the number of an episode; None if it does not belong to this job."""
         leg = self._numbers.get(f"{entry.player}/{entry.set}/{entry.actions}")
         if leg is None:
             return None
@@ -173,12 +173,11 @@ class Scoreboard:
         Args:
             look: reports the episodes that were given up since.
         """
-        found = LegSchedule(self.legs, self.finished, trials=self._trials, look=look)
-        self._schedule = found
-        return found
+        self._schedule = LegSchedule(self.legs, self.finished, trials=self._trials, look=look)
+        return self._schedule
 
     def start(self, episode: int) -> Start:
-        """Returns how an episode begins, with the results of which its player is told."""
+        """Returns the start of an episode, with the earlier results that its player sees."""
         return self.legs.start(episode, self._trials)
 
     def _remember(self, episode: int, entry: Entry) -> None:
@@ -224,14 +223,14 @@ class Scoreboard:
     def _keep(self, entries: Mapping[int, Entry], losses: Iterable[Loss]) -> None:
         done = self.finished if any(e in self._entries for e in entries) else frozenset()
         new = {episode: entry for episode, entry in entries.items() if episode not in done}
-        told = [
+        lost = [
             LossEntry(**self._about(x.start), phase=x.phase, reason=x.reason, steps=x.steps)
             for x in losses
         ]
         if self._journal is not None:
-            self._journal.append(new.values(), told)
+            self._journal.append(new.values(), lost)
         self._entries.update(new)
-        self._losses += told
+        self._losses += lost
         for episode, entry in new.items():
             if entry.end != "lost":
                 self._remember(episode, entry)
@@ -305,3 +304,64 @@ def rows_of_leg(table: Table, leg: Leg) -> list[int]:
     mine = np.logical_and.reduce([table[name] == value for name, value in columns.items()])
     rows: list[int] = np.flatnonzero(mine).tolist()
     return rows
+
+
+class LegSchedule(Schedule):
+    """Hands out the episodes of all legs, leg by leg.
+
+    A player that sees the results of its earlier episodes plays those of one state one after
+    another: an episode is handed out once all earlier ones of its state have a result or were
+    given up. So what it sees depends on numbers of episodes only, not on which game is faster.
+
+    Args:
+        legs: the legs to play.
+        finished: numbers of the episodes that are already finished.
+        trials: the results so far, by episode; they may be added to.
+        look: called before waiting episodes are examined, to report those that were given up.
+    """
+
+    def __init__(
+        self,
+        legs: Legs,
+        finished: Collection[int] = (),
+        *,
+        trials: Mapping[int, Trial] = NO_TRIALS,
+        look: Callable[[], None] = lambda: None,
+    ) -> None:
+        first = legs.legs[0].states
+        super().__init__(first, seed=legs.seed, episodes=legs.episodes, finished=finished)
+        self._legs, self._trials, self._look = legs, trials, look
+        self._settled = set(finished)
+        self._waiting: dict[int, list[int]] = {}  # by the episode that is waited for
+
+    def take(self, count: int) -> list[Start]:
+        """Returns up to ``count`` episodes that are not being played; lost ones come first."""
+        if self._waiting:
+            self._look()
+        return super().take(count)
+
+    @property
+    def exhausted(self) -> bool:
+        """True if ``take`` would return nothing now."""
+        if self._waiting:
+            self._look()
+        return super().exhausted
+
+    def settle(self, episodes: Iterable[int]) -> None:
+        """Hands out the episodes that waited for these, which have ended or were given up."""
+        for episode in episodes:
+            self._settled.add(episode)
+            for waiting in self._waiting.pop(episode, ()):
+                if self._due(waiting):
+                    self._again.append(self.start(waiting))
+
+    def _due(self, episode: int) -> bool:
+        for earlier in self._legs.earlier(episode):
+            if earlier not in self._settled:
+                self._waiting.setdefault(earlier, []).append(episode)
+                return False
+        return True
+
+    def start(self, episode: int) -> Start:
+        """Returns the start of an episode by its number."""
+        return self._legs.start(episode, self._trials)

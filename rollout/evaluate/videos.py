@@ -160,14 +160,14 @@ def best_and_worst(legs: Legs, table: Table, best: int, worst: int) -> list[Chos
         for word, ranked in (("best", highest), ("worst", lowest)):
             for rank, row in enumerate(ranked, start=1):
                 place = Place(number, int(table["position"][row]), int(table["repeat"][row]))
-                found.append(Chosen(legs.number(place), f"{word}{rank}", *_facts(table, row)))
+                found.append(Chosen(legs.number(place), f"{word}{rank}", *_result(table, row)))
     return found
 
 
 def _of_different_states(
     table: Table, ranked: Sequence[int], count: int, taken: Sequence[int] = ()
 ) -> list[int]:
-    """The first rows whose states are new, then others, in their order; none that is taken."""
+    """Returns the first rows of new states, then others, in their order; none that is taken."""
     seen = {int(table["position"][row]) for row in taken}
     fresh: list[int] = []
     for row in ranked:
@@ -180,8 +180,8 @@ def _of_different_states(
     return [row for row in ranked if row in chosen]
 
 
-def _facts(table: Table, row: int) -> tuple[float, float, int, str]:
-    """Score, reward, length and end of an episode, as in ``Chosen``."""
+def _result(table: Table, row: int) -> tuple[float, float, int, str]:
+    """Returns score, reward, length and end of an episode, as in ``Chosen``."""
     score, reward = float(table["score"][row]), float(table["total_reward"][row])
     return score, reward, int(table["length"][row]), str(table["end"][row])
 
@@ -213,7 +213,7 @@ def record(
         metric: metric of the score.
         video: which image observation is recorded, and the frame rate.
         host: how the game is supervised.
-        start: how episodes began; ``legs.start`` where no player is told of earlier ones.
+        start: returns the start of an episode; ``legs.start`` where no player sees earlier ones.
 
     Yields:
         each video after its file is complete; none for an episode that was lost in all attempts.
@@ -223,7 +223,7 @@ def record(
         DatasetError: a video cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # What was decided before is found again where the run has kept it.
+    # Decisions that the run has kept are read from its folder.
     policy = _Restricted(LegsPolicy.of(legs).in_run(folder.parent), spec)
     play = PlayOptions(_FRAGMENT_STEPS, retries=host.retries)
     fleet = LocalFleet(HostPlan(bridge, task, policy, legs.seed, host=host, play=play))
@@ -239,7 +239,7 @@ def record(
                 with Dataset(path) as dataset:
                     for ref in dataset.episodes(episode=each.episode):
                         frames = Mp4(source, video.fps).write(dataset, [ref], file)
-                        yield _recorded(legs, each, file, frames, board.table(metric))
+                        yield _episode_video(legs, each, file, frames, board.table(metric))
     finally:
         fleet.close()
 
@@ -260,19 +260,31 @@ def _play(fleet: LocalFleet, legs: Legs, start: Start, path: Path) -> Scoreboard
     return board
 
 
-def _recorded(legs: Legs, chosen: Chosen, file: Path, frames: int, table: Table) -> EpisodeVideo:
+def _episode_video(
+    legs: Legs, chosen: Chosen, file: Path, frames: int, table: Table
+) -> EpisodeVideo:
     leg, position, repeat = legs.place(chosen.episode)
-    facts = _facts(table, 0)
-    same = facts == (chosen.score, chosen.total_reward, chosen.length, chosen.end)
+    result = _result(table, 0)
+    same = result == (chosen.score, chosen.total_reward, chosen.length, chosen.end)
     if not same:
         log.warning(
             "%s shows another run of its episode, which scored %g, not %g: the game, or the "
             "player, does not repeat",
-            *(file, facts[0], chosen.score),
+            file,
+            result[0],
+            chosen.score,
         )
     return EpisodeVideo(
-        *(file.name, legs.legs[leg].name, chosen.rank, position, str(table["state"][0]), repeat),
-        *(chosen.score, facts[0], same, frames),
+        file=file.name,
+        leg=legs.legs[leg].name,
+        rank=chosen.rank,
+        position=position,
+        state=str(table["state"][0]),
+        repeat=repeat,
+        score=chosen.score,
+        replayed=result[0],
+        same=same,
+        frames=frames,
     )
 
 
@@ -296,5 +308,5 @@ class _RestrictedPolicy:
         self.initial_memory = inner.initial_memory
 
     def act(self, observations: Columns, memory: Columns, **how: Any) -> Decision:
-        """Lets the policy choose from the observations that it knows."""
+        """Returns the decision of the policy on the observations that it knows."""
         return self._inner.act({key: observations[key] for key in self._keys}, memory, **how)

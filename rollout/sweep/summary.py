@@ -15,8 +15,8 @@ import numpy as np
 from rollout.configuration.plugins import default_options
 from rollout.data.tables import Table, concatenate
 from rollout.evaluate.findings import plain
+from rollout.evaluate.journal import openings
 from rollout.evaluate.legs import TEST, TRAIN
-from rollout.evaluate.openings import openings
 from rollout.evaluate.scoreboard import BOUNDS
 from rollout.evaluate.statistics import Estimate, Intervals, one_player
 from rollout.registry import Group

@@ -29,8 +29,8 @@ from rollout.api import Bridge
 from rollout.cli import Session
 from rollout.data.tables import concatenate, write_table
 from rollout.errors import BudgetExhausted, DatasetError
+from rollout.evaluate.journal import note_opening
 from rollout.evaluate.legs import TEST, TRAIN, Legs
-from rollout.evaluate.openings import note_opening
 from rollout.evaluate.scoreboard import COLUMN_DOCS
 from rollout.evaluate.videos import EpisodeVideo, best_and_worst, record
 from rollout.files import parse_json, read_document, write_atomically

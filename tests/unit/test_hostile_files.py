@@ -19,8 +19,7 @@ from rollout.data.layout import Layout
 from rollout.data.manifest import read_manifest
 from rollout.data.space_json import space_from_json
 from rollout.errors import ConfigError, GamutError, SpaceError
-from rollout.evaluate.journal import Journal
-from rollout.evaluate.openings import note_opening
+from rollout.evaluate.journal import Journal, note_opening
 from rollout.files import holder_of
 from rollout.interface.run import Run
 from rollout.judge.report import read_ratings

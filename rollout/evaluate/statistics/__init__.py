@@ -6,7 +6,14 @@ for a single training run. ``docs/statistics.md`` has the formulas and how often
 """
 
 from rollout.evaluate.statistics.components import STATES, arrange
-from rollout.evaluate.statistics.estimate import METHODS, UNBOUNDED, Estimate, Intervals
+from rollout.evaluate.statistics.estimate import (
+    METHODS,
+    UNBOUNDED,
+    Estimate,
+    Intervals,
+    geometric_mean_score,
+    wilson,
+)
 from rollout.evaluate.statistics.hierarchy import (
     difference,
     gap,
@@ -14,7 +21,6 @@ from rollout.evaluate.statistics.hierarchy import (
     jackknife,
     one_player,
 )
-from rollout.evaluate.statistics.proportions import geometric_mean_score, wilson
 
 __all__ = [
     "METHODS",

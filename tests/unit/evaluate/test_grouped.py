@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rollout.api import Factor, Splits, StateSpace
-from rollout.evaluate.grouped import grouped, groups_section
+from rollout.evaluate.published import grouped, groups_section
 
 NAMES = tuple("abcd")
 TABLE = {

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from rollout.api import Decision, Factor, Limits, Splits, StateSpace, Task
 from rollout.errors import ConfigError, ContractError
-from rollout.evaluate.leg_schedule import LegSchedule
 from rollout.evaluate.legs import (
     Leg,
     Legs,
@@ -17,6 +16,7 @@ from rollout.evaluate.legs import (
     Place,
     paired_seed,
 )
+from rollout.evaluate.scoreboard import LegSchedule
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 

@@ -19,9 +19,9 @@ from rollout.evaluate.published import (
     as_published,
     beside,
     load_published,
+    own_cell,
     published_section,
 )
-from rollout.evaluate.published_tables import own_cell
 from rollout.evaluate.statistics import Intervals, one_player
 from rollout.testing.chat_server import ChatServer
 

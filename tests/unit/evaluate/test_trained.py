@@ -6,7 +6,7 @@ import yaml
 from rollout.config import make_config
 from rollout.errors import ConfigError
 from rollout.evaluate.config import EvaluateConfig
-from rollout.evaluate.plan import EvaluationPlan
+from rollout.evaluate.evaluate import EvaluationPlan
 
 TRAINED = {
     "bridge": {"name": "fake", "side": 8},

@@ -17,9 +17,8 @@ from rollout.data.card import write_card
 from rollout.data.layout import Layout
 from rollout.errors import DatasetError
 from rollout.evaluate.findings import _table
-from rollout.evaluate.grouped import groups_section
 from rollout.evaluate.journal import Journal, LossEntry
-from rollout.evaluate.published import published_section
+from rollout.evaluate.published import groups_section, published_section
 from rollout.observe.logs import set_up_logging
 from rollout.observe.progress import BarProgress
 from rollout.observe.view import _line

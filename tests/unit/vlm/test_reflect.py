@@ -24,8 +24,8 @@ from rollout.config import CollectConfig
 from rollout.errors import ConfigError
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate
-from rollout.evaluate.leg_schedule import LegSchedule
 from rollout.evaluate.legs import Leg, Legs
+from rollout.evaluate.scoreboard import LegSchedule
 from rollout.evaluators import GameReward
 from rollout.models.sections import Endpoint
 from rollout.testing.chat_server import ChatServer, Scripted, digest_of
