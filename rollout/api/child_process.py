@@ -21,7 +21,7 @@ REAP_S = 1.0
 """Its pipes and sockets may close that long before its exit status is known."""
 
 _POLL_S = 0.005
-_CHUNK = 2**16
+_CHUNK = 2**13  # as most messages need; a larger buffer takes microseconds to allocate
 
 
 class ChildProcess:
@@ -168,7 +168,7 @@ class ConnectedProcess(ChildProcess):
             except OSError:
                 self._socket.close()
                 raise
-        self._received = bytearray()
+        self._received: bytes | bytearray = b""  # and not yet taken
         self._readable, self._writable = select.poll(), select.poll()
         self._readable.register(self._output, select.POLLIN)
         self._writable.register(self._input, select.POLLOUT)
@@ -187,38 +187,44 @@ class ConnectedProcess(ChildProcess):
             TimeoutError: they are not taken by then.
             EOFError: the program has ended or closed its connection, or is closed.
         """
-        view = memoryview(data)
-        while view:
+        left: bytes | memoryview = data
+        while left:
             if self._closed:
                 raise EOFError
             try:
-                view = view[os.write(self._input, view) :]
+                sent = os.write(self._input, left)
+                left = b"" if sent == len(left) else memoryview(left)[sent:]
             except BlockingIOError:
                 self._wait_for(self._writable, deadline)
             except OSError as error:
                 raise EOFError from error
 
-    def receive(self, size: int, deadline: float) -> bytearray:
+    def receive(self, size: int, deadline: float) -> bytes | bytearray:
         """Returns the next ``size`` bytes.
 
         Raises:
             TimeoutError: they have not come by then.
             EOFError: the program has ended or closed its connection, or is closed.
         """
-        while len(self._received) < size:
+        data = self._received
+        while len(data) < size:
             if self._closed:
                 raise EOFError
             self._wait_for(self._readable, deadline)
             try:
-                more = os.read(self._output, max(_CHUNK, size - len(self._received)))
+                more = os.read(self._output, max(_CHUNK, size - len(data)))
             except OSError as error:
                 raise EOFError from error
             if not more:
                 raise EOFError
-            self._received += more
-        data = self._received[:size]
-        del self._received[:size]
-        return data
+            if data:  # a long message, of which several parts are joined in place
+                data = data if isinstance(data, bytearray) else bytearray(data)
+                data += more
+            else:
+                data = more
+            self._received = data
+        self._received = data[size:]
+        return data[:size]
 
     def _wait_for(self, poll: select.poll, deadline: float) -> None:
         ready = poll.poll(_left_ms(deadline))
