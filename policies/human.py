@@ -7,10 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
-
-import numpy as np
-from gymnasium import spaces
+from typing import ClassVar
 
 from policies.human_keys import controls_for
 from policies.human_window import Picture, Seat, Window, picture, window
@@ -22,12 +19,10 @@ from rollout.api import (
     Details,
     Start,
     Task,
+    is_picture,
     option,
 )
 from rollout.errors import ConfigError, UnknownNameError
-
-_SMALLEST = 8  # pixels; smaller arrays are taken as tables of numbers
-_DEEPEST = 16  # frames in a stack
 
 
 @dataclass(frozen=True)
@@ -81,10 +76,9 @@ class HumanPolicy:
         for chords in self.keys.values():
             screen.check_inputs({part for chord in chords for part in chord.split("+")})
         leaf = spec.observation_space[column]
-        stack = _is_stack(leaf.shape or ())
 
         def show(observations: Columns) -> Picture:
-            return picture(observations[column], stack=stack)
+            return picture(leaf, observations[column])
 
         rate = self.steps_per_second
         seat = Seat(
@@ -95,7 +89,7 @@ class HumanPolicy:
 
 def _picture_column(spec: BridgeSpec, wanted: str) -> str:
     leaves = spec.observation_space.spaces
-    valid = [key for key, leaf in leaves.items() if _is_picture(leaf)]
+    valid = [key for key, leaf in leaves.items() if is_picture(leaf)]
     if not valid:
         raise ConfigError(
             f"a person needs a picture to play by, and {spec.name} shows "
@@ -104,20 +98,6 @@ def _picture_column(spec: BridgeSpec, wanted: str) -> str:
     if wanted and wanted not in valid:
         raise UnknownNameError("image observation", wanted, valid)
     return wanted or valid[0]
-
-
-def _is_picture(leaf: spaces.Space[Any]) -> bool:
-    """Whether a value is an image, H x W maybe with channels, or a stack of them."""
-    if not isinstance(leaf, spaces.Box) or leaf.dtype != np.uint8:
-        return False
-    shape = leaf.shape
-    image = len(shape) == 2 or (len(shape) == 3 and shape[2] <= 4)
-    return (image and min(shape[:2]) >= _SMALLEST) or _is_stack(shape)
-
-
-def _is_stack(shape: tuple[int, ...]) -> bool:
-    deep = (len(shape) == 3 and shape[2] > 4) or (len(shape) == 4 and shape[3] <= 4)
-    return deep and shape[0] <= _DEEPEST and min(shape[1:3]) >= _SMALLEST
 
 
 @dataclass

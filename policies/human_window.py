@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from policies.human_keys import Controls, Inputs
 from policies.human_text import HINT, Account, Line, help_lines, result_lines
-from rollout.api import BridgeSpec, Columns, Fragment, Start, Task
+from rollout.api import Array, BridgeSpec, Columns, Fragment, Start, Task, pixels
 from rollout.errors import BudgetExhausted, ConfigError, UnknownNameError, missing_extra
 
 Picture = NDArray[np.uint8]
@@ -347,10 +348,9 @@ class Window:
         return self._surface
 
 
-def picture(value: Picture, *, stack: bool) -> Picture:
-    """Returns the picture in an image, H x W x 3; of a stack of images, the newest."""
-    if stack:
-        value = value[-1]
+def picture(leaf: spaces.Space[Any], value: Array) -> Picture:
+    """Returns the picture in a value of a column, ``(H, W, 3)``; of a stack, the newest frame."""
+    value = pixels(leaf, value)
     if value.ndim == 2:
         value = value[:, :, None]
     shown = value[:, :, :3] if value.shape[2] >= 3 else np.repeat(value[:, :, -1:], 3, axis=2)

@@ -143,7 +143,8 @@ def own_cost(url: str, calls: int) -> tuple[dict[str, Cost], int]:
     history = History(texts=0, images=1)
     recipe = VlmPolicy(endpoint=Endpoint(url=url), model="m", fallback="random", history=history)
     image = np.random.default_rng(0).integers(0, 256, (1, 160, 128, 3), np.uint8)
-    encoded = Pictures(spec, history, Picture()).encode(image[0])
+    pictures = Pictures(spec, history, Picture())
+    encoded = pictures.encode(pictures.column, image[0])
     data = f"data:image/png;base64,{base64.b64encode(encoded).decode()}"
     part = {"type": "image_url", "image_url": {"url": data}}
     messages: Any = [{"role": "user", "content": [part, {"type": "text", "text": "Look."}]}]

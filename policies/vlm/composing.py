@@ -77,10 +77,11 @@ class Composer:
         values = self.values(dialogue, observations, row, details)
         text = self.prompt.render("observation", **values)
         picture = goal = b""
-        if self.pictures:
-            picture = self.pictures.encode(observations[self.pictures.column][row])
-        if self.pictures.goal:
-            goal = self.pictures.encode(observations[self.pictures.goal][row])
+        column, wanted = self.pictures.column, self.pictures.goal
+        if column:
+            picture = self.pictures.encode(column, observations[column][row])
+        if wanted:
+            goal = self.pictures.encode(wanted, observations[wanted][row])
         messages, images = self._messages(dialogue, values, text, picture)
         if goal:
             digest = digest_of_picture(goal)

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from policies.vlm.prompt import Prompt
 from policies.vlm.sections import History, Picture
-from rollout.api import Array, BridgeSpec, Columns, Details
+from rollout.api import Array, BridgeSpec, Columns, Details, is_picture, pixels
 from rollout.errors import ConfigError, UnknownNameError
 
 _SMALL = 64  # numbers of a column that templates may use
@@ -34,7 +34,8 @@ class Pictures:
     def __init__(self, spec: BridgeSpec, history: History, options: Picture) -> None:
         self._options, self.column, self.goal = options, "", ""
         self.kind = f"image/{options.codec}"
-        found = [key for key, leaf in spec.observation_space.spaces.items() if _is_image(leaf)]
+        self._leaves = spec.observation_space.spaces
+        found = [key for key, leaf in self._leaves.items() if _is_image(leaf)]
         if not history.images:
             return
         for name in (options.column, options.goal):
@@ -53,9 +54,9 @@ class Pictures:
     def __bool__(self) -> bool:
         return bool(self.column)
 
-    def encode(self, image: Array) -> bytes:
-        """Returns the file of an image ``(H, W, 1 or 3)`` uint8, RGB."""
-        image = np.ascontiguousarray(image)
+    def encode(self, column: str, value: Array) -> bytes:
+        """Returns the file of a value of a picture column, RGB or grey."""
+        image = np.ascontiguousarray(pixels(self._leaves[column], value))
         if image.ndim == 3 and image.shape[2] == 3:
             image = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
         if self._options.scale > 1:
@@ -66,9 +67,8 @@ class Pictures:
 
 
 def _is_image(leaf: spaces.Space[Any]) -> bool:
-    shape, dtype = leaf.shape or (), leaf.dtype
-    large = len(shape) == 3 and min(shape[:2]) >= 16 and shape[2] in (1, 3)
-    return isinstance(leaf, spaces.Box) and dtype == np.uint8 and large
+    shape = leaf.shape or ()
+    return is_picture(leaf) and len(shape) == 3 and min(shape[:2]) >= 16 and shape[2] in (1, 3)
 
 
 def values_of(

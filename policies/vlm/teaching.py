@@ -30,5 +30,6 @@ class EpisodeTeacher:
         pictures = self._composer.pictures
         if not pictures:
             return {}
-        files = [pictures.encode(image) for image in observations[pictures.column]]
+        column = pictures.column
+        files = [pictures.encode(column, image) for image in observations[column]]
         return {digest_of_picture(file): file for file in files}

@@ -39,6 +39,7 @@ from rollout.api.functions import NamedCode, NamesCode
 from rollout.api.line_process import LineProcess
 from rollout.api.options import option
 from rollout.api.permutation import Permutation
+from rollout.api.pictures import is_picture, pixels
 from rollout.api.policy import (
     Concurrent,
     Decision,
@@ -145,10 +146,12 @@ __all__ = [
     "figures_of",
     "flatten_space",
     "is_fixed",
+    "is_picture",
     "keeps_files",
     "leaf_dtype",
     "leaf_shape",
     "option",
+    "pixels",
     "read_calls",
     "sample",
     "trials_of",

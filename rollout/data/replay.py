@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import NO_USAGE, Array, Columns, Usage, option, read_calls
+from rollout.api import NO_USAGE, Array, Columns, Usage, is_picture, option, pixels, read_calls
 from rollout.api.labels import describe_action
 from rollout.data.calls import COLUMN
 from rollout.data.calls import told as told_of_calls
@@ -38,22 +38,9 @@ _PIECE = 64  # steps read at once
 
 def images_of(dataset: Dataset) -> tuple[str, ...]:
     """Returns the columns with images that can be shown."""
+    leaves = dataset.manifest.observation_space.spaces
     columns = (c for c in dataset.manifest.columns if c.role == OBSERVATION)
-    return tuple(c.name for c in columns if _is_image(c) or _is_stack(c))
-
-
-def _is_image(column: Column) -> bool:
-    """Whether a value is an image: uint8, H x W with up to 4 channels."""
-    shape = column.shape
-    sides = len(shape) == 2 or (len(shape) == 3 and shape[2] <= 4)
-    return column.dtype == "uint8" and sides and min(shape[:2]) >= 8
-
-
-def _is_stack(column: Column) -> bool:
-    """Whether a value is a stack of images, the newest last: S x H x W, maybe with channels."""
-    shape = column.shape
-    ranks = len(shape) == 3 or (len(shape) == 4 and shape[3] <= 4)
-    return column.dtype == "uint8" and ranks and shape[0] <= 16 and min(shape[1:3]) >= 8
+    return tuple(c.name for c in columns if is_picture(leaves[c.key]))
 
 
 @dataclass(frozen=True)
@@ -173,7 +160,7 @@ def _action_text(dataset: Dataset, columns: Columns, row: int) -> str:
 def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
     """Frames with their captions, BGR; the last is the final observation."""
     about = next(c for c in dataset.manifest.columns if c.name == column)
-    newest = _is_stack(about) and not _is_image(about)
+    leaf = dataset.manifest.observation_space.spaces[about.key]
     goal = str(dataset.manifest.task.get("goal", ""))
     total = 0.0
     calls = [COLUMN] if COLUMN in dataset.columns else []
@@ -181,7 +168,6 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
     names = [column, "reward", *_action_names(dataset), *calls]
     for window in dataset.stream(ref, names, length=_PIECE):
         for t, shown in enumerate(window.columns[column]):
-            image = shown[-1] if newest else shown
             reward = float(window.columns["reward"][t])
             total += reward
             action = _action_text(dataset, window.columns, t)
@@ -192,12 +178,13 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
                 made = read_calls(window.columns[COLUMN][t])
                 spent += Usage.of(made)
                 thought = [(line, _BLUE) for line in told_of_calls(made, spent)]
-            yield _captioned(image, goal, (action, _WHITE), *thought, (told, colour))
+            yield _captioned(pixels(leaf, shown), goal, (action, _WHITE), *thought, (told, colour))
     final = dataset.read(ref, []).final_observations.get(about.key)
     if final is not None:
-        final = final[-1] if newest else final
         end = f"end: {ref.end}, {ref.outcome.name.lower()}"
-        yield _captioned(final, goal, (end, _WHITE), *blank, (f"sum={total:g}", _WHITE))
+        yield _captioned(
+            pixels(leaf, final), goal, (end, _WHITE), *blank, (f"sum={total:g}", _WHITE)
+        )
 
 
 def _captioned(image: Array, goal: str, *lines: tuple[str, Colour]) -> Pixels:

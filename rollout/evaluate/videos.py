@@ -15,10 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from gymnasium import spaces
-
-from rollout.api import Bridge, BridgeSpec, Columns, Decision, Policy, PolicyRecipe, Start, Task
+from rollout.api import (
+    Bridge,
+    BridgeSpec,
+    Columns,
+    Decision,
+    Policy,
+    PolicyRecipe,
+    Start,
+    Task,
+    is_picture,
+)
 from rollout.config import BridgeConfig, HostConfig
 from rollout.data import Dataset, DatasetWriter, Mp4, describe_dataset
 from rollout.data.schema import OBSERVATION, column_name
@@ -95,11 +102,7 @@ def check_pictures(spec: BridgeSpec, bridge: Bridge, task: Task, column: str | N
             f"video.bridge changes {what}, which the players know; keep them as they are and add "
             f"a picture"
         )
-    pictures = [
-        key
-        for key, leaf in shown.observation_space.spaces.items()
-        if isinstance(leaf, spaces.Box) and leaf.dtype == np.uint8 and len(leaf.shape) >= 2
-    ]
+    pictures = [key for key, leaf in shown.observation_space.spaces.items() if is_picture(leaf)]
     if column is not None and column not in pictures:
         raise UnknownNameError("picture in video.column", column, pictures)
     if not pictures:

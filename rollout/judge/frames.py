@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import Array
+from rollout.api import Array, pixels
 from rollout.data import Dataset, EpisodeRef
 from rollout.data.replay import images_of
 from rollout.errors import ConfigError, UnknownNameError
@@ -91,6 +91,7 @@ class Clips:
             )
         self._dataset, self._options = dataset, options
         self._column = options.column or found[0]
+        self._key = self._column.partition("/")[2]
 
     def read(self, ref: EpisodeRef) -> list[tuple[int, bytes]]:
         """Returns the number of the step and the file of each chosen frame.
@@ -105,15 +106,14 @@ class Clips:
             column = window.columns[self._column]
             for step in _within(chosen, window.start, window.start + len(column)):
                 images[step] = column[step - window.start].copy()
-        final = self._dataset.read(ref, []).final_observations.get(self._column.partition("/")[2])
+        final = self._dataset.read(ref, []).final_observations.get(self._key)
         frames = [(step, self._encode(images[step])) for step in chosen]
         if final is not None:  # what the last action led to
             frames[-1:] = [(ref.length, self._encode(final))]
         return frames
 
     def _encode(self, image: Array) -> bytes:
-        if image.ndim == 4 or (image.ndim == 3 and image.shape[2] > 4):
-            image = image[-1]  # a stack of frames, the newest last
+        image = pixels(self._dataset.manifest.observation_space[self._key], image)
         if image.ndim == 3 and image.shape[2] >= 3:
             image = image[:, :, 2::-1]
         side = self._options.scale

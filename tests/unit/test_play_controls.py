@@ -169,7 +169,7 @@ def test_only_pictures_are_shown():
 )
 def test_a_picture_has_three_channels(shape, stack):
     value = np.arange(np.prod(shape)).reshape(shape).astype(np.uint8)
-    shown = picture(value, stack=stack)
+    shown = picture(spaces.Box(0, 255, shape, np.uint8), value)
     assert shown.shape == (9, 8, 3)
     newest = value[-1] if stack else value
     assert (shown[..., 0] == newest.reshape(9, 8, -1)[..., 0]).all()
