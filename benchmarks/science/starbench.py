@@ -12,10 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from benchmarks.report import arguments, publish, table
-from bridges.starbench import auto, scoring
-from bridges.starbench.battle import Battle
-from bridges.starbench.content import load
-from bridges.starbench.kinds import Content
+from bridges.starbench.oracle import auto
+from bridges.starbench.rules import scoring
+from bridges.starbench.rules.battle import Battle
+from bridges.starbench.rules.content import load
+from bridges.starbench.rules.kinds import Content
 
 PLAYERS = ("random", "auto")
 

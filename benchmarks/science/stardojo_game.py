@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bridges.stardojo.valley.data import content
+from bridges.stardojo.rules.content import content
 
 Difference = tuple[str, Any, Any]
 """What differs, ours, and the game's."""

@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks.science import stardojo_numbers_land, stardojo_numbers_people
 from benchmarks.science.stardojo_game import Difference, differ, name_of, read
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.tables import Item, Recipe
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.tables import Item, Recipe
 
 SHOPS = {
     "SeedShop": "SeedShop", "Saloon": "Saloon", "AnimalShop": "AnimalShop",

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.science.stardojo_game import Difference, differ, name_of, read, tags
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.making import product_of
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.making import product_of
 
 WILD = {"Oak": "1", "Maple": "2", "Pine": "3", "Mahogany": "8", "Mystic": "13"}
 FLAVORED = {

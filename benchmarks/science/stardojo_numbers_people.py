@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.science.stardojo_game import Difference, differ, name_of, read, tags
-from bridges.stardojo.valley import residents
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.tables import Item
+from bridges.stardojo.rules import residents
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.tables import Item
 
 TASTES = {"loves": "Love", "hates": "Hate", "likes": "Like", "dislikes": "Dislike"}
 """In the order in which the game asks."""

@@ -19,14 +19,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import arguments, publish, table
-from bridges.starbench.battle import Battle
+from bridges.starbench.client import EmulatorClient
+from bridges.starbench.pictures.renderer import Renderer
 from bridges.starbench.reading.detector import Detector, average_precision
 from bridges.starbench.reading.glyphs import LETTERS, crop, read_bar, read_text
 from bridges.starbench.reading.ocr import Ocr, folded
 from bridges.starbench.reading.reader import CHARACTERS, Reader
 from bridges.starbench.reading.scenes import scene
-from bridges.starbench.screen.client import EmulatorClient
-from bridges.starbench.screen.renderer import Renderer
+from bridges.starbench.rules.battle import Battle
 from bridges.starbench.window.hosted import HostedWindow
 
 FULL, SMALL = (1920, 1080), (640, 360)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bridges.starbench import auto, search
-from bridges.starbench.battle import Battle
 from bridges.starbench.options import NO_OP, SNAPSHOT
+from bridges.starbench.oracle import auto, search
+from bridges.starbench.rules.battle import Battle
 from rollout.api import Array, Columns
 from rollout.errors import ConfigError
 

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bridges.starbench import scoring
-from bridges.starbench.battle import Battle
+from bridges.starbench.rules import scoring
+from bridges.starbench.rules.battle import Battle
 from rollout.errors import ConfigError, InputError
 from rollout.files import read_lines
 
-NOTES = Path(__file__).parent / "notes"
+NOTES = Path(__file__).parent / "data" / "notes"
 MOST_WORDS = 120
 TASKS = 8
 INFINITE_STEPS = 300

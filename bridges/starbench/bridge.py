@@ -16,13 +16,13 @@ from bridges.starbench.options import (
     action_space,
     observation_space,
 )
-from bridges.starbench.screen.layout import UI_MAP, UiMap
-from bridges.starbench.states import BENCHMARK, SPACE
+from bridges.starbench.pictures.layout import UI_MAP, UiMap
+from bridges.starbench.rules.states import BENCHMARK, SPACE
 from rollout.api import BridgeSpec, Deadlines, Instance, Resources, Start, option
 from rollout.errors import ConfigError, StateError, UnknownNameError
 
 if TYPE_CHECKING:
-    from bridges.starbench.screen.client import Client
+    from bridges.starbench.client import Client
 
 MAX_WIDTH = 1024
 _PATIENT = Deadlines(start_s=120.0, reset_s=60.0, step_s=60.0)  # on a busy machine

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.starbench.content import load
+from bridges.starbench.rules.content import load
 from rollout.api import Columns, Frame, Outcome, Start, Verdict, option
 from rollout.api.types import Bools
 from rollout.errors import UnknownNameError

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bridges.starbench import observe, scoring, text
+from bridges.starbench import observe, text
 from bridges.starbench.asking import AskWindow, Notes
-from bridges.starbench.battle import Battle
 from bridges.starbench.options import (
     FRAME,
     NO_OP,
@@ -20,6 +19,8 @@ from bridges.starbench.options import (
     Options,
     blank_frame,
 )
+from bridges.starbench.rules import scoring
+from bridges.starbench.rules.battle import Battle
 from rollout.api import ACTION, MASK, OBSERVATION, Array, Columns, Frame, Start, check_slots
 from rollout.errors import GameCrashed, OutOfTurnError
 

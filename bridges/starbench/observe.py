@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 
-from bridges.starbench import scoring
-from bridges.starbench.battle import Battle
-from bridges.starbench.content import load
-from bridges.starbench.states import BATTLES
-from bridges.starbench.units import KIND, STACKS, TURNS, Unit
-from bridges.starbench.view import ALLIES, ENEMIES
+from bridges.starbench.rules import scoring
+from bridges.starbench.rules.battle import Battle
+from bridges.starbench.rules.content import load
+from bridges.starbench.rules.states import BATTLES
+from bridges.starbench.rules.units import KIND, STACKS, TURNS, Unit
+from bridges.starbench.rules.view import ALLIES, ENEMIES
 
 _GLOBAL, _ALLY, _ENEMY = 12, 8, 15
 

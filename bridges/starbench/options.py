@@ -9,9 +9,9 @@ import numpy as np
 from gymnasium import spaces
 
 from bridges.starbench import observe, text
-from bridges.starbench.battle import Battle
-from bridges.starbench.field import WINDOWS
-from bridges.starbench.view import ACTIONS
+from bridges.starbench.rules.battle import Battle
+from bridges.starbench.rules.field import WINDOWS
+from bridges.starbench.rules.view import ACTIONS
 from rollout.api import (
     ACTION,
     MASK,
@@ -118,7 +118,7 @@ class Options:
 
     def screen(self, battle: Battle) -> Any:
         """Returns the screen of a battle."""
-        from bridges.starbench.screen.client import EmulatorClient  # noqa: PLC0415 - loads OpenCV
+        from bridges.starbench.client import EmulatorClient  # noqa: PLC0415 - loads OpenCV
 
         return EmulatorClient(battle, self.picture)
 
@@ -136,7 +136,7 @@ class Options:
 
 
 def _keys() -> tuple[str, ...]:
-    from bridges.starbench.screen.client import KEYS  # noqa: PLC0415 - loads OpenCV
+    from bridges.starbench.client import KEYS  # noqa: PLC0415 - loads OpenCV
 
     return ("", *KEYS)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bridges.starbench.view import (
+from bridges.starbench.rules.view import (
     ALL,
     FIRST_ENEMY,
     MOVE_NAMES,

@@ -27,10 +27,10 @@ from bridges.stardojo.instance import (
 from bridges.stardojo.judging import Judging
 from bridges.stardojo.making import NO_TASK, SAME, StardojoTasks
 from bridges.stardojo.mod import ModGame, ModOptions, screenshot
+from bridges.stardojo.rules import saves
 from bridges.stardojo.skills import Skill
 from bridges.stardojo.task_row import TaskRow
 from bridges.stardojo.task_table import lite, load_files
-from bridges.stardojo.valley import saves
 from rollout.api import (
     ACTION,
     BridgeSpec,
@@ -232,7 +232,7 @@ def _expert(idle: bool, game: StardewGame, row: TaskRow) -> Iterator[Skill]:
 
 
 def _valley(faithful: bool, slot: int, row: TaskRow | None, start: Start, left_s: float) -> Any:
-    from bridges.stardojo.valley.valley import Valley  # noqa: PLC0415 - it loads all its rules
+    from bridges.stardojo.rules.valley import Valley  # noqa: PLC0415 - it loads all its rules
 
     state = {name: start.state.values.get(name, SAME) for name in FACTORS}
     save = row.save if row else "save_new"

@@ -12,7 +12,7 @@ from typing import Any
 from rollout.errors import InputError, UnknownNameError
 from rollout.yaml12 import load_yaml
 
-TABLES = Path(__file__).parent / "tables"
+TABLES = Path(__file__).parent / "data"
 
 LONGEST = 256
 """Bytes that the mod reads at once: a longer message becomes two."""

@@ -13,7 +13,7 @@ from gymnasium import spaces
 
 from bridges.stardojo import facts, skills
 from bridges.stardojo.facts import Observation, point
-from bridges.stardojo.valley.data import content
+from bridges.stardojo.rules.content import content
 from rollout.api import ACTION, Columns
 from rollout.api.spaces import MASK
 

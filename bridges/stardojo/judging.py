@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
-from bridges.stardojo import rules, strict
+from bridges.stardojo import evaluators, strict
 from bridges.stardojo.facts import Observation
 from bridges.stardojo.task_row import TaskRow
 
@@ -80,17 +80,17 @@ def _check(task: TaskRow, seen: Observation) -> None:
 
 
 def _faithful(task: TaskRow, standing: Standing, seen: Observation) -> Standing:
-    rule = rules.RULES[task.category, task.evaluator]
+    rule = evaluators.RULES[task.category, task.evaluator]
     if not isinstance(rule, tuple):
         if standing.last is None:
             return standing
         change = float(rule(task, standing.last, seen))
         return replace(standing, current=standing.current + change, change=change)
     kind, level = rule
-    if standing.last is None and kind != rules.FIRST:
+    if standing.last is None and kind != evaluators.FIRST:
         return standing
     current = float(level(task, seen))
-    if kind == rules.STICKY:
+    if kind == evaluators.STICKY:
         current = max(current, standing.current)
     return replace(standing, current=current, change=0.0)
 

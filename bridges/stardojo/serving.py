@@ -15,8 +15,8 @@ import numpy as np
 from bridges.stardojo.commands import LONGEST, SAVES, arities, setup_values, table, whole
 from bridges.stardojo.facts import point
 from bridges.stardojo.faults import Faults
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.valley import Pending, Valley
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.valley import Pending, Valley
 from rollout.errors import InputError
 
 END = b"<EOF>"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bridges.stardojo import facts
 from bridges.stardojo.facts import Observation
-from bridges.stardojo.valley.data import content
+from bridges.stardojo.rules.content import content
 from rollout.errors import InputError, UnknownNameError
 
 Mode = Literal["strict", "faithful"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bridges.stardojo import facts, rules
+from bridges.stardojo import evaluators, facts
 from bridges.stardojo.facts import Observation, held, kinds, location, money, point
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def _tiles(
 
 
 def _clear(task: TaskRow, base: Observation, last: Observation, now: Observation) -> set[Hashable]:
-    names = rules.DEBRIS if task.object == "Debris" else {task.object}
+    names = evaluators.DEBRIS if task.object == "Debris" else {task.object}
     return _tiles(last, now, "object_at_tile", lambda a, b: a in names and b not in names)
 
 
@@ -72,7 +72,7 @@ def _sow(task: TaskRow, base: Observation, last: Observation, now: Observation) 
 
 
 def _water(task: TaskRow, base: Observation, last: Observation, now: Observation) -> set[Hashable]:
-    if not _same_map(last, now) or rules.days(last) != rules.days(now):
+    if not _same_map(last, now) or evaluators.days(last) != evaluators.days(now):
         return set()  # rain waters at night
 
     def wet(crop: Mapping[str, Any]) -> bool:
@@ -96,7 +96,7 @@ def _fertilize(task: TaskRow, base: Observation, last: Observation, now: Observa
 
 
 def _menus(*seen: Observation) -> bool:
-    return any(rules.menu(each).get("type") in ("Chest", "ShopMenu") for each in seen)
+    return any(evaluators.menu(each).get("type") in ("Chest", "ShopMenu") for each in seen)
 
 
 def _made(task: TaskRow, base: Observation, last: Observation, now: Observation) -> float:
@@ -163,7 +163,7 @@ def _name(each: Mapping[str, Any]) -> Hashable:
 def _pet(task: TaskRow, base: Observation, last: Observation, now: Observation) -> set[Hashable]:
     # A pet that is not on the farm is not listed; one that returns was petted where no one saw it.
     before = {_name(each) for each in facts.creatures(last) if each.get("isTouched")}
-    return {_name(e) for e in facts.creatures(now) if rules.petted(task, e)} - before
+    return {_name(e) for e in facts.creatures(now) if evaluators.petted(task, e)} - before
 
 
 def _herd(task: TaskRow, seen: Observation) -> set[Hashable]:
@@ -191,29 +191,30 @@ def _gone(task: TaskRow, base: Observation, last: Observation, now: Observation)
     )
 
 
-def _since(level: rules.Level) -> Number:
+def _since(level: evaluators.Level) -> Number:
     return lambda task, base, last, now: level(task, now) - level(task, base)
 
 
 def _befriended(task: TaskRow, base: Observation, last: Observation, now: Observation) -> float:
     if task.object == "Animal":
-        return rules.animal_friendship(task, now)
+        return evaluators.animal_friendship(task, now)
     before = {_name(e): e.get("Friendship") or 0 for e in facts.creatures(base)}
     mine = [e for e in facts.creatures(now) if e.get("Type") == task.object]
     return max(((e.get("Friendship") or 0) - before.get(_name(e), 0) for e in mine), default=0)
 
 
-def _state(level: rules.Level) -> Number:
+def _state(level: evaluators.Level) -> Number:
     return lambda task, base, last, now: level(task, now)
 
 
 def _slept(task: TaskRow, base: Observation, last: Observation, now: Observation) -> float:
     late = int(last["GameState"].get("Time") or 0) >= 2600
-    return float(rules.days(now) > rules.days(base) and location(now) == "FarmHouse" and not late)
+    new_day = evaluators.days(now) > evaluators.days(base)
+    return float(new_day and location(now) == "FarmHouse" and not late)
 
 
 def _silo(task: TaskRow, base: Observation, last: Observation, now: Observation) -> float:
-    gain = rules.hay(task, now) - rules.hay(task, last)
+    gain = evaluators.hay(task, now) - evaluators.hay(task, last)
     return gain if gain > 0 and held(now, {"Hay"}) >= held(last, {"Hay"}) else 0
 
 
@@ -225,7 +226,7 @@ def _profession(task: TaskRow, base: Observation, last: Observation, now: Observ
 
 
 def _quests(seen: Observation, done: bool) -> list[str]:
-    return [str(q.get("id")) for q in rules.quests(seen) if bool(q.get("completed")) is done]
+    return [str(q.get("id")) for q in evaluators.quests(seen) if bool(q.get("completed")) is done]
 
 
 def _left(done: bool) -> Number:
@@ -246,7 +247,7 @@ def _helped(task: TaskRow, base: Observation, last: Observation, now: Observatio
 
 def _story(task: TaskRow, base: Observation, last: Observation, now: Observation) -> float:
     # A quest without a reward leaves the log when it is completed. Stories cannot be cancelled.
-    return float(bool(rules.pending(task, last)) and not rules.pending(task, now))
+    return float(bool(evaluators.pending(task, last)) and not evaluators.pending(task, now))
 
 
 def _built(task: TaskRow, seen: Observation) -> dict[Hashable, facts.Tile | None]:
@@ -272,7 +273,7 @@ def _given(task: TaskRow, base: Observation, last: Observation, now: Observation
 
 
 def _backpack(task: TaskRow, base: Observation, last: Observation, now: Observation) -> float:
-    return (rules.slots(task, now) - rules.slots(task, base)) / 12
+    return (evaluators.slots(task, now) - evaluators.slots(task, base)) / 12
 
 
 STRICT: Mapping[tuple[str, str], tuple[str, Identities | Number]] = {
@@ -282,43 +283,43 @@ STRICT: Mapping[tuple[str, str], tuple[str, Identities | Number]] = {
     ("farming", "water"): (IDENTITIES, _water),
     ("farming", "fertilize"): (GAIN, _fertilize),
     ("farming", "harvest"): (GAIN, _made),
-    ("farming", "skill"): (LEVEL, _since(rules.skill_level("Farming"))),
+    ("farming", "skill"): (LEVEL, _since(evaluators.skill_level("Farming"))),
     ("farming", "open"): (IDENTITIES, _door(True)),
     ("farming", "close"): (IDENTITIES, _door(False)),
     ("farming", "pet"): (IDENTITIES, _pet),
-    ("farming", "fill"): (IDENTITIES, _buildings(rules.full)),
+    ("farming", "fill"): (IDENTITIES, _buildings(evaluators.full)),
     ("farming", "incubate"): (IDENTITIES, _hatched),
     ("farming", "friendship"): (LEVEL, _befriended),
-    ("farming", "mood"): (LEVEL, _state(rules.happy)),
+    ("farming", "mood"): (LEVEL, _state(evaluators.happy)),
     ("farming", "profession"): (LEVEL, _profession),
     ("crafting", "craft"): (GAIN, _made),
     ("combat", "kill"): (LEVEL, _since(lambda task, seen: facts.kills(seen, task.object))),
-    ("combat", "skill"): (LEVEL, _since(rules.skill_level("Combat"))),
+    ("combat", "skill"): (LEVEL, _since(evaluators.skill_level("Combat"))),
     ("combat", "profession"): (LEVEL, _profession),
     ("exploration", "harvest"): (GAIN, _made),
     ("exploration", "exchange"): (GAIN, _made),
     ("exploration", "silo"): (GAIN, _silo),
-    ("exploration", "skill"): (LEVEL, _since(rules.skill_level(""))),
+    ("exploration", "skill"): (LEVEL, _since(evaluators.skill_level(""))),
     ("exploration", "profession"): (LEVEL, _profession),
-    ("exploration", "location"): (LEVEL, _state(rules.at_place)),
+    ("exploration", "location"): (LEVEL, _state(evaluators.at_place)),
     ("exploration", "sleep"): (LEVEL, _slept),
-    ("exploration", "bundle"): (LEVEL, _since(rules.flag("Bundles", "name"))),
-    ("exploration", "museum"): (LEVEL, _since(rules.museum)),
-    ("exploration", "repair"): (LEVEL, _since(rules.flag("Repairs", "project"))),
-    ("exploration", "accept"): (LEVEL, _since(rules.accepted)),
+    ("exploration", "bundle"): (LEVEL, _since(evaluators.flag("Bundles", "name"))),
+    ("exploration", "museum"): (LEVEL, _since(evaluators.museum)),
+    ("exploration", "repair"): (LEVEL, _since(evaluators.flag("Repairs", "project"))),
+    ("exploration", "accept"): (LEVEL, _since(evaluators.accepted)),
     ("exploration", "quit"): (GAIN, _left(False)),
     ("exploration", "reward"): (GAIN, _left(True)),
     ("exploration", "complete_help"): (GAIN, _helped),
     ("exploration", "complete_story"): (LEVEL, _story),
-    ("exploration", "watch"): (LEVEL, _state(rules.forecast)),
-    ("exploration", "read"): (LEVEL, _state(rules.reads)),
+    ("exploration", "watch"): (LEVEL, _state(evaluators.forecast)),
+    ("exploration", "read"): (LEVEL, _state(evaluators.reads)),
     ("social", "sell"): (GAIN, _sold),
     ("social", "break"): (GAIN, _broken),
     ("social", "retrieve"): (GAIN, _made),
     ("social", "purchase"): (GAIN, _bought),
     ("social", "harvest"): (GAIN, _made),
-    ("social", "upgrade_tool"): (LEVEL, _since(rules.items)),
-    ("social", "jojamart"): (LEVEL, _since(rules.joja)),
+    ("social", "upgrade_tool"): (LEVEL, _since(evaluators.items)),
+    ("social", "jojamart"): (LEVEL, _since(evaluators.joja)),
     ("social", "backpack"): (LEVEL, _backpack),
     ("social", "purchase_animal"): (IDENTITIES, _purchased),
     ("social", "sell_animal"): (IDENTITIES, _gone),
@@ -328,16 +329,16 @@ STRICT: Mapping[tuple[str, str], tuple[str, Identities | Number]] = {
         lambda t, b, last, now: {*_built(t, b)} - {*_built(t, now)},
     ),
     ("social", "move"): (IDENTITIES, _moved),
-    ("social", "upgrade_farmhouse"): (LEVEL, _since(rules.farmhouse)),
+    ("social", "upgrade_farmhouse"): (LEVEL, _since(evaluators.farmhouse)),
     ("social", "talk"): (LEVEL, _talked),
     ("social", "gift"): (GAIN, _given),
-    ("social", "date"): (LEVEL, _since(rules.partner("DatingPartners"))),
+    ("social", "date"): (LEVEL, _since(evaluators.partner("DatingPartners"))),
     ("social", "breakup"): (
         LEVEL,
-        lambda t, b, last, now: -_since(rules.partner("DatingPartners"))(t, b, last, now),
+        lambda t, b, last, now: -_since(evaluators.partner("DatingPartners"))(t, b, last, now),
     ),
-    ("social", "propose"): (LEVEL, _since(rules.partner("Spouse"))),
-    ("social", "friendship"): (LEVEL, _since(rules.resident_friendship)),
+    ("social", "propose"): (LEVEL, _since(evaluators.partner("Spouse"))),
+    ("social", "friendship"): (LEVEL, _since(evaluators.resident_friendship)),
     ("open", "human"): (GAIN, lambda t, b, last, now: 0),
 }
 """The rules by category and evaluator, with how their results count."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bridges.stardojo.commands import SAVES, table
-from bridges.stardojo.rules import RULES
+from bridges.stardojo.evaluators import RULES
 from bridges.stardojo.task_row import STEPS, TaskRow
 from rollout.errors import ConfigError, InputError, UnknownNameError
 from rollout.yaml12 import load_yaml

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import yaml
 
-from bridges.starbench import agents, auto, search
-from bridges.starbench.battle import Battle
+from bridges.starbench import agents
 from bridges.starbench.options import NO_OP, SNAPSHOT, SNAPSHOT_BYTES
-from bridges.starbench.view import RELEASE, action_parts
+from bridges.starbench.oracle import auto, search
+from bridges.starbench.rules.battle import Battle
+from bridges.starbench.rules.view import RELEASE, action_parts
 from rollout.cli import main
 from rollout.errors import ConfigError
 from rollout.evaluate.config import EvaluateConfig

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.starbench import combat, content, scoring
-from bridges.starbench.battle import Battle
-from bridges.starbench.content import FOLDER, load
-from bridges.starbench.effects import compile_op
-from bridges.starbench.foes import curve_at
-from bridges.starbench.states import BATTLES, SPACE
-from bridges.starbench.units import ELEMENTS
-from bridges.starbench.view import ALL, BASIC, FIRST_ENEMY, HOLD, RELEASE, SKILL, action_id
+from bridges.starbench.rules import combat, content, scoring
+from bridges.starbench.rules.battle import Battle
+from bridges.starbench.rules.content import FOLDER, load
+from bridges.starbench.rules.effects import compile_op
+from bridges.starbench.rules.foes import curve_at
+from bridges.starbench.rules.states import BATTLES, SPACE
+from bridges.starbench.rules.units import ELEMENTS
+from bridges.starbench.rules.view import ALL, BASIC, FIRST_ENEMY, HOLD, RELEASE, SKILL, action_id
 from rollout.errors import ConfigError, StateError, UnknownNameError
 
 SEELE, SPARKLE, WOLF, XUAN = range(4)

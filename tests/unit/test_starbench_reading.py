@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 import torch
 
+from bridges.starbench.pictures.drawn import LABELS, Label
+from bridges.starbench.pictures.layout import Box
+from bridges.starbench.pictures.renderer import Renderer
 from bridges.starbench.reading.detector import (
     Detector,
     Network,
@@ -22,9 +25,6 @@ from bridges.starbench.reading.ocr import Ocr, folded
 from bridges.starbench.reading.reader import CHARACTERS, Reader
 from bridges.starbench.reading.scenes import scene
 from bridges.starbench.reading.train import train
-from bridges.starbench.screen.drawn import LABELS, Label
-from bridges.starbench.screen.layout import Box
-from bridges.starbench.screen.renderer import Renderer
 from rollout.errors import ConfigError
 
 pytestmark = pytest.mark.heavy

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import yaml
 
+from bridges.starbench.client import Direct, EmulatorClient, direct_of, send
+from bridges.starbench.pictures.art import element
+from bridges.starbench.pictures.layout import UI_MAP, UiMap
+from bridges.starbench.pictures.renderer import Renderer, places
 from bridges.starbench.reading.scenes import scene
-from bridges.starbench.screen.art import element
-from bridges.starbench.screen.client import Direct, EmulatorClient, direct_of, send
-from bridges.starbench.screen.layout import UI_MAP, UiMap
-from bridges.starbench.screen.renderer import Renderer, places
-from bridges.starbench.view import ALL, HOLD, RELEASE, SKILL, action_id
+from bridges.starbench.rules.view import ALL, HOLD, RELEASE, SKILL, action_id
 from rollout.errors import ConfigError, InputError, UnknownNameError
 
 pytestmark = pytest.mark.heavy
@@ -23,7 +23,7 @@ SMALL = (640, 360)
 HASHES = """
 import hashlib
 from bridges.starbench.reading.scenes import scene
-from bridges.starbench.screen.renderer import Renderer
+from bridges.starbench.pictures.renderer import Renderer
 renderer = Renderer((640, 360))
 print(*(hashlib.sha256(renderer.drawn(*scene(i)).picture).hexdigest() for i in range(3)))
 """

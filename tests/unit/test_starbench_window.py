@@ -15,11 +15,11 @@ import pytest
 import yaml
 
 from bridges.starbench import StarbenchBridge
-from bridges.starbench.battle import Battle
-from bridges.starbench.screen.client import Direct, EmulatorClient, direct_of, send
-from bridges.starbench.screen.drawn import Label
-from bridges.starbench.screen.layout import UI_MAP, UiMap
-from bridges.starbench.screen.renderer import places
+from bridges.starbench.client import Direct, EmulatorClient, direct_of, send
+from bridges.starbench.pictures.drawn import Label
+from bridges.starbench.pictures.layout import UI_MAP, UiMap
+from bridges.starbench.pictures.renderer import places
+from bridges.starbench.rules.battle import Battle
 from bridges.starbench.window import hosted
 from bridges.starbench.window.calibrate import main as calibrate
 from bridges.starbench.window.client import WindowClient

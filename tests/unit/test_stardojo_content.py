@@ -7,11 +7,11 @@ import shutil
 import pytest
 
 from benchmarks.science import stardojo_numbers
-from bridges.stardojo.valley import items, residents, services
-from bridges.stardojo.valley.data import FOLDER, content, load
-from bridges.stardojo.valley.tables import TASTES
-from bridges.stardojo.valley.valley import Valley
-from bridges.stardojo.valley.world import SEASONS
+from bridges.stardojo.rules import items, residents, services
+from bridges.stardojo.rules.content import FOLDER, content, load
+from bridges.stardojo.rules.tables import TASTES
+from bridges.stardojo.rules.valley import Valley
+from bridges.stardojo.rules.world import SEASONS
 from rollout.errors import ConfigError
 
 pytestmark = pytest.mark.heavy

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from bridges.stardojo.commands import setup_values, table
 from bridges.stardojo.faults import Faults
 from bridges.stardojo.pictures import draw
+from bridges.stardojo.rules.valley import Valley
+from bridges.stardojo.rules.world import World
 from bridges.stardojo.serving import Game
-from bridges.stardojo.valley.valley import Valley
-from bridges.stardojo.valley.world import World
 from rollout.errors import InputError
 
 SETUP, RECEIVED = table("commands")["setup"], "Message received"

@@ -6,8 +6,8 @@ from bridges.stardojo.oracle import supplies, travel
 from bridges.stardojo.oracle.episode import play
 from bridges.stardojo.oracle.hands import NOTHING, Hands, perform
 from bridges.stardojo.oracle.oracle import SCRIPTS, Oracle
+from bridges.stardojo.rules.valley import Valley
 from bridges.stardojo.task_table import lite
-from bridges.stardojo.valley.valley import Valley
 from rollout.errors import UnknownNameError
 
 # The cheapest task of kinds that differ in what they need.

@@ -9,10 +9,10 @@ from bridges.stardojo.pictures import draw, scene
 from bridges.stardojo.pictures.atlas import Atlas, tint
 from bridges.stardojo.pictures.paint import color, paint, table
 from bridges.stardojo.pictures.sprites import Sprites, icons
-from bridges.stardojo.valley import maps, places, rules
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.valley import Valley
-from bridges.stardojo.valley.world import (
+from bridges.stardojo.rules import maps, places, registry
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.valley import Valley
+from bridges.stardojo.rules.world import (
     Animal,
     Building,
     Crop,
@@ -369,7 +369,7 @@ def test_any_size(valley, width, height, shown):
     if shown == "shop":
         menu("shop", shop="SeedShop")(valley.world)
     elif shown == "dialogue":
-        rules.ask(valley.world, "Sleep? " * 9, [("Yes", "Yes"), ("No", "No")], "sleep")
+        registry.ask(valley.world, "Sleep? " * 9, [("Yes", "Yes"), ("No", "No")], "sleep")
     picture = draw(valley, width, height)
     assert picture.shape == (height, width, 3)
     assert picture.dtype == np.uint8

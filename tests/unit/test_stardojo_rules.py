@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridges.stardojo.evaluators import RULES
 from bridges.stardojo.facts import CannotBeJudgedError, point
 from bridges.stardojo.judging import begin, judge
-from bridges.stardojo.rules import RULES
 from bridges.stardojo.strict import STRICT
 from bridges.stardojo.task_row import TaskRow
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridges.stardojo.commands import arities, message, parse_call, setup_values
+from bridges.stardojo.rules import farmer
+from bridges.stardojo.rules.valley import Valley
 from bridges.stardojo.task_table import lite, load_files
-from bridges.stardojo.valley import farmer
-from bridges.stardojo.valley.valley import Valley
 from rollout.config import BridgeConfig
 from rollout.errors import ConfigError, InputError, UnknownNameError
 from rollout.tasks import bridge_and_task

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridges.stardojo.valley import farmer, maps, night, places, saves
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.valley import Valley
-from bridges.stardojo.valley.world import WAYS, Ground, Thing
+from bridges.stardojo.rules import farmer, maps, night, places, saves
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.valley import Valley
+from bridges.stardojo.rules.world import WAYS, Ground, Thing
 from rollout.errors import InputError, UnknownNameError
 
 pytestmark = pytest.mark.heavy

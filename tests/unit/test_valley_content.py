@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from bridges.stardojo.oracle import explore, farm, people, supplies, travel
 from bridges.stardojo.oracle.hands import Hands, entries, perform
-from bridges.stardojo.valley import mines, places, residents, rules
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.valley import Valley
-from bridges.stardojo.valley.world import SEASONS, Monster
+from bridges.stardojo.rules import mines, places, registry, residents
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.valley import Valley
+from bridges.stardojo.rules.world import SEASONS, Monster
 from rollout.errors import InputError
 
 pytestmark = pytest.mark.heavy
@@ -440,4 +440,4 @@ def test_rules_are_found_by_what_the_maps_name():
         "bundles",
         "museum",
     ):
-        assert rules.SPOT.get(words) is not None
+        assert registry.SPOT.get(words) is not None

@@ -5,10 +5,10 @@ import dataclasses
 import pytest
 
 from bridges.mineflayer.task_files import read_file
-from bridges.starbench.screen.layout import UiMap
+from bridges.starbench.pictures.layout import UiMap
 from bridges.stardojo import faults
+from bridges.stardojo.rules import content as valley
 from bridges.stardojo.task_table import load_files
-from bridges.stardojo.valley import data as valley
 from policies.vlm.prompt import load_prompt
 from rollout.errors import ConfigError
 from rollout.judge.rubric import load_rubric

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from bridges.compilation import cache_root
-from bridges.starbench.screen.drawn import LABELS, Label
-from bridges.starbench.screen.sprites import Picture
+from bridges.starbench.pictures.drawn import LABELS, Label
+from bridges.starbench.pictures.sprites import Picture
 from rollout.errors import ConfigError
 
 INPUT = (320, 180)

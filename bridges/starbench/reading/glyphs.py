@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from bridges.starbench.screen.art import DARK
-from bridges.starbench.screen.layout import Box
-from bridges.starbench.screen.sprites import Picture, glyph
+from bridges.starbench.pictures.art import DARK
+from bridges.starbench.pictures.layout import Box
+from bridges.starbench.pictures.sprites import Picture, glyph
 
 NUMBERS = "0123456789"
 LETTERS = string.ascii_letters + string.digits + " '.,:;/%()+-"

@@ -7,7 +7,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from bridges.starbench.screen.sprites import Picture
+from bridges.starbench.pictures.sprites import Picture
 from rollout.errors import missing_extra
 
 _TALL = 48  # pixels, the height that its model reads at

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bridges.starbench.pictures.layout import UiMap
+from bridges.starbench.pictures.sprites import Picture
 from bridges.starbench.reading.glyphs import LETTERS, NUMBERS, crop, read_bar, read_text, snap
 from bridges.starbench.reading.ocr import Ocr
-from bridges.starbench.screen.layout import UiMap
-from bridges.starbench.screen.sprites import Picture
 
 if TYPE_CHECKING:
     from bridges.starbench.reading.detector import Detector  # loads torch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from bridges.starbench.screen.art import ELEMENTS
-from bridges.starbench.screen.drawn import Marks
-from bridges.starbench.view import AllyView, BattleView, EnemyView, StatusView, TurnView
+from bridges.starbench.pictures.art import ELEMENTS
+from bridges.starbench.pictures.drawn import Marks
+from bridges.starbench.rules.view import AllyView, BattleView, EnemyView, StatusView, TurnView
 
 TEAM = (("Seele", 3000, 120), ("Sparkle", 4200, 110), ("Silver Wolf", 3400, 110))
 TANK = ("Fu Xuan", 7200, 135)

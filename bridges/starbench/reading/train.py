@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from bridges.starbench.pictures.renderer import Renderer
 from bridges.starbench.reading.detector import (
     Detector,
     Network,
@@ -26,7 +27,6 @@ from bridges.starbench.reading.detector import (
     targets,
 )
 from bridges.starbench.reading.scenes import scene
-from bridges.starbench.screen.renderer import Renderer
 
 _SIZE = (640, 360)
 _FIRST_CHECK = 10**6  # scenes from here on are not trained on

@@ -14,8 +14,8 @@ import sys
 import threading
 from typing import Any
 
-from bridges.starbench.battle import Battle
-from bridges.starbench.screen.client import EmulatorClient
+from bridges.starbench.client import EmulatorClient
+from bridges.starbench.rules.battle import Battle
 
 _SERVER = ("Xvfb", "-nolisten", "tcp", "-terminate", "-displayfd")
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import cv2
 
-from bridges.starbench.screen.art import hue
-from bridges.starbench.screen.layout import UI_MAP, UiMap
-from bridges.starbench.screen.sprites import Picture, blit, text_sprite
+from bridges.starbench.pictures.art import hue
+from bridges.starbench.pictures.layout import UI_MAP, UiMap
+from bridges.starbench.pictures.sprites import Picture, blit, text_sprite
 from rollout.errors import GamutError, InputError
 
 

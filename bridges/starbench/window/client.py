@@ -12,8 +12,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from bridges.starbench.screen.layout import Box, UiMap
-from bridges.starbench.screen.sprites import Picture
+from bridges.starbench.pictures.layout import Box, UiMap
+from bridges.starbench.pictures.sprites import Picture
 from rollout.errors import (
     ConfigError,
     GameCrashed,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from bridges.starbench.screen.layout import UiMap
+from bridges.starbench.pictures.layout import UiMap
 from bridges.starbench.window.client import WindowClient, libraries
 from rollout.api import LineProcess
 from rollout.errors import ConfigError, GameCrashed, InputError

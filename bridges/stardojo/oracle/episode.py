@@ -9,8 +9,8 @@ from bridges.stardojo.commands import setup_values
 from bridges.stardojo.judging import Judging, Standing, begin, judge
 from bridges.stardojo.oracle.hands import Skill, perform
 from bridges.stardojo.oracle.oracle import PAUSE, SKILLS_A_STEP, Oracle
+from bridges.stardojo.rules.valley import Valley
 from bridges.stardojo.task_row import TaskRow
-from bridges.stardojo.valley.valley import Valley
 
 Chooser = Callable[[], Skill]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from bridges.stardojo.oracle import farm, people, supplies, travel
 from bridges.stardojo.oracle.hands import Hands, Plan
 from bridges.stardojo.oracle.made import FORAGE
+from bridges.stardojo.rules import mines, places
+from bridges.stardojo.rules.content import content
 from bridges.stardojo.task_row import TaskRow
-from bridges.stardojo.valley import mines, places
-from bridges.stardojo.valley.data import content
 
 MEALS = 6  # for a long way down
 BEACH = ("Clam", "Cockle", "Mussel", "Oyster", "Coral", "Sea Urchin")

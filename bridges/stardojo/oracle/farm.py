@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 from bridges.stardojo.oracle import supplies, travel
 from bridges.stardojo.oracle.hands import WINDOW, Hands, Plan
+from bridges.stardojo.rules import places
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.maps import diggable
+from bridges.stardojo.rules.world import Animal, Building, Pet, Tile
 from bridges.stardojo.task_row import TaskRow
-from bridges.stardojo.valley import places
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.maps import diggable
-from bridges.stardojo.valley.world import Animal, Building, Pet, Tile
 
 DEBRIS = {"weeds": "scythe", "twig": "axe", "stone": "pickaxe"}
 NAMES = {"Weeds": ("weeds",), "Stone": ("stone",), "Twig": ("twig",), "Debris": tuple(DEBRIS)}

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 
-from bridges.stardojo.valley import farmer, items, places
-from bridges.stardojo.valley.rules import MENUS
-from bridges.stardojo.valley.valley import Valley
-from bridges.stardojo.valley.world import WAYS, Tile, World
+from bridges.stardojo.rules import farmer, items, places
+from bridges.stardojo.rules.registry import MENUS
+from bridges.stardojo.rules.valley import Valley
+from bridges.stardojo.rules.world import WAYS, Tile, World
 
 Skill = tuple[str, tuple[int | str, ...]]
 Plan = Generator[Skill, None, None]

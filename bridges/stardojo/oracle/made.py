@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bridges.stardojo.oracle import supplies, travel
 from bridges.stardojo.oracle.hands import NOTHING, Hands, Plan
+from bridges.stardojo.rules import places
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.world import Tile
 from bridges.stardojo.task_row import TaskRow
-from bridges.stardojo.valley import places
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.world import Tile
 
 FORAGE: dict[str, tuple[str, ...]]
 FORAGE = {"Wild Horseradish": ("Forest", "BusStop", "Backwoods", "Mountain")}

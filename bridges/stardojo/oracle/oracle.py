@@ -7,8 +7,8 @@ from itertools import chain
 
 from bridges.stardojo.oracle import explore, farm, made, people, supplies
 from bridges.stardojo.oracle.hands import NOTHING, Hands, Plan, Skill
+from bridges.stardojo.rules.valley import Valley
 from bridges.stardojo.task_row import TaskRow
-from bridges.stardojo.valley.valley import Valley
 from rollout.errors import UnknownNameError
 
 PAUSE = "pause"  # ends a step early, so that it is observed

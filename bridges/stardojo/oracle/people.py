@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bridges.stardojo.oracle import supplies, travel
 from bridges.stardojo.oracle.hands import Hands, Plan
+from bridges.stardojo.rules import places, residents
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.tables import TASTES
 from bridges.stardojo.task_row import TaskRow
-from bridges.stardojo.valley import places, residents
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.tables import TASTES
 
 ANIMAL_MENU = "animal"
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from bridges.stardojo.oracle import travel
 from bridges.stardojo.oracle.hands import NOTHING, Hands, Plan
-from bridges.stardojo.valley import mines, monsters, places
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.world import WAYS, Thing, Tile
+from bridges.stardojo.rules import mines, monsters, places
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.world import WAYS, Thing, Tile
 
 SOURCES = {"Stone": ("stone", "pickaxe"), "Fiber": ("weeds", "scythe")}
 TREES = ("Wood", "Sap")

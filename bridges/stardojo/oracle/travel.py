@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 
 from bridges.stardojo.oracle.hands import Hands, Plan
-from bridges.stardojo.valley import maps, mines, places
-from bridges.stardojo.valley.world import Tile, World
+from bridges.stardojo.rules import maps, mines, places
+from bridges.stardojo.rules.world import Tile, World
 
 Step = tuple[str, Tile, bool]
 """A place, the tile that leads there, and whether one interacts with that tile."""

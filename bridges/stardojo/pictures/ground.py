@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from bridges.stardojo.pictures.atlas import Atlas
 from bridges.stardojo.pictures.paint import Pixels, paint, table
-from bridges.stardojo.valley import maps
-from bridges.stardojo.valley.maps import Plan
-from bridges.stardojo.valley.world import Tile
+from bridges.stardojo.rules import maps
+from bridges.stardojo.rules.maps import Plan
+from bridges.stardojo.rules.world import Tile
 
 VARIANTS = 4
 WIDEST, HIGHEST = 15, 9

@@ -6,12 +6,12 @@ from typing import TypeAlias
 
 from bridges.stardojo.pictures.paint import Color, Pixels
 from bridges.stardojo.pictures.sprites import Drawn, Sprites
-from bridges.stardojo.valley import items, services
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.making import chest_items
-from bridges.stardojo.valley.maps import names
-from bridges.stardojo.valley.rules import MENUS
-from bridges.stardojo.valley.world import Item, Menu, World
+from bridges.stardojo.rules import items, services
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.making import chest_items
+from bridges.stardojo.rules.maps import names
+from bridges.stardojo.rules.registry import MENUS
+from bridges.stardojo.rules.world import Item, Menu, World
 
 Row: TypeAlias = tuple[str, str, str]
 """An entry of a menu: the item of its icon or nothing, its text, its price or count."""

@@ -1,4 +1,4 @@
-"""Paints sprites from texts that list shapes; ``data/shapes.yaml`` has them."""
+"""Paints sprites from texts that list shapes; ``data/pictures/shapes.yaml`` has them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rollout.yaml12 import load_yaml
 Color: TypeAlias = tuple[int, int, int]
 Pixels: TypeAlias = NDArray[np.uint8]
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data" / "pictures"
 UNITS = 16
 """Units of shapes in a tile's width."""
 _FINE = 3  # painted so many times larger, then averaged
@@ -28,7 +28,7 @@ _OUTLINE = (46, 32, 42)
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """Returns a table of ``data/NAME.yaml``."""
+    """Returns a table of ``data/pictures/NAME.yaml``."""
     found: dict[str, Any] = load_yaml(DATA / f"{name}.yaml", ours=True)
     return found
 

@@ -13,11 +13,11 @@ from bridges.stardojo.pictures.atlas import Atlas, tint
 from bridges.stardojo.pictures.hud import Hud
 from bridges.stardojo.pictures.paint import Color, Pixels, table
 from bridges.stardojo.pictures.sprites import BACK, LEFT, RIGHT, Drawn, Sprites
-from bridges.stardojo.valley import mines, monsters, places
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.maps import Plan
-from bridges.stardojo.valley.valley import Valley
-from bridges.stardojo.valley.world import Building, Furniture, Ground, Place, Thing, Tile, World
+from bridges.stardojo.rules import mines, monsters, places
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.maps import Plan
+from bridges.stardojo.rules.valley import Valley
+from bridges.stardojo.rules.world import Building, Furniture, Ground, Place, Thing, Tile, World
 
 TILES_HIGH = 11.25
 """Tiles as high as a screen, as in the game at its usual zoom; the toolbar is below the view."""

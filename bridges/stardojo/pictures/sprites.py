@@ -12,9 +12,9 @@ import numpy as np
 
 from bridges.stardojo.pictures.atlas import Atlas
 from bridges.stardojo.pictures.paint import UNITS, Color, Pixels, color, named, paint, table
-from bridges.stardojo.valley import items, soil
-from bridges.stardojo.valley.data import content
-from bridges.stardojo.valley.world import Crop, Ground, Thing
+from bridges.stardojo.rules import items, soil
+from bridges.stardojo.rules.content import content
+from bridges.stardojo.rules.world import Crop, Ground, Thing
 
 BACK, RIGHT, FRONT, LEFT = range(4)
 Drawn: TypeAlias = tuple[int, int, int]

@@ -1,0 +1,1 @@
+"""Programs that play: auto-battle, and a search that knows the random numbers."""
