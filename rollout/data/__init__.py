@@ -14,14 +14,21 @@ writer rolls the journals a crash left. *Unfinished* episodes have steps but no 
 were lost to a failure of the infrastructure, *damaged* ones miss steps: none of these is a result.
 """
 
-from rollout.data.call_sample import CallSample
-from rollout.data.calls import Calls
+from rollout.data.calls import Calls, CallSample
 from rollout.data.doctor import DatasetReport, Finding, doctor
 from rollout.data.layout import Layout
 from rollout.data.manifest import Manifest, describe_dataset, read_manifest
 from rollout.data.reader import Dataset
-from rollout.data.refs import Counts, Episode, EpisodeRef, Finished, Piece, Window, part_of_set
-from rollout.data.repair import Repaired, repair
+from rollout.data.refs import (
+    Counts,
+    Episode,
+    EpisodeRef,
+    FinishedEpisodes,
+    Piece,
+    Window,
+    part_of_set,
+)
+from rollout.data.repair import RepairReport, repair
 from rollout.data.replay import Actions, Mp4, play_text
 from rollout.data.writer import DatasetWriter
 from rollout.errors import DiskFullError
@@ -38,12 +45,12 @@ __all__ = [
     "Episode",
     "EpisodeRef",
     "Finding",
-    "Finished",
+    "FinishedEpisodes",
     "Layout",
     "Manifest",
     "Mp4",
     "Piece",
-    "Repaired",
+    "RepairReport",
     "Window",
     "describe_dataset",
     "doctor",

@@ -1,20 +1,23 @@
-"""The calls of models in a dataset: as a table, and as conversations to learn from."""
+"""The calls of models: as a table, as conversations to learn from, and a sample for dashboards."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import random
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rollout.api import CALLS, Call, Outcome, Usage, option, read_calls
+from rollout.api import CALLS, Call, Fragment, Outcome, Usage, option, read_calls
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import EXTRA, column_name
+from rollout.data.tables import write_table
 from rollout.errors import DatasetError
 from rollout.files import replacing
 
@@ -25,6 +28,21 @@ _TEXTS_MORE = ("request", "prompt")
 _JSON = ("messages", "fields", "tools", "errors")
 _COUNTS = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 _IDS = ("prompt_ids", "output_ids")
+
+_SAMPLE_ROWS = 500
+_SAMPLE_CHARACTERS = 2000  # of a text
+_SAMPLE_COLUMNS: Mapping[str, Any] = {
+    "episode": np.int64,
+    "step": np.int64,
+    "model": np.str_,
+    "prompt": np.str_,
+    "answer": np.str_,
+    "action": np.str_,
+    "usable": np.bool_,
+    "tokens": np.float64,
+    "usd": np.float64,
+    "seconds": np.float64,
+}
 
 SCHEMA = pa.schema(
     [
@@ -154,8 +172,8 @@ def _tokens(call: Call, rows: str, reward: float) -> dict[str, Any]:
     }
 
 
-def told(calls: Sequence[Call], spent: Usage) -> tuple[str, str]:
-    """Returns what the model thought and what it cost, for people.
+def describe_calls(calls: Sequence[Call], spent: Usage) -> tuple[str, str]:
+    """Returns two lines about the calls of a step, for people: the thought and the cost.
 
     Args:
         calls: the calls of a step.
@@ -172,3 +190,80 @@ def told(calls: Sequence[Call], spent: Usage) -> tuple[str, str]:
     seconds = sum(call.seconds or 0.0 for call in calls)
     cost = f"{len(calls)} calls  {tokens} tokens  {seconds:.1f} s  {spent.price_text()} USD"
     return " ".join(thought.split()), cost
+
+
+class CallSample:
+    """A uniform random sample of the calls in fragments, of 500 at most.
+
+    Attributes:
+        seen: number of calls so far.
+    """
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self._rows: list[tuple[int, dict[str, Any]]] = []  # with the number of the call
+        self._rng = random.Random(0)  # noqa: S311 - a sample, no secret
+
+    def add(self, fragment: Fragment) -> None:
+        """Adds the calls of a fragment's steps."""
+        calls = fragment.extras.get(CALLS)
+        if calls is None:
+            return
+        for t, b in np.argwhere(fragment.valid).tolist():
+            episode = fragment.starts[fragment.start_index[t, b]].episode
+            for call in read_calls(calls[t, b]):
+                self._keep(call, episode, int(fragment.step[t, b]))
+
+    def _keep(self, call: Call, episode: int, step: int) -> None:
+        self.seen += 1
+        if len(self._rows) < _SAMPLE_ROWS:
+            self._rows.append((self.seen, _sample_row(call, episode, step)))
+        elif (place := self._rng.randrange(self.seen)) < _SAMPLE_ROWS:
+            self._rows[place] = (self.seen, _sample_row(call, episode, step))
+
+    def write(self, path: Path) -> None:
+        """Writes the sample in the order of the calls.
+
+        Columns: episode, step, model, prompt (the last message), answer, action, usable, tokens,
+        usd and seconds. Long texts are cut; an unknown number is NaN.
+
+        Raises:
+            DiskFullError: the disk is full.
+            OSError: it cannot be written.
+        """
+        rows = [row for _, row in sorted(self._rows, key=lambda each: each[0])]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table = {
+            name: np.array([r[name] for r in rows], kind) for name, kind in _SAMPLE_COLUMNS.items()
+        }
+        write_table(path, table)
+
+
+def _sample_row(call: Call, episode: int, step: int) -> dict[str, Any]:
+    tokens = [call.input_tokens, call.output_tokens]
+    numbers = {"usd": call.usd, "seconds": call.seconds}
+    return {
+        "episode": episode,
+        "step": step,
+        "model": _cut_text(call.asked),
+        "prompt": _cut_text(
+            _message_text(call.messages[-1].get("content")) if call.messages else ""
+        ),
+        "answer": _cut_text(call.answer),
+        "action": _cut_text(call.action),
+        "usable": call.usable is not False,
+        "tokens": sum(np.nan if each is None else each for each in tokens),
+        **{name: np.nan if value is None else value for name, value in numbers.items()},
+    }
+
+
+def _cut_text(value: object) -> str:
+    text = "" if value is None else str(value)
+    return text if len(text) <= _SAMPLE_CHARACTERS else f"{text[:_SAMPLE_CHARACTERS]} ..."
+
+
+def _message_text(content: object) -> object:
+    """The text of a message; pictures are named."""
+    if not isinstance(content, list):
+        return content
+    return "\n".join(part.get("text", f"[{part.get('type')}]") for part in content)

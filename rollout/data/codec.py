@@ -43,14 +43,14 @@ _JPEG_QUALITY = 95
 
 @dataclass(frozen=True)
 class Codec:
-    """How a value is stored; the quality is that of ``jpeg``, from 1 to 100, and 0 otherwise."""
+    """The encoding of a value; ``quality`` is 1 to 100 for ``jpeg`` and 0 otherwise."""
 
     name: str
     quality: int = 0
 
     @property
     def is_image(self) -> bool:
-        """Whether a value is an image file."""
+        """True if a value is an image file."""
         return self.name in _IMAGES
 
     def __str__(self) -> str:

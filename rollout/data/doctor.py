@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class DatasetReport:
-    """What ``doctor`` found.
+    """The result of ``doctor``.
 
     Attributes:
         path: the dataset.
@@ -70,7 +70,7 @@ class DatasetReport:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return not self.findings
 
 
@@ -130,7 +130,7 @@ class _Doctor:
         return DatasetReport(self._layout.root, tuple(self._findings), self._writer, *counts)
 
     def _listed(self, orphan: Path) -> str:
-        """What an index says of its missing shard."""
+        """The contents of a missing shard, from its index."""
         if orphan.parent != self._layout.folders["episodes"]:
             return ""
         try:
@@ -173,7 +173,7 @@ class _Doctor:
                     self._add(path, "warning", f"does not agree with its steps ({counts})")
 
     def _note(self, found: tuple[pa.Table, Runs, list[Problem]]) -> pa.Table:
-        """Notes the episodes of a shard or journal and what is wrong with them."""
+        """Adds the episodes of a shard or journal to the report, and their problems."""
         table, self._left, problems = found
         for each in problems:
             if (each.episode, each.attempt) not in self._damaged:
@@ -197,7 +197,7 @@ class _Doctor:
         except FileNotFoundError:
             return False
         for gap in journal.gaps:
-            # What a live writer has not finished is not damaged.
+            # A batch that a live writer has not finished is not damaged.
             if self._writer is None or gap.offset + gap.nbytes < journal.nbytes:
                 self._add(journal.path, "error", str(gap))
         if self._writer is None:
@@ -210,7 +210,7 @@ class _Doctor:
 
 @dataclass
 class Health:
-    """What is known of a shard.
+    """The condition of a data shard.
 
     Attributes:
         collector: runs of the rows that can be read.
@@ -219,7 +219,7 @@ class Health:
         findings: what is wrong.
         bad_groups: row groups that cannot be read.
         bad_rows: rows, as they are numbered in the file, whose values do not decode.
-        losses: lost episodes it tells of.
+        losses: its lost episodes.
     """
 
     collector: RunCollector
@@ -232,7 +232,7 @@ class Health:
 
     @property
     def whole(self) -> bool:
-        """Whether every row can be read from the file."""
+        """True if every row can be read from the file."""
         return self.reader is not None and all(f.severity != "error" for f in self.findings)
 
 

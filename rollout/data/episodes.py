@@ -102,7 +102,7 @@ class Runs:
     """Runs in the order of their rows; what is left open has one for each episode.
 
     Attributes:
-        columns: what is known of each, keys of ``_DTYPES``.
+        columns: one value of each key of ``_DTYPES`` for every run.
         places: ``(K, 5)`` int64: episode, attempt, shard, first row, rows of each stretch of rows.
     """
 
@@ -184,7 +184,7 @@ def find_runs(rows: pa.RecordBatch | pa.Table, shard: int, row_start: int) -> Ru
 def put_together(
     before: Runs, found: Runs, losses: Sequence[LossRecord]
 ) -> tuple[pa.Table, Runs, list[Problem]]:
-    """Returns the episodes that ended (``INDEX_SCHEMA``), those still open, and what is wrong.
+    """Returns the episodes that ended (``INDEX_SCHEMA``), those still open, and problems.
 
     Args:
         before: episodes left open by the shards before.
@@ -338,10 +338,10 @@ def _rowless_table(losses: Sequence[LossRecord]) -> pa.Table:
 
 
 def check_index(index: pa.Table) -> None:
-    """Checks that an index from a file tells of as many rows as steps.
+    """Checks that the episodes of an index have as many rows as steps.
 
     Raises:
-        ValueError: it does not, or a value is missing.
+        ValueError: one has not, or a value is missing.
     """
     known = [n for n in index.column_names if n not in ("phase", "reason")]
     missing = [n for n in known if index[n].null_count]
@@ -351,8 +351,8 @@ def check_index(index: pa.Table) -> None:
         raise ValueError(f"it has empty entries: {missing or 'pieces'}")
     start, rows = (pieces.field(n).to_numpy() for n in ("row_start", "rows"))
     owner = np.repeat(np.arange(len(index)), pc.list_value_length(lists).to_numpy())
-    told = np.bincount(owner, rows, minlength=len(index))
-    if (rows < 1).any() or (start < 0).any() or (told != index["length"].to_numpy()).any():
+    counted = np.bincount(owner, rows, minlength=len(index))
+    if (rows < 1).any() or (start < 0).any() or (counted != index["length"].to_numpy()).any():
         raise ValueError("the lengths of its episodes are not those of their pieces")
 
 

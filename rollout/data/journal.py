@@ -2,7 +2,7 @@
 
 A stream needs no footer: everything that was passed to the operating system before a crash can be
 read, and a partially written batch at the end is ignored. Every batch has a checksum (see
-``message``): what is damaged is left out, and told.
+``message``); damaged batches are left out and listed as gaps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rollout.errors import DatasetError
 from rollout.files import open_file, parse_json
 
 LOSSES_KEY = "losses"
-_OF_A_LOSS = {
+_LOSS_KEYS = {
     *("episode", "attempt", "state", "state_set", "seed", "task", "policy", "instance", "slot"),
     *("phase", "reason", "steps", "time"),
 }
@@ -46,13 +46,14 @@ _UNREADABLE = (
 
 
 def parse_losses(text: bytes) -> list[LossRecord]:
-    """Returns the lost episodes that a journal or a shard tells of.
+    """Returns the lost episodes in the metadata of a journal or a shard.
 
-    A ValueError, TypeError or AttributeError means that the text tells of something else.
+    Raises:
+        ValueError, TypeError, AttributeError: the text is no list of lost episodes.
     """
     losses: list[LossRecord] = parse_json(text)
-    if not all(loss.keys() >= _OF_A_LOSS for loss in losses):
-        raise ValueError("what a loss must tell is missing")
+    if not all(loss.keys() >= _LOSS_KEYS for loss in losses):
+        raise ValueError(f"a lost episode needs {sorted(_LOSS_KEYS)}")
     return losses
 
 
@@ -73,8 +74,8 @@ class JournalWriter:
         self, path: Path, schema: pa.Schema, compression: JournalCompression = "lz4"
     ) -> None:
         self.nbytes = self._rows = self._ends = 0
-        squeeze = None if compression == "none" else compression
-        self._options = pa.ipc.IpcWriteOptions(compression=squeeze, use_threads=False)
+        codec = None if compression == "none" else compression
+        self._options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
         self._bare = _without_metadata(schema)
         self._buffer: pa.Buffer = None
         self._sink: pa.FixedSizeBufferWriter = None
@@ -82,7 +83,7 @@ class JournalWriter:
         note = Note(0, 0, 0, 0, 0)
         noted = schema.with_metadata({**(schema.metadata or {}), NOTE_KEY: note.text()})
         try:
-            self._pass_on(memoryview(bytearray(noted.serialize())), note)
+            self._write(memoryview(bytearray(noted.serialize())), note)
         except OSError:
             self.close()
             raise
@@ -94,13 +95,13 @@ class JournalWriter:
         about = {NOTE_KEY: note.text()}
         if losses:
             about[LOSSES_KEY] = json.dumps(list(losses)).encode()
-        begin = self._make_room(batch, sum(map(len, about.values())))
+        begin = self._reserve(batch, sum(map(len, about.values())))
         self._stream.write_batch(batch, custom_metadata=about)
-        self._pass_on(memoryview(self._buffer).cast("B")[begin : self._sink.tell()], note)
+        self._write(memoryview(self._buffer).cast("B")[begin : self._sink.tell()], note)
         self._rows, self._ends = note.next_row, note.next_end
 
-    def _make_room(self, batch: pa.RecordBatch, extra: int) -> int:
-        """Returns where the message of a batch will begin in the buffer."""
+    def _reserve(self, batch: pa.RecordBatch, extra: int) -> int:
+        """Makes room for a batch in the buffer; returns the offset of its message."""
         need = pa.ipc.get_record_batch_size(batch) + extra
         need += need // 64 + _ROOM  # what cannot be compressed grows a little
         begin = self._sink.tell() if self._buffer is not None else 0
@@ -113,8 +114,8 @@ class JournalWriter:
             begin = self._sink.tell()
         return begin
 
-    def _pass_on(self, message: memoryview, note: Note) -> None:
-        """Writes a message, with its note completed."""
+    def _write(self, message: memoryview, note: Note) -> None:
+        """Completes the note of a message and writes it."""
         seal(message, note)
         left = message
         while left:
@@ -153,8 +154,8 @@ class Gap:
     Attributes:
         offset: where it begins in the file.
         nbytes: its bytes.
-        steps: the steps in it; None if the journal does not tell.
-        ends: episodes that finished in it; None if the journal does not tell.
+        steps: the steps in it; None if unknown.
+        ends: episodes that finished in it; None if unknown.
     """
 
     offset: int
@@ -183,7 +184,7 @@ class JournalReader:
         whole: bytes up to the end of the last whole batch.
         nbytes: bytes of the file.
         torn: the bytes after ``whole`` are a batch that was being written.
-        gaps: what is damaged, in order.
+        gaps: damaged parts, in order.
     """
 
     path: Path
@@ -206,7 +207,7 @@ class JournalReader:
 
     @property
     def damaged(self) -> bool:
-        """Whether a part of it cannot be read, other than a batch that was being written."""
+        """True if a part cannot be read, other than a batch that was being written."""
         return bool(self.gaps)
 
     def scan(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -325,7 +326,7 @@ class JournalReader:
             return None
 
     def _end(self, file: BinaryIO, last: Note) -> None:
-        """Notes what the bytes after the last whole batch are; ``last`` is its note."""
+        """Classifies the bytes after the last whole batch, whose note is ``last``."""
         self.torn = self.whole < self.nbytes and is_torn(file, self.whole, self.nbytes)
         if not self.torn:
             notes = notes_in(file, self.whole, self.nbytes)

@@ -71,7 +71,7 @@ class Layout:
         return inner if inner.exists() and not own.exists() else own
 
     def exists(self) -> bool:
-        """Returns whether the directory contains a dataset, or the remains of one."""
+        """Returns True if the directory contains a dataset, or the remains of one."""
         return self.manifest.is_file() or any(map(self.numbers, self.folders))
 
     def create(self) -> None:

@@ -56,14 +56,14 @@ class Manifest:
         observation_space: flat ``Dict``.
         action_space: flat ``Dict``.
         factors: the task's state space as ``StateSpace.describe`` gives it; ``state`` counts in it.
-        action_labels: what actions are called, by column; see ``rollout.api.labels``.
-        signals: what the game reports, by key.
-        extras: what the policy adds, by key.
+        action_labels: names of actions, by column; see ``rollout.api.labels``.
+        signals: columns of the game, by key.
+        extras: columns of the policy, by key.
         policy: name of the policy.
         policy_options: its options.
         codec: codec of image observations.
         codecs: codecs of individual observations, by key.
-        details: whether data without a fixed shape is recorded.
+        details: True if data without a fixed shape is recorded.
         compression: of the shards: zstd, lz4 or none.
         code_version: version of the code that made the dataset.
         run: id of the run that made it.

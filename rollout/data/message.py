@@ -4,7 +4,7 @@ A journal is an Arrow IPC stream: a message with the schema, then one for each b
 *note* in its metadata, text of fixed length: a CRC-32 of the whole message (computed with zeros in
 its place), one of the rest of the note, the length of the message, and the numbers of rows and of
 finished episodes before and after it. After damage, reading continues at the next message whose
-checksum is right, and the notes tell how many rows lie between. Journals of earlier versions have
+checksum is right, and the notes give the number of rows between. Journals of earlier versions have
 no notes; there, a message counts as whole if Arrow can read it.
 """
 
@@ -32,7 +32,7 @@ _CHUNK = 1 << 22  # bytes read at once while searching
 
 
 class Note(NamedTuple):
-    """What a message says about itself; row and end count those of the journal.
+    """The size of a message and its place in the journal, in rows and in finished episodes.
 
     Attributes:
         nbytes: bytes of the message.
@@ -71,7 +71,7 @@ def seal(message: memoryview, blank: Note) -> None:
 
 
 def has_notes(file: BinaryIO) -> bool:
-    """Returns whether the messages of a journal have notes: a note of the first ones is enough."""
+    """Returns True if the messages of a journal have notes; looks at the first ones."""
     return any(_NOTE.search(chunk) for _, chunk in _chunks(file, 0, 4 * _CHUNK))
 
 
@@ -98,14 +98,14 @@ def message_at(file: BinaryIO, at: int, size: int, *, noted: bool) -> Message | 
 
 
 def candidates(file: BinaryIO, at: int, size: int) -> Iterator[int]:
-    """Yields where messages may begin, from a byte of the journal on."""
+    """Yields the offsets at which messages may begin, from a byte of the journal on."""
     for start, chunk in _chunks(file, at, size - at):
         for match in _BEGIN.finditer(chunk):
             yield start + match.start()
 
 
 def is_torn(file: BinaryIO, at: int, size: int) -> bool:
-    """Returns whether the bytes from ``at`` to the end are the beginning of one message."""
+    """Returns True if the bytes from ``at`` to the end are the beginning of one message."""
     file.seek(at)
     if not MARK.startswith(file.read(min(4, size - at))):
         return False
@@ -160,7 +160,7 @@ def _body_length(metadata: bytes) -> int | None:
 
 
 def _chunks(file: BinaryIO, at: int, nbytes: int) -> Iterator[tuple[int, bytes]]:
-    """Yields where a piece of the file begins, and the piece; pieces overlap by a note."""
+    """Yields pieces of the file with their offsets; pieces overlap by a note."""
     overlap = 128
     end = at + nbytes
     while at < end:

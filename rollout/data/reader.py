@@ -24,7 +24,7 @@ from rollout.data.refs import (
     Counts,
     Episode,
     EpisodeRef,
-    Finished,
+    FinishedEpisodes,
     Window,
     part_of_set,
     random_starts,
@@ -127,8 +127,8 @@ class Dataset(AbstractContextManager["Dataset"]):
             **kinds, unfinished=int(whole.sum()), damaged=int((~whole).sum()), steps=steps
         )
 
-    def finished(self) -> Finished:
-        """Returns which episodes are finished, and the highest attempt of every episode."""
+    def finished(self) -> FinishedEpisodes:
+        """Returns the finished episodes and the highest attempt of every episode."""
         lost = np.array(self.index.column("end").to_pylist(), object) == "lost"
         episodes, attempts = (self.index.column(n).to_numpy() for n in ("episode", "attempt"))
         done = frozenset(episodes[~lost].tolist())
@@ -137,7 +137,7 @@ class Dataset(AbstractContextManager["Dataset"]):
         for group in ((episodes, attempts), (runs["episode"], runs["attempt"])):
             for episode, attempt in zip(*(g.tolist() for g in group), strict=True):
                 highest[episode] = max(highest.get(episode, 0), attempt)
-        return Finished(done, highest)
+        return FinishedEpisodes(done, highest)
 
     def episodes(
         self,
@@ -161,7 +161,7 @@ class Dataset(AbstractContextManager["Dataset"]):
             policy: of this policy.
             outcome: with this outcome.
             end: with this end; ``"lost"`` implies ``include_lost``.
-            include_lost: whether to return lost attempts, which are not results.
+            include_lost: True to return lost attempts, too, which are not results.
         """
         table = self.index
         equal = {"episode": episode, "task": task, "state_set": state_set, "policy": policy}

@@ -1,4 +1,4 @@
-"""What a reader returns: episodes without their steps, with their steps, and windows of steps."""
+"""Return types of the reader: episodes without their steps, with their steps, and windows."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class EpisodeRef:
         length: completed steps.
         total_reward: undiscounted sum of rewards.
         progress: last progress, 0 to 1, NaN if undefined.
-        outcome: what the evaluator decided.
+        outcome: decision of the evaluator.
         end: terminated, truncated or lost.
         seconds: from the first observation to the end.
         started: when its first action was sent.
@@ -127,7 +127,7 @@ class Counts:
     steps: int
 
 
-class Finished(NamedTuple):
+class FinishedEpisodes(NamedTuple):
     """The episodes that a resumed run does not play again.
 
     Attributes:
@@ -149,7 +149,7 @@ def ref_of(row: Mapping[str, Any]) -> EpisodeRef:
     """Returns the episode of a row of the index.
 
     Raises:
-        DatasetError: its state or outcome is none.
+        DatasetError: its state is no number, or its outcome is unknown.
     """
     known = dict(row)
     try:

@@ -27,7 +27,7 @@ Drops = dict[int, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True)
-class Repaired:
+class RepairReport:
     """The result of ``repair``.
 
     Attributes:
@@ -47,7 +47,7 @@ class Repaired:
     done: tuple[str, ...]
 
 
-def repair(path: Path | str) -> Repaired:
+def repair(path: Path | str) -> RepairReport:
     """Repairs a dataset as far as possible. Repeating it changes nothing more.
 
     Args:
@@ -72,7 +72,7 @@ class _Repair:
         layout.create()
         self._manifest = self._read_manifest()
 
-    def run(self) -> Repaired:
+    def run(self) -> RepairReport:
         layout = self._layout
         for stray in layout.strays():
             self._move(stray)
@@ -93,7 +93,7 @@ class _Repair:
             write_manifest(layout, replace(self._manifest, damaged=damaged))
             self._done.append(f"noted {len(damaged)} episodes that miss steps")
         steps = sum(ShardReader(layout.data(n)).rows for n in layout.numbers("data"))
-        return Repaired(
+        return RepairReport(
             layout.root, steps, episodes, damaged, tuple(self._moved), tuple(self._done)
         )
 
@@ -230,7 +230,7 @@ class _Repair:
 
 
 class _Run(NamedTuple):
-    """Rows of a shard with steps of one episode, and whether it ends with them."""
+    """Rows of a shard with steps of one episode; ``ends`` if the episode ends with them."""
 
     shard: int
     row: int

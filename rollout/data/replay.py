@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from rollout.api import NO_USAGE, Array, Columns, Usage, is_picture, option, pixels, read_calls
 from rollout.api.labels import describe_action
-from rollout.data.calls import COLUMN
-from rollout.data.calls import told as told_of_calls
+from rollout.data.calls import COLUMN, describe_calls
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef
 from rollout.data.schema import ACTION, OBSERVATION, Column, column_name
@@ -129,7 +128,7 @@ def play_text(dataset: Dataset, ref: EpisodeRef) -> Iterator[str]:
             values = [f"{c.name}={_short(window.columns[c.name][t])}" for c in columns]
             values.append(f"action={_action_text(dataset, window.columns, t)}")
             if calls:
-                thought, cost = told_of_calls(read_calls(window.columns[COLUMN][t]), NO_USAGE)
+                thought, cost = describe_calls(read_calls(window.columns[COLUMN][t]), NO_USAGE)
                 values.append(f"calls=({cost.rsplit('  ', 1)[0]}) thought={thought!r}")
             reward = float(window.columns["reward"][t])
             yield f"step {window.start + t}: {' '.join(values)} reward={reward:g}"
@@ -172,13 +171,15 @@ def _frames(dataset: Dataset, ref: EpisodeRef, column: str) -> Iterator[Pixels]:
             total += reward
             action = _action_text(dataset, window.columns, t)
             colour = _WHITE if reward == 0 else _GREEN if reward > 0 else _RED
-            told = f"step={window.start + t}  reward={reward:g}  sum={total:g}"
+            result = f"step={window.start + t}  reward={reward:g}  sum={total:g}"
             thought = []
             if calls:
                 made = read_calls(window.columns[COLUMN][t])
                 spent += Usage.of(made)
-                thought = [(line, _BLUE) for line in told_of_calls(made, spent)]
-            yield _captioned(pixels(leaf, shown), goal, (action, _WHITE), *thought, (told, colour))
+                thought = [(line, _BLUE) for line in describe_calls(made, spent)]
+            yield _captioned(
+                pixels(leaf, shown), goal, (action, _WHITE), *thought, (result, colour)
+            )
     final = dataset.read(ref, []).final_observations.get(about.key)
     if final is not None:
         end = f"end: {ref.end}, {ref.outcome.name.lower()}"

@@ -91,7 +91,7 @@ def roll(layout: Layout, manifest: Manifest, number: int, *, fsync: bool = True)
     """Converts a journal to a shard of the same number and removes it.
 
     A journal without rows and losses is removed. One that is damaged is set aside, with a warning
-    that says what is lost, and its new path is returned.
+    that counts the lost steps, and its new path is returned.
 
     Raises:
         DiskFullError: the disk is full; the journal is unchanged.
@@ -171,7 +171,7 @@ def adopt(layout: Layout, manifest: Manifest) -> dict[int, Path | None]:
 
 
 def is_sealed(layout: Layout, number: int) -> bool:
-    """Returns whether a data shard exists and matches its seal."""
+    """Returns True if a data shard exists and matches its seal."""
     try:
         return Seal.read(layout.seal(number)).fits(layout.data(number))
     except (DatasetError, FileNotFoundError):

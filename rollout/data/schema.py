@@ -39,8 +39,8 @@ class Column:
         shape: shape of one row's value.
         unit: unit of the values.
         doc: meaning of the value.
-        codec: how a value is stored.
-        nullable: whether rows may have no value.
+        codec: encoding of a value.
+        nullable: True if rows may have no value.
         space: JSON of the leaf space, None for other roles.
     """
 
@@ -82,7 +82,7 @@ class Column:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether it has statistics, so that filters may use it without reading large values."""
+        """True if it has statistics, so that filters may use it without reading large values."""
         return self.codec.name == "plain" and not self.nullable
 
     def field(self) -> pa.Field:
@@ -119,7 +119,7 @@ def column_name(role: str, key: str) -> str:
 
 IDENTITY = (
     Column("episode", STEP, "episode", "int64", doc="number of the episode in its run"),
-    Column("attempt", STEP, "attempt", "int16", doc="how often the episode was lost before"),
+    Column("attempt", STEP, "attempt", "int16", doc="number of earlier, lost attempts"),
     Column("step", STEP, "step", "int32", unit="steps", doc="number of the step, from 0"),
     Column("instance", STEP, "instance", "int32", doc="game instance that played it"),
     Column("slot", STEP, "slot", "int32", doc="seat in the instance"),

@@ -39,7 +39,7 @@ from rollout.files import (
 
 LOSSES_KEY = "gamut.losses"
 UNREADABLE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError)
-"""What reading a damaged file raises."""
+"""Errors raised by reading a damaged file."""
 
 # A window of 64 steps should decompress little; a group costs about 20 us per column to write and
 # 3 KB of footer. 2 MiB is 170 steps of 64x64x3 frames and 10,000 steps of 200 bytes.
@@ -64,13 +64,13 @@ class ShardWriter:
         self._writer = pq.ParquetWriter(
             temporary(path),
             manifest.schema,
-            compression={_leaf(c): self._squeeze(c, manifest.compression) for c in columns},
+            compression={_leaf(c): self._compression(c, manifest.compression) for c in columns},
             use_dictionary=list(_DICTIONARY_STEP_COLUMNS),
             write_statistics=[_leaf(c) for c in columns if c.is_narrow],
             write_page_checksum=True,
         )
 
-    def _squeeze(self, column: Column, asked: str) -> str:
+    def _compression(self, column: Column, asked: str) -> str:
         """The compression of a column. Images too: their headers repeat from frame to frame."""
         # Setting up zstd costs more than it saves on a page with few numbers.
         tiny = column.codec.name == "plain" and self._target < _ZSTD_ROWS
@@ -187,7 +187,7 @@ class Seal:
             raise DatasetError(f"cannot read the seal {path}: {error!r}") from error
 
     def fits(self, path: Path) -> bool:
-        """Returns whether the file is exactly the one that was sealed."""
+        """Returns True if the file is exactly the one that was sealed."""
         with open_file(path) as file:
             if os.fstat(file.fileno()).st_size != self.nbytes:
                 return False

@@ -68,7 +68,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
                 f"at least 1, got {fsync!r}, {journal!r} and {shard_bytes}"
             )
         self.layout = Layout(path)
-        self._fsync, self._squeeze = fsync, journal
+        self._fsync, self._compression = fsync, journal
         self._journal_bytes = shard_bytes * (1 if journal == "lz4" else _GROWTH)
         self._journal: JournalWriter | None = None
         self._failed: BaseException | None = None
@@ -109,7 +109,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
                 # of one folder after another may miss them all, and the number would be used twice.
                 self._number += 1
                 path = self.layout.journal(self._number)
-                self._journal = JournalWriter(path, self.manifest.schema, self._squeeze)
+                self._journal = JournalWriter(path, self.manifest.schema, self._compression)
             for part, is_last in _parts(batch, self.manifest.row_bytes):
                 self._journal.append(part, losses if is_last else ())
             if self._fsync == "episode" and (len(fragment.final_index) or losses):
@@ -192,7 +192,7 @@ class DatasetWriter(AbstractContextManager["DatasetWriter"]):
 
 
 def _parts(batch: pa.RecordBatch, row_bytes: int) -> Iterator[tuple[pa.RecordBatch, bool]]:
-    """The batch in parts of limited size, each with whether it is the last."""
+    """The batch in parts of limited size; True with the last of them."""
     step = max(1, _BATCH_BYTES // max(row_bytes, 1))
     for start in range(0, max(batch.num_rows, 1), step):
         yield batch.slice(start, step), start + step >= batch.num_rows

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rollout.api import NO_USAGE, Call, Usage
-from rollout.data.calls import told
+from rollout.data.calls import describe_calls
 from rollout.errors import BudgetExhausted
 from rollout.evaluate.findings import _told_of_calls, _usage
 from rollout.models.sections import RunLimits
@@ -33,7 +33,7 @@ def test_a_sum_of_prices_says_what_is_unknown(calls, price, text):
     figures = spent_figures(used)
     assert figures.get("calls/usd") == price
     assert figures.get("calls/unpriced", 0) == used.unpriced
-    assert f"{text} USD" in told(calls or [KNOWN], used)[1]
+    assert f"{text} USD" in describe_calls(calls or [KNOWN], used)[1]
 
 
 @pytest.mark.parametrize("price", [None, Price(1.0, 1.0, 1.0, "2026-11-01")])
