@@ -31,9 +31,8 @@ from rollout.config import CollectConfig
 from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.errors import ConfigError
 from rollout.host import PlayOptions
-from rollout.host.advice import Advice
+from rollout.host.fleets import Fleet, TuningHints, check_inference, open_fleet
 from rollout.host.hosting import HostPlan
-from rollout.host.opening import Fleet, check_inference, open_fleet
 from rollout.host.schedule import Schedule
 from rollout.job import Job, open_job
 from rollout.monitor import Monitor, given_up
@@ -144,7 +143,9 @@ class _Collection:
                 steps, (finished, newest) = dataset.counts.steps, dataset.finished()
             attempts = {e: a + 1 for e, a in newest.items() if e not in finished}
         self._tally = Tally(env_steps=steps, episodes=len(finished), keeps=recorder is None)
-        self.monitor = Monitor(job, self._tally, self._share, Advice(plan.hosting(), config.actors))
+        self.monitor = Monitor(
+            job, self._tally, self._share, TuningHints(plan.hosting(), config.actors)
+        )
         self._schedule = Schedule(
             plan.states,
             seed=config.seed,

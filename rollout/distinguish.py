@@ -46,9 +46,9 @@ from rollout.api import (
 from rollout.api.state import Value, length
 from rollout.configuration.host_section import HostConfig
 from rollout.errors import ContractError, InputError
-from rollout.host.choices import POLICY_CODE, ask, read_only
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle, await_result
 from rollout.host.instances import free_ports
+from rollout.host.policy_calls import POLICY_CODE, PolicyInput, call_policy, read_only
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.referee import Referee
 
@@ -336,7 +336,7 @@ def _deciding(policy: Policy, starts: Sequence[Start]) -> _Choose:
     def choose(_: int, frame: Frame) -> Columns:
         nonlocal memory
         seen = {key: read_only(array) for key, array in frame.observations.items()}
-        decision = ask(policy, seen, memory, frame.details, explore=True)
+        decision = call_policy(policy, PolicyInput(seen, memory, frame.details, explore=True))
         memory = decision.memory
         return decision.actions
 

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rollout.api import Fragment
-from rollout.host.advice import Advice
-from rollout.host.opening import Fleet
+from rollout.host.fleets import Fleet, TuningHints
 from rollout.job import Job
 from rollout.observe.logs import log_losses, log_notices
 from rollout.observe.media import Media
@@ -46,7 +45,7 @@ class Monitor:
     """
 
     def __init__(
-        self, job: Job, tally: Tally, done: Callable[[], float], advice: Advice | None = None
+        self, job: Job, tally: Tally, done: Callable[[], float], advice: TuningHints | None = None
     ) -> None:
         self._job, self.tally, self._done, self._advice = job, tally, done, advice
         self._fleet: Fleet | None = None
@@ -87,7 +86,7 @@ class Monitor:
             self._values = self._inference.values()
         line = {**tally.metrics(), "done": done, **self._values, **(values or {})}
         if self._advice is not None:
-            self._advice.look(line)
+            self._advice.update(line)
         shown = {**(media or {}), **tally.media(self._job.run, last=last)}
         self._job.metrics.write(tally.env_steps, line, media=shown)
         self._job.progress.update(done, tally.brief())

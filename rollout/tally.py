@@ -10,7 +10,7 @@ import numpy as np
 
 from rollout.api import EpisodeResult, Fragment, Loss
 from rollout.data import CallSample, Dataset, EpisodeRef
-from rollout.host.hosting import FleetNews
+from rollout.host.hosting import FleetEvents
 from rollout.observe.aggregates import Aggregates
 from rollout.observe.hosts import HostTable
 from rollout.observe.media import Media, Table
@@ -60,7 +60,7 @@ class Tally:
         if self._keeps:
             self._results += [_row(r) for r in fragment.results if r.end != "lost"]
 
-    def hear(self, news: FleetNews) -> list[Loss]:
+    def hear(self, news: FleetEvents) -> list[Loss]:
         """Counts what a fleet reports besides fragments; may be called repeatedly.
 
         Returns:

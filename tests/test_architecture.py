@@ -24,7 +24,7 @@ MOST_LINES, MOST_FUNCTION_LINES, MOST_METHODS = 600, 60, 6
 RAY = (
     *(
         f"rollout/host/{each}.py"
-        for each in ("fleet", "inference_actors", "ray_actors", "remote", "session")
+        for each in ("inference_actors", "ray_actors", "ray_fleet", "session")
     ),
     "rollout/cluster/",
     "rollout/collect.py",

@@ -25,8 +25,8 @@ from rollout.api import Splits, Task
 from rollout.config import build_plugin
 from rollout.evaluators import GameReward
 from rollout.host import PlayOptions
-from rollout.host.fleet import RayFleet
 from rollout.host.hosting import HostPlan
+from rollout.host.ray_fleet import RayFleet
 from rollout.host.schedule import Schedule
 from rollout.tally import Tally
 

@@ -96,7 +96,7 @@ def fleet_run(plan: HostPlan, seconds: float, record: bool) -> tuple[float, floa
     The CPU time is that of the whole recording: it is read after the last shard has been written,
     and shards are small, so that most of them are written while the games play.
     """
-    from rollout.host.fleet import RayFleet
+    from rollout.host.ray_fleet import RayFleet
 
     states = Splits(plan.task.state_space).take("train", 1000)
     schedule = Schedule(states, seed=0, episodes=None)

@@ -33,7 +33,7 @@ from rollout.evaluate.scoreboard import COLUMN_DOCS, Scoreboard, check_metric
 from rollout.evaluate.videos import EpisodeVideo, best_and_worst, record, video_bridge
 from rollout.files import parse_json, read_document, write_atomically
 from rollout.host import PlayOptions
-from rollout.host.opening import check_inference, open_fleet
+from rollout.host.fleets import check_inference, open_fleet
 from rollout.job import Job, open_job
 from rollout.monitor import Monitor, given_up
 from rollout.observe.media import Media, Video

@@ -16,8 +16,8 @@ from rollout.data.tables import Table
 from rollout.evaluate.journal import Journal
 from rollout.evaluate.legs import Leg, Legs, LegsPolicy
 from rollout.evaluate.scoreboard import Metric, Scoreboard, check_metric
+from rollout.host.fleets import Fleet, open_fleet
 from rollout.host.hosting import HostPlan
-from rollout.host.opening import Fleet, open_fleet
 from rollout.host.schedule import derived_seed
 
 

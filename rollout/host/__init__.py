@@ -2,8 +2,7 @@
 
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
 from rollout.host.instances import Event
-from rollout.host.play_options import PlayOptions
-from rollout.host.player import Player
+from rollout.host.player import Player, PlayOptions
 from rollout.host.pool import Pool
 from rollout.host.referee import Referee, Ruling
 

@@ -1,7 +1,7 @@
 """The supervisor of a set of actors: launches them and replaces those that fail or hang. No Ray.
 
-There is one for the hosts of a collection or an evaluation (``rollout.host.fleet``), one for the
-runners of a training (``rollout.train.rllib.runners``) and one for the inference actors
+One supervises the hosts of a collection or an evaluation (``rollout.host.ray_fleet``), one the
+runners of a training (``rollout.train.rllib.runners``) and one the inference actors
 (``rollout.host.inference_actors``). They differ only in the requests to their actors.
 """
 

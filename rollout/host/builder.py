@@ -24,7 +24,7 @@ from rollout.api import (
     allocate,
 )
 from rollout.api.types import Bools
-from rollout.host.choices import read_only
+from rollout.host.policy_calls import read_only
 from rollout.host.referee import Ruling
 
 _SCALARS = 4  # so many signals are copied faster together than one by one

@@ -17,10 +17,9 @@ import numpy as np
 
 from rollout.api import Array, Columns, Frame, Instance, probing
 from rollout.errors import GameStartError, trace_of
-from rollout.host.channel import Channel
+from rollout.host.channel import FRAME, MESSAGE, STEP, Channel
 from rollout.host.frames import FrameCheck, describe
 from rollout.host.handle import ERRORS
-from rollout.host.wire import FRAME, MESSAGE, STEP
 
 _EVERY_ROW = slice(None)
 

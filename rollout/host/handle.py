@@ -30,10 +30,9 @@ from rollout.errors import (
     is_signal,
     trace_of,
 )
-from rollout.host.channel import Channel, create_memory
+from rollout.host.channel import Channel, Incomplete, Wire, create_memory
 from rollout.host.frames import FrameCheck, describe
 from rollout.host.guarded import Guarded, Namespace
-from rollout.host.wire import Incomplete, Wire
 
 _REAP_S = 0.5  # its socket closes slightly before its guard reports how it ended
 ERRORS = {"start": GameStartError, "timeout": GameTimeout, "input": InputError}

@@ -1,12 +1,15 @@
-"""A player with its games in one place, and the plan from which they are built. No Ray here."""
+"""A player with its games, the plan that builds it, and the fleet in this process. No Ray here."""
 
 from __future__ import annotations
 
 import logging
+import signal
+import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -23,14 +26,14 @@ from rollout.api import (
     Start,
     Task,
     Trainable,
+    waits_for_person,
 )
 from rollout.configuration.host_section import HostConfig
+from rollout.errors import BudgetExhausted
 from rollout.host.actors import STALL_MARGIN_S, Pulse
-from rollout.host.choices import POLICY_CODE
 from rollout.host.instances import Event
-from rollout.host.play_options import PlayOptions
-from rollout.host.player import Player
-from rollout.host.policy_watch import PolicyWatch
+from rollout.host.player import Player, PlayOptions
+from rollout.host.policy_calls import POLICY_CODE, policy_name
 from rollout.host.pool import Pool
 from rollout.host.processes import owned_workdir, remove_workdir, sweep_orphans
 from rollout.host.schedule import Schedule
@@ -38,6 +41,11 @@ from rollout.observe.hosts import HostFigures, HostTable
 from rollout.observe.logs import about, kind_of, log_trace
 
 log = logging.getLogger(__name__)
+
+_SIGNAL = signal.SIGURG  # ignored by default, so one that comes late does no harm
+_WARN = 0.1  # fraction of the deadline after which a warning comes
+_AGAIN_S = 1.0  # between signals: code of the policy may catch the exception
+_GRACE_S = 10.0  # after which the code of the policy counts as uninterruptible
 
 
 @dataclass(frozen=True)
@@ -200,7 +208,7 @@ class GameHost:
 
 
 @dataclass
-class FleetNews:
+class FleetEvents:
     """Events outside the fragments.
 
     Attributes:
@@ -218,10 +226,10 @@ class FleetNews:
     def read(self, report: HostReport) -> None:
         """Adds the events of a report, and logs those that appear nowhere else."""
         self.abandoned += report.abandoned
-        tell_idle_failures(report.idle_failures)
+        log_idle_failures(report.idle_failures)
 
 
-def tell_idle_failures(failures: Iterable[tuple[int, Event]]) -> None:
+def log_idle_failures(failures: Iterable[tuple[int, Event]]) -> None:
     """Logs games that failed without an episode, which appear in no loss.
 
     Args:
@@ -242,7 +250,7 @@ class LocalFleet:
     """One player in this process; the plain loop, for debugging and tests."""
 
     def __init__(self, plan: HostPlan) -> None:
-        self.plan, self.news = plan, FleetNews()
+        self.plan, self.news = plan, FleetEvents()
         self._host = GameHost(plan, 0)
         self._watch = PolicyWatch(self._host.policy, self._host.pulse, plan.host.policy_s)
 
@@ -273,3 +281,62 @@ class LocalFleet:
         """Ends every game."""
         self._watch.close()
         self._host.close()
+
+
+class PolicyWatch:
+    """Enforces the deadline of the policy's calls in the main thread of this process.
+
+    After a tenth of the deadline a warning names the policy. After the whole deadline a signal
+    raises ``BudgetExhausted`` in the code of the policy. In other threads, it only warns. In
+    actors, the supervisor does the same from outside; see ``rollout.host.actors``.
+
+    Args:
+        policy: the policy; one that waits for a person is not watched.
+        pulse: returns how long the policy has been deciding.
+        limit_s: deadline of a decision, in seconds.
+    """
+
+    def __init__(self, policy: Policy, pulse: Callable[[], Pulse], limit_s: float) -> None:
+        self._what = f"the policy {policy_name(policy)} has not decided"
+        self._pulse, self._limit_s = pulse, limit_s
+        self._warned = self._stuck = False
+        self._closed = threading.Event()
+        self._previous: Any = None
+        self._ends = threading.current_thread() is threading.main_thread()
+        if waits_for_person(policy):
+            return
+        if self._ends:
+            self._previous = signal.signal(_SIGNAL, self._interrupt)
+        threading.Thread(target=self._run, name="policy-watch", daemon=True).start()
+
+    def _run(self) -> None:
+        while not self._closed.wait(min(_AGAIN_S, _WARN * self._limit_s)):
+            taken_s = self._pulse().deciding_s
+            if taken_s >= _WARN * self._limit_s and not self._warned:
+                self._warned = True
+                said = "%s for %.3g s; its deadline is %g s (host.policy_s)"
+                log.warning(said, self._what, taken_s, self._limit_s)
+            if self._ends and taken_s >= self._limit_s:
+                signal.pthread_kill(threading.main_thread().ident or 0, _SIGNAL)
+                if taken_s > self._limit_s + _GRACE_S and not self._stuck:
+                    self._stuck = True
+                    log.error(
+                        "%s for %.0f s and its code cannot be interrupted; end this process with "
+                        "kill -9: finished episodes are saved, continue with --resume",
+                        *(self._what, taken_s),
+                    )
+
+    def _interrupt(self, _signum: int, _frame: FrameType | None) -> None:
+        if not self._closed.is_set() and self._pulse().deciding_s >= self._limit_s:
+            raise BudgetExhausted(
+                f"{self._what} for {self._limit_s:g} s (host.policy_s); look for what it waits "
+                f"for, then continue with --resume"
+            )
+
+    def close(self) -> None:
+        """Ends the watch. Idempotent."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        if self._previous is not None:
+            signal.signal(_SIGNAL, self._previous)

@@ -22,9 +22,8 @@ from rollout.cluster.resources import Node, actor_options, grows, read_nodes, re
 from rollout.configuration.sections import InferenceConfig
 from rollout.errors import ConfigError
 from rollout.host.actors import POLL_S, Actor, ActorLost, Supervisor
-from rollout.host.batching import Counters, Unreachable
 from rollout.host.hosting import HostPlan
-from rollout.host.inference import PolicyServer, ServerPulse
+from rollout.host.inference import Counters, PolicyServer, ServerPulse, Unreachable
 from rollout.host.ray_actors import RayLauncher, Watched, fetch
 from rollout.host.routing import Gone, RemotePolicyRecipe
 from rollout.observe.hosts import added
@@ -33,8 +32,8 @@ log = logging.getLogger(__name__)
 
 _LOOKUP_S = 0.5  # how often the name of a replacement is looked up
 _LAST_PULSE_S = 5.0  # timeout for a pulse that is ready, and for the last counters at the end
-_POLICY_MARGIN_S = 30.0  # added to the timeout of a question before its host counts as hung
-_SPARE_THREADS = 8  # for questions of hosts that have stopped waiting or died
+_POLICY_MARGIN_S = 30.0  # added to the timeout of a request before its host counts as hung
+_SPARE_THREADS = 8  # for requests of hosts that have stopped waiting or died
 
 
 class InferenceServer(Watched, PolicyServer):
@@ -177,8 +176,8 @@ class InferenceActors:
             self.supervisor.poll()
             self.supervisor.require_available()
         for actor, pulse in self._heard():
-            if pulse.wrong is not None:
-                raise ConfigError(f"inference actor {actor.number}: {pulse.wrong}")
+            if pulse.error is not None:
+                raise ConfigError(f"inference actor {actor.number}: {pulse.error}")
         self._watch.start()
 
     def _heard(self) -> list[tuple[Actor, ServerPulse]]:

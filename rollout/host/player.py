@@ -1,10 +1,10 @@
 """The playing loop: plays a policy on a pool of instances and returns fragments.
 
 One step of data: ``start -> reset -> frame -> policy.act -> step -> frame -> referee -> row``.
-Whichever instance is ready is served next; instances that are ready together share one call of the
-policy, unless its decisions take long (``rollout.host.in_flight``). An episode ends exactly once:
-terminated, truncated or lost. A lost one is retried from the same start on the first fresh instance
-that is free.
+The instance that is ready first is served next; instances that are ready together share one call of
+the policy, unless its decisions take long (``ThreadedCalls``). An episode ends exactly once:
+terminated, truncated or lost. A lost one is retried from the same start on the first instance that
+is free.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,16 +20,36 @@ from rollout.api import Decision, Fragment, Loss, Policy, Start, Task, calls_of,
 from rollout.api.fragment import Phase
 from rollout.errors import BudgetExhausted, PolicyUnavailable
 from rollout.host.builder import FragmentBuilder
-from rollout.host.deciding import Decider, Question
-from rollout.host.in_flight import InFlight
 from rollout.host.instances import Event
-from rollout.host.play_options import PlayOptions
+from rollout.host.policy_calls import PolicyCaller, PolicyInput, ThreadedCalls
 from rollout.host.pool import Pool
 from rollout.host.referee import NOT_FINITE, Referee
-from rollout.host.states import InstanceState, InstanceStates
+from rollout.host.states import InstanceState, InstanceStates, Track
 from rollout.host.supervision import exhausted
-from rollout.host.track import Track
 from rollout.observe.hosts import HostFigures
+
+
+@dataclass(frozen=True)
+class PlayOptions:
+    """How episodes are played.
+
+    Attributes:
+        steps: maximum number of steps in a fragment.
+        seconds: a fragment is returned after this time even if it is not full; None waits.
+        explore: whether the policy samples.
+        retries: number of retries of a lost episode.
+        prompt: whether a fragment is returned as soon as none of its slots plays, so that finished
+            episodes are safe at once; otherwise only when it is full, or nothing is left to play.
+        gather_s: how long a fragment may wait for others, to be sent together, in seconds.
+    """
+
+    steps: int = 64
+    seconds: float | None = None
+    explore: bool = True
+    retries: int = 20
+    prompt: bool = True
+    gather_s: float = 0.5
+
 
 _USUAL = PlayOptions()
 
@@ -60,10 +80,10 @@ class Player:
         self.idle_failures: list[tuple[int, Event]] = []
         self.progress = 0
         self._first = first_instance
-        self._decider = Decider(policy, pool.spec, pool.width)
-        self._in_flight: InFlight | None = None
+        self._caller = PolicyCaller(policy, pool.spec, pool.width)
+        self._threaded: ThreadedCalls | None = None
         if calls_of(policy) > 1 and pool.instances > 1:
-            self._in_flight = InFlight(policy, pool)
+            self._threaded = ThreadedCalls(policy, pool)
         self._games_s, self._own_s, self._mark = 0.0, 0.0, time.monotonic()
         self._ready: deque[Fragment] = deque()
         self._states = InstanceStates(pool.instances)
@@ -90,7 +110,7 @@ class Player:
     @property
     def deciding_since(self) -> float | None:
         """When it began to wait for the policy, monotonic seconds; None if it does not."""
-        return self._decider.since
+        return self._caller.since
 
     @property
     def figures(self) -> HostFigures:
@@ -173,7 +193,7 @@ class Player:
         began = time.monotonic()
         events = self._events(timeout_s)
         before, self._mark = self._mark, time.monotonic()
-        if self._decider.asked:  # before that, games are launched
+        if self._caller.has_begun:  # before that, games are launched
             self._games_s += self._mark - began
             self._own_s += began - before
         for event in events:
@@ -182,11 +202,11 @@ class Player:
     @property
     def _waiting(self) -> bool:
         """Whether a game or a decision is waited for."""
-        return self.pool.busy or bool(self._in_flight and self._in_flight.pending)
+        return self.pool.busy or bool(self._threaded and self._threaded.pending)
 
     def _events(self, timeout_s: float | None) -> list[Event]:
         """Returns the next events of games; passes on decisions in the meantime."""
-        waiting = self._in_flight
+        waiting = self._threaded
         if waiting is None or not waiting.pending:
             return self.pool.recv(timeout_s=timeout_s)
         events = waiting.receive(timeout_s)
@@ -250,7 +270,7 @@ class Player:
         track.referee.reset(slots, starts, event.frame)
         track.builder.begin(slots, starts, event.frame)
         try:
-            memory = self._decider.initial_memory(starts)
+            memory = self._caller.initial_memory(starts)
         except BudgetExhausted as error:
             self._give_up([event.instance], slots, error)
             return
@@ -364,12 +384,12 @@ class Player:
         numbers = self._states.advance(InstanceState.READY, InstanceState.DECIDING)
         if not numbers:
             return False
-        if self._in_flight:
+        if self._threaded:
             for number in numbers:
-                self._in_flight.ask(number, self._question(number))
+                self._threaded.submit(number, self._policy_input(number))
             return True
         try:
-            decisions = self._decider.decide(list(map(self._question, numbers)))
+            decisions = self._caller.decide(list(map(self._policy_input, numbers)))
         except BudgetExhausted as error:
             self._give_up(numbers, range(self.pool.width), error)
             return False
@@ -380,21 +400,21 @@ class Player:
 
     def _send(self, number: int, decision: Decision, version: int) -> None:
         track = self._tracks[number]
-        self._decider.check(decision, track.referee.active)
-        decision = self._decider.cleaned(decision)
+        self._caller.check(decision, track.referee.active)
+        decision = self._caller.clean(decision)
         track.decide(decision, version)
         self._states.enter(number, InstanceState.STEPPING)
         self.pool.send(number, decision.actions)
 
-    def _question(self, number: int) -> Question:
+    def _policy_input(self, number: int) -> PolicyInput:
         track, explore = self._tracks[number], self.options.explore
         builder = track.builder
         if builder.row == 0 and track.memory:
             builder.remember(track.memory)  # before the policy may change it in place
-        return Question(builder.observations(), track.memory, builder.details(), explore)
+        return PolicyInput(builder.observations(), track.memory, builder.details(), explore)
 
     def close(self) -> None:
         """Ends every game; decisions that are pending are dropped."""
         self.pool.close()
-        if self._in_flight:
-            self._in_flight.close()
+        if self._threaded:
+            self._threaded.close()

@@ -20,11 +20,11 @@ from rollout.api import Bridge, BridgeSpec, Columns, Deadlines, Start
 from rollout.api.fragment import Phase
 from rollout.configuration.host_section import HostConfig
 from rollout.errors import ConfigError, GameError, OutOfTurnError
+from rollout.host.channel import Incomplete
 from rollout.host.frames import describe
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle
 from rollout.host.instances import NEVER, Event, Game, GameCloser, Kind, PooledInstance, free_ports
 from rollout.host.supervision import Health, LaunchLimit
-from rollout.host.wire import Incomplete
 from rollout.observe.hosts import HostFigures
 
 _GRACE_S = 0.25  # time for a game with its own timeout to report it

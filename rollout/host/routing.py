@@ -1,8 +1,8 @@
-"""Policies that send their questions to servers, and the handling of unanswered questions.
+"""A policy that sends its requests to servers, and the choice of the server. No Ray.
 
 A host plays with a ``RemotePolicy``, which asks one of several servers with the same policy. All
-state of a policy is in its memory columns, so every server can answer every question: if one has
-died or hangs, another is asked. No Ray here.
+state of a policy is in its memory columns, so every server can answer every request: if one has
+died or hangs, another is asked.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import Any, Protocol
 from rollout.api import BridgeSpec, Columns, Decision, Details, Start, Task
 from rollout.configuration.sections import InferenceConfig
 from rollout.errors import BudgetExhausted, PolicyUnavailable
-from rollout.host.batching import Unreachable
-from rollout.host.deciding import Question, writable
-from rollout.host.inference import Answer, Hello, ServerPulse
+from rollout.host.inference import Answer, Hello, ServerPulse, Unreachable
+from rollout.host.policy_calls import PolicyInput, writable
 
 _LOOK_S = 0.2  # interval between checks of servers that do not answer
 
@@ -71,8 +70,8 @@ class Router:
         self._client = 0
         self._reason = ""
 
-    def enlist(self, client: int) -> None:
-        """Sets the number of this client, which decides which server it prefers."""
+    def set_client(self, client: int) -> None:
+        """Sets the number of this client, which determines the server that it prefers."""
         self._client = client
 
     def ask(self, method: str, *arguments: Any) -> Any:
@@ -162,7 +161,7 @@ class RemotePolicyRecipe:
         """
         router = Router(self.links, self.options.deadline_s, self.options.patience_s)
         hello: Hello = router.ask("hello")
-        router.enlist(hello.client)
+        router.set_client(hello.client)
         return RemotePolicy(router, hello)
 
 
@@ -207,12 +206,12 @@ class RemotePolicy:
             PolicyUnavailable: no server answered within the deadline.
             Exception: an error of the policy.
         """
-        question = Question(observations, memory, details, explore, self._start)
-        answer = self._router.ask("act", question)
-        self.version, decided = answer.version, answer.value
+        inputs = PolicyInput(observations, memory, details, explore, self._start)
+        answer = self._router.ask("act", inputs)
+        self.version, decision = answer.version, answer.value
         return Decision(
-            writable(decided.actions),
-            writable(decided.memory),
-            writable(decided.extras),
-            decided.stops,
+            writable(decision.actions),
+            writable(decision.memory),
+            writable(decision.extras),
+            decision.stops,
         )

@@ -16,12 +16,14 @@ from rollout.cluster.addresses import ADDRESS, require_cluster
 from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write_own_token
 from rollout.errors import ConfigError, RayUnavailable
 from rollout.host.processes import RUN_ID, remove_workdir
-from rollout.host.ray_folder import private_folder, remove_session, session_folder
 from rollout.host.ray_start import (
     agent_ports,
     kill_parts,
     known_ports,
     patient,
+    private_folder,
+    remove_session,
+    session_folder,
     stoppable_imports,
     tell_logs,
 )

@@ -13,7 +13,7 @@ from typing import Any
 from rollout.cli import Session
 from rollout.cluster.resources import require_resources
 from rollout.errors import BudgetExhausted, RayUnavailable
-from rollout.host.advice import Advice
+from rollout.host.fleets import TuningHints
 from rollout.host.hosting import log_launch
 from rollout.host.schedule import Visits
 from rollout.job import Job, open_job
@@ -131,7 +131,7 @@ class _Training:
         self.episodes: EpisodeLog | None = None
         self._algorithm: Any = None
         self._visits = Visits(plan.states)
-        self._advice = Advice(plan.hosting(), plan.config.runners, "runners")
+        self._advice = TuningHints(plan.hosting(), plan.config.runners, "runners")
         if "visits" in about_:
             self._visits.merge(about_["visits"])
         episodes = int(about_.get("episodes", 0))
@@ -257,7 +257,7 @@ class _Training:
         lost = {f"lost/{phase}": count for phase, count in self._lost.items()}
         line = {**values, **trained, **own, "done": done, "lost": self._lost.total(), **lost}
         line |= now.hosts
-        self._advice.look(line, now.update_s / max(now.sample_s + now.update_s, 1e-9))
+        self._advice.update(line, now.update_s / max(now.sample_s + now.update_s, 1e-9))
         self._job.metrics.write(now.env_steps, line)
         shown = {"update": now.update, "steps": now.env_steps, **self._figures.brief()}
         self._job.progress.update(done, shown)

@@ -18,8 +18,8 @@ from rollout.evaluate.playing import legs_plan, play_board
 from rollout.evaluate.scoreboard import BOUNDS, Scoreboard
 from rollout.evaluate.statistics import Estimate, Intervals, one_player
 from rollout.host import PlayOptions
+from rollout.host.fleets import Fleet
 from rollout.host.hosting import HostPlan
-from rollout.host.opening import Fleet
 from rollout.train.history import History, Validated, as_metrics
 from rollout.train.plan import TrainPlan
 

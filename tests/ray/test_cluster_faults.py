@@ -148,7 +148,7 @@ from rollout.config import build_plugin
 from rollout.evaluators import GameReward
 from rollout.config import HostConfig
 from rollout.host import PlayOptions, fleet as hosts
-from rollout.host.fleet import RayFleet
+from rollout.host.ray_fleet import RayFleet
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.host.session import ray_session
@@ -237,7 +237,7 @@ from rollout.errors import GameStartError
 from rollout.evaluators import GameReward
 from rollout.config import HostConfig
 from rollout.host import PlayOptions
-from rollout.host.fleet import RayFleet
+from rollout.host.ray_fleet import RayFleet
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
 from rollout.host.session import ray_session

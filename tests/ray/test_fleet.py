@@ -13,8 +13,8 @@ from rollout.api import Limits, Splits, Task
 from rollout.config import HostConfig
 from rollout.errors import BudgetExhausted, PluginError
 from rollout.host import PlayOptions
-from rollout.host.fleet import RayFleet
 from rollout.host.hosting import HostPlan, LocalFleet
+from rollout.host.ray_fleet import RayFleet
 from rollout.host.schedule import Schedule
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy

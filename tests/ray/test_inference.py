@@ -19,9 +19,9 @@ from rollout.config import InferenceConfig
 from rollout.data import Dataset
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.host import PlayOptions
+from rollout.host.fleets import open_fleet
 from rollout.host.hosting import HostPlan, LocalFleet
 from rollout.host.inference_actors import require_room
-from rollout.host.opening import open_fleet
 from rollout.host.schedule import Schedule
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy

@@ -13,8 +13,8 @@ from rollout.cli import main
 from rollout.commands import gamut
 from rollout.config import LogConfig, RayConfig, RunConfig, WandbConfig, key
 from rollout.errors import BudgetExhausted, is_disk_full
+from rollout.host.fleets import open_fleet
 from rollout.host.hosting import HostPlan
-from rollout.host.opening import open_fleet
 from rollout.job import open_job
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy

@@ -23,8 +23,8 @@ from rollout.config import InferenceConfig
 from rollout.evaluate.scoreboard import BOUNDS, Metric
 from rollout.evaluate.statistics import Intervals, one_player
 from rollout.host import PlayOptions
+from rollout.host.fleets import Fleet, open_fleet
 from rollout.host.hosting import HostPlan
-from rollout.host.opening import Fleet, open_fleet
 from rollout.host.schedule import Schedule, derived_seed
 from rollout.train.language.config import LanguageConfig
 

@@ -34,8 +34,8 @@ from rollout.api import Columns, Progress
 from rollout.api.sets import VALIDATION
 from rollout.errors import BudgetExhausted, ConfigError
 from rollout.evaluate.legs import Leg
-from rollout.host.hosting import HostPlan, tell_idle_failures
-from rollout.host.opening import Fleet
+from rollout.host.fleets import Fleet
+from rollout.host.hosting import HostPlan, log_idle_failures
 from rollout.host.processes import owned_workdir, remove_workdir
 from rollout.host.ray_watch import lost
 from rollout.train.batch import env_steps, join
@@ -301,7 +301,7 @@ class ColumnAlgorithm(Algorithm):  # type: ignore[misc] # RLlib is untyped
                 now.signals += sample.signals
                 now.losses += sample.losses
                 now.abandoned += sample.abandoned
-                tell_idle_failures(sample.idle_failures)
+                log_idle_failures(sample.idle_failures)
         now.env_steps += now.fresh_steps
         now.hosts = self._runners.hosts.values()
         return samples

@@ -9,8 +9,8 @@ import ray
 
 from rollout.api import Start
 from rollout.host.actors import Actor, Supervisor
-from rollout.host.fleet import RayFleet
 from rollout.host.hosting import HostPlan
+from rollout.host.ray_fleet import RayFleet
 from rollout.host.ray_watch import lost
 
 _MARGIN_S = 5.0  # added to the deadline of the games for their actors to answer

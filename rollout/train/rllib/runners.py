@@ -14,9 +14,8 @@ import torch
 from rollout.api import Fragment, Loss, Start
 from rollout.api.fragment import Phase
 from rollout.host.actors import Actor, Pulse, Supervisor
-from rollout.host.hosting import GameHost, HostPlan, HostReport
-from rollout.host.opening import Fleet, open_fleet
-from rollout.host.policy_watch import PolicyWatch
+from rollout.host.fleets import Fleet, open_fleet
+from rollout.host.hosting import GameHost, HostPlan, HostReport, PolicyWatch
 from rollout.host.ray_actors import RayLauncher, Watched, close_hosts, fetch
 from rollout.host.ray_watch import require_ray
 from rollout.host.schedule import Schedule

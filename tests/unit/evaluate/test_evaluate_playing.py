@@ -19,7 +19,7 @@ from rollout.evaluate.playing import legs_plan, play_board, play_legs
 from rollout.evaluate.scoreboard import COLUMNS, Scoreboard, check_metric, decides
 from rollout.evaluators import GameReward, SignalGoal
 from rollout.host import PlayOptions
-from rollout.host.opening import open_fleet
+from rollout.host.fleets import open_fleet
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 

@@ -319,7 +319,7 @@ READ_BY = {
     "isolation": OWN,  # as plays_in_process()
     "restarts": GAMES,
     "failure_rate": GAMES,
-    "actor_restarts": ("rollout/host/fleet.py", "rollout/train/rllib/runners.py"),
+    "actor_restarts": ("rollout/host/ray_fleet.py", "rollout/train/rllib/runners.py"),
     "restart_window_s": ACTORS,
     "backoff_s": ACTORS,
     "quarantine_s": ACTORS,
@@ -332,8 +332,8 @@ READ_BY = {
     "resources": OWN,  # as needs()
     "retries": ("rollout/collect.py", "rollout/evaluate/evaluate.py", "rollout/train/plan.py"),
     **dict.fromkeys(DEADLINES, OWN),  # as deadlines()
-    "policy_s": ("rollout/host/fleet.py", "rollout/train/rllib/runners.py"),
-    "max_in_flight": ("rollout/host/fleet.py",),
+    "policy_s": ("rollout/host/ray_fleet.py", "rollout/train/rllib/runners.py"),
+    "max_in_flight": ("rollout/host/ray_fleet.py",),
 }
 """Where each key is read. All jobs give the same object to their pools and to their supervisor."""
 

@@ -25,10 +25,9 @@ from rollout.errors import (
 )
 from rollout.evaluate.legs import Leg, Legs, LegsPolicy
 from rollout.host import PlayOptions, Pool
-from rollout.host.batching import Batcher, Unreachable
-from rollout.host.deciding import Question
 from rollout.host.hosting import HostPlan, LocalFleet
-from rollout.host.inference import PolicyServer
+from rollout.host.inference import Batcher, PolicyServer, Unreachable
+from rollout.host.policy_calls import PolicyInput
 from rollout.host.routing import Gone, RemotePolicyRecipe, Router
 from rollout.host.schedule import Schedule
 from rollout.testing import check_policy
@@ -71,7 +70,7 @@ class Adder:
 
 def ask(*numbers, explore=True, details=None, start=None):
     x = np.array(numbers, np.int64)
-    return Question({"x": x}, {"m": x + 100}, details, explore, start)
+    return PolicyInput({"x": x}, {"m": x + 100}, details, explore, start)
 
 
 def start(episode=0, seed=5):
@@ -314,7 +313,7 @@ def test_any_interleaving_gives_everyone_their_own_rows(requests, batch, wait_s,
             "seed": rng.integers(0, 2**63, rows).astype(np.uint64),
         }
         details = [{"row": k} for k in range(rows)] if text else None
-        questions.append(Question(observations, memory, details, explore, start()))
+        questions.append(PolicyInput(observations, memory, details, explore, start()))
     alone = [
         player.act(q.observations, q.memory, details=q.details, explore=q.explore)
         for q in questions
@@ -370,7 +369,7 @@ def remote(links, deadline_s=2 * LONG_S):
 
 def router(links, client=0, deadline_s=2 * LONG_S, patience_s=LONG_S):
     made = Router(links, deadline_s, patience_s)
-    made.enlist(client)
+    made.set_client(client)
     return made
 
 
@@ -481,7 +480,7 @@ def test_a_policy_that_cannot_be_built_there_says_so_to_everyone():
     for method, arguments in (("hello", (1.0,)), ("begin", ([start()], 1.0))):
         with pytest.raises(ConfigError, match="no checkpoint at /nowhere"):
             getattr(link.server, method)(*arguments)
-    assert "no checkpoint at /nowhere" in str(link.server.pulse().wrong)
+    assert "no checkpoint at /nowhere" in str(link.server.pulse().error)
 
 
 def legs():

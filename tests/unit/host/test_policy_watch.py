@@ -12,7 +12,7 @@ from rollout.collect import collect
 from rollout.config import CollectConfig
 from rollout.errors import BudgetExhausted
 from rollout.host.actors import Pulse
-from rollout.host.policy_watch import PolicyWatch
+from rollout.host.hosting import PolicyWatch
 
 CODE = """
 import time

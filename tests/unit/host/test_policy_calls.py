@@ -12,7 +12,7 @@ from rollout.api import Decision, Start, Task
 from rollout.config import HostConfig
 from rollout.errors import PluginError, SpaceError
 from rollout.host import Player, Pool
-from rollout.host.choices import ActionCheck
+from rollout.host.policy_calls import ActionCheck
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator
 

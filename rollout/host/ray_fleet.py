@@ -14,7 +14,7 @@ from rollout.api import Fragment, Loss, Start
 from rollout.api.fragment import Phase
 from rollout.cluster.resources import actor_options, require_resources
 from rollout.host.actors import Actor, Supervisor
-from rollout.host.hosting import FleetNews, GameHost, HostPlan, HostReport
+from rollout.host.hosting import FleetEvents, GameHost, HostPlan, HostReport
 from rollout.host.ray_actors import RayLauncher, Watched, close_hosts
 from rollout.host.ray_watch import require_ray
 from rollout.host.schedule import Ledger, Schedule
@@ -63,7 +63,7 @@ class RayFleet:
         check: Callable[[], None] = lambda: None,
         supervisor: Supervisor | None = None,
     ) -> None:
-        self.plan, self.news, self._check = plan, FleetNews(), check
+        self.plan, self.news, self._check = plan, FleetEvents(), check
         self._weights: tuple[Any, ...] = ()  # a reference to weights, and their version
         self.supervisor = supervisor or self._launch(plan, actors)
         self._hosts = [

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rollout.api import Start
 from rollout.config import HostConfig
 from rollout.host import Pool
-from rollout.host.wire import FRAME, MESSAGE, Incomplete, Wire
+from rollout.host.channel import FRAME, MESSAGE, Incomplete, Wire
 
 BIG = "x" * 3_000_000  # more than any socket holds
 

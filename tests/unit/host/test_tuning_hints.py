@@ -9,22 +9,22 @@ import pytest
 
 from rollout.api import Limits, Task
 from rollout.config import HostConfig
-from rollout.host import advice
-from rollout.host.advice import Advice
+from rollout.host import fleets
+from rollout.host.fleets import TuningHints
 from rollout.host.hosting import HostPlan
 from rollout.testing.fakes import FakeBridge
 from rollout.testing.players import FakeEvaluator, FakePolicy
 
 
-def adviser(monkeypatch, *, width=1, instances=1, usual=1, isolation="auto", actors=0, cpus=2):
+def hints_of(monkeypatch, *, width=1, instances=1, usual=1, isolation="auto", actors=0, cpus=2):
     bridge = FakeBridge()
     bridge.__dict__["spec"] = replace(bridge.spec, default_width=usual)
     task = Task("t", "", bridge.spec.state_space, FakeEvaluator(), Limits(steps=6))
     host = HostConfig(isolation=isolation)
     plan = HostPlan(bridge, task, FakePolicy(), instances=instances, width=width, host=host)
-    monkeypatch.setattr(advice.os, "cpu_count", lambda: cpus)
+    monkeypatch.setattr(fleets.os, "cpu_count", lambda: cpus)
     now = [0.0]
-    return Advice(plan, actors, "runners", clock=lambda: now[0]), now
+    return TuningHints(plan, actors, "runners", clock=lambda: now[0]), now
 
 
 @pytest.mark.parametrize(
@@ -41,18 +41,18 @@ def adviser(monkeypatch, *, width=1, instances=1, usual=1, isolation="auto", act
     ],
 )
 def test_it_names_the_setting_that_limits_the_run(monkeypatch, setting, games, learning, named):
-    said = adviser(monkeypatch, **setting)[0].say(games, learning)
+    said = hints_of(monkeypatch, **setting)[0].hint(games, learning)
     assert (named in said) if named else said == ""
 
 
 def test_it_speaks_once_and_only_after_a_while(monkeypatch, caplog):
-    given, now = adviser(monkeypatch, width=8, usual=32)
+    given, now = hints_of(monkeypatch, width=8, usual=32)
     caplog.set_level(logging.INFO)
-    for now[0] in (0.0, 10.0, 10.0 + advice.AFTER_S - 1):
-        given.look({} if now[0] < 10 else {"players/games": 0.2})
+    for now[0] in (0.0, 10.0, 10.0 + fleets.HINT_AFTER_S - 1):
+        given.update({} if now[0] < 10 else {"players/games": 0.2})
     assert not caplog.records
     for _ in range(3):
         now[0] += 1
-        given.look({"players/games": 0.2})
+        given.update({"players/games": 0.2})
     assert [r.levelname for r in caplog.records] == ["INFO"]
     assert "docs/throughput.md" in caplog.text
