@@ -18,9 +18,9 @@ from typing import Any, NoReturn, TypeVar
 from pydantic import BaseModel
 
 from rollout.config import LogConfig, help_text, parse_set
-from rollout.configuration import document, packaged
+from rollout.configuration import document
+from rollout.configuration.document import from_document
 from rollout.configuration.explain import EVERYTHING, plugins_named
-from rollout.configuration.load import from_document
 from rollout.errors import (
     BudgetExhausted,
     ConfigError,
@@ -109,7 +109,7 @@ def main(
     logs = getattr(config, "log", None)
     set_up_logging(logs.level if isinstance(logs, LogConfig) else "info")
     if arguments.config is not None:
-        packaged.log_use(arguments.config)
+        document.log_packaged(arguments.config)
     with Stop() as stop:
         try:
             with no_exit(OTHER_CODE):

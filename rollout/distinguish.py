@@ -44,7 +44,7 @@ from rollout.api import (
     sample,
 )
 from rollout.api.state import Value, length
-from rollout.configuration.host_section import HostConfig
+from rollout.configuration.sections import HostConfig
 from rollout.errors import ContractError, InputError
 from rollout.host.handle import Handle, InProcessHandle, SubprocessHandle, await_result
 from rollout.host.instances import free_ports

@@ -33,8 +33,7 @@ from rollout.api import Bridge, BridgeSpec, Factor, Limits, StateSpace, Task
 from rollout.api.state import Value
 from rollout.config import BridgeConfig, PluginConfig, Section, build_plugin, key
 from rollout.configuration import document
-from rollout.configuration.document import Document
-from rollout.configuration.load import from_document
+from rollout.configuration.document import Document, from_document
 from rollout.configuration.plugins import default_options
 from rollout.configuration.sections import Values
 from rollout.errors import ConfigError, StateError, UnknownNameError

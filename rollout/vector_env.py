@@ -38,7 +38,7 @@ from rollout.api import (
     leaf_dtype,
 )
 from rollout.api.fragment import End
-from rollout.configuration.host_section import HostConfig
+from rollout.configuration.sections import HostConfig
 from rollout.errors import ConfigError, OutOfTurnError
 from rollout.host.instances import Event
 from rollout.host.pool import Pool

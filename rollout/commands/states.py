@@ -25,8 +25,7 @@ from rollout.config import (
     parse_set,
 )
 from rollout.configuration import document
-from rollout.configuration.document import Document
-from rollout.configuration.load import from_document
+from rollout.configuration.document import Document, from_document
 from rollout.distinguish import Distinguishable, distinguishable
 from rollout.errors import ContractError, GameError, InputError
 from rollout.files import local_path

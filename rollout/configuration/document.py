@@ -1,26 +1,37 @@
-"""YAML documents as configurations need them: a line for every key, and keys to replace."""
+"""Configurations from YAML documents: reading, replacing keys, checking, writing."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+import logging
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from rollout.configuration import packaged
-from rollout.configuration.problems import KeyPath
+from pydantic import BaseModel, ValidationError
+
+from rollout.configuration.explain import valid_keys
+from rollout.configuration.problems import KeyPath, Problem, explain, joined, problems_of
+from rollout.configuration.sections import ordered_keys
 from rollout.errors import ConfigError, nearest
-from rollout.files import remote
-from rollout.yaml12 import parse_yaml, read_yaml
+from rollout.files import remote, write_atomically
+from rollout.yaml12 import dump_yaml, parse_yaml, read_yaml
+
+log = logging.getLogger(__name__)
+
+M = TypeVar("M", bound=BaseModel)
+
+_PACKAGED = Path("share", "gamut", "configs")  # where a wheel installs configurations
 
 
 @dataclass(frozen=True)
 class Document:
-    """A YAML document, and where its keys are.
+    """A YAML document with the lines of its keys.
 
     Attributes:
-        data: what it says.
+        data: its contents.
         source: name of the file, for messages.
         lines: line of each key and list item, from 1.
         overridden: keys that ``--set`` gave, with their values.
@@ -66,7 +77,7 @@ def _put(data: dict[str, Any], path: tuple[str, ...], value: object) -> None:
 def read(path: Path) -> Document:
     """Returns the document in a file, which must be a mapping; an empty file is an empty one.
 
-    A file that comes with Gamut is found by its name, see ``packaged.find``.
+    A file that comes with Gamut may be given by its name, see ``find_config``.
 
     Raises:
         ConfigError: there is no such file (the message lists the nearest), it cannot be read, or
@@ -74,7 +85,7 @@ def read(path: Path) -> Document:
     """
     if said := remote(str(path)):
         raise ConfigError(said)
-    path = packaged.find(path)
+    path = find_config(path)
     try:
         found, lines = read_yaml(path)
     except ConfigError as error:
@@ -113,3 +124,110 @@ def parse_set(text: str) -> tuple[str, Any]:
     if not value.strip():
         return key, ""
     return key, parse_yaml(value, f"--set {key}")[0]
+
+
+def packaged_folder() -> Path | None:
+    """Returns the folder of the configurations; None if they were not installed."""
+    above = Path(__file__).parents[2]
+    places = (above / "configs", above / _PACKAGED, Path(sysconfig.get_path("data"), _PACKAGED))
+    return next((place for place in places if (place / "sweeps").is_dir()), None)
+
+
+def find_config(path: Path) -> Path:
+    """Returns a file of the user, or else the configuration of that name that comes with Gamut.
+
+    Only a name without a folder is looked up, e.g. ``train_hunt_sheep.yaml``, or
+    ``hunt_sheep_demo.yaml``, which lies in ``sweeps``: a path that does not exist was mistyped. Any
+    other path is returned as it is.
+    """
+    place = packaged_folder()
+    if path.exists() or path.name != str(path) or place is None:
+        return path
+    found = [place / path, *sorted(place.rglob(path.name))]
+    return next((each for each in found if each.is_file()), path)
+
+
+def log_packaged(path: Path) -> None:
+    """Logs the file that is used for a path if it comes with Gamut."""
+    if (used := find_config(path)) != path:
+        log.info("%s is not in this folder; using %s, which comes with Gamut", path, used)
+
+
+def load_config(
+    model: type[M], path: Path | str | None, overrides: Iterable[tuple[str, Any]] = ()
+) -> M:
+    """Returns the configuration in a file.
+
+    Args:
+        model: its class.
+        path: a YAML file; None when the overrides say everything.
+        overrides: keys and values in the sense of ``parse_set``; later ones win.
+
+    Raises:
+        ConfigError: there is no such file, it is not YAML, or a key or a value is wrong. The
+            message says all that is wrong, with file, line and dotted key.
+    """
+    source = Document({}) if path is None else read(Path(path).expanduser())
+    return from_document(model, source.override(overrides))
+
+
+def make_config(model: type[M], data: Mapping[str, Any], *, source: str = "") -> M:
+    """Returns the configuration that plain data describes.
+
+    Args:
+        model: its class.
+        data: nested mappings, as a YAML file would hold them.
+        source: their origin, for messages.
+
+    Raises:
+        ConfigError: a key or a value is wrong.
+    """
+    return from_document(model, Document(dict(data), source))
+
+
+def from_document(model: type[M], source: Document) -> M:
+    """Returns the configuration that a YAML document describes; raises as ``load_config``."""
+    elsewhere = [
+        Problem(path, said)
+        for path, text in _texts(source.data)
+        if not text.lower().startswith("http") and (said := remote(text))  # which servers have
+    ]
+    if elsewhere:  # under any key: those of plug-ins do not say which of them are paths
+        raise _wrong(source, elsewhere)
+    try:
+        return model.model_validate(source.data)
+    except ValidationError as error:
+        valid = valid_keys(model, source.data)
+        raise _wrong(source, problems_of(error, source.data), valid) from error
+
+
+def _wrong(source: Document, problems: Sequence[Problem], valid: Sequence[str] = ()) -> ConfigError:
+    texts = [(source.place(each.path), explain(each, valid)) for each in problems]
+    return ConfigError(joined(": ".join(filter(None, text)) for text in texts))
+
+
+def _texts(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Yields all texts in plain data, each with its place."""
+    if isinstance(data, str):
+        yield path, data
+    elif isinstance(data, Mapping | list | tuple):
+        parts = data.items() if isinstance(data, Mapping) else enumerate(data)
+        for key, value in parts:
+            yield from _texts(value, (*path, key))
+
+
+def resolved(config: BaseModel) -> dict[str, Any]:
+    """Returns a configuration as plain data, every default and option spelled out."""
+    values = config.model_dump(mode="json")
+    ordered = {name: values.pop(name) for name in ordered_keys(type(config)) if name in values}
+    return {**ordered, **values}
+
+
+def write_config(config: BaseModel, path: Path) -> None:
+    """Writes a configuration with every default spelled out; loading it gives an equal one.
+
+    Raises:
+        OSError: it cannot be written; what was there before is still there.
+    """
+    head = "# Every key of the run, defaults spelled out. Runs again with --config THIS_FILE.\n"
+    write_atomically(path, head + dump_yaml(resolved(config)))

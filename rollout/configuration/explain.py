@@ -1,4 +1,4 @@
-"""What the keys of a configuration are: for ``--help``, and for naming the nearest one."""
+"""Descriptions of the keys of a configuration, for ``--help`` and for naming the nearest key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rollout.errors import ContractError, InputError, UnknownNameError
 from rollout.registry import SINGULAR, names
 
 EVERYTHING = "all"
-"""What ``--help`` takes for every key."""
+"""Argument of ``--help`` that shows every key."""
 
 _NAMES: dict[Any, str] = {
     int: "int",
@@ -74,7 +74,7 @@ def help_text(
 
 
 def _folded(sections: Mapping[str, tuple[FieldInfo, type[BaseModel] | None]]) -> list[str]:
-    """Lines on sections whose keys are not shown."""
+    """Returns lines on sections whose keys are not shown."""
     if not sections:
         return []
     lines = ["", f"sections (--help SECTION shows one, --help {EVERYTHING} every key):", ""]
@@ -93,7 +93,7 @@ def valid_keys(model: type[BaseModel], data: object) -> list[str]:
 
     Args:
         model: the configuration.
-        data: what was given; the options of the plug-ins it names are valid keys too.
+        data: the given values; the options of the plug-ins that they name are valid keys too.
     """
     valid = []
     named = plugins_named(model, data)
@@ -101,7 +101,7 @@ def valid_keys(model: type[BaseModel], data: object) -> list[str]:
         valid.append(key)
         if section is not None and issubclass(section, PluginConfig):
             valid.append(f"{key}.name")
-            # What is wrong with a plug-in is said where it is built.
+            # Errors of a plug-in are reported where it is built.
             with suppress(InputError, ContractError):
                 options = options_of(section.group, named.get(key, "")).model_fields.values()
                 for option in options:
@@ -114,7 +114,7 @@ def valid_keys(model: type[BaseModel], data: object) -> list[str]:
 def plugins_named(model: type[BaseModel], data: object) -> dict[str, str]:
     """Returns the plug-ins that raw data names or leaves at their default, by dotted key.
 
-    Whether they exist is not asked.
+    It is not checked that they exist.
     """
     named = {}
     for key, field, section in _keys(model):
@@ -136,7 +136,7 @@ def plugins_named(model: type[BaseModel], data: object) -> dict[str, str]:
 def _keys(
     model: type[BaseModel], prefix: str = ""
 ) -> Iterator[tuple[str, FieldInfo, type[BaseModel] | None]]:
-    """Every key in order, with its class if it is a section; what is in it follows it."""
+    """Yields every key in order, with its class if it is a section, whose keys follow it."""
     for name in ordered_keys(model):
         field = model.model_fields[name]
         kind = field.annotation
@@ -180,7 +180,7 @@ def _show(value: object) -> str:
 
 
 def _describe(annotation: Any) -> str:
-    """A type in words: ``int | null``, ``list of text``, ``auto|online``."""
+    """Returns a type as text: ``int | null``, ``list of text``, ``auto|online``."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if annotation in _NAMES:
         text = _NAMES[annotation]

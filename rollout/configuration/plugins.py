@@ -1,4 +1,4 @@
-"""Builds plug-ins from options, and knows which options each of them has.
+"""Builds plug-ins from options, and describes the options of each plug-in.
 
 A plug-in is a frozen dataclass, and its fields are its options (see ``rollout.api.option``). The
 annotations are enforced here, in the strict sense of JSON: a list may stand for a tuple, a whole

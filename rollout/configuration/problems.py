@@ -1,18 +1,17 @@
-"""What is wrong with a configuration, in words: where, what was expected, what came, what to do."""
+"""Descriptions of what is wrong with a configuration: place, expectation, value and remedy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from rollout.configuration.synonyms import known_as
 from rollout.errors import nearest
 
 KeyPath = tuple[str | int, ...]
-"""Where a value lies: keys of mappings and indices of lists, outermost first."""
+"""Place of a value: keys of mappings and indices of lists, outermost first."""
 
 _MISTAKEN_BOOLEANS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false"}
 
@@ -21,12 +20,12 @@ _MOST_SHOWN = 30  # characters of a wrong value, keys of a list of valid ones
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong.
+    """One fault in a configuration.
 
     Attributes:
-        path: where; the first parts that a user can recognise as keys.
-        message: what was expected and what came.
-        unknown: whether the key itself is what is wrong, so that the nearest ones help.
+        path: its place; the first parts that a user can recognise as keys.
+        message: the expectation and the value that was given.
+        unknown: True if there is no such key; the nearest ones are then named.
     """
 
     path: KeyPath
@@ -34,7 +33,7 @@ class Problem:
     unknown: bool = False
 
     def under(self, prefix: KeyPath) -> Problem:
-        """Returns the same problem seen from further outside."""
+        """Returns the same problem with its path in the enclosing section."""
         return Problem((*prefix, *self.path), self.message, self.unknown)
 
     def __str__(self) -> str:
@@ -50,7 +49,7 @@ def dotted(path: KeyPath) -> str:
 
 
 def got(value: object) -> str:
-    """Returns a value and its type in the words of a YAML file."""
+    """Returns a value and its type as text, in the terms of YAML."""
     names = {bool: "true/false", int: "whole number", float: "number", str: "text", dict: "mapping"}
     if value is None:
         return "null"
@@ -69,8 +68,8 @@ def explain(problem: Problem, valid: Sequence[str]) -> str:
     section = dotted(problem.path[:-1])
     prefix = f"{section}." if section else ""
     siblings = [key for key in valid if key.startswith(prefix)]
-    # A key of the same section is what was meant, if one is near; else it may belong elsewhere.
-    # What the keys share, the section, must not make them look alike.
+    # A near key of the same section comes first, then one of any section. The section itself,
+    # which keys have in common, must not make them look alike.
     last = str(problem.path[-1])
     meant = known_as(last, valid)
     if meant:
@@ -136,7 +135,7 @@ def problems_of(error: ValidationError, data: object, plugin: str = "") -> list[
 
 
 def _within(location: Sequence[str | int], data: object) -> tuple[KeyPath, object]:
-    """The part of a pydantic location that lies in the data, and the value there.
+    """Returns the part of a pydantic location that lies in the data, and the value there.
 
     Pydantic mixes names of union alternatives into its locations; they are not keys of anything.
     """
@@ -179,3 +178,85 @@ def _advice(value: object) -> str:
     if isinstance(value, str) and value.strip("-+").replace(".", "", 1).isdigit():
         return f"; write {value} without quotes"
     return ""
+
+
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "learning_rate": ("algorithm.lr",),
+    "lr_schedule": ("algorithm.schedule",),
+    "anneal_lr": ("algorithm.schedule",),
+    "gamma": ("algorithm.gamma",),
+    "discount": ("algorithm.gamma",),
+    "lambda": ("algorithm.gae_lambda",),
+    "lambda_": ("algorithm.gae_lambda",),
+    "gae_lambda": ("algorithm.gae_lambda",),
+    "batch_size": ("algorithm.minibatch", "algorithm.batch"),
+    "minibatch_size": ("algorithm.minibatch",),
+    "sgd_minibatch_size": ("algorithm.minibatch",),
+    "train_batch_size": ("algorithm.batch",),
+    "train_batch_size_per_learner": ("algorithm.batch",),
+    "n_epochs": ("algorithm.epochs",),
+    "num_epochs": ("algorithm.epochs",),
+    "num_sgd_iter": ("algorithm.epochs",),
+    "update_epochs": ("algorithm.epochs",),
+    "clip_param": ("algorithm.clip",),
+    "clip_range": ("algorithm.clip",),
+    "clip_coef": ("algorithm.clip",),
+    "clip_range_vf": ("algorithm.value_clip",),
+    "vf_clip_param": ("algorithm.value_clip",),
+    "ent_coef": ("algorithm.entropy",),
+    "entropy_coeff": ("algorithm.entropy",),
+    "vf_coef": ("algorithm.value_coef",),
+    "vf_loss_coeff": ("algorithm.value_coef",),
+    "grad_clip": ("algorithm.max_grad_norm",),
+    "max_grad_norm": ("algorithm.max_grad_norm",),
+    "norm_adv": ("algorithm.normalize_advantages",),
+    "normalize_advantage": ("algorithm.normalize_advantages",),
+    "n_steps": ("fragment.steps",),
+    "num_steps": ("fragment.steps",),
+    "rollout_fragment_length": ("fragment.steps",),
+    "total_timesteps": ("env_steps",),
+    "timesteps": ("env_steps",),
+    "max_steps": ("env_steps",),
+    "n_envs": ("width", "instances"),
+    "num_envs": ("width", "instances"),
+    "num_envs_per_env_runner": ("width", "instances"),
+    "num_envs_per_worker": ("width", "instances"),
+    "num_workers": ("runners", "actors"),
+    "num_rollout_workers": ("runners", "actors"),
+    "num_env_runners": ("runners", "actors"),
+    "workers": ("runners", "actors"),
+    "num_learners": ("learners.count",),
+    "num_gpus": ("learners.gpus",),
+    "num_gpus_per_learner": ("learners.gpus",),
+    "net_arch": ("policy.hidden",),
+    "fcnet_hiddens": ("policy.hidden",),
+    "hidden_sizes": ("policy.hidden",),
+    "use_lstm": ("policy.memory",),
+    "lstm_cell_size": ("policy.memory_size",),
+    "env": ("bridge.name", "task"),
+    "env_id": ("bridge.name", "task"),
+    "n_eval_episodes": ("episodes",),
+    "num_episodes": ("episodes",),
+    "deterministic": ("explore",),
+    "tensorboard_log": ("output",),
+    "log_dir": ("output",),
+    "save_freq": ("checkpoint.every",),
+    "checkpoint_frequency": ("checkpoint.every",),
+    "random_seed": ("seed",),
+    "wandb_project": ("wandb.project",),
+    "wandb_project_name": ("wandb.project",),
+    "verbose": ("log.level",),
+}
+"""Names of keys in Stable-Baselines3, CleanRL, RLlib and Gymnasium, each with ours."""
+
+
+def known_as(name: str, valid: Collection[str]) -> list[str]:
+    """Returns the valid keys that a name may stand for in other libraries, likeliest first.
+
+    Args:
+        name: last part of an unknown key.
+        valid: the dotted keys that the configuration may have; those of training lie under
+            ``train`` in a sweep and a search.
+    """
+    meant = SYNONYMS.get(name.lower().replace("-", "_"), ())
+    return [key for base in meant for key in (base, f"train.{base}") if key in valid]

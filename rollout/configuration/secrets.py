@@ -1,4 +1,4 @@
-"""Secrets in configurations, which would be written to files: they are refused, never shown."""
+"""Refuses secrets in configurations, which would be written to files; never shows them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def refuse_secrets(data: Mapping[str, Any]) -> None:
 
 
 def hidden(text: str) -> str:
-    """Returns a text with ``***`` in place of passwords and keys that can be told by their form."""
+    """Returns a text with ``***`` in place of passwords and keys that have a known form."""
     for pattern in (_USER, _IN_QUERY, _KEYS):
         text = pattern.sub("***@" if pattern is _USER else "***", text)
     return text
@@ -69,7 +69,7 @@ def _secrets(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _kind(value: str, path: KeyPath) -> str:
-    """What kind of secret a text is; empty for none."""
+    """Returns the kind of secret that a text is; empty for none."""
     if not value or _REFERENCE.fullmatch(value):
         return ""
     if _USER.search(value):

@@ -41,7 +41,7 @@ from pydantic import Field
 from rollout.api import StateSet
 from rollout.config import Section, key, resolved
 from rollout.configuration import document
-from rollout.configuration.load import from_document
+from rollout.configuration.document import from_document
 from rollout.errors import UnknownNameError
 from rollout.evaluate.statistics import Intervals, one_player, wilson
 from rollout.reports import render, table

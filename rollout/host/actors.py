@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from rollout.api.fragment import Phase
-from rollout.configuration.host_section import HostConfig
+from rollout.configuration.sections import HostConfig
 from rollout.errors import BudgetExhausted
 from rollout.host.supervision import Health, Machines
 from rollout.observe.logs import kind_of, log_trace

@@ -28,7 +28,7 @@ from rollout.api import (
     Trainable,
     waits_for_person,
 )
-from rollout.configuration.host_section import HostConfig
+from rollout.configuration.sections import HostConfig
 from rollout.errors import BudgetExhausted
 from rollout.host.actors import STALL_MARGIN_S, Pulse
 from rollout.host.instances import Event

@@ -16,7 +16,7 @@ from filelock import BaseFileLock
 
 from rollout.api import Frame
 from rollout.api.fragment import Phase
-from rollout.configuration.host_section import HostConfig
+from rollout.configuration.sections import HostConfig
 from rollout.host.handle import Handle
 from rollout.host.supervision import Health
 

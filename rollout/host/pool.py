@@ -18,7 +18,7 @@ from typing import Any
 
 from rollout.api import Bridge, BridgeSpec, Columns, Deadlines, Start
 from rollout.api.fragment import Phase
-from rollout.configuration.host_section import HostConfig
+from rollout.configuration.sections import HostConfig
 from rollout.errors import ConfigError, GameError, OutOfTurnError
 from rollout.host.channel import Incomplete
 from rollout.host.frames import describe

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from rollout.configuration.host_section import HostConfig
+from rollout.configuration.sections import HostConfig
 from rollout.errors import BudgetExhausted
 
 SETTLED_S = 60.0

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias, TypeVar
 from rollout.cli import OTHER_CODE, Session
 from rollout.collect import collect as run_collect
 from rollout.config import CollectConfig, RunConfig, build_plugin
-from rollout.configuration import document, packaged
-from rollout.configuration.load import from_document
+from rollout.configuration import document
+from rollout.configuration.document import from_document
 from rollout.errors import no_exit
 from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.evaluate import evaluate as run_evaluate
@@ -113,7 +113,7 @@ def _run(
     made = from_document(model, _document(config, keys))
     set_up_logging(getattr(made, "log").level)  # noqa: B009 - every job has this section
     if isinstance(config, str | Path):
-        packaged.log_use(Path(config).expanduser())
+        document.log_packaged(Path(config).expanduser())
     with Stop() as stop, no_exit(OTHER_CODE):
         missing = job(made, Session(resume, stop), *more)
     return Run(absolute(made.output), missing)

@@ -10,7 +10,7 @@ from rollout.models.sections import Endpoint, RunLimits, Sampling
 
 
 class FramesConfig(Section):
-    """Which frames of an episode a judge sees."""
+    """Choice of the frames of an episode that a judge sees."""
 
     column: str = key("", "Image column; empty for the only one.")
     budget: int = key(

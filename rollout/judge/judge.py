@@ -1,28 +1,30 @@
-"""Judgement: a model rates recorded episodes. A call that was paid is not paid again."""
+"""Judgement: a model rates recorded episodes. Replies are kept, so no call is paid for twice."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from rollout.api import Call, Usage
+from rollout.api import Array, Call, Usage, pixels
 from rollout.cli import Session
 from rollout.data import Dataset, EpisodeRef
+from rollout.data.replay import images_of
 from rollout.data.tables import write_table
-from rollout.errors import ConfigError, PolicyUnavailable
+from rollout.errors import ConfigError, PolicyUnavailable, UnknownNameError
 from rollout.job import Job, open_job
-from rollout.judge.config import JudgeConfig
-from rollout.judge.frames import Clips, reference_of
-from rollout.judge.report import calibrate, read_ratings, told_of_cut, write_report
+from rollout.judge.config import FramesConfig, JudgeConfig
+from rollout.judge.report import calibrate, cut_note, read_ratings, write_report
 from rollout.judge.rubric import Rubric, load_rubric
 from rollout.models.asking import Asker, Request
 from rollout.models.connection import check_endpoint
@@ -51,7 +53,7 @@ COLUMNS: Mapping[str, tuple[type, str]] = {
 
 @dataclass(frozen=True)
 class Item:
-    """One verdict to ask for."""
+    """A verdict to ask for."""
 
     first: EpisodeRef
     second: EpisodeRef | None
@@ -60,7 +62,7 @@ class Item:
 
 
 def judge(config: JudgeConfig, session: Session) -> str | None:
-    """Judges what the configuration describes, in its own run directory.
+    """Rates the episodes of a dataset, in a run directory of its own.
 
     Returns:
         None if every verdict was asked for; otherwise a sentence that says what is missing.
@@ -141,7 +143,7 @@ class _Judging:
         self._config, self._job, self._dataset = config, job, dataset
         self._rubric, self._clips = rubric, clips
         self._pairwise = config.mode == "pairwise"
-        self._asker = Asker(
+        self._client = Asker(
             config.endpoint,
             config.model,
             limits=config.limits,
@@ -170,13 +172,13 @@ class _Judging:
         return f"{self._lost} verdicts were lost; --resume asks again" if self._lost else None
 
     def _show(self, done: int, total: int) -> None:
-        spent = self._asker.spent
-        values = {**self._asker.figures(), **spent_figures(spent), "done": done / total}
+        spent = self._client.spent
+        values = {**self._client.figures(), **spent_figures(spent), "done": done / total}
         self._job.metrics.write(done, values)
         self._job.progress.update(done / total, {"verdicts": done, "USD": spent.price_text()})
 
     def _prepare(self, item: Item) -> tuple[list[dict[str, Any]], dict[str, bytes]]:
-        """The messages of an item and their pictures."""
+        """Returns the messages of an item, and their pictures by digest."""
         images: dict[str, bytes] = {}
         parts: list[dict[str, Any]] = []
 
@@ -201,7 +203,7 @@ class _Judging:
     def _verdict(
         self, item: Item, prepared: tuple[list[dict[str, Any]], dict[str, bytes]]
     ) -> list[dict[str, Any]]:
-        """Asks until there is a verdict, or the tries are used up; without one there is none.
+        """Asks for a verdict until one can be used, or the tries are used up.
 
         Returns:
             a row for each criterion; none if the job is to stop.
@@ -210,29 +212,29 @@ class _Judging:
         sampling = self._config.sampling
         fields = {"temperature": sampling.temperature, "max_tokens": sampling.max_tokens}
         calls: list[Call] = []
-        found: dict[str, float | str | None] | None = None
+        verdict: dict[str, float | str | None] | None = None
         code = "ok"
         for number in range(self._config.reparse + 1):
             if self._job.stop.requested:  # at most the calls in flight are waited for
                 return []
             try:
                 request = Request(fields, messages, images, "image/png", [item.repeat, number])
-                call = self._asker.ask(request)
+                call = self._client.ask(request)
             except PolicyUnavailable as error:
                 log.warning("episode %d: no verdict: %s", item.first.episode, error)
                 code = "lost"
                 break
             calls.append(call)
             try:
-                found = self._rubric.read(call.answer, pairwise=self._pairwise)
+                verdict = self._rubric.read(call.answer, pairwise=self._pairwise)
                 code = "ok"
                 break
             except ValueError as error:
                 code, problem = incomplete(call.finish)
                 code, problem = code or "unusable", problem or str(error)
                 again = f"Your answer could not be used: {problem}. Answer in the form asked for."
-                said = {"role": "assistant", "content": call.answer or "(nothing)"}
-                messages = [*messages, said, {"role": "user", "content": again}]
+                answer = {"role": "assistant", "content": call.answer or "(nothing)"}
+                messages = [*messages, answer, {"role": "user", "content": again}]
         used = Usage.of(calls)
         about = {
             "episode": item.first.episode,
@@ -246,7 +248,7 @@ class _Judging:
             "request": calls[-1].request if calls else "",
         }
         names = [*self._rubric.criteria, *self._of_success()]
-        return [{**about, **_scored(name, found, code, item)} for name in names]
+        return [{**about, **_scored(name, verdict, code, item)} for name in names]
 
     def _of_success(self) -> list[str]:
         return ["success"] if self._rubric.success and not self._pairwise else []
@@ -260,7 +262,7 @@ class _Judging:
         }
         docs = {name: doc for name, (_, doc) in COLUMNS.items()}
         write_table(run.path / "verdicts.parquet", table, docs=docs)
-        found = calibrate(
+        findings = calibrate(
             self._rows, self._dataset, c.mode, ratings, c.measure, self._rubric.criteria
         )
         protocol = {
@@ -276,21 +278,128 @@ class _Judging:
             "sampling": c.sampling.model_dump(),
             "repeats": c.repeats,
         }
-        results = {"findings": found, "usage": self._asker.spent.as_json()}
+        results = {"findings": findings, "usage": self._client.spent.as_json()}
         summary = self._job.write_summary(status, protocol=protocol, results=results)
-        Path(run.path / "report.md").write_text(write_report(summary), encoding="utf-8")
-        if cut := told_of_cut(summary):
+        (run.path / "report.md").write_text(write_report(summary), encoding="utf-8")
+        if cut := cut_note(summary):
             log.warning("%s", cut)
         return f"{len(self._rows)} verdicts by criterion"
 
 
 def _scored(
-    name: str, found: Mapping[str, float | str | None] | None, code: str, item: Item
+    name: str, verdict: Mapping[str, float | str | None] | None, code: str, item: Item
 ) -> dict[str, Any]:
-    value = None if found is None else found[name]
-    if found is not None and value is None:
+    value = None if verdict is None else verdict[name]
+    if verdict is not None and value is None:
         code = "abstained"
     if isinstance(value, str):
         first = "B" if item.swapped else "A"
         value = 0.5 if value == "tie" else float(value == first)
     return {"criterion": name, "score": np.nan if value is None else value, "code": code}
+
+
+def choose_frames(
+    rewards: NDArray[np.float32], progress: NDArray[np.float32], budget: int
+) -> list[int]:
+    """Returns numbers of steps in order: the first, the last, those of events, and others.
+
+    An event is a reward other than 0, or a change of progress. With more events than room, the
+    largest are taken; what is left is the middle of the widest gap, again and again.
+
+    Args:
+        rewards: reward of each step, ``(T,)``.
+        progress: progress after each step, ``(T,)``; may be NaN.
+        budget: most frames, 2 or more.
+    """
+    steps = len(rewards)
+    if steps <= budget:
+        return list(range(steps))
+    chosen = {0, steps - 1}
+    known = np.nan_to_num(progress)
+    size = np.abs(rewards) + np.abs(np.diff(known, prepend=known[0]))
+    # Before the fill, half of the room at most, so that a steady reward does not hide the rest.
+    room = max(0, (budget - 2 + 1) // 2)
+    order = np.lexsort((np.arange(steps), -size))
+    chosen |= {int(step) for step in order[:room] if size[step] > 0}
+    while len(chosen) < budget:
+        known_steps = sorted(chosen)
+        gaps = np.diff(known_steps)
+        widest = int(gaps.argmax())
+        chosen.add(known_steps[widest] + int(gaps[widest]) // 2)
+    return sorted(chosen)
+
+
+def reference_of(file: str, task: Mapping[str, Any]) -> bytes | None:
+    """Returns the picture of what is to be matched as a PNG file; None if there is none.
+
+    Args:
+        file: the picture's path; empty for the one that the task names in ``metadata.reference``.
+        task: of the dataset's manifest.
+
+    Raises:
+        ConfigError: the picture cannot be read.
+    """
+    metadata = task.get("metadata") or {}
+    path = file or str(metadata.get("reference", ""))
+    if not path:
+        return None
+    place = Path(path).expanduser()
+    image = None
+    with contextlib.suppress(cv2.error):  # it is larger than OpenCV reads
+        image = cv2.imread(str(place), cv2.IMREAD_COLOR) if place.is_file() else None
+    if image is None:
+        raise ConfigError(f"{path}: no picture there that can be read; set reference to one")
+    return bytes(cv2.imencode(".png", image)[1])
+
+
+class Clips:
+    """The chosen frames of episodes as PNG files.
+
+    Raises:
+        ConfigError: the dataset has no images, or several and none is named.
+        UnknownNameError: it has no image column of that name.
+    """
+
+    def __init__(self, dataset: Dataset, options: FramesConfig) -> None:
+        found = images_of(dataset)
+        if options.column and options.column not in found:
+            raise UnknownNameError("image column", options.column, found)
+        if not options.column and len(found) != 1:
+            raise ConfigError(
+                f"frames.column: {dataset.layout.root} has {len(found)} image columns "
+                f"({', '.join(found) or 'none'}); name one, or record with images"
+            )
+        self._dataset, self._options = dataset, options
+        self._column = options.column or found[0]
+        self._key = self._column.partition("/")[2]
+
+    def read(self, ref: EpisodeRef) -> list[tuple[int, bytes]]:
+        """Returns the number of the step and the file of each chosen frame.
+
+        Raises:
+            DatasetError: the steps are damaged.
+        """
+        steps = self._dataset.read(ref, ["reward", "progress"]).columns
+        chosen = choose_frames(steps["reward"], steps["progress"], self._options.budget)
+        images: dict[int, Array] = {}
+        for window in self._dataset.stream(ref, [self._column], length=64):
+            column = window.columns[self._column]
+            for step in _within(chosen, window.start, window.start + len(column)):
+                images[step] = column[step - window.start].copy()
+        final = self._dataset.read(ref, []).final_observations.get(self._key)
+        frames = [(step, self._encode(images[step])) for step in chosen]
+        if final is not None:  # the result of the last action
+            frames[-1:] = [(ref.length, self._encode(final))]
+        return frames
+
+    def _encode(self, image: Array) -> bytes:
+        image = pixels(self._dataset.manifest.observation_space[self._key], image)
+        if image.ndim == 3 and image.shape[2] >= 3:
+            image = image[:, :, 2::-1]
+        side = self._options.scale
+        image = np.repeat(np.repeat(image, side, axis=0), side, axis=1)
+        return bytes(cv2.imencode(".png", np.ascontiguousarray(image))[1])
+
+
+def _within(steps: Sequence[int], start: int, stop: int) -> list[int]:
+    return [step for step in steps if start <= step < stop]

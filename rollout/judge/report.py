@@ -1,4 +1,4 @@
-"""What the verdicts say, and how far they agree with ratings."""
+"""The report of a judgement: mean verdicts, and their agreement with ratings and themselves."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ import csv
 import io
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rollout.api import Outcome, Usage
 from rollout.data import Dataset, EpisodeRef
 from rollout.errors import ConfigError
 from rollout.files import read_document
-from rollout.judge.agreement import compare_categories, compare_scores, krippendorff
 from rollout.judge.rubric import Criterion, Rubric
 from rollout.reports import render
 
 _Rows = Sequence[Mapping[str, Any]]
+Scores: TypeAlias = NDArray[np.float64]
 Ratings = Mapping[str, Mapping[int, float]]
 """Scores by criterion and episode."""
+
+_DRAWS = 2000  # of the bootstrap
 
 
 def read_ratings(path: str, rubric: Rubric, mode: str) -> dict[str, dict[int, float]]:
@@ -98,7 +101,7 @@ def calibrate(
 
 
 def _measured(dataset: Dataset, measure: str, scale: Criterion | None = None) -> dict[int, float]:
-    """A measure by episode, on a scale if one is given."""
+    """Returns a measure by episode, on a scale if one is given."""
     low, high = (0.0, 1.0) if scale is None else (scale.low, scale.high)
 
     def value(ref: EpisodeRef) -> float:
@@ -138,7 +141,7 @@ def _absolute(rows: _Rows, rated: Mapping[int, float] | None, *, one_scale: bool
 
 
 def _pairwise(rows: _Rows, rated: Mapping[int, float] | None) -> dict[str, Any]:
-    """A verdict that changes with the order of the two is a tie, and is counted as a flip."""
+    """Returns the figures of pairs; a verdict that changes with the order is a tie and a flip."""
     orders: dict[tuple[int, int, int], dict[bool, float]] = defaultdict(dict)
     for row in rows:
         if not math.isnan(row["score"]):
@@ -162,12 +165,12 @@ def _pairwise(rows: _Rows, rated: Mapping[int, float] | None) -> dict[str, Any]:
     judged, wanted = [], []
     for (first, second, _), score in final.items():
         if first in rated and second in rated and not math.isnan(rated[first] + rated[second]):
-            judged.append(_named(score))
-            wanted.append(_named(0.5 + 0.5 * float(np.sign(rated[first] - rated[second]))))
+            judged.append(_winner(score))
+            wanted.append(_winner(0.5 + 0.5 * float(np.sign(rated[first] - rated[second]))))
     return {**found, "against": compare_categories(judged, wanted)}
 
 
-def _named(score: float) -> str:
+def _winner(score: float) -> str:
     return "tie" if score == 0.5 else "first" if score > 0.5 else "second"
 
 
@@ -181,12 +184,12 @@ def write_report(summary: Mapping[str, Any]) -> str:
         findings=results["findings"],
         usage=usage,
         usd=Usage(**{**usage, "usd": usage["usd"] or 0.0}).price_text(),
-        cut=told_of_cut(summary),
+        cut=cut_note(summary),
         text=_text,
     )
 
 
-def told_of_cut(summary: Mapping[str, Any]) -> str:
+def cut_note(summary: Mapping[str, Any]) -> str:
     """Returns a sentence on verdicts that were cut off, and what to do; empty without any."""
     protocol, findings = summary["protocol"], summary["results"]["findings"].values()
     cut = max((found["codes"].get("cut", 0) for found in findings), default=0)
@@ -207,3 +210,120 @@ def _text(value: Any) -> str:
     if isinstance(value, float):
         return "unknown" if math.isnan(value) else f"{value:.3g}"
     return "unknown" if value is None else str(value)
+
+
+def pearson(a: Scores, b: Scores) -> float:
+    """Returns the correlation of two series; NaN if one is constant or there are fewer than 3."""
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def kendall(a: Scores, b: Scores) -> float:
+    """Returns Kendall's tau-b, which counts ties; NaN where ``pearson`` is."""
+    if len(a) < 3 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        return float("nan")
+    from scipy.stats import kendalltau  # noqa: PLC0415 - slow to import
+
+    return float(kendalltau(a, b).statistic)
+
+
+def cohen(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
+    """Returns Cohen's kappa of two raters' categories; NaN if chance alone agrees completely."""
+    if not a:
+        return float("nan")
+    agreed = float(np.mean([x == y for x, y in zip(a, b, strict=True)]))
+    values = set(a) | set(b)
+    chance = sum(a.count(v) * b.count(v) for v in values) / len(a) ** 2
+    return float("nan") if chance == 1 else (agreed - chance) / (1 - chance)
+
+
+def krippendorff(ratings: Scores) -> float:
+    """Returns Krippendorff's alpha for numbers (interval level).
+
+    Args:
+        ratings: ``(raters, units)``, NaN where a rater gave none.
+
+    Returns:
+        1 for complete agreement, 0 for that of chance, NaN if nothing can be compared.
+    """
+    pairable = (~np.isnan(ratings)).sum(axis=0) >= 2
+    units = [column[~np.isnan(column)] for column in ratings.T[pairable]]
+    values = np.concatenate(units) if units else np.zeros(0)
+    total = len(values)
+    expected = 2 * (total * (values**2).sum() - values.sum() ** 2)
+    if expected <= 1e-12:
+        return float("nan")
+    observed = 0.0
+    for unit in units:
+        count = len(unit)
+        observed += 2 * (count * (unit**2).sum() - unit.sum() ** 2) / (count - 1)
+    return float(1 - (total - 1) * observed / expected)
+
+
+def f1(wanted: Sequence[str], came: Sequence[str], label: str) -> float:
+    """Returns the F1 score of one label; NaN if it occurs in neither."""
+    hits = sum(w == c == label for w, c in zip(wanted, came, strict=True))
+    total = wanted.count(label) + came.count(label)
+    return 2 * hits / total if total else float("nan")
+
+
+def interval(
+    figure: Callable[[NDArray[np.int64]], float], clips: int, *, seed: int = 0
+) -> tuple[float, float]:
+    """Returns the 95 % percentile interval of a figure by a bootstrap over clips.
+
+    Args:
+        figure: the figure of some clips, drawn with repetition; NaN draws are left out.
+        clips: number of clips.
+        seed: of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    if clips < 3:
+        return float("nan"), float("nan")
+    drawn = np.array([figure(rng.integers(clips, size=clips)) for _ in range(_DRAWS)])
+    drawn = drawn[~np.isnan(drawn)]
+    if not len(drawn):
+        return float("nan"), float("nan")
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def compare_scores(
+    judged: Mapping[int, float], rated: Mapping[int, float], *, one_scale: bool = True
+) -> dict[str, object]:
+    """Returns the agreement of scores by episode with ratings of the same episodes.
+
+    Args:
+        judged: the scores.
+        rated: the ratings.
+        one_scale: whether both are on the same scale; otherwise alpha, which compares the numbers
+            themselves, is NaN.
+    """
+    shared = sorted(judged.keys() & rated.keys())
+    a = np.array([judged[episode] for episode in shared])
+    b = np.array([rated[episode] for episode in shared])
+    return {
+        "clips": len(shared),
+        "pearson": pearson(a, b),
+        "pearson_interval": interval(lambda rows: pearson(a[rows], b[rows]), len(a)),
+        "kendall": kendall(a, b),
+        "alpha": krippendorff(np.stack([a, b])) if len(a) and one_scale else float("nan"),
+    }
+
+
+def compare_categories(judged: Sequence[str], rated: Sequence[str]) -> dict[str, object]:
+    """Returns the agreement of categories with ratings, clip by clip, with all counts."""
+    a, b = np.array(judged, object), np.array(rated, object)
+    kinds = sorted(set(judged) | set(rated))
+    counts = {
+        f"{r} rated, {j} judged": int(((a == j) & (b == r)).sum()) for r in kinds for j in kinds
+    }
+    return {
+        "clips": len(judged),
+        "agreement": float(np.mean(a == b)) if len(a) else float("nan"),
+        "kappa": cohen(list(judged), list(rated)),
+        "kappa_interval": interval(lambda rows: cohen(a[rows].tolist(), b[rows].tolist()), len(a)),
+        "f1": {kind: f1(list(rated), list(judged), kind) for kind in kinds},
+        "counts": counts,
+    }

@@ -1,4 +1,4 @@
-"""Rubrics, and reading verdicts strictly."""
+"""Rubrics of judges: prompts, and strict reading of verdicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ A, B, TIE = "A", "B", "tie"
 
 
 class Criterion(BaseModel):
-    """A criterion: what is rated, and from what to what."""
+    """A criterion and its scale."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,12 +36,12 @@ class Criterion(BaseModel):
 
 
 class Rubric(BaseModel):
-    """What a judge is asked.
+    """The questions to a judge.
 
     Attributes:
-        instructions: the beginning of its prompt.
-        criteria: what it rates, by name.
-        success: what counts as success; empty to ask for no verdict on success.
+        instructions: the beginning of the prompt.
+        criteria: the criteria, by name.
+        success: definition of success; empty to ask for no verdict on success.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

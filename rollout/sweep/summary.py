@@ -1,7 +1,9 @@
-"""Data about a sweep: the contents of its report, its state sets, and its figures."""
+"""Data about a sweep: contents of its report, state sets, inert factors and figures."""
 
 from __future__ import annotations
 
+import json
+import logging
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,21 +14,30 @@ from typing import Any
 
 import numpy as np
 
+from rollout.api.state import digest
+from rollout.config import resolved
 from rollout.configuration.plugins import default_options
 from rollout.data.tables import Table, concatenate
+from rollout.distinguish import distinguishable
+from rollout.errors import ContractError, GameError, InputError
 from rollout.evaluate.findings import plain
 from rollout.evaluate.journal import openings
 from rollout.evaluate.legs import TEST, TRAIN
 from rollout.evaluate.scoreboard import BOUNDS
 from rollout.evaluate.statistics import Estimate, Intervals, one_player
+from rollout.files import write_atomically
+from rollout.observe.run_files import read_json
 from rollout.registry import Group
 from rollout.run_directory import versions
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import DETERMINISTIC, SAMPLED, Point, curves, scores_of, select
 from rollout.sweep.decomposition import Decomposition, decompositions
-from rollout.sweep.factors import told
-from rollout.sweep.plan import SweepPlan, SweepRun
+from rollout.sweep.plan import ArmGame, SweepPlan, SweepRun
 from rollout.sweep.run import RunResult, SetName, Training, folder_of_training
+
+log = logging.getLogger(__name__)
+
+_DISTINGUISHABLE = "distinguishable.json"
 
 
 @dataclass(frozen=True)
@@ -38,7 +49,7 @@ class RunInfo:
         n: number of training states.
         training_seed: its seed.
         states: the training set.
-        training: steps, episodes, duration, and how often states were visited.
+        training: steps, episodes, duration, and visits of states.
         checkpoint: path of the result, relative to the report.
     """
 
@@ -59,7 +70,7 @@ class SweepReport:
         metric: meaning of a score, e.g. ``"fraction of the sheep killed"``.
         table: the available results, see ``rollout.evaluate.scoreboard.COLUMNS``.
         runs: the finished training runs.
-        protocol: how the sweep was done, by name: bridge, task, factors, budgets, seeds, ...
+        protocol: bridge, task, factors, budgets, seeds, ..., by name.
         versions: versions of packages, and the machine.
         command: the command that repeats the sweep.
         base_arm: the arm of the verdict, with which others are compared; by default the first of
@@ -69,7 +80,7 @@ class SweepReport:
             that use each; none for all.
         planned: arm, N and training seed of every run of the sweep; empty if all are finished.
         videos: titles and paths relative to the report.
-        intervals: how intervals are computed.
+        intervals: method of the intervals.
     """
 
     title: str
@@ -104,7 +115,7 @@ class SweepReport:
 
     @property
     def actions(self) -> str:
-        """The way of acting that is reported: ``sampled`` if there are such results."""
+        """Reported way of choosing actions: ``sampled`` if there are such results."""
         given = set(self.table["actions"].tolist()) if "actions" in self.table else set()
         return DETERMINISTIC if given == {DETERMINISTIC} else SAMPLED
 
@@ -167,7 +178,7 @@ def report_of(
 
 
 def _in_order(plan: SweepPlan) -> list[SweepRun]:
-    """The runs by arm, N and training seed, whatever order they ran in."""
+    """Returns the runs in the order of arm, N and training seed."""
     arms = list(plan.games)
     return sorted(plan.runs, key=lambda run: (arms.index(run.arm), run.n, run.training_seed))
 
@@ -211,7 +222,7 @@ def _protocol(
         or "those by default",
         "task": base.task.name,
         "limit of an episode": "that of the game" if limit is None else f"{limit:,} steps",
-        "states": told(c.output, base.task.state_space.size),
+        "states": states_text(c.output, base.task.state_space.size),
         "factors (values)": {f.name: f.size for f in base.task.state_space if f.size > 1},
         "algorithm": template.algorithm.name,
         "budget of each run": f"{template.env_steps:,} steps",
@@ -248,7 +259,7 @@ def _part(plan: SweepPlan) -> str:
 
 
 def _chosen(group: Group, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a plug-in that differ from their defaults."""
+    """Returns the options of a plug-in that differ from their defaults."""
     defaults = default_options(group, name)
     return {k: v for k, v in options.items() if k not in defaults or v != defaults[k]}
 
@@ -258,14 +269,14 @@ def _intervals(config: SweepConfig) -> Intervals:
 
 
 def _baseline(outcome: RunResult, intervals: Intervals) -> dict[str, object]:
-    told: dict[str, object] = {}
+    rows: dict[str, object] = {}
     for actions in outcome.run.evaluation.actions:
         own = select(outcome.table, outcome.table["actions"] == actions)
         estimate = one_player(scores_of(own).values[0], intervals)
-        told[f"{outcome.run.name}, held-out states, {actions}"] = (
+        rows[f"{outcome.run.name}, held-out states, {actions}"] = (
             f"{estimate.text()} (interval over states)"
         )
-    return told
+    return rows
 
 
 def sets_of(plan: SweepPlan) -> dict[str, Any]:
@@ -306,11 +317,11 @@ def digests_of(plan: SweepPlan) -> dict[str, str]:
 def plain_figures(figures: Sequence[Point | Decomposition]) -> list[dict[str, Any]]:
     """Returns the results of each arm and N, or their parts, as plain data."""
 
-    def told(estimate: Estimate) -> dict[str, Any]:
+    def estimate_dict(estimate: Estimate) -> dict[str, Any]:
         refused = {"refused": estimate.refused} if estimate.refused else {}
         return {"point": estimate.point, "low": estimate.low, "high": estimate.high, **refused}
 
-    return [plain(vars(figure), told) for figure in figures]
+    return [plain(vars(figure), estimate_dict) for figure in figures]
 
 
 def values_of(point: Point) -> dict[str, float]:
@@ -322,3 +333,40 @@ def values_of(point: Point) -> dict[str, float]:
         if point.gap.low is not None and point.gap.high is not None:
             values |= {f"{name}/gap_low": point.gap.low, f"{name}/gap_high": point.gap.high}
     return values
+
+
+def find_inert(folder: Path, game: ArmGame) -> None:
+    """Finds the factors that change nothing for a game's observations, once.
+
+    The result is kept in the folder of the sweep. Only for games that run in this process and
+    have several factors; see ``rollout.distinguish``.
+    """
+    space = game.task.state_space
+    here = game.shared.host.plays_in_process(game.bridge.spec.process)
+    if not here or sum(factor.size > 1 for factor in space) < 2:
+        return
+    only = game.shared.state_set.only
+    key = digest([resolved(game.config), space.digest, resolved(game.shared.state_set)["only"]])
+    if read_json(folder / _DISTINGUISHABLE).get("key") == key:
+        return
+    log.info("finding the factors of the states that change nothing")
+    try:
+        found = distinguishable(game.bridge, game.task, only=only).describe()
+    except (InputError, GameError, ContractError) as error:
+        log.warning("it is not known which states can be told apart: %s", error)
+        found = {"unknown": str(error)}
+    write_atomically(folder / _DISTINGUISHABLE, json.dumps({"key": key, **found}, indent=2) + "\n")
+
+
+def states_text(folder: Path, states: int) -> str:
+    """Returns the number of states, and of the distinguishable ones if known, as text."""
+    found = read_json(folder / _DISTINGUISHABLE)
+    if "states" not in found:
+        return f"{states:,}"
+    inert, tried = ", ".join(found["inert"]), found["tried"]
+    if not inert:
+        return f"{states:,}; every factor changes something for these observations"
+    return (
+        f"{states:,}; with these observations at most {int(found['states']):,} can be told apart: "
+        f"{inert} changed nothing in {tried} of {tried} states"
+    )

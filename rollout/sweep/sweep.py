@@ -43,7 +43,6 @@ from rollout.observe.progress import Throttle
 from rollout.observe.run_files import METRICS, newest_lines
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import SAMPLED, Point, of_other_run
-from rollout.sweep.factors import find_inert
 from rollout.sweep.plan import SweepPlan, SweepRun
 from rollout.sweep.pool import RunAttempt, run_here, run_on_ray
 from rollout.sweep.report import publish, verdict
@@ -51,6 +50,7 @@ from rollout.sweep.run import TRAINER, RunResult, Trainer, folder_of_training, l
 from rollout.sweep.summary import (
     SweepReport,
     digests_of,
+    find_inert,
     plain_figures,
     report_of,
     sets_of,

@@ -13,7 +13,7 @@ import pytest
 
 from rollout.cli import Session, main
 from rollout.config import RunConfig, key
-from rollout.configuration import packaged
+from rollout.configuration import document
 from rollout.errors import BudgetExhausted, DatasetError, DiskFullError
 from rollout.signals import Stop, Stopped
 
@@ -70,7 +70,7 @@ def test_a_configuration_that_comes_with_gamut_is_found_by_its_name_alone(
     (tmp_path / "shipped" / "sweeps").mkdir(parents=True)
     (tmp_path / "shipped" / "sweeps" / "c.yaml").write_text("seed: 7\n")
     (tmp_path / "mine").mkdir()
-    monkeypatch.setattr(packaged, "folder", lambda: tmp_path / "shipped")
+    monkeypatch.setattr(document, "packaged_folder", lambda: tmp_path / "shipped")
     monkeypatch.chdir(tmp_path / "mine")
     seeds: list[int] = []
 

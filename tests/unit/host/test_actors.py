@@ -313,7 +313,7 @@ def test_an_actor_whose_games_are_exhausted_goes_into_quarantine(job, monkeypatc
 
 GAMES = ("rollout/host/pool.py", "rollout/host/instances.py", "rollout/host/supervision.py")
 ACTORS = ("rollout/host/actors.py", "rollout/host/supervision.py")
-OWN = ("rollout/configuration/host_section.py",)
+OWN = ("rollout/configuration/sections.py",)
 DEADLINES = [each.name for each in fields(Deadlines)]
 READ_BY = {
     "isolation": OWN,  # as plays_in_process()

@@ -21,10 +21,17 @@ from statsmodels.stats.inter_rater import cohens_kappa, to_table
 from rollout.api import Outcome
 from rollout.data import Dataset
 from rollout.errors import ConfigError, UnknownNameError
-from rollout.judge.agreement import cohen, compare_categories, f1, interval, kendall, krippendorff
-from rollout.judge.frames import choose_frames, reference_of
-from rollout.judge.judge import _require_another_model
-from rollout.judge.report import calibrate, read_ratings
+from rollout.judge.judge import _require_another_model, choose_frames, reference_of
+from rollout.judge.report import (
+    calibrate,
+    cohen,
+    compare_categories,
+    f1,
+    interval,
+    kendall,
+    krippendorff,
+    read_ratings,
+)
 from rollout.judge.rubric import Criterion, Rubric, load_rubric
 from rollout.testing.chat_server import ChatServer, Scripted
 

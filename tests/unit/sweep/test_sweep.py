@@ -53,7 +53,7 @@ def picture(request, monkeypatch):
 @pytest.fixture
 def told_apart(monkeypatch):
     """Finds once what can be told apart, for all tests with the same game."""
-    monkeypatch.setattr("rollout.sweep.factors.distinguishable", _once)
+    monkeypatch.setattr("rollout.sweep.summary.distinguishable", _once)
 
 
 def _once(bridge, task, *, only, _found={}):  # noqa: B006 - kept between the tests

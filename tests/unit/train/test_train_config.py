@@ -8,7 +8,7 @@ from policies.actor_critic import ActorCriticPolicy
 from rollout.api import Progress, Splits
 from rollout.config import CollectConfig, PolicyConfig, make_config, resolved
 from rollout.configuration.explain import valid_keys
-from rollout.configuration.synonyms import SYNONYMS
+from rollout.configuration.problems import SYNONYMS
 from rollout.errors import ConfigError, RunDirectoryError, TestStateError, UnknownNameError
 from rollout.run_directory import RunDirectory
 from rollout.sweep.config import SweepConfig
