@@ -24,7 +24,7 @@ from rollout.api import (
     leaf_shape,
     option,
 )
-from rollout.api.functions import check_function_name, load_function, takes
+from rollout.api.options import check_function_name, load_function, takes
 from rollout.errors import ConfigError, named
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import spaces
 
 from rollout.api import BridgeSpec, Columns
-from rollout.api.labels import Labels
+from rollout.api.spaces import Labels
 from rollout.errors import ConfigError, UnknownNameError
 
 Chords = Mapping[str, Sequence[str]]

@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from policies.human_keys import Chords, Controls
 from rollout.api import BridgeSpec, EpisodeResult, Fragment, Start, Task
-from rollout.api.labels import Labels, describe_action
+from rollout.api.spaces import Labels, describe_action
 
 Line = tuple[str, str]
 """The left part, and the right part after a tab stop."""

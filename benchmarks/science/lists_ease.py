@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import RESULTS, arguments, publish, table
-from rollout.api.lists import LISTS
 from rollout.api.state import StateSpace
+from rollout.api.subsets import LISTS
 from rollout.config import PolicyConfig, load_config
 from rollout.data.tables import Table, concatenate, write_table
 from rollout.evaluate.legs import TEST, TRAIN, Leg

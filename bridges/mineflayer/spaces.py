@@ -13,7 +13,7 @@ from gymnasium import spaces
 from bridges.mineflayer import bearings
 from bridges.mineflayer.columns import Column
 from rollout.api import AnyText, Array, Columns, clean_text, leaf_shape
-from rollout.api.labels import Labels
+from rollout.api.spaces import Labels
 from rollout.errors import ConfigError, SpaceError, UnknownNameError
 
 LAYOUTS = ("low_level", "human", "code", "compact")

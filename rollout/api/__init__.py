@@ -35,9 +35,8 @@ from rollout.api.bridge import (
 from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage, read_calls
 from rollout.api.exporter import Exporter, ReadsBack
 from rollout.api.fragment import EpisodeResult, Fragment, Loss, Recorder
-from rollout.api.functions import NamedCode, NamesCode
 from rollout.api.line_process import LineProcess
-from rollout.api.options import option
+from rollout.api.options import NamedCode, NamesCode, option
 from rollout.api.permutation import Permutation
 from rollout.api.pictures import is_picture, pixels
 from rollout.api.policy import (
@@ -72,8 +71,7 @@ from rollout.api.spaces import (
 )
 from rollout.api.state import Factor, State, StateSpace, factor_from_data
 from rollout.api.task import Evaluator, EvaluatorRecipe, Limits, Outcome, Task, Verdict
-from rollout.api.texts import clean_text, clean_texts
-from rollout.api.types import Array, Columns, Details
+from rollout.api.types import Array, Columns, Details, clean_text, clean_texts
 
 __all__ = [
     "ACTION",

@@ -11,8 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 from gymnasium import spaces
 
-from rollout.api.labels import Labels, check_labels
-from rollout.api.spaces import check_masks
+from rollout.api.spaces import Labels, check_labels, check_masks
 from rollout.api.state import State, StateSpace
 from rollout.api.types import Array, Bools, Columns, Details, Ints
 from rollout.errors import ConfigError, InputError
@@ -109,7 +108,7 @@ class BridgeSpec:
         task_maker: builds tasks from names without a file; None if there are none.
         original_observation_space: the nested space, when the flat one was made from it.
         original_action_space: likewise.
-        action_labels: what the actions are called, for people; see ``rollout.api.labels``.
+        action_labels: what the actions are called, for people; see ``rollout.api.spaces``.
         action_defaults: values of ``Discrete`` columns that only some actions use, so that a model
             may leave them out.
     """

@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 
 from rollout.api.permutation import Permutation
-from rollout.api.region import Region
-from rollout.api.state import State, StateSpace, Value, describe_values, digest, length
+from rollout.api.state import Region, State, StateSpace, Value, describe_values, digest, length
 from rollout.errors import StateError, TestStateError, UnknownNameError
 
 TRAIN, VALIDATION, TEST, ALL, EXTRAPOLATION = "train", "validation", "test", "all", "extrapolation"

@@ -14,7 +14,15 @@ from typing import NoReturn
 
 from rollout.checkout import COMMIT, commit_of
 from rollout.cli import DONE, ENDED_SHORT, WRONG_INPUT
-from rollout.cluster.addresses import ADDRESS, Dashboard, dashboard_url, is_this_machine
+from rollout.cluster.addresses import (
+    ADDRESS,
+    MODE,
+    TOKEN,
+    TOKEN_PATH,
+    Dashboard,
+    dashboard_url,
+    is_this_machine,
+)
 from rollout.cluster.addresses import require_dashboard as require
 from rollout.cluster.jobs import (
     STOP_WAIT,
@@ -34,7 +42,6 @@ from rollout.cluster.package import (
     read_package,
     write_rayignore,
 )
-from rollout.cluster.tokens import MODE, TOKEN, TOKEN_PATH
 from rollout.configuration.secrets import hidden
 from rollout.errors import ConfigError, InputError, nearest
 from rollout.observe.run_files import RUNS_DIR

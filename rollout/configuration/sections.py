@@ -20,10 +20,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from rollout.api import Deadlines, Resources, Splits, StateSet, StateSpace
-from rollout.api.lists import LISTS, take_lists
 from rollout.api.sets import TRAIN
 from rollout.api.state import Value
-from rollout.api.subsets import PREFIX, choose, take_prefix
+from rollout.api.subsets import LISTS, PREFIX, choose, take_lists, take_prefix
 from rollout.configuration.plugins import (
     build_plugin,
     check_options,

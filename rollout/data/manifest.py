@@ -18,7 +18,7 @@ import pyarrow as pa
 from gymnasium import spaces
 
 from rollout.api import BridgeSpec, ColumnSpec, StateSpace, Task, factor_from_data
-from rollout.api.labels import check_labels
+from rollout.api.spaces import check_labels
 from rollout.data.codec import choose_codec
 from rollout.data.layout import Layout
 from rollout.data.schema import (
@@ -56,7 +56,7 @@ class Manifest:
         observation_space: flat ``Dict``.
         action_space: flat ``Dict``.
         factors: the task's state space as ``StateSpace.describe`` gives it; ``state`` counts in it.
-        action_labels: names of actions, by column; see ``rollout.api.labels``.
+        action_labels: names of actions, by column; see ``rollout.api.spaces``.
         signals: columns of the game, by key.
         extras: columns of the policy, by key.
         policy: name of the policy.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollout.api import NO_USAGE, Array, Columns, Usage, is_picture, option, pixels, read_calls
-from rollout.api.labels import describe_action
+from rollout.api.spaces import describe_action
 from rollout.data.calls import COLUMN, describe_calls
 from rollout.data.reader import Dataset
 from rollout.data.refs import EpisodeRef

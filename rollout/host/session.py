@@ -12,8 +12,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from rollout.cluster.addresses import ADDRESS, require_cluster
-from rollout.cluster.tokens import Mode, find_token, given_mode, set_mode, write_own_token
+from rollout.cluster.addresses import (
+    ADDRESS,
+    Mode,
+    find_token,
+    given_mode,
+    require_cluster,
+    set_mode,
+    write_own_token,
+)
 from rollout.errors import ConfigError, RayUnavailable
 from rollout.host.processes import RUN_ID, remove_workdir
 from rollout.host.ray_start import (

@@ -15,10 +15,9 @@ from rollout.testing.evaluator_checks import check_evaluator
 from rollout.testing.exporter_checks import FakeExporter, check_exporter
 from rollout.testing.fakes import FakeBridge, FakeInstance
 from rollout.testing.fragments import make_fragments
-from rollout.testing.memory import MemoryRecorder, check_continues
 from rollout.testing.players import FakeEvaluator, FakePolicy
 from rollout.testing.policy_checks import check_policy
-from rollout.testing.recorder_checks import check_recorder, rows_of
+from rollout.testing.recorder_checks import MemoryRecorder, check_continues, check_recorder, rows_of
 from rollout.testing.report import Check, Report
 from rollout.testing.state_checks import check_splits, check_state_space
 

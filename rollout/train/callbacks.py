@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from rollout.api.functions import load_function
+from rollout.api.options import load_function
 from rollout.errors import ContractError, named, no_exit
 
 STOP = "stop"

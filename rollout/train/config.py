@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, field_validator, model_validator
 
 from rollout.api import LearnsFrom, Resources
-from rollout.api.functions import check_function_name
+from rollout.api.options import check_function_name
 from rollout.config import (
     FragmentConfig,
     GameConfig,

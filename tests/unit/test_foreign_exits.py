@@ -11,7 +11,7 @@ import pytest
 
 from bridges.gymnasium import GymnasiumBridge
 from bridges.gymnasium.making import _PROBES
-from rollout.api import functions, probing
+from rollout.api import options, probing
 from rollout.cli import main
 from rollout.collect import collect
 from rollout.config import CollectConfig
@@ -159,7 +159,7 @@ def test_in_the_import_of_a_module(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "leaves_at_once.py").write_text("import sys\nsys.exit(0)")
     with pytest.raises(ConfigError, match="cannot be imported: SystemExit: 0"):
-        functions.load_function("leaves_at_once:act")
+        options.load_function("leaves_at_once:act")
     with pytest.raises(ConfigError, match="SystemExit: 0"):
         _ = GymnasiumBridge(id="leaves_at_once:Odd-v0").spec
 

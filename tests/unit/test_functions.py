@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from rollout.api.functions import check_function_name, load_function, takes
+from rollout.api.options import check_function_name, load_function, takes
 from rollout.errors import ConfigError
 
 

@@ -5,7 +5,7 @@ import pytest
 from gymnasium import spaces
 
 from rollout.api import BridgeSpec, Factor, StateSpace
-from rollout.api.labels import describe_action
+from rollout.api.spaces import describe_action
 from rollout.errors import ContractError
 
 SPACE = spaces.Dict(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rollout.api import Factor, Splits, StateSpace
-from rollout.api.lists import NAMES, RUNS, take_lists
+from rollout.api.subsets import LIST_NAMES, LIST_RUNS, take_lists
 from rollout.config import build_plugin
 from rollout.errors import StateError, UnknownNameError
 from rollout.tasks import load_task
@@ -36,7 +36,7 @@ def indices(states, count=None):
     [
         (10_000, (100, 10, 10)),  # the "10k" run of the branch
         (1_000_000, (100, 100, 100)),  # its "1million" run
-        (math.prod(RUNS[-1]), RUNS[-1]),  # the whole lists
+        (math.prod(LIST_RUNS[-1]), LIST_RUNS[-1]),  # the whole lists
         (100_000, (100, 32, 32)),
         (100, (12, 3, 3)),
         (1, (1, 1, 1)),
@@ -107,7 +107,7 @@ def test_a_set_is_a_value_that_its_digest_names():
     assert indices(again) == indices(states)
     data = json.loads(json.dumps(states.describe()))
     assert (data["subset"], data["lists"]) == ("lists", LISTS)
-    assert data["lengths"] == dict(zip(NAMES, map(str, states.lengths), strict=True))
+    assert data["lengths"] == dict(zip(LIST_NAMES, map(str, states.lengths), strict=True))
     assert states.name == f"train-lists-50-{states.digest[:8]}"
     others = [
         SPLITS.take("train", 50),

@@ -20,14 +20,17 @@ from types import SimpleNamespace
 import grpc
 import pytest
 
-from rollout.cluster import addresses, tokens
+from rollout.cluster import addresses
 from rollout.cluster.addresses import (
     dashboard_url,
+    find_token,
+    given_mode,
     is_this_machine,
     require_cluster,
     require_dashboard,
+    set_mode,
+    write_own_token,
 )
-from rollout.cluster.tokens import find_token, given_mode, set_mode, write_own_token
 from rollout.errors import ConfigError, InputError, RayUnavailable
 from rollout.host import ray_start
 from rollout.host.session import ray_session, require_session
@@ -57,8 +60,8 @@ def environment(tmp_path, monkeypatch):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(tokens, "_ours", {})
-    monkeypatch.setattr(tokens, "_tell_ray", lambda: None)
+    monkeypatch.setattr(addresses, "_ours", {})
+    monkeypatch.setattr(addresses, "_tell_ray", lambda: None)
     monkeypatch.setattr(addresses, "_ANSWER_S", 2.0)
 
 
@@ -178,7 +181,7 @@ import tempfile
 from pathlib import Path
 import ray
 from ray._raylet import AuthenticationTokenLoader, get_authentication_mode
-from rollout.cluster.tokens import set_mode, write_own_token
+from rollout.cluster.addresses import set_mode, write_own_token
 modes = [int(get_authentication_mode())]
 for folder in (tempfile.mkdtemp(), tempfile.mkdtemp()):
     path = write_own_token(Path(folder))
