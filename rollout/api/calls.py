@@ -9,7 +9,7 @@ from typing import Any, Self
 from rollout.api.bridge import ColumnSpec
 
 CALLS = "calls"
-"""Key of ``Decision.extras`` for the calls of each row, ``(B,)``: lists of ``Call.as_json``."""
+"""Key of ``Decision.extras`` for the calls of each row, ``(B,)`` lists of ``Call.as_json``."""
 
 CALLS_SPEC = ColumnSpec("object", doc="calls of models that led to the action, JSON")
 """What ``CALLS`` holds in a dataset."""
