@@ -17,7 +17,7 @@ from rollout.api import Fragment
 from rollout.host.fleets import Fleet, TuningHints
 from rollout.job import Job
 from rollout.observe.logs import log_losses, log_notices
-from rollout.observe.media import Media
+from rollout.observe.metrics import Media
 from rollout.observe.progress import Throttle
 from rollout.tally import Tally
 

@@ -13,7 +13,7 @@ from rollout.data import CallSample, Dataset, EpisodeRef
 from rollout.host.hosting import FleetEvents
 from rollout.observe.aggregates import Aggregates
 from rollout.observe.hosts import HostTable
-from rollout.observe.media import Media, Table
+from rollout.observe.metrics import Media, Table
 from rollout.run_directory import RunDirectory
 
 _FIRST_CALLS = 100  # after which a table of calls is shown, then ten times as many, ...

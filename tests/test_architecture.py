@@ -102,14 +102,14 @@ SHARED_FIELDS = {
     "a row of the index of a dataset is flat": {"EpisodeRef", "EpisodeResult", "Start"},
     "a chaotic game draws the values of an episode from its options": {"ChaosBridge", "FaultPlan"},
     "bridges know neither one another nor how data is stored": {
-        *("ChaosBridge", "FakeBridge", "Column", "_Head"),
+        *("ChaosBridge", "FakeBridge", "Column", "_BoxHead"),
     },
     "what plays and starts a game knows only those options of its bridge that it needs": {
         *("ModOptions", "Playing", "StardojoBridge"),
     },
     "an update sums up its samples": {"Iteration", "Sample"},
     "a line of a journal is flat": {"Entry", "Usage"},
-    "who asks a model names it, how, and its limits": {"JudgeConfig", "Options"},
+    "who asks a model names it, how, and its limits": {"JudgeConfig", "VlmOptions"},
     "what is read from a screen is named as what it shows": {"BattleView", "Reading"},
     "a valley has what its content describes": {"Content", "World"},
 }
@@ -444,10 +444,10 @@ DATED = {
     "rollout/data/rows.py",
     "rollout/evaluate/journal.py",  # when test states were opened
     "rollout/host/builder.py",
-    "rollout/models/asking.py",  # when a call was made
+    "rollout/models/client.py",  # when a call was made
     "rollout/models/local.py",  # likewise
-    "rollout/models/client.py",  # Retry-After may be a date
-    "rollout/observe/look.py",
+    "rollout/models/transport.py",  # Retry-After may be a date
+    "rollout/observe/run_status.py",
     "rollout/observe/metrics.py",
     "rollout/run_directory.py",
 }

@@ -32,14 +32,14 @@ from gymnasium import spaces
 from benchmarks.report import arguments, publish, table
 from benchmarks.throughput.playing import count, fragments, playing
 from policies.vlm import VlmPolicy
+from policies.vlm.options import History, Picture
 from policies.vlm.pictures import Pictures
-from policies.vlm.sections import History, Picture
 from rollout.api import BridgeSpec, Splits, Start, Task
 from rollout.config import HostConfig
 from rollout.evaluators import GameReward
 from rollout.host import PlayOptions
-from rollout.models.client import Client
 from rollout.models.sections import Endpoint
+from rollout.models.transport import HttpClient
 from rollout.testing.chat_server import ChatServer, Scripted
 from rollout.testing.fakes import FakeBridge
 
@@ -149,7 +149,7 @@ def own_cost(url: str, calls: int) -> tuple[dict[str, Cost], int]:
     part = {"type": "image_url", "image_url": {"url": data}}
     messages: Any = [{"role": "user", "content": [part, {"type": "text", "text": "Look."}]}]
     body = json.dumps({"model": "m", "messages": messages}).encode()
-    client, place = Client(Endpoint(url=url)), urlsplit(url)
+    client, place = HttpClient(Endpoint(url=url)), urlsplit(url)
     connection = http.client.HTTPConnection(place.hostname or "", place.port)
 
     def bare() -> None:

@@ -24,12 +24,12 @@ from benchmarks.report import arguments, publish, table
 from benchmarks.throughput.playing import count, fragments, playing
 from bridges.chaos import ChaosBridge
 from policies.vlm import VlmPolicy
-from policies.vlm.sections import History, Limits
+from policies.vlm.options import History, Limits
 from rollout.api import Call, Splits, Start, Task
 from rollout.config import HostConfig
 from rollout.evaluators import GameReward
 from rollout.host import PlayOptions
-from rollout.models.asking import Request
+from rollout.models.client import Request
 from rollout.models.local import LocalModel
 from rollout.models.sections import Local, Sampling
 from rollout.models.tiny import Sizes, build

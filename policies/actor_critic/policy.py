@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from policies.actor_critic.options import NetworkOptions
 from rollout.api import (
@@ -40,6 +41,10 @@ _DOUBTS = {
     "picture": ("pixels", "pictures"),
     "numbers": ("quantities", "numbers"),
 }
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_TO_UNIT = np.float32(2.0**-23)
+"""For 23 bits: half a unit more still fits a float32, so that no number is rounded up to 1."""
 _SEED, _STEP = "noise/seed", "noise/step"
 _EXTRAS = {
     "logp": ColumnSpec("float32", unit="nats", doc="log-probability of the action"),
@@ -211,8 +216,6 @@ class ActorCriticPlayer:
         """
         import torch  # noqa: PLC0415 - see ``network``
 
-        from policies.actor_critic.noise import gumbel_and_normal  # noqa: PLC0415
-
         network, layout = self.network, self.network.layout
         with torch.inference_mode():
             seen = {key: torch.from_numpy(observations[key]) for key in self._reads}
@@ -247,3 +250,45 @@ def _accept_read_only() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.from_numpy(np.frombuffer(b"0", np.uint8))
+
+
+def uniform(seeds: NDArray[np.uint64], steps: NDArray[np.int64], count: int) -> NDArray[np.float32]:
+    """Returns ``(B, count)`` numbers, uniform in the open interval (0, 1).
+
+    SplitMix64 (Steele et al., 2014) as a hash of (seed, step, column): an episode that is played
+    again, at another width or on another machine, draws the same actions; all policies that are
+    compared on an episode draw the same numbers; and there is no generator state to save.
+
+    Args:
+        seeds: of the episodes, ``(B,)``.
+        steps: actions taken so far, ``(B,)``.
+        count: numbers for each row.
+    """
+    with np.errstate(over="ignore"):  # the overflow is intended
+        base = _mix(seeds + steps.astype(np.uint64) * _GOLDEN)
+        words = base[:, None] + np.arange(1, count + 1, dtype=np.uint64) * _GOLDEN
+        bits = (_mix(words) >> np.uint64(41)).astype(np.float32)
+    return np.asarray((bits + np.float32(0.5)) * _TO_UNIT)
+
+
+def gumbel_and_normal(
+    seeds: NDArray[np.uint64], steps: NDArray[np.int64], gumbels: int, normals: int
+) -> NDArray[np.float32]:
+    """Returns ``(B, gumbels + normals)`` standard Gumbel and then standard normal numbers.
+
+    The option with the largest sum of logit and Gumbel number is a sample of the categorical
+    distribution.
+    """
+    from scipy import special  # noqa: PLC0415 - slow to import
+
+    numbers = uniform(seeds, steps, gumbels + normals)
+    first = -np.log(-np.log(numbers[:, :gumbels]))
+    if not normals:
+        return np.asarray(first)
+    return np.concatenate([first, special.ndtri(numbers[:, gumbels:])], axis=1)
+
+
+def _mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    words = (words ^ (words >> np.uint64(30))) * _FIRST
+    words = (words ^ (words >> np.uint64(27))) * _SECOND
+    return words ^ (words >> np.uint64(31))

@@ -1,5 +1,5 @@
 """Language and vision-language models as policies; see docs/vlm.md."""
 
-from policies.vlm.recipe import VlmPolicy
+from policies.vlm.policy import VlmPolicy
 
 __all__ = ["VlmPolicy"]

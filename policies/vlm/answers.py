@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from policies.vlm.grammar import Grammar, Row, Unusable
-from rollout.models.responses import incomplete
-from rollout.models.wire import json_object
+from rollout.models.chat_api import incomplete, json_object
 
 Form: TypeAlias = Literal["tags", "json", "tool"]
 ACTION = "action"

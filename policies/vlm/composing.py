@@ -1,22 +1,103 @@
-"""What a model is told at each step: the messages, and how its answers enter them."""
+"""Messages to the model at each step, and the dialogue, the memory of an episode."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from policies.vlm.answers import Answer, Reader
-from policies.vlm.dialogue import Dialogue, Turn
 from policies.vlm.grammar import Grammar
-from policies.vlm.options import Options
+from policies.vlm.options import VlmOptions
 from policies.vlm.pictures import MISSION, Pictures, shows, values_of
 from policies.vlm.prompt import Prompt
-from rollout.api import BridgeSpec, Columns, Details, Task
+from rollout.api import Array, BridgeSpec, Columns, Details, Start, StateSpace, Task, Trial
 from rollout.errors import ConfigError
-from rollout.models.examples import Library, Recorded
+from rollout.models.examples import Lesson, Library, Recorded
+
+MEMORY = "dialogue"
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One earlier step: the message about its observation, its picture, and the answer."""
+
+    asked: str
+    picture: bytes
+    answered: str
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """The memory of one episode.
+
+    Attributes:
+        seed: of the episode.
+        state: index of the state it began in; None where no examples are chosen by it.
+        step: number of the next step.
+        turns: the last turns, oldest first.
+        kept: fields of answers that are kept, by name.
+        last: the last action that was played, as text.
+        problem: why the last answer could not be used; empty if it could.
+        unusable: steps in a row without a usable answer.
+        same: steps in a row after which nothing had changed.
+        seen: digest of the last observation.
+        calls: number of calls so far.
+        episode: its number.
+        log: marks the lines of this attempt in the log of the episode.
+        earlier: how earlier episodes from the same state ended, oldest first.
+        lessons: what the model wrote about them.
+    """
+
+    seed: int = 0
+    state: int | None = None
+    step: int = 0
+    turns: tuple[Turn, ...] = ()
+    kept: Mapping[str, str] = field(default_factory=dict)
+    last: str = ""
+    problem: str = ""
+    unusable: int = 0
+    same: int = 0
+    seen: bytes = b""
+    calls: int = 0
+    episode: int = 0
+    log: str = ""
+    earlier: tuple[Trial, ...] = ()
+    lessons: tuple[str, ...] = ()
+
+
+def begin(starts: Sequence[Start], space: StateSpace | None, *, trials: bool) -> Columns:
+    """Returns the memory of new episodes, a column of objects.
+
+    Args:
+        starts: how they begin.
+        space: numbers their states; None for states without a number.
+        trials: whether they know of earlier episodes and have logs.
+    """
+    found = []
+    for start in starts:
+        state = None if space is None else space.index(start.state.values)
+        dialogue = Dialogue(seed=start.seed, state=state)
+        if trials:
+            dialogue = replace(
+                dialogue, episode=start.episode, log=uuid.uuid4().hex, earlier=start.earlier
+            )
+        found.append(dialogue)
+    return column(found)
+
+
+def column(dialogues: Sequence[Any]) -> Columns:
+    """Returns the memory with one dialogue, or 0 for no episode, per row."""
+    rows: Array = np.zeros(len(dialogues), object)
+    for number, dialogue in enumerate(dialogues):
+        rows[number] = dialogue
+    return {MEMORY: rows}
+
 
 _STATES = 256  # states whose examples are kept ready
 
@@ -54,7 +135,7 @@ class Composer:
         ConfigError: the actions or the pictures do not fit the options.
     """
 
-    def __init__(self, options: Options, spec: BridgeSpec, task: Task, prompt: Prompt) -> None:
+    def __init__(self, options: VlmOptions, spec: BridgeSpec, task: Task, prompt: Prompt) -> None:
         self._history, self._spec, self._task = options.history, spec, task
         self.prompt, self.grammar = prompt, Grammar(spec)
         docs = {name: each.doc for name, each in prompt.fields.items()}
@@ -236,3 +317,28 @@ def _with_goal(message: Mapping[str, Any], digest: str) -> dict[str, Any]:
 def digest_of_picture(image: bytes) -> str:
     """Returns what messages call the file of a picture."""
     return hashlib.sha256(image).hexdigest()[:32]
+
+
+class EpisodeTeacher:
+    """Replays recorded episodes through the prompt of a policy; see ``Teacher``."""
+
+    def __init__(self, composer: Composer) -> None:
+        self._composer = composer
+
+    def demonstrated(
+        self, observations: Columns, details: Sequence[Details] | None, actions: Columns
+    ) -> Iterator[Lesson]:
+        """Yields a lesson for each step; its answer is the action alone."""
+        recorded = Recorded(observations, details, actions, ())
+        for composed, _, action in self._composer.replayed(recorded):
+            answer = self._composer.reader.write({}, action)
+            yield Lesson(composed.messages, composed.images, answer)
+
+    def pictures(self, observations: Columns) -> dict[str, bytes]:
+        """Returns the files of the pictures of an episode, by digest."""
+        pictures = self._composer.pictures
+        if not pictures:
+            return {}
+        column = pictures.column
+        files = [pictures.encode(column, image) for image in observations[column]]
+        return {digest_of_picture(file): file for file in files}

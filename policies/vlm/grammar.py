@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from rollout.api import Array, BridgeSpec, leaf_dtype, leaf_shape
 from rollout.errors import ConfigError, nearest
-from rollout.models.wire import brief
+from rollout.models.chat_api import brief
 
 Row = dict[str, Any]
 """One row of actions, by column."""

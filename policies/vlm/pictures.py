@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 from gymnasium import spaces
 
+from policies.vlm.options import History, Picture
 from policies.vlm.prompt import Prompt
-from policies.vlm.sections import History, Picture
 from rollout.api import Array, BridgeSpec, Columns, Details, is_picture, pixels
 from rollout.errors import ConfigError, UnknownNameError
 

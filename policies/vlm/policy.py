@@ -1,4 +1,4 @@
-"""The policy: asks a chat model for each action."""
+"""The policy ``vlm``: asks a language or vision-language model for each action."""
 
 from __future__ import annotations
 
@@ -6,18 +6,26 @@ import hashlib
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from policies.vlm.answers import Answer
-from policies.vlm.composing import Composed, Composer
-from policies.vlm.dialogue import MEMORY, Dialogue, begin, column
+from policies.vlm.composing import (
+    MEMORY,
+    Composed,
+    Composer,
+    Dialogue,
+    EpisodeTeacher,
+    begin,
+    column,
+)
 from policies.vlm.grammar import Row, Unusable, columns_of
-from policies.vlm.options import Options
+from policies.vlm.options import VlmOptions
 from policies.vlm.pictures import digest_of
-from policies.vlm.prompt import Prompt
+from policies.vlm.prompt import Prompt, load_prompt
 from policies.vlm.reflecting import Logs, critique_of, question
 from rollout.api import (
     CALLS,
@@ -33,9 +41,9 @@ from rollout.api import (
     Trial,
 )
 from rollout.errors import ConfigError
-from rollout.models.asking import Asker, Request
+from rollout.models.chat_api import incomplete
+from rollout.models.client import Asker, Request
 from rollout.models.local import LocalModel
-from rollout.models.responses import incomplete
 
 Models: TypeAlias = Asker | LocalModel
 _T = TypeVar("_T")
@@ -100,7 +108,7 @@ class Vlm:
 
     def __init__(
         self,
-        recipe: Options,
+        recipe: VlmOptions,
         spec: BridgeSpec,
         task: Task,
         prompt: Prompt,
@@ -349,3 +357,77 @@ def _as_critique(call: Call, critique: str, prompt: str) -> Call:
 def _digest(values: Sequence[int], size: int) -> int:
     found = hashlib.blake2b(json.dumps(list(values)).encode(), digest_size=size).digest()
     return int.from_bytes(found, "big") >> 1
+
+
+_FOLDER, _LOGS = "replies", "trials"
+
+
+@dataclass(frozen=True)
+class VlmPolicy(VlmOptions):
+    """Asks a language or vision-language model for each action; see docs/vlm.md.
+
+    All calls of a run are made by one process, so that its limits hold exactly and its replies are
+    kept: a call that was paid is not paid again when the run is resumed.
+    """
+
+    _folder: Path | None = field(default=None, init=False, repr=False, compare=False)
+
+    @property
+    def keeps_files(self) -> bool:
+        """Whether it has limits, replies or logs of a run; a local model has logs at most."""
+        return not self.local.model or self.trials > 0
+
+    @property
+    def trials(self) -> int:
+        """Of how many earlier episodes it is told; see ``rollout.api.Remembering``."""
+        return self.reflect.episodes
+
+    @property
+    def calls(self) -> int:
+        """Most calls at once; see ``rollout.api.Concurrent``. A local model decides in batches."""
+        return 1 if self.local.model else self.endpoint.calls
+
+    def in_run(self, folder: Path) -> VlmPolicy:
+        """Returns the recipe that keeps its replies in the folder of the run."""
+        found = replace(self)
+        object.__setattr__(found, "_folder", folder / _FOLDER)
+        return found
+
+    def teacher(self, spec: BridgeSpec, task: Task) -> EpisodeTeacher:
+        """Returns what turns recorded steps into lessons; see ``LanguageRecipe``.
+
+        Raises:
+            ConfigError: the prompt, the actions, the pictures or other options do not fit.
+        """
+        given = {"examples.dataset": self.examples.dataset, "reflect.episodes": self.trials}
+        for name, value in given.items():
+            if value:
+                raise ConfigError(f"{name}={value} is for play; leave it out where a model learns")
+        return EpisodeTeacher(Composer(self, spec, task, load_prompt(self.prompt, spec.tasks)))
+
+    def build(self, spec: BridgeSpec, task: Task, *, seed: int) -> Vlm:
+        """Returns the policy; see ``rollout.api.PolicyRecipe``.
+
+        Raises:
+            ConfigError: the prompt, the key, the actions or the pictures do not fit.
+        """
+        prompt = load_prompt(self.prompt, spec.tasks)
+        if self.trials and not prompt.shows_lessons:
+            raise ConfigError(
+                f"reflect.episodes={self.trials}: the prompt {self.prompt} does not show the "
+                f"variable lessons; take act, think, react or plan, or use it in yours"
+            )
+        logs = Logs(self._folder.parent / _LOGS if self._folder else None) if self.trials else None
+        if self.local.model:
+            model = LocalModel(self.local, images=bool(self.history.images))
+            return Vlm(self, spec, task, prompt, asker=model, logs=logs)
+        folder = Path(self.replies).expanduser() if self.replies else self._folder
+        asker = Asker(
+            self.endpoint,
+            self.model,
+            limits=self.limits,
+            prices=self.prices,
+            replies=folder,
+            replay=self.replay,
+        )
+        return Vlm(self, spec, task, prompt, asker=asker, logs=logs)

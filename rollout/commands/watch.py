@@ -22,7 +22,7 @@ from rich.live import Live
 
 from rollout.errors import InputError
 from rollout.files import local_path
-from rollout.observe.look import look_at
+from rollout.observe.run_status import look_at
 from rollout.observe.view import screen
 from rollout.signals import Stopped, say
 

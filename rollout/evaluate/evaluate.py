@@ -36,8 +36,8 @@ from rollout.host import PlayOptions
 from rollout.host.fleets import check_inference, open_fleet
 from rollout.job import Job, open_job
 from rollout.monitor import Monitor, given_up
-from rollout.observe.media import Media, Video
-from rollout.observe.media import Table as ShownTable
+from rollout.observe.metrics import Media, Video
+from rollout.observe.metrics import Table as ShownTable
 from rollout.observe.progress import share
 from rollout.run_directory import RunDirectory, as_begun
 from rollout.tally import Tally

@@ -26,10 +26,10 @@ from rollout.job import Job, open_job
 from rollout.judge.config import FramesConfig, JudgeConfig
 from rollout.judge.report import calibrate, cut_note, read_ratings, write_report
 from rollout.judge.rubric import Rubric, load_rubric
-from rollout.models.asking import Asker, Request
-from rollout.models.connection import check_endpoint
-from rollout.models.responses import incomplete
+from rollout.models.chat_api import incomplete
+from rollout.models.client import Asker, Request
 from rollout.models.spending import price_of
+from rollout.models.transport import check_endpoint
 from rollout.observe.aggregates import spent_figures
 
 log = logging.getLogger(__name__)

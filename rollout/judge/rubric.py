@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from rollout.errors import ConfigError, UnknownNameError
-from rollout.models.wire import brief, json_object
+from rollout.models.chat_api import brief, json_object
 from rollout.yaml12 import load_yaml
 
 _FOLDER = Path(__file__).with_name("rubrics")

@@ -1,192 +1,373 @@
-"""Requests to an endpoint of OpenAI's chat API, with retries and an adaptive number at once."""
+"""A client of one model: known replies are reused, new calls are paid within the limits of the run.
+
+Every reply is appended to a file in the folder of the run before it is used. A run that is resumed
+finds the replies of the episodes that it plays again, since an episode that begins with the same
+seed sends the same requests.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import email.utils
-import math
-import random
+import functools
+import hashlib
+import json
+import logging
+import os
+import re
 import threading
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-import urllib3
+from pydantic import Field
 
-from rollout.errors import BudgetExhausted, ConfigError, PolicyUnavailable
-from rollout.models.connection import Connection
-from rollout.models.responses import code_of, error_text, failure_of, response_of
-from rollout.models.sections import Endpoint
+from rollout.api import NO_USAGE, Call, Usage
+from rollout.errors import ConfigError, DiskFullError, PolicyUnavailable, is_disk_full
+from rollout.files import open_file, read_lines, remote
+from rollout.models.chat_api import body_of, estimate, parsed, read_response, without_thoughts
+from rollout.models.sections import Endpoint, OptionGroup, RunLimits
+from rollout.models.spending import Budget, billed, charged, price_of
+from rollout.models.transport import HttpClient
+from rollout.yaml12 import load_yaml
 
-_AGAIN = frozenset({408, 409, 425, 429})
-_REFUSED_IN_A_ROW = 3
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 30.0
-_BEGIN = 20  # requests at once before anything is known of the server
-_COOLDOWN_S = 15.0  # one burst of status 429 lowers the number once
-_SHOWN = 500  # characters of a server's error
+_FILE = Path(__file__).with_name("providers.yaml")
+_LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
 
-class Limiter:
-    """How many requests run at once: as many as the server takes.
+class Provider(OptionGroup):
+    """An entry of ``providers.yaml``, which explains the keys."""
 
-    It begins with 20, doubles after each round without status 429 until the first one, then
-    loses a fifth with each burst of them and gains a twentieth with each round without.
+    hosts: list[str]
+    models: str = ""
+    fields_: dict[str, str | None] = Field(default_factory=dict, alias="fields")
+    set_: dict[str, Any] = Field(default_factory=dict, alias="set")
+
+    def fits(self, host: str, model: str) -> bool:
+        """Returns whether it holds for a model at a host."""
+        there = any(host == each or host.endswith(f".{each}") for each in self.hosts)
+        return there and re.match(self.models, model.rpartition("/")[2]) is not None
+
+
+def sent_fields(endpoint: Endpoint, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a request as they are sent to an endpoint.
+
+    Args:
+        endpoint: where they are sent; its ``extra`` counts before what is known of providers.
+        fields: the fields, among them ``model``.
+    """
+    sent = dict(fields)
+    host = urlsplit(endpoint.url).hostname or ""
+    for provider in _providers():
+        if not provider.fits(host, str(fields["model"])):
+            continue
+        for name, other in provider.fields_.items():
+            value = sent.pop(name, None)
+            if other is not None and value is not None:
+                sent[other] = value
+        sent |= provider.set_
+    sent |= endpoint.extra
+    return {name: value for name, value in sent.items() if value is not None}
+
+
+def most_tokens(sent: Mapping[str, Any], default: int) -> int:
+    """Returns how many tokens an answer has at most, by the fields that are sent."""
+    found = [sent[name] for name in _LIMITS if isinstance(sent.get(name), int)]
+    return max(found, default=default)
+
+
+@functools.cache
+def _providers() -> list[Provider]:
+    return [Provider(**each) for each in load_yaml(_FILE, ours=True)]
+
+
+_REFUSED = "refused.jsonl"
+
+
+class Replies:
+    """Replies by the digest of their request; thread-safe. Other processes may add to the folder.
+
+    Args:
+        folder: where they are; None keeps none.
+
+    Attributes:
+        usage: what the replies of the folder count for limits.
+        reported: by the name that was asked for, the models that earlier sessions say answered.
+        refused: by the name that was asked for, another model that answered later; what it
+            answered is in ``refused.jsonl`` of the folder and is never used.
+
+    Raises:
+        ConfigError: the folder cannot be read, or is a URL.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self.limit = float(min(_BEGIN, most))
-        self.running = 0
-        self._good = 0
-        self._met = False
-        self._lowered = self._pause_until = 0.0
-        self._free = threading.Condition()
+    def __init__(self, folder: Path | None) -> None:
+        self.usage = NO_USAGE
+        self.reported: dict[str, set[str]] = {}
+        self.refused: dict[str, str] = {}
+        self._folder, self._file = folder, -1
+        self._lock = threading.Lock()
+        self._places: dict[str, tuple[int, int, int]] = {}  # file, offset and length, by digest
+        self._handles: list[int] = []
+        self._end = 0
+        if folder is None:
+            return
+        if said := remote(str(folder)):
+            raise ConfigError(f"replies: {said}")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for path in sorted(folder.glob("*.jsonl")):
+                self._read(path)
+        except OSError as error:
+            raise ConfigError(f"the replies in {folder} cannot be read: {error}") from error
 
-    def acquire(self, deadline: float) -> None:
-        """Waits for a place until ``deadline``, monotonic seconds; raises TimeoutError."""
-        with self._free:
-            while True:
-                now = time.monotonic()
-                if self.running < int(self.limit) and now >= self._pause_until:
-                    self.running += 1
-                    return
-                if now >= deadline:
-                    raise TimeoutError
-                until = self._pause_until if now < self._pause_until else deadline
-                self._free.wait(min(until, deadline) - now)
+    def __len__(self) -> int:
+        return len(self._places)
 
-    def release(self, *, good: bool) -> None:
-        """Gives the place back; ``good`` if the server answered."""
-        with self._free:
-            self.running -= 1
-            if good:
-                self._good += 1
-                if self._good >= self.limit:
-                    self._good = 0
-                    self.limit = min(self._most, self.limit * (1.05 if self._met else 2.0))
-            self._free.notify_all()
+    def _read(self, path: Path) -> None:
+        with open_file(path) as file:
+            self._handles.append(os.dup(file.fileno()))
+        offset = 0
+        for line in read_lines(path):
+            if not line.endswith(b"\n"):
+                return  # a crash cut it
+            begin, offset = offset, offset + len(line)
+            with contextlib.suppress(
+                ValueError, LookupError, TypeError, AttributeError
+            ):  # a damaged line is no reply
+                data = parsed(line)
+                reply = Call.from_json(data["reply"])
+                if _is_failure(reply):
+                    continue  # another call is made
+                self.usage += charged(reply)
+                if path.name == _REFUSED:
+                    self.refused[reply.asked] = reply.reported
+                    continue
+                self._places[data["request"]] = (len(self._handles) - 1, begin, len(line))
+                if reply.asked and reply.reported:
+                    self.reported.setdefault(reply.asked, set()).add(reply.reported)
 
-    def limited(self, pause_s: float) -> None:
-        """The server refused because of too many requests, for ``pause_s`` seconds if it said."""
-        with self._free:
-            now = time.monotonic()
-            self._met, self._good = True, 0
-            self._pause_until = max(self._pause_until, now + pause_s)
-            if now - self._lowered > _COOLDOWN_S:
-                self._lowered = now
-                self.limit = max(1.0, self.limit * 0.8)
+    def get(self, request: str) -> Call | None:
+        """Returns the reply to a request that has this digest, or None."""
+        with self._lock:
+            place = self._places.get(request)
+            if place is None:
+                return None
+            number, offset, length = place
+            return Call.from_json(parsed(os.pread(self._handles[number], length, offset))["reply"])
+
+    def refuse(self, request: str, reply: Call) -> None:
+        """Keeps a reply of another model than in earlier sessions, which is not to be used.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self.refused[reply.asked] = reply.reported
+        if self._folder is not None:
+            with self._lock, (self._folder / _REFUSED).open("ab", buffering=0) as file:
+                file.write(_line(request, reply))
+
+    def add(self, request: str, reply: Call) -> None:
+        """Adds a reply; once it returns, the reply survives the death of the process.
+
+        Raises:
+            DiskFullError: the disk is full.
+            OSError: it cannot be written.
+        """
+        if self._folder is None:
+            return
+        data = _line(request, reply)
+        with self._lock:
+            try:
+                if self._file < 0:
+                    self._begin(self._folder)
+                if os.write(self._file, data) < len(data):
+                    os.ftruncate(self._file, self._end)
+                    raise DiskFullError("a reply could not be written completely")
+            except OSError as error:
+                if is_disk_full(error):
+                    raise DiskFullError(f"replies of models: {error}") from error
+                raise
+            self._places[request] = (len(self._handles) - 1, self._end, len(data))
+            self._end += len(data)
+
+    def _begin(self, folder: Path) -> None:
+        path = folder / f"{os.getpid()}-{time.time_ns()}.jsonl"
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        self._handles.append(self._file)
+
+
+def _is_failure(reply: Call) -> bool:
+    """Whether a server failed, in the replies of runs that took that for an empty answer."""
+    answered = reply.answer or reply.reasoning or reply.tools or reply.output_tokens
+    return not answered and reply.finish in ("", "error")
+
+
+def _line(request: str, reply: Call) -> bytes:
+    data = {"request": request, "reply": reply.as_json()}
+    return (json.dumps(data, ensure_ascii=True) + "\n").encode()
+
+
+log = logging.getLogger(__name__)
+
+_CUT_IN_A_ROW = 10
 
 
 @dataclass(frozen=True)
-class Response:
-    """A response of a server.
+class Request:
+    """A request to a model.
 
     Attributes:
-        data: its JSON.
-        seconds: from the request to the response, of the last try.
-        waited_s: before that, for a place and for earlier tries.
-        errors: what earlier tries failed with.
+        fields: its fields beside the messages.
+        messages: the messages, in which pictures are digests.
+        images: files of the pictures, by digest.
+        kind: MIME type of the pictures.
+        identity: what tells equal requests apart: the episode, the step, the number of the try.
+        think: whether ``<think>`` is a part of the answer that was asked for, and not reasoning.
     """
 
-    data: Mapping[str, Any]
-    seconds: float
-    waited_s: float
-    errors: tuple[str, ...]
+    fields: Mapping[str, Any]
+    messages: Sequence[Mapping[str, Any]]
+    images: Mapping[str, bytes]
+    kind: str
+    identity: Sequence[Any]
+    think: bool = False
 
 
-class Client:
-    """Sends requests to one endpoint; thread-safe.
+class Asker:
+    """Asks one model at one endpoint; thread-safe.
+
+    Attributes:
+        calls: most requests at once.
 
     Args:
-        endpoint: the endpoint.
+        endpoint: where the model is.
+        model: its name.
+        limits: limits of the run.
+        prices: file of the prices; empty for Gamut's.
+        replies: folder of the replies; None to keep none.
+        replay: use replies of the folder only.
+
+    Raises:
+        ConfigError: the key is not set, or a file cannot be read.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self._endpoint, self._connection = endpoint, Connection(endpoint)
-        self.limiter = Limiter(endpoint.calls)
-        self._answered = False
-        self._refused = 0
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        model: str,
+        *,
+        limits: RunLimits,
+        prices: str,
+        replies: Path | None,
+        replay: bool = False,
+    ) -> None:
+        self.endpoint, self.model, self.calls = endpoint, model, endpoint.calls
+        self._client = HttpClient(endpoint)
+        self._replies, self._replay = Replies(replies), replay
+        self._price = price_of(model, prices)
+        self._budget = Budget(limits, self._replies.usage)
+        self._cut = 0  # answers in a row
 
-    def post(self, body: bytes) -> Response:
-        """Returns the response to a request; tries again until the deadline of the endpoint.
+    @property
+    def spent(self) -> Usage:
+        """What all sessions of the run have spent."""
+        return self._budget.spent
+
+    def figures(self) -> dict[str, float]:
+        """Returns the requests in flight, and the figures of ``Budget``, for metrics."""
+        return {"models/in_flight": self._client.limiter.running, **self._budget.figures()}
+
+    def ask(self, request: Request) -> Call:
+        """Returns a call with its request and its reply.
 
         Raises:
-            ConfigError: the server refuses the very first request.
-            PolicyUnavailable: it did not answer in time, or refuses this request.
-            BudgetExhausted: it has refused several requests in a row.
+            ConfigError: the server refuses the first request of the run, or another model answers
+                than in earlier sessions.
+            PolicyUnavailable: it does not answer in time, or there is no reply to replay.
+            BudgetExhausted: a limit of the run is reached.
         """
-        began = time.monotonic()
-        deadline, errors = began + self._endpoint.deadline_s, list[str]()
-        while True:
-            try:
-                self.limiter.acquire(deadline)
-            except TimeoutError:
-                raise self._late(errors or ["too many requests are waiting"]) from None
-            sent, good, pause_s = time.monotonic(), False, -1.0
-            try:
-                until = min(sent + self._endpoint.timeout_s, deadline)
-                status, headers, content = self._connection.post(body, until)
-                data = response_of(content) or {}
-                problem = failure_of(data)
-                good = status == 200 and not problem
-                if good:
-                    self._answered, self._refused = True, 0
-                    return Response(data, time.monotonic() - sent, sent - began, tuple(errors))
-                said = problem if status == 200 else error_text(data.get("error") or "")
-                said = _redirected(status, headers) or (said if data else "")
-                errors.append(self._told(status, said, content))
-                if status != 200 and status not in _AGAIN and status < 500:
-                    raise self._refusal(status, errors[-1])
-                pause_s = _retry_after(headers)
-                if status == 429 or code_of(data) == 429:
-                    # Other calls wait no longer than one lasts: a server may say a year.
-                    self.limiter.limited(min(max(pause_s, 0.0), self._endpoint.deadline_s))
-            except (urllib3.exceptions.HTTPError, OSError) as error:
-                errors.append(self._connection.cleaned(f"{type(error).__name__}: {error}"))
-            finally:
-                self.limiter.release(good=good)
-            if pause_s < 0:
-                pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** (len(errors) - 1))
-                pause_s *= random.uniform(0.5, 1.0)  # noqa: S311 - spreads retries, no secret
-            if time.monotonic() + pause_s >= deadline:
-                raise self._late(errors)
-            threading.Event().wait(pause_s)
-
-    def _told(self, status: int, said: str, content: bytes) -> str:
-        said = said or content[: 4 * _SHOWN].decode(errors="replace") or "(nothing)"
-        told = f"status {status}: {' '.join(said[: 4 * _SHOWN].split())[:_SHOWN]}"
-        return self._connection.cleaned(told)  # headers, too, may repeat a key
-
-    def _refusal(self, status: int, told: str) -> Exception:
-        what = f"{self._endpoint.url} refuses the request: {told}"
-        if not self._answered and (status < 400 or status in (400, 401, 403, 404, 413, 422)):
-            return ConfigError(f"endpoint: {what}")
-        self._refused += 1
-        kind = BudgetExhausted if self._refused >= _REFUSED_IN_A_ROW else PolicyUnavailable
-        return kind(what)
-
-    def _late(self, errors: list[str]) -> PolicyUnavailable:
-        return PolicyUnavailable(
-            f"{self._endpoint.url} did not answer within {self._endpoint.deadline_s:g} s; the last "
-            f"of {len(errors)} errors: {errors[-1]}"
+        # Not as providers want them, which may change: the digest finds earlier sessions' replies.
+        fields = {"model": self.model, **request.fields, **self.endpoint.extra}
+        if self.endpoint.logprobs:
+            fields["logprobs"] = True
+        identity = json.dumps([fields, request.messages, request.identity], sort_keys=True)
+        digest = hashlib.sha256(identity.encode()).hexdigest()
+        reply = self._replies.get(digest)
+        earlier = reply is not None
+        if reply is None:
+            if self._replay:
+                raise PolicyUnavailable(
+                    f"replay: there is no reply to the request {digest[:16]} "
+                    f"({request.identity}); the prompt, the model or the game is another one"
+                )
+            self._require_same(self._replies.refused.get(self.model, ""))
+            reply = self._pay(digest, request)
+        if not request.think:
+            answer, thoughts = without_thoughts(reply.answer)
+            reply = replace(reply, answer=answer, reasoning=reply.reasoning or thoughts)
+        return replace(
+            reply,
+            request=digest,
+            earlier=earlier,
+            asked=self.model,
+            messages=list(request.messages),
         )
 
+    def _pay(self, digest: str, request: Request) -> Call:
+        """Makes a call and keeps its reply."""
+        fields = {"model": self.model, **request.fields}
+        if self.endpoint.logprobs:
+            fields["logprobs"] = True
+        fields = sent_fields(self.endpoint, fields)
+        tokens, most = estimate(request.messages), most_tokens(fields, request.fields["max_tokens"])
+        body = body_of(fields, request.messages, request.images, request.kind)
+        usd = self._price.of(tokens, 0, most) if self._price else 0.0
+        most_spent = Usage(1, 0, tokens, most, usd, unpriced=self._price is None)
+        with self._budget.call(most_spent) as paid:
+            started = time.time()
+            response = self._client.post(body)
+            reply = replace(
+                billed(read_response(response.data), response.data.get("usage"), self._price),
+                started=started,
+                seconds=round(response.seconds, 4),
+                waited_s=round(response.waited_s, 4),
+                errors=list(response.errors),
+                asked=self.model,
+            )
+            if reply.usd is None or reply.input_tokens is None:
+                reply = replace(reply, at_most={"tokens": tokens + most, "usd": usd})
+            paid.append(charged(reply))
+            if self._mixed(reply.reported):
+                self._replies.refuse(digest, reply)
+                self._require_same(reply.reported)
+            self._replies.add(digest, reply)
+        self._watch(reply, most)
+        return reply
 
-def _redirected(status: int, headers: Mapping[str, str]) -> str:
-    """Where a server sends a request; empty if it does not. A key must not go elsewhere unasked."""
-    place = headers.get("Location", "")
-    if not 300 <= status < 400 or not place:
-        return ""
-    return f"it redirects to {place[:_SHOWN]}; set endpoint.url to the address that answers itself"
+    def _mixed(self, reported: str) -> bool:
+        """Whether another model answered in earlier sessions of the run."""
+        known = self._replies.reported.get(self.model)
+        return bool(known and reported and reported not in known)
 
+    def _require_same(self, reported: str) -> None:
+        if self._mixed(reported):
+            known = ", ".join(sorted(self._replies.reported[self.model]))
+            raise ConfigError(
+                f"model: {self.model} was answered by {known} before, and now by {reported}; a run "
+                f"must not mix models: choose another output, or another folder of replies. If "
+                f"{known} answers again, remove refused.jsonl in the folder of replies, which has "
+                f"what {reported} answered, and say --resume"
+            )
 
-def _retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds of a header ``Retry-After``, which holds a number or a date; -1 without one."""
-    value = headers.get("Retry-After", "")
-    with contextlib.suppress(ValueError):
-        return max(0.0, float(value)) if math.isfinite(float(value)) else -1.0
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError, OverflowError):
-        return -1.0
+    def _watch(self, reply: Call, most: int) -> None:
+        """Warns once of a model that is always cut off, as one that reasons may be."""
+        self._cut = self._cut + 1 if reply.finish == "length" else 0
+        if self._cut == _CUT_IN_A_ROW:
+            log.warning(
+                "%d answers of %s in a row were cut off at %d tokens (code cut); hidden reasoning "
+                "counts: raise sampling.max_tokens, or lower the effort in endpoint.extra, e.g. "
+                "reasoning_effort: low (docs/endpoints.md)",
+                *(self._cut, self.model, most),
+            )

@@ -15,7 +15,7 @@ import numpy as np
 
 from rollout.api import Array, Call
 from rollout.errors import ConfigError
-from rollout.models.asking import Request
+from rollout.models.client import Request
 from rollout.models.sections import Local
 
 CONFIG, ADAPTER = "config.json", "adapter_config.json"

@@ -12,13 +12,13 @@ REFERENCE = re.compile(r"(\w+ )?\$(\w+)")
 """A value that names an environment variable: ``$NAME``, or ``Bearer $NAME``."""
 
 
-class Options(BaseModel):
+class OptionGroup(BaseModel):
     """A group of options."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-class Endpoint(Options):
+class Endpoint(OptionGroup):
     """An endpoint of the chat API of OpenAI, which most servers of models offer."""
 
     url: str = Field(
@@ -51,14 +51,14 @@ class Endpoint(Options):
         return extra
 
 
-class Lora(Options):
+class Lora(OptionGroup):
     """A LoRA adapter to all linear layers of a model."""
 
     rank: int = Field(16, ge=1, description="its rank")
     alpha: int = Field(32, ge=1, description="the adapter counts alpha / rank")
 
 
-class Local(Options):
+class Local(OptionGroup):
     """A model that transformers runs in the processes that decide."""
 
     model: str = Field(
@@ -74,7 +74,7 @@ class Local(Options):
     )
 
 
-class Sampling(Options):
+class Sampling(OptionGroup):
     """How answers are drawn."""
 
     temperature: float = Field(1.0, ge=0, description="0 where the most probable action is played")
@@ -82,7 +82,7 @@ class Sampling(Options):
     seed: bool = Field(False, description="whether to send a seed, derived from episode and step")
 
 
-class Examples(Options):
+class Examples(OptionGroup):
     """Recorded episodes of the same task that are shown before the one to play."""
 
     dataset: str = Field("", description="a dataset, or a run that recorded one; empty for none")
@@ -91,7 +91,7 @@ class Examples(Options):
     only: Literal["success", "all"] = Field("success", description="which episodes may be chosen")
 
 
-class RunLimits(Options):
+class RunLimits(OptionGroup):
     """When a run pauses; null for no limit."""
 
     calls: int | None = Field(None, ge=1, description="calls of the run")

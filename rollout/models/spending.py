@@ -13,7 +13,7 @@ from typing import Any
 from rollout.api import NO_USAGE, Call, Usage
 from rollout.api.calls import UNITS
 from rollout.errors import BudgetExhausted, ConfigError
-from rollout.models.responses import count_of, number_of
+from rollout.models.chat_api import count_of, number_of
 from rollout.models.sections import RunLimits
 from rollout.observe.aggregates import Rate
 from rollout.yaml12 import load_yaml

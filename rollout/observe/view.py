@@ -13,8 +13,8 @@ from rich.text import Text
 
 from rollout.api.calls import UNITS
 from rollout.observe.hosts import CAUSES
-from rollout.observe.look import Look, Trial, Warned, duration
 from rollout.observe.metrics import Scalar
+from rollout.observe.run_status import Look, Trial, Warned, duration
 from rollout.signals import shown
 
 _STATE_STYLES = {

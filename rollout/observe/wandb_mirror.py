@@ -36,8 +36,7 @@ from urllib.parse import urlparse
 from rollout.config import WandbConfig
 from rollout.errors import missing_extra
 from rollout.files import open_file
-from rollout.observe.media import Media, Table, Video
-from rollout.observe.metrics import Line, Scalar, parse_line
+from rollout.observe.metrics import Line, Media, Scalar, Table, Video, parse_line
 
 logger = logging.getLogger(__name__)
 

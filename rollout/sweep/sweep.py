@@ -36,11 +36,10 @@ from rollout.evaluate.videos import EpisodeVideo, best_and_worst, record
 from rollout.files import parse_json, read_document, write_atomically
 from rollout.job import Job, open_job
 from rollout.observe.logs import set_up_logging
-from rollout.observe.look import duration
-from rollout.observe.media import Image, Media, Table, Video
-from rollout.observe.metrics import read_metrics
+from rollout.observe.metrics import Image, Media, Table, Video, read_metrics
 from rollout.observe.progress import Throttle
 from rollout.observe.run_files import METRICS, newest_lines
+from rollout.observe.run_status import duration
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.curves import SAMPLED, Point, of_other_run
 from rollout.sweep.plan import SweepPlan, SweepRun

@@ -9,7 +9,7 @@ from typing import Any
 from rollout.api import BridgeSpec, Policy, PolicyRecipe, Task, option
 from rollout.configuration.plugins import build_plugin
 from rollout.errors import ConfigError
-from rollout.models.lessons import LanguageRecipe
+from rollout.models.examples import LanguageRecipe
 from rollout.named_code import check_code
 from rollout.train.checkpoint import CheckpointError, find_checkpoint
 from rollout.train.history import best_checkpoint

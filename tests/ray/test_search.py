@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from rollout.cli import main
-from rollout.observe.look import look_at
+from rollout.observe.run_status import look_at
 from rollout.train.search import search
 from rollout.train.search_config import SearchConfig
 from tests.ray.training import ROOT, SMALL, merged, wait_for

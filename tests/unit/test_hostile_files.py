@@ -11,8 +11,7 @@ import pytest
 from gymnasium import spaces
 
 from bridges.starbench.asking import read_log
-from policies.program import Program
-from policies.scripts import read_scripts
+from policies.scripted import Program, read_scripts
 from rollout import files, yaml12
 from rollout.configuration import document
 from rollout.data.layout import Layout
@@ -24,7 +23,7 @@ from rollout.files import holder_of
 from rollout.interface.run import Run
 from rollout.judge.report import read_ratings
 from rollout.judge.rubric import load_rubric
-from rollout.models.replies import Replies
+from rollout.models.client import Replies
 from rollout.observe.metrics import read_metrics
 from rollout.observe.run_files import read_about, read_json, tail
 from rollout.sweep.run import outcome_of
@@ -181,7 +180,7 @@ def test_actions_that_tell_of_more_than_they_hold_are_refused(tmp_path, name):
 
 
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("policies.scripts._MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("policies.scripted._MOST_BYTES", 1 << 20)
     (tmp_path / "bomb.npz").write_bytes(archive(action=array((1 << 20,), data=bytes(8 << 20))))
     with pytest.raises(ConfigError, match="expected at most 1,048,576 bytes of actions"):
         read_scripts(tmp_path / "bomb.npz")

@@ -34,17 +34,22 @@ from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.errors import ContractError
 from rollout.host.schedule import derived_seed
 from rollout.job import Job, open_job
-from rollout.models.lessons import Lesson
+from rollout.models.examples import Lesson
 from rollout.observe.logs import log_losses, log_notices
 from rollout.run_directory import versions
 from rollout.tasks import bridge_and_task
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import newest_checkpoint
 from rollout.train.language.config import PlayGroupsConfig
-from rollout.train.language.learners import open_learners
-from rollout.train.language.reading import Answered, answered
+from rollout.train.language.learner import Step, open_learners
 from rollout.train.language.rollouts import GroupSchedule, Playing, open_games
-from rollout.train.language.run import LanguagePlan, LanguageRun, language_recipe
+from rollout.train.language.run import (
+    Answered,
+    LanguagePlan,
+    LanguageRun,
+    answered,
+    language_recipe,
+)
 
 log = logging.getLogger(__name__)
 
@@ -266,8 +271,6 @@ class _Training:
         }
 
     def _learn(self, lessons: list[Lesson]) -> dict[str, float]:
-        from rollout.train.language.learner import Step  # noqa: PLC0415 - imports torch
-
         c, run = self._plan.algorithm, self._run
         clip = (c.clip_low, c.clip_high)
         step = Step((c.lr, c.lr), c.minibatch, clip, c.max_grad_norm, c.memory)

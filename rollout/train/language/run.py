@@ -1,7 +1,8 @@
-"""What trainings of language models share: checkpoints, validations, results."""
+"""Shared parts of language-model training: data, checkpoints, validations, results."""
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import time
@@ -10,18 +11,169 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rollout.api import Bridge, StateSet, Task
+import numpy as np
+
+from rollout.api import ACTION, OBSERVATION, Bridge, Call, PlayedEpisode, StateSet, Task, read_calls
 from rollout.config import PolicyConfig, build_plugin
+from rollout.data import Dataset, EpisodeRef
+from rollout.data.calls import COLUMN
 from rollout.errors import ConfigError
+from rollout.files import read_lines
 from rollout.job import Job
-from rollout.models.lessons import LanguageRecipe, Teacher
+from rollout.models.examples import LanguageRecipe, Lesson, Teacher, named, part_of
 from rollout.models.local import EXPORT
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import Checkpoint
+from rollout.train.language.algorithms import Reals
 from rollout.train.language.config import FineTuneConfig, PlayGroupsConfig
-from rollout.train.language.learners import LearnerPlan, Learners
+from rollout.train.language.learner import LearnerPlan, Learners
 from rollout.train.language.rollouts import Playing, validate
 from rollout.train.rounds import Rounds
+
+_DETAILS, _REWARD = "details", "reward"
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An episode in which a model answered.
+
+    Attributes:
+        rewards: of each step, ``(T,)``.
+        states: for each step, what identifies what was observed before it.
+        lessons: the calls of each step, with their token ids and without advantages.
+    """
+
+    rewards: Reals
+    states: Sequence[str]
+    lessons: Sequence[Sequence[Lesson]]
+
+    @property
+    def played(self) -> PlayedEpisode:
+        """What an algorithm compares."""
+        return PlayedEpisode(self.rewards, self.states, [len(calls) for calls in self.lessons])
+
+
+def demonstrated(dataset: Dataset, ref: EpisodeRef, teacher: Teacher) -> list[Lesson]:
+    """Returns the lessons of an episode: the usable answers of a model, or an expert's actions."""
+    columns = _columns(dataset, ref)
+    observations = part_of(dataset, columns, OBSERVATION)
+    if COLUMN not in columns:
+        actions = part_of(dataset, columns, ACTION)
+        return list(teacher.demonstrated(observations, columns.get(_DETAILS), actions))
+    files = teacher.pictures(observations)
+    return [
+        Lesson(call.messages or (), _of(call, files), answer=call.answer)
+        for calls in columns[COLUMN]
+        for call in read_calls(calls)
+        if call.usable
+    ]
+
+
+def answered(dataset: Dataset, ref: EpisodeRef, teacher: Teacher, version: int) -> Answered | None:
+    """Returns an episode of a local model; None if other weights answered in it.
+
+    All calls are lessons, those whose answer could not be used as well: they were sampled, too.
+    """
+    columns = _columns(dataset, ref)
+    files = teacher.pictures(part_of(dataset, columns, OBSERVATION))
+    states, lessons = [], []
+    for recorded in columns[COLUMN]:
+        calls = read_calls(recorded)
+        if any(call.version != version for call in calls):
+            return None
+        states.append(calls[0].seen or "" if calls else "")
+        lessons.append(
+            [
+                Lesson(
+                    call.messages or (),
+                    _of(call, files),
+                    prompt_ids=call.prompt_ids or (),
+                    output_ids=call.output_ids or (),
+                    logprobs=call.output_logprobs or (),
+                    temperature=1.0 if call.temperature is None else call.temperature,
+                )
+                for call in calls
+            ]
+        )
+    return Answered(np.asarray(columns[_REWARD], np.float64), states, lessons)
+
+
+def _columns(dataset: Dataset, ref: EpisodeRef) -> dict[str, Any]:
+    known = set(dataset.columns)
+    wanted = [*named(dataset, OBSERVATION), *named(dataset, ACTION)]
+    wanted += [name for name in (COLUMN, _DETAILS, _REWARD) if name in known]
+    return dict(dataset.read(ref, wanted).columns)
+
+
+def _of(call: Call, files: dict[str, bytes]) -> dict[str, bytes]:
+    """The pictures of a call."""
+    parts = [p for m in call.messages or () if isinstance(m["content"], list) for p in m["content"]]
+    return {p["digest"]: files[p["digest"]] for p in parts if p["type"] == "image"}
+
+
+_SIZE = (8.0, 3.2)  # inches
+_PLAYED, _LEARNED, _VALIDATED = "0.6", "C0", "C1"
+
+
+def draw_curve(metrics: Path, out: Path, *, unit: str) -> None:
+    """Draws success and return over the updates, or the loss where nothing is played.
+
+    Validations have their 95 % intervals.
+
+    Args:
+        metrics: ``metrics.jsonl`` of the run.
+        out: the picture, ``.png``.
+        unit: what is counted: ``epochs`` or ``updates``.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - slow to import
+    from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
+
+    lines = [json.loads(line) for line in read_lines(metrics)]
+    figure = Figure(_SIZE, layout="constrained")
+    FigureCanvasAgg(figure)
+    played = any("episode/success" in line for line in lines)
+    panels = ("success", "return") if played else ("success", "loss")
+    for axes, name in zip(figure.subplots(1, 2), panels, strict=True):
+        axes.set_xlabel(unit)
+        axes.set_title(name, loc="left", fontsize="medium")
+        axes.spines[["top", "right"]].set_visible(False)
+        if name == "loss":
+            _line(axes, lines, "train/loss", "training", _LEARNED)
+            _line(axes, lines, "train/held_out_loss", "held-out episodes", _VALIDATED)
+        else:
+            _line(axes, lines, f"episode/{name}", "training states", _PLAYED)
+            _validations(axes, lines, name)
+        if name == "success":
+            axes.set_ylim(0.0, 1.0)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize="small")
+    figure.savefig(out, dpi=120)
+
+
+def _points(lines: list[dict[str, Any]], key: str) -> tuple[list[float], list[float]]:
+    found = [(line.get("train/update", 0), line[key]) for line in lines if key in line]
+    return [x for x, _ in found], [y for _, y in found]
+
+
+def _line(axes: Any, lines: list[dict[str, Any]], key: str, label: str, color: str) -> None:
+    x, y = _points(lines, key)
+    if x:
+        axes.plot(x, y, marker=".", color=color, label=label)
+
+
+def _validations(axes: Any, lines: list[dict[str, Any]], name: str) -> None:
+    key = f"validation/{name}"
+    lines = [line for line in lines if f"{key}_low" in line and f"{key}_high" in line]
+    x, y = _points(lines, key)
+    if not x:
+        return
+    low, high = _points(lines, f"{key}_low")[1], _points(lines, f"{key}_high")[1]
+    below = [a - b for a, b in zip(y, low, strict=True)]
+    above = [b - a for a, b in zip(y, high, strict=True)]
+    axes.errorbar(
+        x, y, yerr=[below, above], fmt="o-", capsize=3, color=_VALIDATED, label="validation, 95 %"
+    )
+
 
 log = logging.getLogger(__name__)
 
@@ -167,8 +319,6 @@ class LanguageRun(Rounds):
 
     def conclude(self, status: str, protocol: Mapping[str, Any]) -> str:
         """Writes ``summary.json``; returns a status sentence."""
-        from rollout.train.language.curve import draw_curve  # noqa: PLC0415 - slow to import
-
         plan, config = self._plan, self._plan.config
         unit = "epochs" if isinstance(config, FineTuneConfig) else "updates"
         draw_curve(self.job.run.metrics, self.job.run.path / CURVE, unit=unit)

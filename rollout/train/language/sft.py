@@ -16,16 +16,21 @@ from rollout.config import BridgeConfig, make_config
 from rollout.data import Dataset, EpisodeRef
 from rollout.errors import ConfigError
 from rollout.job import Job, open_job
-from rollout.models.lessons import Lesson
+from rollout.models.examples import Lesson
 from rollout.named_code import check_code
 from rollout.tasks import bridge_and_task
 from rollout.train.callbacks import Callback
 from rollout.train.checkpoint import newest_checkpoint
 from rollout.train.language.config import FineTuneConfig
-from rollout.train.language.learners import open_learners
-from rollout.train.language.reading import demonstrated
+from rollout.train.language.learner import Step, open_learners
 from rollout.train.language.rollouts import Playing, open_games
-from rollout.train.language.run import LanguagePlan, LanguageRun, language_recipe, put_folder
+from rollout.train.language.run import (
+    LanguagePlan,
+    LanguageRun,
+    demonstrated,
+    language_recipe,
+    put_folder,
+)
 
 log = logging.getLogger(__name__)
 
@@ -177,8 +182,6 @@ class _FineTuning:
 
     def _epoch(self) -> dict[str, float] | None:
         """Makes one pass; returns a line of metrics, or None if it was stopped."""
-        from rollout.train.language.learner import Step  # noqa: PLC0415 - imports torch
-
         c, run, job = self._plan.algorithm, self._run, self._job
         order = np.random.default_rng((self._config.seed, run.number)).permutation
         numbers = order(len(self._lessons)).tolist()

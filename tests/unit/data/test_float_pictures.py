@@ -11,8 +11,8 @@ from store_fragments import Player, make_spec
 from test_round_trip import record
 
 from policies.human import _picture_column
+from policies.vlm.options import History, Picture
 from policies.vlm.pictures import Pictures
-from policies.vlm.sections import History, Picture
 from rollout.api import Limits, Task, is_picture, pixels
 from rollout.data import Dataset, Mp4
 from rollout.evaluate.videos import check_pictures

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.observe.media import Image, Table, Video, media_as_json, media_from_json
+from rollout.observe.metrics import Image, Table, Video, media_as_json, media_from_json
 
 PARTS = st.text("ab .é", min_size=1, max_size=5).filter(lambda part: set(part) != {"."})
 PATHS = st.lists(PARTS, min_size=1, max_size=3).map(lambda parts: Path("/folder", *parts))

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.errors import DatasetError, OutOfTurnError
-from rollout.observe.media import Image, Table, Video
-from rollout.observe.metrics import Metrics, flatten, parse_line, read_metrics
+from rollout.observe.metrics import Image, Metrics, Table, Video, flatten, parse_line, read_metrics
 
 
 def test_a_line_has_time_steps_and_values(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from rollout.commands.watch import main
 from rollout.errors import RunDirectoryError
-from rollout.observe.look import duration, look_at
 from rollout.observe.metrics import Metrics
+from rollout.observe.run_status import duration, look_at
 from rollout.observe.view import screen
 
 ROOT = Path(__file__).parents[3]

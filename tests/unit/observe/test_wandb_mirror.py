@@ -19,8 +19,7 @@ from rollout.config import WandbConfig
 from rollout.data.tables import write_table
 from rollout.errors import DatasetError
 from rollout.observe import wandb_mirror
-from rollout.observe.media import Image, Table, Video
-from rollout.observe.metrics import Metrics
+from rollout.observe.metrics import Image, Metrics, Table, Video
 from rollout.observe.wandb_mirror import (
     ALIASES,
     JobType,

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.distributions import Categorical, kl_divergence
 
-from policies.actor_critic.categorical import Choices, JointCategorical
-from policies.actor_critic.distributions import ActionLayout
+from policies.actor_critic.distributions import ActionLayout, Choices, JointCategorical
 from rollout.api import check_columns, sample
 from rollout.errors import ConfigError
 from tests.unit.train.learning_tools import HUMAN

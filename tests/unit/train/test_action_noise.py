@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from policies.actor_critic.noise import gumbel_and_normal, uniform
+from policies.actor_critic.policy import gumbel_and_normal, uniform
 from rollout.api import Splits, Start
 from rollout.testing import FakeBridge
 from tests.unit.train.learning_tools import RichBridge, small

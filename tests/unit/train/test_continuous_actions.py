@@ -20,7 +20,7 @@ from torch.distributions import (
 )
 
 from policies.actor_critic.distributions import ActionLayout
-from policies.actor_critic.noise import gumbel_and_normal
+from policies.actor_critic.policy import gumbel_and_normal
 from rollout.api import Limits, Outcome, Progress, Task, Verdict, check_columns, sample
 from rollout.errors import ConfigError
 from rollout.testing import FakeBridge, check_policy

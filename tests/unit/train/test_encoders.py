@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from policies.actor_critic import ActorCriticPolicy
 from policies.actor_critic.columns import ColumnEntry, channels_first, entries, picture_size
-from policies.actor_critic.encoders import Encoder, Numbers, Picture, Symbols
+from policies.actor_critic.network import Encoder, Numbers, Picture, Symbols
 from rollout.api import sample
 from rollout.errors import ConfigError, UnknownNameError
 

@@ -12,15 +12,18 @@ from rollout.config import make_config
 from rollout.errors import ConfigError, ContractError
 from rollout.testing import check_group_algorithm
 from rollout.train.jobs import job_of
-from rollout.train.language.advantages import (
+from rollout.train.language.algorithms import (
+    Gigpo,
+    GroupOptions,
+    Grpo,
+    Rloo,
     equal_votes,
     group_relative,
     leave_one_out,
     step_advantages,
 )
-from rollout.train.language.algorithms import Gigpo, GroupOptions, Grpo, Rloo
 from rollout.train.language.groups import _compared, play_groups
-from rollout.train.language.reading import Answered
+from rollout.train.language.run import Answered
 
 
 @pytest.mark.parametrize(

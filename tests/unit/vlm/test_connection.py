@@ -9,9 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from rollout.errors import ConfigError, PolicyUnavailable
-from rollout.models.client import Client
-from rollout.models.connection import Connection, check_endpoint, target_of
 from rollout.models.sections import Endpoint
+from rollout.models.transport import Connection, HttpClient, check_endpoint, target_of
 from rollout.testing.chat_server import ChatServer, Scripted
 
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -25,7 +24,7 @@ def _no_proxies(monkeypatch):
 
 
 def seconds_to_lose(url):
-    client, began = Client(Endpoint(url=url, timeout_s=0.2, deadline_s=0.5)), time.monotonic()
+    client, began = HttpClient(Endpoint(url=url, timeout_s=0.2, deadline_s=0.5)), time.monotonic()
     with pytest.raises(PolicyUnavailable, match=r"did not answer within 0\.5 s"):
         client.post(b"{}")
     return time.monotonic() - began
@@ -105,7 +104,7 @@ def test_headers_name_environment_variables(monkeypatch):
     monkeypatch.setenv("AZURE", "secret-of-azure")
     headers = {"api-key": "$AZURE", "X-Title": "Gamut", "X-Other": "Bearer $AZURE"}
     with ChatServer(lambda _: Scripted("no secret-of-azure", status=400)) as server:
-        client = Client(Endpoint(url=f"{server.url}?api-version=3", headers=headers))
+        client = HttpClient(Endpoint(url=f"{server.url}?api-version=3", headers=headers))
         with pytest.raises(ConfigError, match=r"no \*\*\*"):
             client.post(b"{}")
     assert server.targets == ["/v1/chat/completions?api-version=3"]
@@ -123,7 +122,7 @@ def test_headers_name_environment_variables(monkeypatch):
 def test_a_short_key_is_a_word_of_answers_too(monkeypatch):
     monkeypatch.setenv("LOCAL", "none")
     with ChatServer(lambda _: "none of these") as server:
-        data = Client(Endpoint(url=server.url, key_env="LOCAL")).post(b"{}").data
+        data = HttpClient(Endpoint(url=server.url, key_env="LOCAL")).post(b"{}").data
     assert data["choices"][0]["message"]["content"] == "none of these"
 
 
@@ -133,7 +132,7 @@ def test_a_proxy_gets_its_user_and_password(monkeypatch, name, scheme):
     with ChatServer(lambda _: "yes") as proxy:
         place = proxy.url.removeprefix("http://").removesuffix("/v1")
         monkeypatch.setenv(name, f"{scheme}me:p%40ss@{place}")
-        client = Client(Endpoint(url="http://models.example/v1"))
+        client = HttpClient(Endpoint(url="http://models.example/v1"))
         assert client.post(b"{}").data["choices"]
     assert proxy.targets == ["http://models.example/v1/chat/completions"]
     assert base64.b64decode(proxy.headers[0]["proxy-authorization"].split()[1]) == b"me:p@ss"

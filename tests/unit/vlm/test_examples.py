@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from policies.vlm import VlmPolicy
-from policies.vlm.sections import History
+from policies.vlm.options import History
 from rollout.api import Start, Task, allocate
 from rollout.cli import main
 from rollout.collect import collect

@@ -15,7 +15,7 @@ from bridges.stardojo.skills import CALLS
 from policies.vlm import VlmPolicy
 from policies.vlm.answers import Reader
 from policies.vlm.grammar import Grammar, Unusable, columns_of
-from policies.vlm.sections import History
+from policies.vlm.options import History
 from rollout.api import AnyText, BridgeSpec, check_columns
 from rollout.config import BridgeConfig
 from rollout.errors import ConfigError

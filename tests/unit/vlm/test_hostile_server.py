@@ -17,10 +17,9 @@ from hypothesis import strategies as st
 
 from policies.vlm.answers import _blocks
 from rollout.errors import ConfigError, GamutError, PolicyUnavailable
-from rollout.models.client import Client, _retry_after
-from rollout.models.responses import response_of, without_thoughts
+from rollout.models.chat_api import json_object, response_of, without_thoughts
 from rollout.models.sections import Endpoint
-from rollout.models.wire import json_object
+from rollout.models.transport import HttpClient, _retry_after
 from rollout.testing.chat_server import ChatServer, Scripted
 
 MESSAGE = {"choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}]}
@@ -65,7 +64,7 @@ def answering(pieces):
 
 def ask(url, deadline_s=0.4):
     """Returns the data or the error of a call, and the seconds it took."""
-    client = Client(Endpoint(url=url, timeout_s=0.5, deadline_s=deadline_s))
+    client = HttpClient(Endpoint(url=url, timeout_s=0.5, deadline_s=deadline_s))
     began = time.monotonic()
     try:
         found = client.post(b"{}").data
@@ -151,7 +150,7 @@ def test_any_retry_after_is_a_pause_or_none(value):
 def test_a_year_of_retry_after_is_not_waited_for_by_the_calls_that_follow():
     answers = [Scripted("", status=429, headers={"Retry-After": "31536000"})]
     with ChatServer(lambda _: answers.pop() if answers else "yes") as server:
-        client = Client(Endpoint(url=server.url, deadline_s=0.4))
+        client = HttpClient(Endpoint(url=server.url, deadline_s=0.4))
         with pytest.raises(PolicyUnavailable, match="status 429"):
             client.post(b"{}")
         time.sleep(0.4)
@@ -178,7 +177,7 @@ def bomb():
 
 
 def test_a_stream_of_too_many_events_is_no_response(monkeypatch):
-    monkeypatch.setattr("rollout.models.responses._MOST_EVENTS", 9)
+    monkeypatch.setattr("rollout.models.chat_api._MOST_EVENTS", 9)
     for number, known in ((8, True), (9, False)):
         found = response_of(STREAM * number + b"data: [DONE]\n\n")
         assert (found is not None) == known
@@ -190,10 +189,10 @@ def test_a_response_of_any_size_takes_bounded_memory(pieces):
     compressed()  # not while the client waits
     code = (
         "import sys\n"
-        "from rollout.models.client import Client\n"
+        "from rollout.models.transport import HttpClient\n"
         "from rollout.models.sections import Endpoint\n"
         "try:\n"
-        "    Client(Endpoint(url=sys.argv[1], timeout_s=60, deadline_s=2)).post(b'{}')\n"
+        "    HttpClient(Endpoint(url=sys.argv[1], timeout_s=60, deadline_s=2)).post(b'{}')\n"
         "except Exception as error:\n"
         "    print(type(error).__name__, error)\n"
         # Of this program alone: ru_maxrss begins with what the process that forked it had.

@@ -12,8 +12,8 @@ import torch
 pytest.importorskip("transformers", reason="the extra vlm is not installed")
 
 from rollout.errors import ConfigError, ContractError
-from rollout.models.asking import Request
-from rollout.models.lessons import Lesson
+from rollout.models.client import Request
+from rollout.models.examples import Lesson
 from rollout.models.local import LocalModel
 from rollout.models.sections import Local, Lora
 from rollout.models.tiny import Sizes, build

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from policies.vlm import VlmPolicy
-from policies.vlm.sections import Reflect
+from policies.vlm.options import Reflect
 from rollout.api import Call, Start, Task, Trial, Usage, allocate, read_calls
 from rollout.evaluators import GameReward
+from rollout.models.client import Replies
 from rollout.models.local import LocalModel
-from rollout.models.replies import Replies
 from rollout.models.sections import Endpoint, Local
 from rollout.testing.chat_server import ChatServer, Scripted
 from rollout.testing.fakes import FakeBridge

@@ -15,8 +15,8 @@ import yaml
 
 from policies.random import RandomPolicy
 from policies.vlm import VlmPolicy
+from policies.vlm.options import Reflect
 from policies.vlm.reflecting import Logs, critique_of
-from policies.vlm.sections import Reflect
 from rollout.api import Splits, Start, Task, Trial, allocate
 from rollout.cli import main
 from rollout.collect import collect

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.api import Call
-from rollout.models.responses import (
+from rollout.models.chat_api import (
     failure_of,
     parsed,
     read_response,

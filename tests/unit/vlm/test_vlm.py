@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from policies.vlm import VlmPolicy
+from policies.vlm.options import History, Limits, Picture
 from policies.vlm.prompt import load_prompt
-from policies.vlm.sections import History, Limits, Picture
 from rollout.api import Call, Start, Task, Usage, allocate, read_calls
 from rollout.data import Calls, Dataset, play_text
 from rollout.errors import (
@@ -35,13 +35,12 @@ from rollout.errors import (
     UnknownNameError,
 )
 from rollout.evaluators import GameReward
-from rollout.models.client import Client, Limiter
-from rollout.models.providers import sent_fields
-from rollout.models.replies import Replies
+from rollout.models.chat_api import body_of
+from rollout.models.client import Replies, sent_fields
 from rollout.models.sections import Endpoint, Sampling
 from rollout.models.spending import Budget, Price, billed
-from rollout.models.wire import body_of
-from rollout.observe.look import look_at
+from rollout.models.transport import HttpClient, Limiter
+from rollout.observe.run_status import look_at
 from rollout.observe.view import screen
 from rollout.testing import check_policy
 from rollout.testing.chat_server import ChatServer, Scripted, digest_of
@@ -261,8 +260,8 @@ FAULTS = {
 @pytest.mark.heavy
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_tried_again(fault, monkeypatch):
-    monkeypatch.setattr("rollout.models.connection._LARGEST_REPLY", 2000)
-    monkeypatch.setattr("rollout.models.client._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("rollout.models.transport._LARGEST_REPLY", 2000)
+    monkeypatch.setattr("rollout.models.transport._FIRST_PAUSE_S", 0.01)
     script = iter([FAULTS[fault], Scripted(GOOD)])
     with ChatServer(lambda _: next(script)) as server:
         [decision] = play(built(server.url, endpoint={"timeout_s": 0.4}))
@@ -346,7 +345,7 @@ def test_a_refusal_of_the_first_request_is_the_users_to_mend_and_later_ones_are_
 
 def test_many_threads_share_the_places_that_a_server_gives():
     with ChatServer(lambda _: Scripted(GOOD, delay_s=0.02)) as server:
-        client = Client(Endpoint(url=server.url, calls=4))
+        client = HttpClient(Endpoint(url=server.url, calls=4))
         threads = [
             threading.Thread(target=client.post, args=(b'{"model": "m"}',)) for _ in range(20)
         ]
@@ -361,7 +360,7 @@ def test_many_threads_share_the_places_that_a_server_gives():
 def test_a_proxy_is_told_the_whole_url(monkeypatch):
     with ChatServer(lambda _: GOOD) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
-        client = Client(Endpoint(url="http://models.example/v1"))
+        client = HttpClient(Endpoint(url="http://models.example/v1"))
         assert client.post(b"{}").data["choices"]
         assert proxy.targets == ["http://models.example/v1/chat/completions"]
 
