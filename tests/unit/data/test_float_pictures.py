@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 import pytest
 from gymnasium import spaces
-from rollout.judge.frames import Clips
+from rollout.judge.judge import Clips
 from store_fragments import Player, make_spec
 from test_round_trip import record
 

@@ -14,7 +14,7 @@ from rollout.evaluate.config import EvaluateConfig
 from rollout.evaluate.legs import Leg, Legs
 from rollout.evaluate.playing import legs_plan
 from rollout.host import actors as supervision
-from rollout.host import fleet, inference_actors
+from rollout.host import inference_actors, ray_fleet
 from rollout.host.actors import ARRIVAL_S, POLL_S, STALL_MARGIN_S, ActorLost, Pulse
 from rollout.host.hosting import HostPlan
 from rollout.host.schedule import Schedule
@@ -97,10 +97,10 @@ class FakeCluster:
 
 def supervisor_of(job, host, cluster, monkeypatch):
     """The supervisor that a job makes of its configuration, with a fake cluster below it."""
-    for module in (fleet, runners, inference_actors):
+    for module in (ray_fleet, runners, inference_actors):
         monkeypatch.setattr(module, "RayLauncher", cluster)
-    monkeypatch.setattr(fleet, "require_resources", lambda *_: None)
-    monkeypatch.setattr(fleet, "actor_options", lambda *_, **__: {})
+    monkeypatch.setattr(ray_fleet, "require_resources", lambda *_: None)
+    monkeypatch.setattr(ray_fleet, "actor_options", lambda *_, **__: {})
     monkeypatch.setattr(inference_actors, "read_nodes", list)
     monkeypatch.setattr(inference_actors, "require_room", lambda *_: None)
     monkeypatch.setattr(inference_actors, "_processors", lambda *_: 1.0)
@@ -117,7 +117,7 @@ def supervisor_of(job, host, cluster, monkeypatch):
         if job == "evaluation":
             legs = Legs((Leg("player", FakePolicy(), "train", STATES),), TASK.state_space, 1)
             plan = legs_plan(BRIDGE, TASK, legs, host=host)
-        made = fleet.RayFleet(plan, 2)
+        made = ray_fleet.RayFleet(plan, 2)
         made._schedule = Schedule(STATES, seed=1, episodes=10)
     supervisor = made.supervisor
     supervisor.clock, supervisor._polled = (lambda: cluster.now), 0.0
