@@ -6,7 +6,6 @@ import cv2
 import numpy as np
 import pytest
 from gymnasium import spaces
-from rollout.judge.judge import Clips
 from store_fragments import Player, make_spec
 from test_round_trip import record
 
@@ -17,6 +16,7 @@ from rollout.api import Limits, Task, is_picture, pixels
 from rollout.data import Dataset, Mp4
 from rollout.evaluate.videos import check_pictures
 from rollout.judge.config import FramesConfig
+from rollout.judge.judge import Clips
 from rollout.testing import FakeBridge, FakeEvaluator
 
 FLOATS = spaces.Box(0.0, 1.0, (32, 40, 3), np.float32)
