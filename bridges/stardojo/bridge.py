@@ -25,12 +25,11 @@ from bridges.stardojo.instance import (
     expert_space,
 )
 from bridges.stardojo.judging import Judging
-from bridges.stardojo.making import NO_TASK, SAME, StardojoTasks
 from bridges.stardojo.mod import ModGame, ModOptions, screenshot
 from bridges.stardojo.rules import saves
 from bridges.stardojo.skills import Skill
 from bridges.stardojo.task_row import TaskRow
-from bridges.stardojo.task_table import lite, load_files
+from bridges.stardojo.task_table import NO_TASK, SAME, StardojoTasks, lite, load_files
 from rollout.api import (
     ACTION,
     BridgeSpec,

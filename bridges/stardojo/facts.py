@@ -150,3 +150,19 @@ def kinds(name: str) -> list[str]:
 def count(rows: Iterable[Any], keep: Any) -> int:
     """Returns how many rows a condition keeps."""
     return sum(1 for each in rows if keep(each))
+
+
+def quests(seen: Observation) -> list[Mapping[str, Any]]:
+    """Returns the quests of the log."""
+    return listed(progression(seen, "Quests"))
+
+
+def menu(seen: Observation) -> Mapping[str, Any]:
+    """Returns the open menu."""
+    found = seen.get("CurrentMenuData")
+    return found if isinstance(found, Mapping) else {}
+
+
+def days(seen: Observation) -> int:
+    """Returns how many days began since the game was loaded, the first included."""
+    return int((seen.get("CallBackData") or {}).get("OnDayStarted") or 0)

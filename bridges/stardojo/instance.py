@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from bridges.stardojo import decoding, skills
 from bridges.stardojo.facts import CannotBeJudgedError, money
 from bridges.stardojo.judging import Judging, Standing, begin, judge
-from bridges.stardojo.making import NO_TASK
 from bridges.stardojo.skills import Playable, Skill
 from bridges.stardojo.task_row import KILLS, TaskRow
+from bridges.stardojo.task_table import NO_TASK
 from rollout.api import NOTICE, Columns, ColumnSpec, Frame, Start, State, allocate, check_slots
 from rollout.errors import GameTimeout, OutOfTurnError
 

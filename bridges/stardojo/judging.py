@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Literal, cast
 
-from bridges.stardojo import evaluators, strict
+from bridges.stardojo.evaluators import FIRST, GAIN, IDENTITIES, RULES, STICKY, Step
 from bridges.stardojo.facts import Observation
 from bridges.stardojo.task_row import TaskRow
 
@@ -74,37 +74,36 @@ def judge(task: TaskRow, standing: Standing, seen: Observation, judging: Judging
 
 
 def _check(task: TaskRow, seen: Observation) -> None:
-    kind, rule = strict.STRICT[task.category, task.evaluator]
-    del kind
-    rule(task, seen, seen, seen)
+    _, (_, rule) = RULES[task.category, task.evaluator]
+    rule(Step(task, seen, seen, seen))
 
 
 def _faithful(task: TaskRow, standing: Standing, seen: Observation) -> Standing:
-    rule = evaluators.RULES[task.category, task.evaluator]
+    rule, _ = RULES[task.category, task.evaluator]
     if not isinstance(rule, tuple):
         if standing.last is None:
             return standing
         change = float(rule(task, standing.last, seen))
         return replace(standing, current=standing.current + change, change=change)
     kind, level = rule
-    if standing.last is None and kind != evaluators.FIRST:
+    if standing.last is None and kind != FIRST:
         return standing
     current = float(level(task, seen))
-    if kind == evaluators.STICKY:
+    if kind == STICKY:
         current = max(current, standing.current)
     return replace(standing, current=current, change=0.0)
 
 
 def _strict(task: TaskRow, standing: Standing, seen: Observation) -> Standing:
-    kind, rule = strict.STRICT[task.category, task.evaluator]
+    _, (kind, rule) = RULES[task.category, task.evaluator]
     assert standing.base is not None
     assert standing.last is not None
-    result = rule(task, standing.base, standing.last, seen)
+    result = rule(Step(task, standing.base, standing.last, seen))
     counted = standing.counted
-    if kind == strict.IDENTITIES:
+    if kind == IDENTITIES:
         counted = counted | cast("set[Hashable]", result)
         current = float(len(counted))
-    elif kind == strict.GAIN:
+    elif kind == GAIN:
         current = standing.current + float(cast("float", result))
     else:
         current = max(standing.current, float(cast("float", result)))

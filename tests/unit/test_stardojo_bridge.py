@@ -12,8 +12,7 @@ import pytest
 from bridges.stardojo import skills
 from bridges.stardojo.bridge import StardojoBridge
 from bridges.stardojo.client import Client, ClosedEarlyError, NoAnswerError, NoValueError
-from bridges.stardojo.mod import ModGame, ModOptions, screenshot
-from bridges.stardojo.process import GameProcess
+from bridges.stardojo.mod import GameProcess, ModGame, ModOptions, screenshot
 from bridges.stardojo.task_table import lite
 from rollout.api import NOTICE, Start
 from rollout.api.state import State

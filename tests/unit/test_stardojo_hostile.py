@@ -15,7 +15,7 @@ from bridges.stardojo.faults import Faults
 from bridges.stardojo.pictures import draw
 from bridges.stardojo.rules.valley import Valley
 from bridges.stardojo.rules.world import World
-from bridges.stardojo.serving import Game
+from bridges.stardojo.server import Game
 from rollout.errors import InputError
 
 SETUP, RECEIVED = table("commands")["setup"], "Message received"

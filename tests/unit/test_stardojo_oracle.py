@@ -3,12 +3,12 @@
 import pytest
 
 from bridges.stardojo.oracle import supplies, travel
-from bridges.stardojo.oracle.episode import play
-from bridges.stardojo.oracle.hands import NOTHING, Hands, perform
+from bridges.stardojo.oracle.hands import NOTHING, Hands
 from bridges.stardojo.oracle.oracle import SCRIPTS, Oracle
 from bridges.stardojo.rules.valley import Valley
 from bridges.stardojo.task_table import lite
 from rollout.errors import UnknownNameError
+from tests.unit.stardojo_skills import perform, play
 
 # The cheapest task of kinds that differ in what they need.
 SOME = """clear_5_stone_with_pickaxe, sow_1_dirt_with_potato_seeds, harvest_5_parsnip, open_1_deluxe_coop,

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from bridges.stardojo.faults import Faults, parse, read
-from bridges.stardojo.serving import Game
+from bridges.stardojo.server import Game
 from rollout.errors import ConfigError, UnknownNameError
 
 HERE = Path(__file__).parent

@@ -5,12 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridges.stardojo.oracle import explore, farm, people, supplies, travel
-from bridges.stardojo.oracle.hands import Hands, entries, perform
+from bridges.stardojo.oracle.hands import Hands, entries
 from bridges.stardojo.rules import mines, places, registry, residents
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.valley import Valley
 from bridges.stardojo.rules.world import SEASONS, Monster
 from rollout.errors import InputError
+from tests.unit.stardojo_skills import perform
 
 pytestmark = pytest.mark.heavy
 

@@ -13,31 +13,14 @@ from bridges.stardojo.rules import farmer, items, places
 from bridges.stardojo.rules.registry import MENUS
 from bridges.stardojo.rules.valley import Valley
 from bridges.stardojo.rules.world import WAYS, Tile, World
+from bridges.stardojo.skills import DIRECTIONS
 
 Skill = tuple[str, tuple[int | str, ...]]
 Plan = Generator[Skill, None, None]
-DIRECTIONS = ("up", "right", "down", "left")
 WINDOW = 3  # tiles that an observation shows around the farmer
 NOTHING: Skill = ("menu", ("close", ""))
 ENOUGH = 12  # tries of one thing that does not work
-IDLE = 120  # ticks of a step without a skill
 REACH, FAR = 4000, 30000  # tiles that a move, and a plan, look at for a way
-
-
-def perform(valley: Valley, skill: Skill) -> None:
-    """Carries one skill out, as the wrapper of the released code sends it."""
-    name, args = skill
-    if skill == NOTHING and valley.world.menu is None:
-        valley.advance(IDLE)
-    elif name == "move":
-        valley.act("move_relative", args)
-    elif name in ("use", "interact"):
-        valley.act("turn", (DIRECTIONS.index(str(args[0])),))
-        valley.act(name)
-    elif name == "menu":
-        valley.act({"close": "exit_menu"}.get(str(args[0]), f"open_{args[1]}"))
-    else:
-        valley.act(name, args)
 
 
 class Hands:

@@ -12,7 +12,6 @@ from bridges.stardojo.task_row import TaskRow
 from rollout.errors import UnknownNameError
 
 PAUSE = "pause"  # ends a step early, so that it is observed
-SKILLS_A_STEP = 2
 
 SCRIPTS: Mapping[tuple[str, str], Callable[[Hands, TaskRow], Plan]] = {
     ("farming", "clear"): farm.clear,

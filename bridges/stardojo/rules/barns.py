@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridges.stardojo.rules import creatures, farmer, places
-from bridges.stardojo.rules.arguments import Id, Whole
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.registry import (
     COMMAND,
@@ -15,6 +14,8 @@ from bridges.stardojo.rules.registry import (
     SPOT,
     TEN,
     TOUCH,
+    Id,
+    Whole,
     random,
     say,
 )

@@ -8,9 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from bridges.stardojo.rules import farmer, items, maps, places, residents, soil
-from bridges.stardojo.rules.arguments import Days, Id, Natural, Positive, Quality, Whole
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import COMMAND
+from bridges.stardojo.rules.registry import COMMAND, Days, Id, Natural, Positive, Quality, Whole
 from bridges.stardojo.rules.world import (
     SEASONS,
     TEN_MINUTES,

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridges.stardojo.rules import farmer, items
-from bridges.stardojo.rules.arguments import Id
 from bridges.stardojo.rules.content import content
-from bridges.stardojo.rules.registry import ANSWER, COMMAND, DID, MENUS, SPOT, MenuRule, ask, say
+from bridges.stardojo.rules.registry import (
+    ANSWER,
+    COMMAND,
+    DID,
+    MENUS,
+    SPOT,
+    Id,
+    MenuRule,
+    ask,
+    say,
+)
 from bridges.stardojo.rules.world import Facts, Menu, Tile, World
 from rollout.errors import InputError
 

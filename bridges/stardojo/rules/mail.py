@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridges.stardojo.rules import farmer, quests
-from bridges.stardojo.rules.arguments import Id
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.registry import (
     ANSWER,
@@ -15,6 +14,7 @@ from bridges.stardojo.rules.registry import (
     MENUS,
     MORNING,
     SPOT,
+    Id,
     MenuRule,
     ask,
     say,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bridges.stardojo.rules import farmer, items, residents
-from bridges.stardojo.rules.arguments import Id
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.registry import (
     COMMAND,
@@ -16,6 +15,7 @@ from bridges.stardojo.rules.registry import (
     MORNING,
     NEW,
     SPOT,
+    Id,
     MenuRule,
     below,
     between,

@@ -13,7 +13,6 @@ from zlib import crc32
 import numpy as np
 
 from bridges.stardojo.rules import farmer, maps, places
-from bridges.stardojo.rules.arguments import Whole
 from bridges.stardojo.rules.content import content
 from bridges.stardojo.rules.registry import (
     COMMAND,
@@ -24,6 +23,7 @@ from bridges.stardojo.rules.registry import (
     MORNING,
     NEW,
     TEN,
+    Whole,
     say,
 )
 from bridges.stardojo.rules.tables import TASTES

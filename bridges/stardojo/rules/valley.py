@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import json
+import types
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from bridges.stardojo.rules import (
     acting,
-    arguments,
     barns,
     carpenter,
-    clock,
-    codec,
     commands,
     community,
     creatures,
     farmer,
     mail,
-    menus,
     mines,
     monsters,
     observe,
@@ -28,8 +28,9 @@ from bridges.stardojo.rules import (
     saves,
     services,
 )
-from bridges.stardojo.rules.registry import COMMAND
-from bridges.stardojo.rules.world import World
+from bridges.stardojo.rules.night import faint, pass_out
+from bridges.stardojo.rules.registry import COMMAND, TEN, TICKS, checked
+from bridges.stardojo.rules.world import TEN_MINUTES, World
 from rollout.errors import InputError, UnknownNameError
 
 RULES = (
@@ -67,7 +68,7 @@ class Valley:
         save: ``save_new``, ``save_farming`` or ``save_quests``.
         seed: of all that is random.
         state: values of the factors that change the save, see ``saves``.
-        faithful: whether menus behave as with the released mod (see ``menus.choose``).
+        faithful: whether menus behave as with the released mod (see ``acting.choose``).
 
     Raises:
         UnknownNameError: there is no such save.
@@ -98,11 +99,11 @@ class Valley:
         """
         if self._pending is not None and not self._pending.done:
             raise InputError("snapshot: an action is in progress; advance until it is done")
-        return codec.dumps(self.world)
+        return dumps(self.world)
 
     def restore(self, snapshot: bytes) -> None:
         """Restores what ``snapshot`` returned."""
-        self.world = codec.loads(World, snapshot)
+        self.world = loads(World, snapshot)
         self._pending = None
 
     @property
@@ -123,7 +124,7 @@ class Valley:
             raise InputError(f"{name}: expected {arity} arguments, got {len(args)}")
         if name == "choose_option":
             option, quantity, outward = args
-            menus.choose(self.world, option, quantity, outward != 0, faithful=self.faithful)
+            acting.choose(self.world, option, quantity, outward != 0, faithful=self.faithful)
             pending = Pending(True)
         elif name in acting.MOVES:
             pending = Pending(False, walk=acting.MOVES[name][1](self.world, *args))
@@ -147,7 +148,7 @@ class Valley:
             pending = self._pending
             walking = pending is not None and not pending.done
             step = min(ticks, pending.wait) if walking and pending else ticks
-            clock.advance(self.world, step)
+            _advance(self.world, step)
             ticks -= step
             if walking and pending:
                 pending.wait -= step
@@ -181,9 +182,123 @@ class Valley:
         rule = COMMAND.get(name)
         if rule is None:
             raise UnknownNameError("command", name, COMMAND.rules)
-        arguments.checked(name, rule, args)
+        checked(name, rule, args)
         return rule(self.world, *args)
 
     def observe(self, size: int = 3) -> dict[str, Any]:
         """Returns the fields of ``observe_v2`` but the picture; see ``observe.observe``."""
         return observe.observe(self.world, size, faithful=self.faithful)
+
+
+LAST = 120 * TEN_MINUTES
+"""Ticks of a day: at 2:00 in the night the farmer passes out."""
+_SLICE = 15
+
+
+def _advance(world: World, ticks: int) -> None:
+    """Advances the clock; an open menu stops it, not the farmer's animation."""
+    while ticks > 0:
+        if world.menu is not None:
+            world.busy = max(0, world.busy - ticks)
+            return
+        monsters = bool(world.here.monsters)
+        step = min(ticks, TEN_MINUTES - world.ticks % TEN_MINUTES)
+        if monsters:
+            step = min(step, _SLICE)
+        world.ticks += step
+        world.busy = max(0, world.busy - step)
+        world.farmer.safe_ticks = max(0, world.farmer.safe_ticks - step)
+        ticks -= step
+        if monsters:
+            TICKS.call(world, step)
+        if world.farmer.health <= 0:
+            faint(world)
+        if world.ticks % TEN_MINUTES == 0:
+            TEN.call(world)
+            if world.ticks >= LAST:
+                pass_out(world)
+        if world.farmer.energy <= farmer.EXHAUSTED:
+            pass_out(world)
+
+
+T = TypeVar("T")
+
+
+def dumps(tree: Any) -> bytes:
+    """Returns a tree of dataclasses, lists, dicts and plain values as bytes."""
+    return json.dumps(_plain(tree), separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def loads(kind: Callable[..., T], data: bytes) -> T:
+    """Returns the tree that ``dumps`` saved.
+
+    Args:
+        kind: class of its root; the types of the fields say what else there is.
+        data: the bytes.
+    """
+    made: T = reader(kind)(json.loads(data))
+    return made
+
+
+def _plain(value: Any) -> Any:
+    kind: Any = type(value)
+    if kind is dict:
+        if value and type(next(iter(value))) is tuple:
+            return {f"{k[0]},{k[1]}": _plain(v) for k, v in value.items()}
+        return {k: _plain(v) for k, v in value.items()}
+    if kind is list or kind is tuple:
+        return [_plain(each) for each in value]
+    if names := _names(kind):
+        return [_plain(getattr(value, name)) for name in names]
+    return value
+
+
+@cache
+def _names(kind: Any) -> tuple[str, ...]:
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    return tuple(each.name for each in dataclasses.fields(kind))
+
+
+@cache
+def reader(kind: Any) -> Callable[[Any], Any]:
+    """Returns the function that makes a value of a type from plain JSON values."""
+    origin, args = get_origin(kind), get_args(kind)
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
+        return _object(kind)
+    if origin in (Union, types.UnionType):
+        inner = reader(next(each for each in args if each is not type(None)))
+        return lambda value: None if value is None else inner(value)
+    if origin is dict:
+        return _dict(get_origin(args[0]) is tuple, reader(args[1]))
+    if origin is list:
+        inner = reader(args[0])
+        return lambda value: [inner(each) for each in value]
+    return tuple if origin is tuple else lambda value: value
+
+
+def _dict(tiles: bool, inner: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    if tiles:
+        return lambda value: {_tile(k): inner(v) for k, v in value.items()}
+    return lambda value: {k: inner(v) for k, v in value.items()}
+
+
+def _tile(text: str) -> tuple[int, int]:
+    x, y = text.split(",")
+    return int(x), int(y)
+
+
+def _object(kind: type) -> Callable[[Any], Any]:
+    hints = get_type_hints(kind)
+    names = _names(kind)
+    readers: list[Callable[[Any], Any]] = []
+
+    def read(values: list[Any]) -> Any:
+        if not readers:  # only now, because types may contain themselves
+            readers.extend(reader(hints[name]) for name in names)
+        made: Any = object.__new__(kind)
+        for name, each, value in zip(names, readers, values, strict=True):
+            setattr(made, name, each(value))
+        return made
+
+    return read

@@ -1,26 +1,33 @@
-"""One episode of a task in a valley of its own, without a host: for tests and measurements."""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
+"""Plays StarDojo's tasks by skills of the oracle, in a valley without a host."""
 
 from bridges.stardojo.commands import setup_values
-from bridges.stardojo.judging import Judging, Standing, begin, judge
-from bridges.stardojo.oracle.hands import Skill, perform
-from bridges.stardojo.oracle.oracle import PAUSE, SKILLS_A_STEP, Oracle
+from bridges.stardojo.judging import begin, judge
+from bridges.stardojo.oracle.hands import NOTHING
+from bridges.stardojo.oracle.oracle import PAUSE, Oracle
 from bridges.stardojo.rules.valley import Valley
-from bridges.stardojo.task_row import TaskRow
+from bridges.stardojo.skills import DIRECTIONS
 
-Chooser = Callable[[], Skill]
+IDLE = 120  # ticks of a step without a skill
+SKILLS_A_STEP = 2
 
 
-def play(
-    row: TaskRow,
-    seed: int,
-    judging: Judging = "strict",
-    chooser: Callable[[Valley, TaskRow], Chooser] | None = None,
-) -> tuple[Standing, int]:
+def perform(valley, skill):
+    """Carries one skill out, as the wrapper of the released code sends it."""
+    name, args = skill
+    if skill == NOTHING and valley.world.menu is None:
+        valley.advance(IDLE)
+    elif name == "move":
+        valley.act("move_relative", args)
+    elif name in ("use", "interact"):
+        valley.act("turn", (DIRECTIONS.index(str(args[0])),))
+        valley.act(name)
+    elif name == "menu":
+        valley.act({"close": "exit_menu"}.get(str(args[0]), f"open_{args[1]}"))
+    else:
+        valley.act(name, args)
+
+
+def play(row, seed, judging="strict", chooser=None):
     """Returns the standing at the end of an episode, and how many steps it took.
 
     A step is two skills at most (section 4.1 of the paper); its limit is that of the paper.
@@ -50,7 +57,7 @@ def play(
     return standing, limit
 
 
-def _observe(valley: Valley, row: TaskRow) -> dict[str, Any]:
+def _observe(valley, row):
     seen = valley.observe()
     if row.evaluator == "kill":
         seen["MonsterKills"] = {row.object: valley.world.farmer.kills.get(row.object, 0)}
