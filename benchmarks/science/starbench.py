@@ -16,7 +16,7 @@ from bridges.starbench.oracle import auto
 from bridges.starbench.rules import scoring
 from bridges.starbench.rules.battle import Battle
 from bridges.starbench.rules.content import load
-from bridges.starbench.rules.kinds import Content
+from bridges.starbench.rules.units import Content
 
 PLAYERS = ("random", "auto")
 

@@ -23,8 +23,7 @@ from bridges.starbench.client import EmulatorClient
 from bridges.starbench.pictures.renderer import Renderer
 from bridges.starbench.reading.detector import Detector, average_precision
 from bridges.starbench.reading.glyphs import LETTERS, crop, read_bar, read_text
-from bridges.starbench.reading.ocr import Ocr, folded
-from bridges.starbench.reading.reader import CHARACTERS, Reader
+from bridges.starbench.reading.reader import CHARACTERS, Ocr, Reader
 from bridges.starbench.reading.scenes import scene
 from bridges.starbench.rules.battle import Battle
 from bridges.starbench.window.hosted import HostedWindow
@@ -33,6 +32,11 @@ FULL, SMALL = (1920, 1080), (640, 360)
 BATTLES = ("cocolia", "phantylia", "swarm_king", "theater", "feixiao", "xianzhou", "cliched")
 FIRST = 2 * 10**6  # scenes from here on
 FIXED = {"auto", "ally.key", "basic.key", "skill.key", "offer.title", "offer.help"}  # say nothing
+
+
+def folded(text):
+    """A text without case and spaces, which OCR gets wrong."""
+    return "".join(text.split()).casefold()
 
 
 def timed(call, *given):

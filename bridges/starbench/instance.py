@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bridges.starbench import observe, text
+from bridges.starbench import observe
 from bridges.starbench.asking import AskWindow, Notes
 from bridges.starbench.options import (
     FRAME,
@@ -125,11 +125,11 @@ class StarbenchInstance:
         view = battle.view()
         told: dict[str, Any] = {"mission": f"Win the battle: {battle.data['title']}."}
         if self._options.ocr:
-            told["text"] = text.tokens(view)
+            told["text"] = observe.tokens(view)
         if self._asks:
             told["text"] = told.get("text", "") + self._asks[row].told(battle.task)
         if self._options.view != "dc":
-            told["legal"] = text.choices(view, battle.legal())
+            told["legal"] = observe.choices(view, battle.legal())
         return told
 
     def snapshot(self, slot: int) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from bridges.starbench import observe, text
+from bridges.starbench import observe
 from bridges.starbench.rules.battle import Battle
 from bridges.starbench.rules.field import WINDOWS
 from bridges.starbench.rules.view import ACTIONS
@@ -181,4 +181,4 @@ def action_names(options: Options) -> dict[str, tuple[str, ...]]:
     """Returns what actions are called, for people and language models."""
     if options.view == "dc":
         return {"key": tuple(key or "none" for key in _keys())}
-    return {ACTION: (*text.labels(ACTIONS), text.NO_OP)}
+    return {ACTION: (*observe.labels(ACTIONS), observe.NO_OP)}

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from bridges.starbench.rules import combat, content, scoring
 from bridges.starbench.rules.battle import Battle
-from bridges.starbench.rules.content import FOLDER, load
-from bridges.starbench.rules.effects import compile_op
+from bridges.starbench.rules.content import FOLDER, compile_op, load
 from bridges.starbench.rules.foes import curve_at
 from bridges.starbench.rules.states import BATTLES, SPACE
 from bridges.starbench.rules.units import ELEMENTS

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bridges.starbench.rules.battle import Battle
-from bridges.starbench.rules.kinds import Move
-from bridges.starbench.rules.units import TURNS, Unit
+from bridges.starbench.rules.units import TURNS, Move, Unit
 from bridges.starbench.rules.view import ALL, BASIC, FIRST_ENEMY, RELEASE, SKILL, action_id
 
 

@@ -7,7 +7,7 @@ import math
 import cv2
 import numpy as np
 
-from bridges.starbench.pictures import art, widgets
+from bridges.starbench.pictures import art
 from bridges.starbench.pictures.art import CYAN, DARK, DIM, EDGE, GOLD, GREEN, PANEL, RED, WHITE
 from bridges.starbench.pictures.drawn import HALF, Drawn, Label, Marks, Written, number, percent
 from bridges.starbench.pictures.layout import Box, UiMap
@@ -137,7 +137,7 @@ class Renderer:
     def _dim(self, out: Drawn, name: str, i: int, j: int, at: tuple[float, float] | None) -> None:
         """Darkens the scenery behind a text."""
         box = self.ui.box(name, i, j, origin=at)
-        blit(out.picture, widgets.veil(box.w, box.h), box.x, box.y)
+        blit(out.picture, art.veil(box.w, box.h), box.x, box.y)
 
     def _bar(self, picture: Picture, box: Box, share: float, high: Colour, low: Colour) -> None:
         """Draws a bar; its filled part is as wide as its share, rounded up to a pixel."""
@@ -146,7 +146,7 @@ class Renderer:
         picture[max(0, y - edge) : y + h + edge, max(0, x - edge) : x + w + edge] = DARK
         filled = min(w, math.ceil(w * min(1.0, max(0.0, share)) - 1e-9))
         if filled:
-            picture[y : y + h, x : x + filled] = widgets.shade(high, low, h)
+            picture[y : y + h, x : x + filled] = art.shade(high, low, h)
         picture[y : y + h, x + filled : x + w] = (46, 50, 70)
 
     def _enemy(
@@ -159,9 +159,9 @@ class Renderer:
         blit(out.picture, picture, x, y)
         out.labels.append(Label(enemy.kind, x, y, size, size))
         if enemy.charging:
-            blit(out.picture, widgets.alarm(size), x, y)
+            blit(out.picture, art.alarm(size), x, y)
         if chosen:
-            blit(out.picture, widgets.brackets(size, size, GOLD), x, y)
+            blit(out.picture, art.brackets(size, size, GOLD), x, y)
         n = len(enemy.weaknesses)
         step = ui.exact("enemy.weakness", 0, 1)[0] - ui.exact("enemy.weakness")[0]
         for j, weakness in enumerate(enemy.weaknesses):
@@ -257,7 +257,7 @@ class Renderer:
             self._panel(out.picture, box, GOLD, art.blend(PANEL, GOLD, 0.2), 1.0)
         out.labels.append(Label("ally_slot", *box))
         if chosen:
-            blit(out.picture, widgets.brackets(box.w, box.h, CYAN), box.x, box.y)
+            blit(out.picture, art.brackets(box.w, box.h, CYAN), box.x, box.y)
         at = ui.box("ally.face", i)
         blit(out.picture, art.face(ally.name, tone, at.w, dark=not ally.alive), at.x, at.y)
         self._ring(out, ally, tone)
@@ -287,7 +287,7 @@ class Renderer:
         share = min(1.0, max(0.0, ally.energy / ally.max_energy))
         ready = ally.ready and ally.alive
         thick = max(1, round(box.w * 0.09))
-        blit(out.picture, widgets.dial(box.w, tone, ready), box.x, box.y)
+        blit(out.picture, art.dial(box.w, tone, ready), box.x, box.y)
         if share > 0.005 and ally.alive:  # OpenCV draws a shorter arc as a dot in the middle
             axes = (box.w // 2 - thick, box.w // 2 - thick)
             sweep = 360 * share
@@ -302,7 +302,7 @@ class Renderer:
         ui = self.ui
         for i in range(min(view.max_skill_points, ui.count("points.pip"))):
             box = ui.box("points.pip", i)
-            blit(out.picture, widgets.pip(box.w, i < view.skill_points), box.x, box.y)
+            blit(out.picture, art.pip(box.w, i < view.skill_points), box.x, box.y)
         self._text(out, "points", f"{view.skill_points}/{view.max_skill_points}", WHITE)
         actor = next((a for a in view.allies if a.slot == view.actor), None)
         turn = view.window == "turn" and actor is not None
@@ -335,7 +335,7 @@ class Renderer:
         won = view.outcome == "won"
         tone = GOLD if won else RED
         box = self.ui.box("outcome")
-        blit(out.picture, widgets.banner(self.ui.size[0], box.h * 2, tone), 0, box.y - box.h // 3)
+        blit(out.picture, art.banner(self.ui.size[0], box.h * 2, tone), 0, box.y - box.h // 3)
         out.written.clear()  # too dark to be read
         out.labels.clear()
         self._text(out, "outcome", "VICTORY" if won else "DEFEAT", tone)

@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from bridges.starbench.rules.field import Field
-from bridges.starbench.rules.kinds import StatusKind
-from bridges.starbench.rules.units import ELEMENTS, KIND, STACKS, STAMP, TURNS, VALUES, Unit
+from bridges.starbench.rules.units import (
+    ELEMENTS,
+    KIND,
+    STACKS,
+    STAMP,
+    TURNS,
+    VALUES,
+    StatusKind,
+    Unit,
+)
 
 _WHOLE = (1.0,)
 

@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from bridges.starbench.rules.kinds import Content
 from bridges.starbench.rules.states import BENCHMARK, FACTORS
-from bridges.starbench.rules.units import Base, Unit
+from bridges.starbench.rules.units import Base, Content, Unit
 from rollout.errors import ConfigError, UnknownNameError
 
 WINDOWS = ("enemy_next", "every_action", "none")

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from bridges.starbench.rules import combat
 from bridges.starbench.rules.field import Field
-from bridges.starbench.rules.kinds import UnitKind
-from bridges.starbench.rules.units import ELEMENTS, Base, Unit
+from bridges.starbench.rules.units import ELEMENTS, Base, Unit, UnitKind
 from bridges.starbench.rules.view import ENEMIES
 
 _QUANTUM = ELEMENTS.index("quantum")

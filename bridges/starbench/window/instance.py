@@ -12,8 +12,7 @@ import cv2
 from bridges.starbench.client import KEYS, Client, Direct, direct_of, send
 from bridges.starbench.options import FRAME, NO_OP, Options, blank_frame
 from bridges.starbench.reading.glyphs import read_bar
-from bridges.starbench.reading.ocr import Ocr
-from bridges.starbench.reading.reader import Reader, Reading
+from bridges.starbench.reading.reader import Ocr, Reader, Reading
 from bridges.starbench.rules.view import (
     ALL,
     BASIC,
