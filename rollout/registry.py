@@ -1,7 +1,7 @@
 """Finds plug-ins by name. Entry points are the only plug-in mechanism.
 
-A package adds a game, a policy, an evaluator, an algorithm or an exporter by naming its class in
-its ``pyproject.toml``::
+A package adds a game, a policy, an evaluator, an algorithm, an exporter or an importer by naming
+its class in its ``pyproject.toml``::
 
     [project.entry-points."gamut.bridges"]
     mygame = "mypackage.bridge:MyGameBridge"
@@ -20,7 +20,9 @@ from typing import Literal, TypeAlias
 
 from rollout.errors import ContractError, InputError, UnknownNameError, located
 
-Group: TypeAlias = Literal["algorithms", "bridges", "policies", "evaluators", "exporters"]
+Group: TypeAlias = Literal[
+    "algorithms", "bridges", "policies", "evaluators", "exporters", "importers"
+]
 """The kinds of plug-ins; each is the entry-point group ``gamut.<kind>``."""
 
 SINGULAR: dict[Group, str] = {
@@ -29,6 +31,7 @@ SINGULAR: dict[Group, str] = {
     "policies": "policy",
     "evaluators": "evaluator",
     "exporters": "exporter",
+    "importers": "importer",
 }
 """Singular of a group's name, in messages and as the configuration key."""
 

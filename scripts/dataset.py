@@ -1,4 +1,4 @@
-"""Describes, checks, repairs and exports datasets, and replays episodes."""
+"""Describes, checks, repairs, exports and imports datasets, and replays episodes."""
 
 if __name__ == "__main__":
     from rollout import early

@@ -35,6 +35,7 @@ from rollout.api.bridge import (
 from rollout.api.calls import CALLS, CALLS_SPEC, NO_USAGE, Call, Usage, read_calls
 from rollout.api.exporter import Exporter, ReadsBack
 from rollout.api.fragment import EpisodeResult, Fragment, Loss, Recorder
+from rollout.api.importer import Flaw, Importer, SourceEpisode, SourceSpec
 from rollout.api.line_process import LineProcess
 from rollout.api.options import NamedCode, NamesCode, option
 from rollout.api.permutation import Permutation
@@ -100,9 +101,11 @@ __all__ = [
     "Exporter",
     "Factor",
     "FlatSpace",
+    "Flaw",
     "Fragment",
     "Frame",
     "GroupAlgorithm",
+    "Importer",
     "Instance",
     "KeepsFiles",
     "Learner",
@@ -124,6 +127,8 @@ __all__ = [
     "Reporting",
     "Resources",
     "Snapshots",
+    "SourceEpisode",
+    "SourceSpec",
     "Splits",
     "Start",
     "State",

@@ -1,6 +1,6 @@
-"""Describes, checks, repairs and exports datasets, and replays episodes.
+"""Describes, checks, repairs, exports and imports datasets, and replays episodes.
 
-Exit status: 0 intact, 2 invalid input, 3 damage was found.
+Exit status: 0 intact, 2 invalid input, 3 damage was found or episodes were left out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollout.api import Exporter, Outcome
+from rollout.commands.dataset_formats import add_commands
 from rollout.configuration.plugins import build_plugin
 from rollout.data import (
     Dataset,
@@ -23,7 +24,6 @@ from rollout.data import (
 )
 from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
-from rollout.registry import names
 from rollout.signals import one_line, say
 from rollout.signals import tell as tell_lines
 
@@ -116,14 +116,6 @@ def calls(args: argparse.Namespace) -> int:
     return 0
 
 
-def export(args: argparse.Namespace) -> int:
-    with Dataset(args.dir) as dataset:
-        episodes = dataset.episodes(include_lost=True)
-        count = _exporter(args.exporter, {}).write(dataset, episodes, args.out)
-    tell(f"{args.out}: {count} written by the exporter {args.exporter}")
-    return 0
-
-
 def _exporter(name: str, options: Mapping[str, Any]) -> Exporter:
     exporter: Exporter = build_plugin("exporters", name, options)
     return exporter
@@ -190,12 +182,7 @@ def _parser() -> argparse.ArgumentParser:
                 choices=("trl", "verl"),
                 help="names of the token ids in .jsonl, which each line must have then",
             )
-    for name in sorted({*names("exporters")} - {"mp4", *commands.choices}):
-        text = f"write all episodes by the exporter {name}"
-        command = commands.add_parser(name, help=text, description=text)
-        command.set_defaults(function=export, exporter=name)
-        command.add_argument("dir", type=local_path, help="the dataset, or its run directory")
-        command.add_argument("--out", type=local_path, required=True, help="what to write")
+    add_commands(commands)
     return parser
 
 

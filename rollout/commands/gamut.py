@@ -62,7 +62,7 @@ COMMANDS: Mapping[str, Command] = {
         *("rollout.train.search:search", "rollout.train.search_config:SearchConfig"),
     ),
     "dataset": Command(
-        "Describes, checks, repairs and exports datasets, and replays episodes.",
+        "Describes, checks, repairs, exports and imports datasets, and replays episodes.",
         "rollout.commands.dataset:main",
     ),
     "play": Command(

@@ -151,7 +151,7 @@ class RowEncoder:
         parts = {}
         for key, column in self._by_role[FINAL].items():
             kind = self._types[column.name]
-            if len(ends) == 0:
+            if len(ends) == 0 or not fragment.final_observations:
                 parts[column.name] = pa.nulls(order.length, kind)
             else:
                 values = fragment.final_observations[key]
@@ -169,7 +169,7 @@ class RowEncoder:
         wrong = []
         for role, group in _groups(fragment).items():
             wrong += _misfits(role, self._by_role[role], group, shape)
-        if finals:
+        if finals and fragment.final_observations:  # an imported episode may have none
             wrong += _misfits(FINAL, self._by_role[FINAL], fragment.final_observations, (finals,))
         ends = int(np.count_nonzero(fragment.done))
         if ends != finals:

@@ -8,6 +8,7 @@ import pytest
 
 from rollout.api import CALLS, CALLS_SPEC, Call, Task
 from rollout.commands import dataset as script
+from rollout.commands import dataset_formats
 from rollout.configuration.plugins import build_plugin
 from rollout.data import Dataset, DatasetWriter, describe_dataset
 from rollout.errors import DatasetError
@@ -22,7 +23,7 @@ from rollout.testing import (
 )
 from rollout.testing.players import FakePlayer
 
-FILES = {"actions": "a.npz", "calls": "c.jsonl", "mp4": "e.mp4"}
+FILES = {"actions": "a.npz", "calls": "c.jsonl", "lerobot": "lr", "mp4": "e.mp4"}
 SAID = Call(usable=True, answer="up", messages=[{"role": "user", "content": "?"}])
 
 
@@ -120,11 +121,11 @@ def test_what_a_format_cannot_hold_is_refused(recorded, tmp_path):
         build_plugin("exporters", "actions", {}).check(recorded, episodes, tmp_path / "a.json")
 
 
-def test_an_exporter_of_another_package_is_a_command(recorded, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(script, "names", lambda _: ("calls", "mp4", "rewards"))
-    monkeypatch.setattr(script, "build_plugin", lambda *_: FakeExporter())
+def test_an_exporter_of_another_package_is_used(recorded, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(dataset_formats, "names", lambda _: ("calls", "mp4", "rewards"))
+    monkeypatch.setattr(dataset_formats, "build_plugin", lambda *_: FakeExporter())
     out = tmp_path / "r.jsonl"
-    assert script.main(["rewards", str(recorded.layout.root), "--out", str(out)]) == 0
+    assert script.main(["export", str(recorded.layout.root), "--to", "rewards", str(out)]) == 0
     count = len(recorded.episodes(include_lost=True))
     assert f"{count} written by the exporter rewards" in capsys.readouterr().out
     assert len([json.loads(line) for line in out.read_text().splitlines()]) == count
