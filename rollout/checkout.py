@@ -1,4 +1,4 @@
-"""Which commit the code is, in a checkout and in a job that was sent from one."""
+"""Commit of the code, in a checkout and in a job that was sent from one."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 DONE, BROKEN, WRONG_INPUT, ENDED_SHORT = 0, 1, 2, 3
 
 OTHER_CODE = "code of a plug-in"
-"""What ``no_exit`` calls other people's code where it is not known which it is."""
+"""Description of a plug-in's code for ``no_exit``, where it is not known which plug-in it is."""
 
 _CONTINUE = "; continue with --resume"
 
@@ -48,12 +48,12 @@ M = TypeVar("M", bound=BaseModel)
 
 @dataclass(frozen=True)
 class Session:
-    """How a script was called, beyond its configuration.
+    """Arguments of a script beside its configuration.
 
     Attributes:
-        resume: whether to continue the run in the output directory.
-        stop: tells whether to stop.
-        wait_s: how long to wait for another process that works in the output directory, in seconds.
+        resume: continue the run in the output directory.
+        stop: tells when to stop.
+        wait_s: longest wait for another process that works in the output directory, in seconds.
     """
 
     resume: bool
@@ -179,7 +179,7 @@ def _parser(model: type[BaseModel], description: str) -> _Parser:
 def _source(
     arguments: argparse.Namespace, overrides: Sequence[tuple[str, Any]]
 ) -> document.Document:
-    """The configuration as it was given."""
+    """Returns the document of the configuration with the keys of ``--set``."""
     path: Path | None = arguments.config
     try:
         source = document.Document({}) if path is None else document.read(path.expanduser())

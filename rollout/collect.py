@@ -97,7 +97,7 @@ class CollectPlan:
 def collect(
     config: CollectConfig, session: Session, *, watch: Callable[[Fragment], None] | None = None
 ) -> str | None:
-    """Plays and records what the configuration describes.
+    """Plays episodes of a policy and records them.
 
     ``watch`` is called with every fragment after it is recorded.
 
@@ -106,7 +106,7 @@ def collect(
 
     Raises:
         InputError: the configuration is invalid; nothing was launched.
-        KeyboardInterrupt: it was told to stop; what was played is saved.
+        KeyboardInterrupt: a signal arrived; what was played is saved.
     """
     plan = CollectPlan.make(as_begun(config, resume=session.resume))
     needs_ray = bool(config.actors or config.inference.actors)
@@ -156,7 +156,7 @@ class _Collection:
 
     @property
     def done(self) -> bool:
-        """Whether a budget is used up."""
+        """True if a budget is used up."""
         return self._share() >= 1.0
 
     def _share(self) -> float:

@@ -1,4 +1,4 @@
-"""How many states of a task can be told apart: a factor that changes nothing makes no states.
+"""Distinguishable states of a task: a factor that changes nothing makes no states.
 
 The size of a state space is the product of its factors. Where no observation shows a factor and
 nothing depends on it, states that differ in this factor alone are one state to every policy. Such
@@ -66,12 +66,12 @@ _Choose = Callable[[int, Frame], Columns]
 
 @dataclass(frozen=True)
 class _Episode:
-    """One episode as it was played.
+    """An episode that was played.
 
     Attributes:
-        start: where it began.
-        actions: of each step, by key.
-        trace: a digest of what a policy and a score can depend on, for each frame.
+        start: its start.
+        actions: actions of each step, by key.
+        trace: digest of each frame: of everything that a policy and a score can depend on.
     """
 
     start: Start
@@ -85,11 +85,11 @@ _Changed = tuple[_Episode, Mapping[str, Value]]
 
 @dataclass(frozen=True)
 class Distinguishable:
-    """How many states can be told apart; see the module.
+    """Number of distinguishable states; see the module.
 
     Attributes:
         all_states: number of combinations of values.
-        states: number of them that can be told apart, at most: without the inert factors.
+        states: upper bound of the number of distinguishable ones: without the inert factors.
         inert: names of the factors that change nothing.
         tried: number of states in which every inert factor was tried.
         steps: most steps of an episode.
@@ -129,7 +129,7 @@ def distinguishable(
     seed: int = 0,
     host: HostConfig | None = None,
 ) -> Distinguishable:
-    """Returns how many states of a task can be told apart, found by playing.
+    """Returns the number of distinguishable states of a task, found by playing.
 
     Plays in this process or, if the game needs it, in a process of its own; without Ray. The same
     arguments give the same result.
@@ -137,12 +137,12 @@ def distinguishable(
     Args:
         bridge: the game with its observations.
         task: the task.
-        policy: what chooses the actions; random ones, held for four steps on average, if None.
+        policy: chooses the actions; random ones, held for four steps on average, if None.
         only: the only values of factors, as in ``state_set.only``.
         tried: number of random states from which episodes are played.
         steps: most steps of an episode; that of the task, or 200 if it has none, if None.
         seed: of the states, the actions and the policy.
-        host: how games are hosted.
+        host: options of hosting.
 
     Raises:
         InputError: the game is not reproducible, its slots share worlds, or an argument is wrong.
@@ -199,7 +199,7 @@ def _draw(space: StateSpace, name: str, rng: np.random.Generator) -> Value:
 
 
 def _others(space: StateSpace, of: _Episode, name: str, rng: np.random.Generator) -> list[Value]:
-    """Other values of a factor than that of an episode: all, or a few random ones of many."""
+    """Returns values of a factor other than an episode's: all, or a few random ones of many."""
     own, values = of.start.state.values[name], space.factor(name).values
     if length(values) > _VALUES + 1:
         return [v for v in (_draw(space, name, rng) for _ in range(_VALUES)) if v != own]
@@ -207,10 +207,10 @@ def _others(space: StateSpace, of: _Episode, name: str, rng: np.random.Generator
 
 
 class _Game:
-    """One running game.
+    """A running game.
 
     Attributes:
-        spec: of its bridge.
+        spec: spec of its bridge.
         width: number of its slots.
     """
 
@@ -329,7 +329,7 @@ class _Player:
 
 
 def _deciding(policy: Policy, starts: Sequence[Start]) -> _Choose:
-    """The actions of a policy."""
+    """Returns the function that chooses the actions of a policy."""
     with POLICY_CODE:
         memory = policy.initial_memory(starts)
 
@@ -344,7 +344,7 @@ def _deciding(policy: Policy, starts: Sequence[Start]) -> _Choose:
 
 
 def _repeating(episodes: Sequence[_Episode]) -> _Choose:
-    """The actions of episodes, each followed by its last one."""
+    """Returns the function that repeats the actions of episodes, then each last one."""
 
     def choose(step: int, _: Frame) -> Columns:
         rows = [each.actions[min(step, len(each.actions) - 1)] for each in episodes]
@@ -354,7 +354,7 @@ def _repeating(episodes: Sequence[_Episode]) -> _Choose:
 
 
 def _digests(frame: Frame, judged: Sequence[Array]) -> list[bytes]:
-    """A digest of each row of a frame and of what was judged."""
+    """Returns a digest of each row of a frame and of its verdict."""
     hashes = [hashlib.blake2b(digest_size=8) for _ in frame.tick]
     seen = [c for key, c in sorted(frame.observations.items()) if not key.startswith(_PRIVILEGED)]
     for column in (*seen, *judged):

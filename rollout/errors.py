@@ -43,7 +43,7 @@ def nearest(name: str, valid: Iterable[str], *, most: int = 3) -> list[str]:
 
 
 def _fitting(names: list[str]) -> list[str]:
-    """As many of the names, at least one, as fit into part of a message."""
+    """Returns as many of the names, at least one, as fit into part of a message."""
     used = 0
     for number, name in enumerate(names):
         used += len(name) + 2
@@ -86,7 +86,7 @@ def missing_extra(what: str, extra: str) -> ConfigError:
     """Returns the error for a part of Gamut whose packages are not installed.
 
     Args:
-        what: what needs them, e.g. ``"bridge 'crafter'"``.
+        what: the plug-in that needs them, e.g. ``"bridge 'crafter'"``.
         extra: the extra of ``pyproject.toml`` that has them.
     """
     return ConfigError(
@@ -169,7 +169,7 @@ class PluginError(GamutError):
     """Code of a plug-in raised an error or tried to exit, which ends the run; exit status 1.
 
     Attributes:
-        logged: whether the log of a run has its traceback.
+        logged: the log of a run has its traceback.
     """
 
     logged = False
@@ -258,7 +258,7 @@ def _exit_of(what: str, error: SystemExit) -> PluginError:
 
 
 def is_signal(error: BaseException) -> bool:
-    """Whether a signal handler raised an exception that came through other people's code.
+    """Returns whether a signal handler raised an exception that came through other people's code.
 
     Python's own handler of SIGINT raises a plain KeyboardInterrupt, and only in the main thread;
     that of ``rollout.cli`` raises a subclass; Ray's handler of SIGTERM exits with its number.

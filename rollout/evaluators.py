@@ -254,18 +254,18 @@ class SignalGoalEvaluator:
 
 
 def _enough(goal: NDArray[np.float64], begin: NDArray[np.float64] | float) -> NDArray[np.float64]:
-    """Returns what counts as reaching a goal that is partly counted from a start."""
+    """Returns the least value that reaches a goal which is partly counted from a start."""
     return goal - np.minimum(ROUNDING * (np.abs(goal) + np.abs(begin)), _LEAST_SHORT)
 
 
 class Decisions:
-    """Which slots are over, and how they were decided.
+    """Outcomes of slots.
 
     Returned arrays are never changed, so a verdict stays the same.
 
     Attributes:
         over: slots whose rows repeat, ``(width,)`` bool.
-        any_over: whether there are any.
+        any_over: True if there are any.
     """
 
     def __init__(self, width: int) -> None:

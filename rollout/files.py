@@ -247,7 +247,7 @@ def locked(path: Path, wait_s: float, purpose: str = "") -> Iterator[None]:
     Args:
         path: the lock file; it names the holder and is never removed.
         wait_s: seconds to wait for another process to release it.
-        purpose: why it is held, for messages of other processes.
+        purpose: purpose of the lock, for messages of other processes.
 
     Raises:
         BlockingIOError: another process holds it; ``strerror`` says which.

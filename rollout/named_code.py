@@ -20,7 +20,7 @@ _added: set[str] = set()  # what is on sys.path for the modules of the user alon
 
 
 def search_current_folder() -> None:
-    """Lets modules that the user names lie in the current folder, as with ``python -m``."""
+    """Adds the current folder to the search path of modules, as ``python -m`` does."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
@@ -42,7 +42,7 @@ def check_code(
         source: the file, for the message.
         kind: configuration key of the recipe, e.g. ``bridge``; empty if it cannot be configured.
         given: options whose values are the user's own.
-        starts: whether the programs would be started.
+        starts: the programs would be started.
 
     Raises:
         ConfigError: it names a program, or a module of the current folder.
@@ -63,7 +63,7 @@ def check_code(
 
 
 def _only_here(module: str) -> bool:
-    """Whether a module would be found in the current folder alone; imports nothing."""
+    """Returns whether a module is found in the current folder alone; imports nothing."""
     top = module.partition(".")[0]
     if top in sys.modules:
         return False

@@ -64,7 +64,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
         order: how they are drawn.
         seed: seed of the draws, until ``reset`` is given another.
         idle: action of agents that are done, a row ``{column: value}``; zeros if None.
-        timeout_s: how long to wait for a reply, if the bridge sets no shorter timeout.
+        timeout_s: longest wait for a reply, if the bridge sets no shorter timeout.
 
     Raises:
         ConfigError: the game does not support this width, or the names do not fit it.
@@ -226,7 +226,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
             instance.close()
 
     def _starts(self) -> list[Start]:
-        """One state for all slots, and a seed for each."""
+        """Returns one state for all slots, and a seed for each."""
         drawn, first = self._draws.start(self._rng, self._episode), self._episode * self._width
         self._episode += 1
         streams = np.random.SeedSequence(drawn.seed).spawn(self._width)
@@ -273,7 +273,7 @@ class ParallelWorld(ParallelEnv):  # type: ignore[misc] # an optional dependency
 
 
 def _names(bridge: Bridge, width: int | None) -> list[str]:
-    """The names of the agents; the bridge's own if it has one per slot."""
+    """Returns the names of the agents; the bridge's own if it has one per slot."""
     named = getattr(bridge, "agent_names", None)
     names = list(named()) if callable(named) else []
     if width is None:

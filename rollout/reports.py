@@ -21,7 +21,7 @@ def render(template: str, **values: object) -> str:
 
     Args:
         template: the name of a file in ``TEMPLATES``, without ``.md.jinja``.
-        values: what the template names.
+        values: the variables of the template.
     """
     return shown(_environment().get_template(f"{template}.md.jinja").render(values))
 
@@ -49,7 +49,7 @@ def table(
     Args:
         header: the names of the columns.
         rows: the cells, as many in each row.
-        align: whether columns that contain only numbers and estimates are aligned to the right.
+        align: align columns that contain only numbers and estimates to the right.
     """
     names, *cells = [[_cell(each) for each in line] for line in (header, *rows)]
     rules = [_rule([row[i] for row in cells] if align else []) for i in range(len(names))]

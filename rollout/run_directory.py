@@ -65,7 +65,7 @@ class RunDirectory:
     Attributes:
         path: its absolute path.
         run_id: permanent id of the run, also on dashboards.
-        resume_count: how often the run was resumed; 0 in its first session.
+        resume_count: number of times the run was resumed; 0 in its first session.
     """
 
     def __init__(self, path: Path, run_id: str, resume_count: int) -> None:
@@ -174,7 +174,7 @@ class RunDirectory:
             ) from error
 
     def _unused(self) -> bool:
-        """Whether it contains only what every run begins with."""
+        """True if it contains only the files with which every run begins."""
         files = [p.relative_to(self.path) for p in self.path.rglob("*") if not p.is_dir()]
         known = (str(p) in _BEGINNING or p.parts[0] == self.wandb.name for p in files)
         measured = self.metrics.exists() and self.metrics.stat().st_size > 0
@@ -235,7 +235,7 @@ def _usable(folder: Path) -> Iterator[None]:
 
 
 def _found(folder: Path) -> list[str]:
-    """The contents of a folder, except what a crash leaves before it has begun a run."""
+    """Returns the contents of a folder, except files of a crash before a run had begun."""
     names = (p.name for p in folder.iterdir() if not (p.name[0] == "." and p.suffix == ".tmp"))
     return sorted(name for name in names if name != _LOCK)
 
@@ -298,7 +298,7 @@ def _check_same(
 
 
 def _follows(config: RunConfig, key: str, other: str) -> bool:
-    """Whether the value of a key may be what another one makes it, instead of the user's own."""
+    """Returns whether the value of a key may be derived from that of another key."""
     section, _, name = other.rpartition(".")
     decided = config.derives.get(other, ())
     if name == "name" and section:  # of a plug-in, whose options are beside it

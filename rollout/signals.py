@@ -1,4 +1,4 @@
-"""How signals end a program.
+"""Orderly ends of a program by signals.
 
 SIGINT, SIGTERM and SIGHUP have the same meaning: stop in an orderly way, print one line, and exit
 with status 128 plus the number of the signal. There are three phases:
@@ -145,7 +145,7 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether a signal arrived."""
+        """True if a signal arrived."""
         return self._count > 0
 
     def install(self) -> None:
@@ -229,7 +229,7 @@ class Stop:
 
 
 def _importing(frame: FrameType | None) -> bool:
-    """Whether a module is being imported or an object finalized; the latter swallows exceptions."""
+    """Returns whether a module is being imported or an object finalized (exceptions get lost)."""
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith("<frozen importlib") or code.co_name == "__del__":

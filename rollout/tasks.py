@@ -52,12 +52,12 @@ class _EvaluatorConfig(PluginConfig):
 
 
 class _LimitsConfig(Section):
-    """Where an episode is cut."""
+    """Limits at which an episode is cut."""
 
     steps: int | None = key(None, "Most actions in an episode; null for the game's own.", gt=0)
 
 
-class _TaskFile(Section):
+class _TaskConfig(Section):
     """The contents of a task file."""
 
     name: str = key("", "Unique within its bridge; empty for the name of the file.")
@@ -74,13 +74,13 @@ class _TaskFile(Section):
 
 
 @dataclass(frozen=True)
-class _Found:
-    """A task that was found.
+class _TaskFile:
+    """A task and its document, before it is checked.
 
     Attributes:
-        name: its name, unless the document sets another.
-        key: unique, however the task was requested.
-        document: its contents; its source is the path of its file, or its name.
+        name: name of the task, unless the document sets another.
+        key: identity of the task, however it was requested.
+        document: the contents; its source is the path of the file, or the name of the task.
     """
 
     name: str
@@ -120,7 +120,7 @@ def load_task(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> Task:
     return _load(spec, bridge_name, _find(spec, bridge_name, name_or_path))
 
 
-def _load(spec: BridgeSpec, bridge_name: str, found: _Found) -> Task:
+def _load(spec: BridgeSpec, bridge_name: str, found: _TaskFile) -> Task:
     file, place = _read(spec, bridge_name, found), found.document.source
     if file.bridge not in ("", bridge_name):
         raise ConfigError(
@@ -192,13 +192,13 @@ def bridge_and_task(
     return wanted, bridge, _load(bridge.spec, config.name, again)
 
 
-def _read(spec: BridgeSpec, bridge_name: str, found: _Found) -> _TaskFile:
-    """The contents of a task, with tasks inside its evaluator replaced by their evaluators."""
+def _read(spec: BridgeSpec, bridge_name: str, found: _TaskFile) -> _TaskConfig:
+    """Returns the contents of a task, with tasks in its evaluator replaced by evaluators."""
     source = found.document
     if isinstance(source.data, dict) and isinstance(source.data.get("evaluator"), dict):
         evaluator = _expanded(spec, bridge_name, source.data["evaluator"], (found.key,))
         source = replace(source, data={**source.data, "evaluator": evaluator})
-    return from_document(_TaskFile, source)
+    return from_document(_TaskConfig, source)
 
 
 def _expanded(
@@ -226,8 +226,8 @@ def _expanded(
     return {**evaluator, "parts": whole}
 
 
-def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> _Found:
-    """A task by its name, which may have a ``/`` as paths do, or the path of its file."""
+def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> _TaskFile:
+    """Returns a task by its name, which may have a ``/`` as paths do, or the path of its file."""
     path, is_path = Path(name_or_path).expanduser(), "/" in name_or_path
     if name_or_path.endswith(_SUFFIXES) or (is_path and path.exists()):
         return _of_file(path)
@@ -238,7 +238,7 @@ def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> _Found:
     maker = spec.task_maker
     made = None if maker is None else maker.document(name_or_path)
     if made is not None:
-        return _Found(name_or_path, name_or_path, Document(dict(made), name_or_path))
+        return _TaskFile(name_or_path, name_or_path, Document(dict(made), name_or_path))
     listed = (*task_names(spec), *(() if maker is None else maker.names()))
     groups = {name.partition("/")[0] for name in listed if "/" in name}
     if is_path and name_or_path.partition("/")[0] not in groups:
@@ -246,8 +246,8 @@ def _find(spec: BridgeSpec, bridge_name: str, name_or_path: str) -> _Found:
     raise UnknownNameError(f"task of bridge {bridge_name!r}", name_or_path, listed)
 
 
-def _of_file(path: Path) -> _Found:
-    return _Found(path.stem, str(path.resolve()), document.read(path))
+def _of_file(path: Path) -> _TaskFile:
+    return _TaskFile(path.stem, str(path.resolve()), document.read(path))
 
 
 def _state_space(spec: BridgeSpec, given: Mapping[str, Sequence[Value]], place: str) -> StateSpace:
@@ -265,7 +265,7 @@ def _state_space(spec: BridgeSpec, given: Mapping[str, Sequence[Value]], place: 
 
 
 def _restricted(factor: Factor, values: Sequence[Value]) -> Sequence[Value]:
-    """The values, each of them checked to be one of the factor's."""
+    """Checks that each of the values is one of the factor's; returns them."""
     allowed = replace(factor, values=values)  # refuses none at all, and one given twice
     if isinstance(values, range) and isinstance(factor.values, range):
         # An arithmetic progression lies within another if its first two and last values do.

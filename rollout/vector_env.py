@@ -87,10 +87,10 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         num_envs: total number of slots, a multiple of ``width``.
         states: the states from which episodes start, see ``Draws``.
         order: how they are drawn.
-        autoreset: when a slot whose episode has ended is reset; see the module.
+        autoreset: reset of a slot whose episode has ended; see the module.
         seed: seed of the draws, until ``reset`` is given another.
         width: slots of one instance.
-        host: how games are supervised; a game without restarts left is not replaced.
+        host: options of hosting; a game without restarts left is not replaced.
     """
 
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP, "render_modes": []}  # noqa: RUF012 - Gymnasium's
@@ -126,7 +126,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         self._width = width
         self._workdir = owned_workdir("gamut-vector-")
         count = num_envs // width
-        # A caller that steps is told once that a game failed, and it does not come back.
+        # A failed game is reported to the caller once, and does not come back.
         host = (host or HostConfig()).model_copy(update={"quarantine_s": None})
         self._pool = Pool(bridge, self._workdir, count, width, host)
         self._referee = Referee(task, num_envs)  # one for all slots, which step together here
@@ -194,7 +194,7 @@ class RemoteVectorEnv(VectorEnv[Any, Any, Array]):
         return self._shown(), self._rewards, self._terminated, self._truncated, self._infos
 
     def _columns(self, actions: Any) -> Columns:
-        """The actions as named columns; other widths of the same kind of number are converted."""
+        """Returns the actions as named columns; other widths of a kind of number are converted."""
         space = self._pool.spec.action_space.spaces
         if len(space) == 1 and not isinstance(actions, dict):
             actions = {next(iter(space)): actions}

@@ -113,7 +113,7 @@ def parse_yaml(text: str, source: str, *, ours: bool = False) -> tuple[Any, Line
     Args:
         text: the text.
         source: name of the file, for messages.
-        ours: whether it comes with Gamut, so that a faster parser can be trusted with it.
+        ours: it comes with Gamut, so that a faster parser can be trusted with it.
 
     Raises:
         ConfigError: it is not YAML, gives a key twice, or repeats or nests too many values; the
@@ -198,7 +198,7 @@ def read_yaml(path: Path, *, ours: bool = False) -> tuple[Any, Lines]:
 
     Args:
         path: the file.
-        ours: as of ``parse_yaml``.
+        ours: as in ``parse_yaml``.
 
     Raises:
         ConfigError: it cannot be read, or is not YAML; the message has its name and the line.

@@ -91,7 +91,7 @@ MAY_IMPORT = {
 # Classes that share more than four fields, and why; all others must declare an option once.
 SHARED_FIELDS = {
     "a plan holds what a configuration names, after it was built": {"LanguagePlan", "TrainPlan"},
-    "what is built has other types than the keys it is built from": {"Task", "_TaskFile"},
+    "what is built has other types than the keys it is built from": {"Task", "_TaskConfig"},
     "the library does not know configurations": {
         "Splits",
         "StateSetConfig",

@@ -122,12 +122,12 @@ def _exporter(name: str, options: Mapping[str, Any]) -> Exporter:
 
 
 def _outcome(ref: EpisodeRef) -> str:
-    """The outcome of an episode that has ended; without an evaluator's decision there is none."""
+    """Returns the outcome of an episode that has ended; undecided if no evaluator decided it."""
     return "undecided" if ref.outcome == Outcome.RUNNING else ref.outcome.name.lower()
 
 
 def _find(dataset: Dataset, episode: int | None, attempt: int | None) -> EpisodeRef:
-    """The attempt asked for; else the one that was not lost, else the last."""
+    """Returns the given attempt; by default the one that was not lost, else the last."""
     if episode is None and dataset.episodes():
         return max(dataset.episodes(), key=lambda r: r.total_reward)
     refs = dataset.episodes(episode=episode, include_lost=True)

@@ -19,11 +19,11 @@ class Command:
     """One command; nothing is imported before it is called.
 
     Attributes:
-        doc: what the command does, in one sentence.
+        doc: description of the command in one sentence.
         main: ``module:function`` that takes the arguments and returns the exit status; of a job,
             which also takes its configuration.
         config: ``module:class`` of the configuration of a job; empty for other commands.
-        stops: whether the function handles signals itself.
+        stops: the function handles signals itself.
         chosen: ``module:function`` that returns main and config instead of these for the name of an
             algorithm.
     """

@@ -22,7 +22,7 @@ from rollout.registry import SINGULAR, Group, names
 from rollout.signals import say, tell
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
-"""A folder for each kind of package, and one with what all share."""
+"""Templates: a folder for each kind of package, and ``common`` for all kinds."""
 
 _SUFFIX, _NAME = ".tmpl", "NAME"  # of template files; stands for the package's name in their paths
 _CLASSES: Mapping[str, str] = {
@@ -55,7 +55,7 @@ def write_package(kind: str, name: str, folder: Path) -> list[Path]:
     Args:
         kind: ``bridge``, ``policy``, ``evaluator`` or ``algorithm``.
         name: name of the plug-in, of its package and of its distribution.
-        folder: where to write it; must not exist, or be empty.
+        folder: folder to write; must not exist, or be empty.
 
     Raises:
         UnknownNameError: there is no such kind.

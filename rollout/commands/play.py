@@ -53,7 +53,7 @@ class PlayConfig(Section):
         return policy
 
     def collecting(self) -> CollectConfig:
-        """Returns the same as a collection: one slot, in this process, told step by step."""
+        """Returns the collection to run: one slot, in this process, every step sent."""
         given: dict[str, Any] = {name: getattr(self, name) for name in type(self).model_fields}
         return CollectConfig(
             width=1,  # a person plays one slot
@@ -65,7 +65,7 @@ class PlayConfig(Section):
 
 
 def play(config: PlayConfig, session: Session) -> str | None:
-    """Plays and records what the configuration says; see ``rollout.collect.collect``."""
+    """Plays and records a person's episodes; see ``rollout.collect.collect``."""
     screen = window()
     screen.stopping = lambda: session.stop.requested
     try:

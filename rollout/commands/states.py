@@ -37,7 +37,7 @@ _FROM_FILE = ("bridge", "task", "state_set")  # not the policy: it may be untrai
 
 
 class StatesConfig(Section):
-    """What is played to find out which states can be told apart."""
+    """The game and the actions by which states are distinguished."""
 
     bridge: BridgeConfig = key(..., "The game and what it shows.")
     task: str = key("", "Task of the bridge, or path of a .yaml file; empty for every state.")

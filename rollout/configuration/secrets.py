@@ -52,11 +52,6 @@ def hidden(text: str) -> str:
     return text
 
 
-def has_user(text: str) -> bool:
-    """Returns whether a text holds a URL with a user or a password."""
-    return _USER.search(text) is not None
-
-
 def _secrets(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
     if isinstance(value, Mapping):
         for name, each in value.items():

@@ -166,7 +166,7 @@ def _located(problems: Sequence[Problem]) -> PydanticCustomError:
 
 
 class BridgeConfig(PluginConfig):
-    """Which game, and its options."""
+    """The game and its options."""
 
     group: ClassVar[Group] = "bridges"
 
@@ -230,7 +230,7 @@ def _split(name: object) -> object:
 
 
 class StateSetConfig(Section):
-    """Which states episodes start from."""
+    """States from which episodes start."""
 
     split: Annotated[str, BeforeValidator(_split)] = key(
         "train", "Part: train, validation, test, all, extrapolation or extrapolation/<factor>."
@@ -330,7 +330,7 @@ class StateSetConfig(Section):
 
 
 class FragmentConfig(Section):
-    """When an actor sends what it has played."""
+    """Size of the fragments that actors send."""
 
     steps: int = key(64, "Steps in a fragment.", unit="steps", gt=0, le=1_000_000)
     seconds: float | None = key(
@@ -339,7 +339,7 @@ class FragmentConfig(Section):
 
 
 class InferenceConfig(Section):
-    """Where policies decide: beside the games, or in separate actors; see docs/inference.md."""
+    """Actors in which policies decide; without any, beside the games. See docs/inference.md."""
 
     actors: int = key(
         0,
@@ -385,7 +385,7 @@ class InferenceConfig(Section):
 
 
 class RayConfig(Section):
-    """Which Ray cluster."""
+    """The Ray cluster."""
 
     address: str | None = key(
         None,
@@ -394,9 +394,9 @@ class RayConfig(Section):
 
 
 class HostConfig(Section):
-    """How games and the actors that play them are kept alive; see docs/reliability.md.
+    """Supervision of games and of the actors that play them; see docs/reliability.md.
 
-    It is used as it is: a pool of games and the supervisor of actors read their rules from it.
+    Pools of games and the supervisor of actors read this section itself.
     """
 
     renamed: ClassVar[Mapping[str, str]] = {"boots": "host.concurrent_launches"}

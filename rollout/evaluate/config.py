@@ -82,7 +82,7 @@ class VideoConfig(Section):
 
 
 class ScoringConfig(Section):
-    """What is played from each state, and what the score is."""
+    """Episodes of each state, and their score."""
 
     episodes_per_state: int = key(
         1, "Episodes that each player plays from each state.", unit="episodes", gt=0

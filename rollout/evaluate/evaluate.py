@@ -187,18 +187,18 @@ def protocol(plan: EvaluationPlan) -> dict[str, Any]:
 
 
 def evaluate(config: EvaluateConfig, session: Session) -> str | None:
-    """Runs the evaluation that the configuration describes.
+    """Runs an evaluation.
 
     Args:
         config: the configuration.
-        session: how the script was called.
+        session: arguments of the script beside the configuration.
 
     Returns:
         None if everything was done; otherwise a sentence that says what is missing.
 
     Raises:
         InputError: the configuration is invalid; nothing was launched.
-        KeyboardInterrupt: the job was told to stop; what was played is saved.
+        KeyboardInterrupt: a signal arrived; what was played is saved.
     """
     plan = EvaluationPlan.make(as_begun(config, resume=session.resume))
     needs_ray = bool(config.actors or config.inference.actors)

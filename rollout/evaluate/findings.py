@@ -49,7 +49,7 @@ class Findings:
         table: the results, with a column ``score``.
         legs: the legs that were played.
         groups: the players that are training seeds of one model, by the model's name.
-        metric: what ``score`` contains; intervals of shares stay within 0 and 1.
+        metric: metric of ``score``; intervals of shares stay within 0 and 1.
         confidence: confidence level of the intervals.
         baseline: the player or group that others are compared with; None for the first one.
         published: published results to show beside these; None for none.
@@ -200,7 +200,7 @@ class Findings:
         return [{"player": p, "actions": a, "cells": cells} for (p, a), cells in found.items()]
 
     def _of(self, players: Sequence[str], set_name: str, actions: str) -> _Scores:
-        """The scores of the training seeds of a model, (players, states, repeats)."""
+        """Returns the scores of the training seeds of a model, (players, states, repeats)."""
         return np.stack([self._scores[f"{player}/{set_name}/{actions}"] for player in players])
 
 

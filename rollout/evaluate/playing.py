@@ -28,7 +28,7 @@ def play_board(
     watch: Callable[[Fragment], object] = lambda _: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Plays the remaining episodes of a scoreboard until all have ended or it is told to stop.
+    """Plays the remaining episodes of a scoreboard until all have ended or ``stopping``.
 
     Args:
         board: records the scores.
@@ -97,7 +97,7 @@ def play_legs(
         task: the task.
         legs: the legs to play.
         seed: seed of the evaluation.
-        metric: what the column ``score`` contains.
+        metric: metric of the column ``score``.
         journal: folder of the journal, which may hold earlier results; None for no journal.
         actors: number of Ray actors, which need a running Ray; 0 plays in this process without Ray.
         watch: called with every fragment.

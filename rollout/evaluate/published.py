@@ -196,7 +196,7 @@ def beside(
     Args:
         published: the published results.
         own: scores by player and actions, (states, episodes), NaN where an episode has none.
-        intervals: how intervals are computed.
+        intervals: method of the intervals.
     """
     rows = []
     for (player, actions), scores in own.items():
@@ -216,8 +216,8 @@ def published_section(found: Mapping[str, Any]) -> str:
     """Returns the section of a report.
 
     Args:
-        found: what ``beside`` returns, as in the ``summary.json`` of a run; or the published tables
-            and ``own``, cells by player, actions and set.
+        found: the result of ``beside``, as in the ``summary.json`` of a run; or the published
+            tables and ``own``, cells by player, actions and set.
     """
     if found["tables"]:
         return render("published", found=found, own=cells_table(found), results="")

@@ -113,7 +113,7 @@ class Scoreboard:
     Args:
         legs: the legs to play.
         task: the task.
-        journal: where results are written; None keeps them in memory only.
+        journal: file of the results; None keeps them in memory only.
 
     Raises:
         DatasetError: the journal contains results of other states or seeds.
@@ -279,7 +279,7 @@ class Scoreboard:
         The table depends neither on the number of games nor on the order in which episodes end.
 
         Args:
-            metric: what the column ``score`` contains.
+            metric: metric of the column ``score``.
             arm: value of this column in every row.
             n: likewise.
             training_seed: likewise.

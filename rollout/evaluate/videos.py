@@ -68,7 +68,7 @@ class EpisodeVideo:
         leg: name of the leg.
         rank: as in ``Chosen``.
         replayed: its score while it was recorded.
-        same: whether the video shows the scored episode: score, reward, length and end are the
+        same: the video shows the scored episode: score, reward, length and end are the
             same.
         frames: number of frames.
     """
@@ -118,7 +118,7 @@ def video_bridge(
     """Returns the game that is recorded, for players of another configuration of it.
 
     Args:
-        video: how videos are recorded.
+        video: options of videos.
         key: the configuration key of the game, for messages.
         chosen: the game that the players know.
         bridge: the recipe made from it.
@@ -214,8 +214,8 @@ def record(
         chosen: the episodes to record.
         folder: folder of the videos in the folder of the run; created if missing.
         metric: metric of the score.
-        video: which image observation is recorded, and the frame rate.
-        host: how the game is supervised.
+        video: image observation and frame rate.
+        host: options of hosting.
         start: returns the start of an episode; ``legs.start`` where no player sees earlier ones.
 
     Yields:

@@ -1,4 +1,4 @@
-"""The jobs as functions: each does what the command of its name does, and returns its run."""
+"""The jobs as functions: each runs the command of its name and returns the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rollout.train.callbacks import Callback
 from rollout.train.jobs import job_of
 
 Config: TypeAlias = str | Path | Mapping[str, Any]
-"""A YAML file, or what one would hold."""
+"""A YAML file, or its contents."""
 
 _C = TypeVar("_C", bound=RunConfig)
 
@@ -36,7 +36,7 @@ def collect(config: Config | None = None, /, *, resume: bool = False, **keys: An
 
     Args:
         config: a YAML file, or a mapping of keys; None if ``keys`` are all.
-        resume: whether to continue the run in the output directory.
+        resume: continue the run in the output directory.
         keys: keys that win over the configuration, as by ``--set``; for a key in a section use
             ``**{"algorithm.lr": 1e-3}``.
 
@@ -45,7 +45,7 @@ def collect(config: Config | None = None, /, *, resume: bool = False, **keys: An
 
     Raises:
         InputError: the configuration is invalid; nothing was launched.
-        KeyboardInterrupt: it was interrupted; what was done is saved.
+        KeyboardInterrupt: a signal arrived; what was done is saved.
     """
     return _run(CollectConfig, config, keys, resume, run_collect)
 
@@ -120,7 +120,7 @@ def _run(
 
 
 def _document(config: Config | None, keys: Mapping[str, Any]) -> document.Document:
-    """The configuration with the keys that win over it."""
+    """Returns the document of a configuration with the given keys replaced."""
     if config is None or isinstance(config, Mapping):
         source = document.Document(dict(config or {}))
     else:
@@ -129,7 +129,7 @@ def _document(config: Config | None, keys: Mapping[str, Any]) -> document.Docume
 
 
 def _plain(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys with paths as text and runs as their paths."""
+    """Returns the keys with paths as text and runs as their paths."""
     return {
         key: str(getattr(value, "path", value)) if isinstance(value, Path | Run) else value
         for key, value in keys.items()

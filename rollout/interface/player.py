@@ -25,7 +25,7 @@ def load(run: Any, *, best: bool = False) -> Player:
 
     Args:
         run: a ``Run``, the path of a run directory, or of one of its checkpoints.
-        best: whether to take the checkpoint with the best validation instead.
+        best: take the checkpoint with the best validation instead.
 
     Raises:
         CheckpointError: there is no checkpoint, or it is damaged.
@@ -39,8 +39,8 @@ class Player:
 
     Attributes:
         checkpoint: the checkpoint whose weights it plays.
-        observation_space: what it reads, a ``Dict`` of columns.
-        action_space: what it chooses, a ``Dict`` of columns.
+        observation_space: its observations, a ``Dict`` of columns.
+        action_space: its actions, a ``Dict`` of columns.
     """
 
     def __init__(self, checkpoint: Checkpoint) -> None:
@@ -71,7 +71,7 @@ class Player:
         Args:
             observation: as the environment gives it: a mapping of columns, or an array if the
                 policy reads a single column; of one slot, or of a batch ``(B, ...)``.
-            memory: what the last call returned; None when an episode begins.
+            memory: memory that the last call returned; None when an episode begins.
             deterministic: True for the most likely action, as ``actions=["deterministic"]`` of an
                 evaluation.
             explore: the opposite of ``deterministic``, as the key of a collection; give one.

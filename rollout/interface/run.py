@@ -22,7 +22,7 @@ class Run:
 
     Attributes:
         path: its run directory.
-        missing: what is missing and why, if the run ended early; None if everything was done.
+        missing: sentence on what is missing, if the run ended early; None if everything was done.
 
     Raises:
         RunDirectoryError: there is no run at the path.
@@ -87,7 +87,7 @@ class Run:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The episodes of a run that has not ended; an incomplete last line is left out."""
+    """Yields the episodes of a run that has not ended; an incomplete last line is left out."""
     for number, raw in enumerate(read_lines(path), start=1):
         if not raw.endswith(b"\n"):
             return

@@ -69,7 +69,7 @@ def judge(config: JudgeConfig, session: Session) -> str | None:
 
     Raises:
         InputError: the configuration is invalid; nothing was paid.
-        KeyboardInterrupt: it was told to stop; --resume continues it.
+        KeyboardInterrupt: a signal arrived; --resume continues it.
     """
     rubric = load_rubric(config.rubric)
     check_endpoint(config.endpoint)

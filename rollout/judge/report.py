@@ -297,7 +297,7 @@ def compare_scores(
     Args:
         judged: the scores.
         rated: the ratings.
-        one_scale: whether both are on the same scale; otherwise alpha, which compares the numbers
+        one_scale: both are on the same scale; otherwise alpha, which compares the numbers
             themselves, is NaN.
     """
     shared = sorted(judged.keys() & rated.keys())

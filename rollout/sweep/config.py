@@ -258,13 +258,13 @@ class SweepConfig(RunConfig):
 
 
 def _changed(template: TemplateConfig, changes: Mapping[str, Any], source: str) -> TemplateConfig:
-    """The template with some of its keys changed."""
+    """Returns the template with some of its keys changed."""
     data = Document(resolved(template)).override(changes.items()).data
     return make_config(TemplateConfig, data, source=source)
 
 
 def _short(key_: str, keys: Mapping[str, Any]) -> str:
-    """The last part of a dotted key, if it is unique among the keys."""
+    """Returns the last part of a dotted key, or the whole key if that is not unique."""
     last = key_.rpartition(".")[2]
     return last if sum(k.rpartition(".")[2] == last for k in keys) == 1 else key_
 

@@ -119,7 +119,7 @@ class Contrast:
         base_gap: the gap of the base arm.
         gap_difference: ``gap`` minus ``base_gap``.
         test_difference: held-out score of the arm minus that of the base arm.
-        same_test_states: whether both arms were tested on the same states; if not,
+        same_test_states: both arms were tested on the same states; if not,
             ``test_difference`` also contains the difference between the states.
     """
 
@@ -141,7 +141,7 @@ def curves(
     Args:
         table: results, see ``rollout.evaluate.scoreboard.COLUMNS``.
         actions: ``"sampled"`` or ``"deterministic"``; without such rows there are no points.
-        intervals: how intervals are computed.
+        intervals: method of the intervals.
 
     Raises:
         DatasetError: a column is missing, an episode is duplicated, or a row has no N.
@@ -163,7 +163,7 @@ def contrasts(
         table: results, see ``rollout.evaluate.scoreboard.COLUMNS``.
         base: the arm with which others are compared.
         actions: ``"sampled"`` or ``"deterministic"``.
-        intervals: how intervals are computed.
+        intervals: method of the intervals.
 
     Raises:
         DatasetError: as in ``curves``.

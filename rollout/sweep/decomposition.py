@@ -57,10 +57,10 @@ class Decomposition:
         largest: the largest N of the arm, whose policies are the reference.
         seeds: the training seeds with all of these results.
         gap: as in ``rollout.sweep.curves.Point``.
-        ease: how much better the reference is on the training states than on held-out states; None
+        ease: score of the reference on the training states minus that on held-out states; None
             without cross-play, as with fewer than three seeds.
-        gain: how much better the run is on its own training states than the reference; likewise.
-        loss: how much worse the run is on held-out states than the reference; None for the largest
+        gain: score of the run minus that of the reference, on the run's training states; likewise.
+        loss: score of the reference minus that of the run, on held-out states; None for the largest
             N, whose runs are the reference.
         adjusted: gain plus loss; without cross-play the gap itself.
         change: ``adjusted`` of N minus ``adjusted`` of the largest N, paired by training seed; None
@@ -217,13 +217,13 @@ def _played(
 
 
 def _shared(seeds: tuple[int, ...], *scores: Scores) -> list[Scores]:
-    """Those of which the states are a sample that all seeds share, for some of the seeds."""
+    """Returns, for some of the seeds, the scores whose states all seeds share."""
     own = [each for each in scores if each.states == "crossed"]
     return [replace(each, seeds=seeds, values=each.of(seeds)) for each in own]
 
 
 def _cross(cell: Table, n: int, seeds: tuple[int, ...]) -> NDArray[np.float64] | None:
-    """Mean scores of the reference on the training states of other seeds; NaN on the diagonal."""
+    """Returns mean scores of the reference on other seeds' training states; NaN on the diagonal."""
     found = np.full((len(seeds), len(seeds)), np.nan)
     for column, seed in enumerate(seeds):
         rows = cell["set"] == set_of_run(n, seed)

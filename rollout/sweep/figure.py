@@ -144,7 +144,7 @@ def draw(
 
 
 def _looks(points: Sequence[Point]) -> dict[str, dict[str, Any]]:
-    """The style of each set that has results, in the order of the legend."""
+    """Returns the style of each set that has results, in the order of the legend."""
     names = list(dict.fromkeys(name for point in points for name in point.scores))
     found = {n: {**look, "label": SET_NAMES[n]} for n, look in _LOOKS.items() if n in names}
     for i, name in enumerate(name for name in names if name not in _LOOKS):
@@ -161,7 +161,7 @@ def _entries(
     *,
     shaded: Mapping[str, float],
 ) -> Iterator[Line2D | Patch]:
-    """The entries of the legend."""
+    """Yields the entries of the legend."""
     for look in looks.values():
         yield Line2D([], [], **look)
     yield Line2D([], [], color=_GREY, label="one training seed", **{**_SEED, "ms": 7, "alpha": 1})

@@ -44,7 +44,7 @@ class SweepRun:
         baseline: the untrained policy; None for a training.
         states: training states; None for a baseline.
         sets: the state sets to evaluate on, by name.
-        evaluation: how to evaluate.
+        evaluation: options of the evaluation.
         trains: digest of everything that affects the training.
         larger: the run of the same arm and training seed with the largest N; None if it is this
             one, and for a baseline.
@@ -221,7 +221,7 @@ def _run_of(config: SweepConfig, game: ArmGame, n: int, seed: int) -> SweepRun:
 
 
 def _with_cross_play(run: SweepRun, arm: list[SweepRun]) -> SweepRun:
-    """A run with the largest N also plays the training states of the runs of other seeds.
+    """Returns the run; with the largest N it also plays training states of the other seeds.
 
     See ``rollout.sweep.decomposition``. Only the sets are needed for this, not the other runs.
     Other than random samples, sets of all seeds have in common what sets them apart from held-out
@@ -243,7 +243,7 @@ def _with_larger(run: SweepRun, arm: list[SweepRun]) -> SweepRun:
 
 
 def _shared_config(config: SweepConfig, template: TrainConfig) -> TrainConfig:
-    """The configuration shared by the runs of an arm, with the keys that the sweep sets."""
+    """Returns the configuration shared by the runs of an arm, with the keys that the sweep sets."""
     data = resolved(template)
     threads = data["learners"]["threads"] or 1  # as many runs as processors run at once
     data["learners"] = {**data["learners"], "threads": threads}
@@ -265,7 +265,7 @@ def _train_config(shared: TrainConfig, n: int, seed: int, folder: Path) -> Train
 
 
 def _describe(game: ArmGame) -> list[str]:
-    """What files and plug-ins add to the configuration; they may change during a sweep."""
+    """Returns the parts of a game that files and plug-ins decide, not the configuration."""
     task = game.task
     return [
         *(game.bridge.spec.version, task.name, task.goal, task.state_space.digest),

@@ -30,8 +30,8 @@ class RunAttempt:
 
     Attributes:
         run: the run.
-        failure: why it failed; empty if it succeeded.
-        again: whether it will be tried again.
+        failure: reason of the failure; empty if it succeeded.
+        again: it will be tried again.
     """
 
     run: SweepRun
@@ -48,7 +48,7 @@ class _Running:
         log_time: modification time of its log before it was submitted, by the wall clock.
         output: modification time of its newest file, by the wall clock. The clock may jump, so only
             changes of this value count.
-        moved: when the last change was seen, in monotonic seconds.
+        moved: time at which the last change was seen, in monotonic seconds.
     """
 
     run: SweepRun
@@ -93,12 +93,12 @@ def run_here(
 
     Args:
         runs: the runs.
-        trainer: how they are trained.
+        trainer: trains the runs.
         stop: tells runs whether to stop.
         retries: retries of each run that fails.
 
     Raises:
-        KeyboardInterrupt: it was told to stop.
+        KeyboardInterrupt: a signal arrived.
     """
     queue = _Queue(runs, retries)
     while queue.waiting:
@@ -126,7 +126,7 @@ def run_on_ray(
 
     Args:
         runs: the runs.
-        trainer: how they are trained.
+        trainer: trains the runs.
         parallel: maximum number of runs at once; None for as many as fit into the cluster.
         retries: retries of a run that failed.
         stall_s: seconds without output after which a run is stopped; None for no limit.
@@ -186,7 +186,7 @@ def _error_of(ref: Any) -> BaseException | None:
 
 
 def _stalled(running: Mapping[Any, _Running], stall_s: float | None, now: float) -> list[Any]:
-    """The runs that have started and have written nothing for too long."""
+    """Returns the runs that have started and have written nothing for too long."""
     stalled = []
     for ref, each in running.items():
         output = _last_output(each.run)
@@ -199,7 +199,7 @@ def _stalled(running: Mapping[Any, _Running], stall_s: float | None, now: float)
 
 
 def _last_output(run: SweepRun) -> float:
-    """When a run last wrote something, in Unix time; 0 if it never did."""
+    """Returns when a run last wrote something, in Unix time; 0 if it never did."""
     written = (path for pattern in _OUTPUTS for path in run.folder.glob(pattern))
     return max(map(modified, (_log_of(run), *written)))
 

@@ -87,7 +87,7 @@ def write_report(path: Path | str, data: SweepReport) -> None:
 
 
 def _report(data: SweepReport, figures: Figures) -> str:
-    """The text; its tables are made in its order, in which the reasons of figures are numbered."""
+    """Returns the text; tables are made in its order, which numbers the reasons of figures."""
     other = DETERMINISTIC if data.actions == SAMPLED else SAMPLED
     again = curves(data.table, actions=other, intervals=data.intervals)
     base, actions, intervals = data.base, data.actions, data.intervals
@@ -151,7 +151,7 @@ def _judged(parts: Sequence[Decomposition], digits: int) -> str:
     if change.low is None or change.high is None:
         return f"**No verdict:** the gap has no interval ({change.refused})."
     adjusted = ", adjusted for the ease of the training states," if first.ease else ""
-    told = (
+    estimate = (
         f"between N = {first.n:,} and N = {last.n:,} the gap{adjusted} shrinks by "
         f"{change.text(digits)} ({change.confidence:.0%} interval, paired by training seed)."
     )
@@ -159,10 +159,10 @@ def _judged(parts: Sequence[Decomposition], digits: int) -> str:
         low, high = last.adjusted.low, last.adjusted.high
         closed = low is not None and high is not None and low <= 0 <= high
         at_last = ", and at the largest it cannot be told from zero" if closed else ""
-        return f"**The gap shrinks with N{at_last}:** {told}"
+        return f"**The gap shrinks with N{at_last}:** {estimate}"
     if change.high < 0:
-        return f"**The gap grows with N:** {told}"
-    return f"**It is not shown that the gap shrinks:** {told}"
+        return f"**The gap grows with N:** {estimate}"
+    return f"**It is not shown that the gap shrinks:** {estimate}"
 
 
 def _consists(part: Decomposition, digits: int) -> str:

@@ -74,7 +74,7 @@ def score_tables(data: SweepReport, figures: Figures) -> Iterator[tuple[str, str
 
 
 def _scores(data: SweepReport, points: Sequence[Point], figures: Figures) -> list[list[str]]:
-    """The header of a table of training runs and their scores, and a row for every point."""
+    """Returns the header of a table of training runs and scores, and a row for every point."""
     names, cells = _score_columns(points, figures)
     header = [
         *("arm", "N", "training set", "env steps", "episodes"),
@@ -92,7 +92,7 @@ def short_tables(points: Sequence[Point], figures: Figures) -> str:
 
 
 def _score_columns(points: Sequence[Point], figures: Figures) -> tuple[list[str], list[list[str]]]:
-    """The names of the columns of scores, and their cells for every point."""
+    """Returns the names of the columns of scores, and their cells for every point."""
     found = dict.fromkeys(name for point in points for name in point.scores)
     others = [name for name in found if name not in (TRAIN, TEST)]
     cells = [
@@ -155,7 +155,7 @@ def contrast_table(
     Args:
         contrasts: the comparisons.
         adjusted: differences of the adjusted gaps, by arm and N.
-        figures: how figures are written.
+        figures: formats estimates.
     """
     if not contrasts:
         return ""

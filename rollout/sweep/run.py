@@ -54,7 +54,7 @@ TABLE, RESULT, SUMMARY = "evaluation.parquet", "result.json", "summary.json"
 _LOCK_S = 60.0  # time for a process whose driver was killed to notice it and exit
 
 
-class RunFailed(GamutError):  # noqa: N818 - reads as what happened
+class RunFailed(GamutError):  # noqa: N818 - an event
     """A run of a sweep failed; another attempt may succeed."""
 
 
@@ -64,16 +64,16 @@ def _anywhere(_: TrainConfig) -> None:
 
 @dataclass(frozen=True)
 class Trainer:
-    """How runs are trained and their policies played; must be picklable.
+    """Functions that train runs and return their policies; must be picklable.
 
     Attributes:
         check: raises ``InputError`` for a configuration that cannot be trained.
         train: trains in a run directory; as ``rollout.train.train.train``.
         player: returns the policy trained in a run directory.
         room: raises ``InputError`` if the joined cluster has no machine for a configuration.
-        in_order: whether a training visits the states of its set one after the other, as a
-            ``Schedule`` does, and its summary tells episodes and visits. Then runs whose sets have
-            more states than are visited share one training.
+        in_order: a training visits the states of its set one after the other, as a ``Schedule``
+            does, and its summary has episodes and visits. Then runs whose sets have more states
+            than are visited share one training.
     """
 
     check: Callable[[TrainConfig], object]
@@ -112,7 +112,7 @@ TRAINER = Trainer(_check, _train, _player, _room, in_order=True)
 
 
 class VisitCounts(TypedDict):
-    """How often states were visited; see ``rollout.host.schedule.Visits.summary``."""
+    """Visits of states; see ``rollout.host.schedule.Visits.summary``."""
 
     min: int
     median: float
@@ -210,7 +210,7 @@ def work(run: SweepRun, trainer: Trainer, stop: Stop) -> None:
     Raises:
         InputError: something does not fit; another attempt would fail in the same way.
         RunFailed: it ended early; another attempt continues from there.
-        KeyboardInterrupt: it was told to stop.
+        KeyboardInterrupt: a signal arrived.
     """
     with _locked(run), about(run=run.name):
         if outcome_of(run) is not None:
@@ -238,7 +238,7 @@ def _locked(run: SweepRun) -> Iterator[None]:
 
 
 def _mark(run: SweepRun) -> Path:
-    """The file beside a run's folder with the digest of what is trained there."""
+    """Returns the file beside a run's folder with the digest of what is trained there."""
     return run.folder.with_name(f".{run.folder.name}.run")
 
 

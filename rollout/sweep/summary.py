@@ -155,7 +155,7 @@ def report_of(
     Args:
         plan: the sweep.
         outcomes: finished runs and baselines, by name.
-        failures: why runs failed, by name.
+        failures: reasons of failures, by name of the run.
         videos: titles and paths, relative to the folder of the sweep.
     """
     config = plan.config

@@ -66,19 +66,19 @@ _PROGRESS_S = 2.0  # between checks of the progress of the runs
 
 
 def sweep(config: SweepConfig, session: Session, *, trainer: Trainer = TRAINER) -> str | None:
-    """Runs the sweep that the configuration describes.
+    """Runs a sweep.
 
     Args:
         config: the sweep.
-        session: how the script was called.
-        trainer: how runs are trained.
+        session: arguments of the script beside the configuration.
+        trainer: trains the runs.
 
     Returns:
         None if everything was done; otherwise a sentence that says what is missing.
 
     Raises:
         InputError: the configuration is invalid; nothing was launched.
-        KeyboardInterrupt: the job was told to stop; what was done is saved.
+        KeyboardInterrupt: a signal arrived; what was done is saved.
     """
     plan = SweepPlan.make(config, trainer.check)
     outcomes = {
@@ -325,7 +325,7 @@ def _progress_of(steps: int, total: int, rate: float, *, done: bool) -> tuple[fl
         steps: training steps so far.
         total: of all runs.
         rate: steps per second.
-        done: whether all runs have been evaluated, which has no steps.
+        done: all runs have been evaluated, which has no steps.
     """
     if steps >= total and not done:
         return 0.99, "evaluation"

@@ -1,4 +1,4 @@
-"""Where the spread of a mean comes from: training seeds, states, and what is left.
+"""Components of the variance of a mean: training seeds, states, and the rest.
 
 A *part* is the scores of one set of states under all training seeds. A figure is the mean over
 seeds of a signed sum of parts: one part for a score, train minus test for a gap.
@@ -17,7 +17,7 @@ from rollout.errors import ConfigError
 from rollout.evaluate.statistics.estimate import check_choice, t_quantile
 
 STATES = ("crossed", "nested", "fixed")
-"""How the states of a part come about.
+"""Designs of the states of a part.
 
 ``crossed``: a sample of states that is the same for every seed, as a held-out set is.
 ``nested``: every seed has a sample of its own, as training sets in different orders are.
@@ -125,7 +125,7 @@ def half_width(
 
     Args:
         totals: the figure of every seed, (seeds,).
-        shared: what it contains of states that all seeds share: means of the episodes of every
+        shared: its scores on states that all seeds share: means of the episodes of every
             (seed, state), NaN where there is none.
         confidence: of the interval.
 

@@ -1,4 +1,4 @@
-"""A figure with its interval, or with the reason why it has none."""
+"""Estimates with their intervals, and Wilson's interval of success rates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from rollout.errors import ConfigError, UnknownNameError
 
 METHODS = ("t", "percentile")
-"""How :func:`hierarchical`, :func:`gap` and :func:`difference` find their intervals."""
+"""Methods of the intervals of :func:`hierarchical`, :func:`gap` and :func:`difference`."""
 
 UNBOUNDED = (-math.inf, math.inf)
 """The bounds of a score that may have any value."""
@@ -22,17 +22,17 @@ UNBOUNDED = (-math.inf, math.inf)
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure, its confidence interval, and what both rest on.
+    """A figure, its confidence interval, and the counts behind both.
 
     Attributes:
-        point: the figure; NaN if there was nothing to compute it from.
+        point: the figure; NaN without data.
         low: lower end of the interval; ``None`` if there is none.
         high: upper end of the interval; ``None`` if there is none.
         confidence: the share of experiments whose interval is meant to hold the true value.
-        method: how the interval was found, in a few words.
+        method: method of the interval, in a few words.
         counts: ``seeds``, ``states``, ``episodes`` and ``lost`` where they make sense: the seeds
             and states with a result, the episodes with a result, and those without one.
-        refused: why there is no interval; empty if there is one.
+        refused: reason for a missing interval; empty if there is one.
     """
 
     point: float
@@ -68,7 +68,7 @@ def check_choice(kind: str, name: str, valid: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class Intervals:
-    """How confidence intervals are computed.
+    """Method of confidence intervals.
 
     Attributes:
         confidence: confidence level.

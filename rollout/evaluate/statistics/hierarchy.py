@@ -41,7 +41,7 @@ def hierarchical(
 
     Args:
         scores: (training seeds, states, episodes), NaN where an episode is lost.
-        intervals: how the interval is computed.
+        intervals: method of the interval.
         states: ``crossed`` if all seeds share a sample of states, as a held-out set; ``nested``
             if every seed has its own, as training sets; ``fixed`` if they are all there are.
 
@@ -69,7 +69,7 @@ def gap(
     Args:
         train: (training seeds, states, episodes) on the run's own training states.
         test: (training seeds, states, episodes), seeds in the same order.
-        intervals: how the interval is computed; ``bounds`` are those of a score.
+        intervals: method of the interval; ``bounds`` are those of a score.
         train_states: as in :func:`hierarchical`; ``crossed`` where all seeds were trained on the
             same states, as with prefixes.
         test_states: as in :func:`hierarchical`.
@@ -103,7 +103,7 @@ def difference(
         a: (training seeds, states, episodes).
         b: the same seeds, states and episode seeds in the same order; or one row, a player that
             was not trained or is fixed, against which every seed of ``a`` is held.
-        intervals: how the interval is computed; ``bounds`` are those of a score.
+        intervals: method of the interval; ``bounds`` are those of a score.
         states: as in :func:`hierarchical`; one row needs states that are shared.
 
     Raises:
@@ -131,7 +131,7 @@ def one_player(scores: ArrayLike, intervals: Intervals = DEFAULT_INTERVALS) -> E
 
     Args:
         scores: (states, episodes), NaN where an episode is lost.
-        intervals: how the interval is computed: always a t interval of the state means.
+        intervals: confidence and bounds; always a t interval of the state means.
 
     Raises:
         ConfigError: scores of another shape or infinite.
@@ -173,7 +173,7 @@ def jackknife(
         statistic: the figure for some of the seeds, given by their numbers; of one seed fewer, too.
         seeds: number of seeds; with one there is no interval.
         intervals: confidence and bounds; the method is always this one.
-        shared: what the figure contains of states that all seeds share: scores of (seeds, states,
+        shared: scores of the figure on states that all seeds share: scores of (seeds, states,
             episodes) of which it is the mean, NaN where there is none.
     """
     everyone = np.arange(seeds)
