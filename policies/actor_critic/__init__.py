@@ -1,5 +1,5 @@
 """Actor-critics for any flat observation and action space: MLP, CNN, LSTM, GRU."""
 
-from policies.actor_critic.policy import ActorCriticPlayer, ActorCriticPolicy
+from policies.actor_critic.policy import ActorCriticPlayer, ActorCriticPolicy, QNetworkPolicy
 
-__all__ = ["ActorCriticPlayer", "ActorCriticPolicy"]
+__all__ = ["ActorCriticPlayer", "ActorCriticPolicy", "QNetworkPolicy"]

@@ -36,6 +36,8 @@ from rollout.errors import ConfigError
 
 Tensors: TypeAlias = Mapping[str, Tensor]
 
+_FORBIDDEN = -1e8  # options with values below are never chosen, see ``network._NEVER``
+
 
 @dataclass(frozen=True)
 class _ChoiceHead:
@@ -74,13 +76,14 @@ class Choices:
         self._heads = [_choice_head(key, leaf) for key, leaf in leaves.items()]
         sizes = [n for head in self._heads for n in head.sizes]
         self.choices, self.logits = len(sizes), sum(sizes)
-        firsts = np.cumsum([0, *sizes[:-1]])
+        firsts = np.cumsum([0, *sizes[:-1]])  # of each choice's options in a row
         self._groups: list[tuple[int, Tensor, Tensor]] = []
         for size in sorted(set(sizes)):
             where = [i for i, n in enumerate(sizes) if n == size]
             at = np.array([[firsts[i] + k for k in range(size)] for i in where])
             self._groups.append((size, torch.from_numpy(at.ravel()), torch.tensor(where)))
         self._whole = len(self._groups) == 1
+        self._firsts = torch.from_numpy(firsts)
 
     def place(self, key: str) -> slice:
         """Returns where the logits of an action column are."""
@@ -92,13 +95,40 @@ class Choices:
             at += size
         raise KeyError(key)
 
-    def stacked(self, logits: Tensor) -> list[Tensor]:
-        """Returns the log-probabilities of each group of choices, ``(..., choices, options)``."""
+    def grouped(self, values: Tensor) -> list[Tensor]:
+        """Returns a value of each option by groups of choices, ``(..., choices, options)``."""
         groups = []
         for size, at, _ in self._groups:
-            own = logits if self._whole else logits.index_select(-1, at.to(logits.device))
-            groups.append(functional.log_softmax(own.reshape(*own.shape[:-1], -1, size), dim=-1))
+            own = values if self._whole else values.index_select(-1, at.to(values.device))
+            groups.append(own.reshape(*own.shape[:-1], -1, size))
         return groups
+
+    def stacked(self, logits: Tensor) -> list[Tensor]:
+        """Returns the log-probabilities of each group of choices, ``(..., choices, options)``."""
+        return [functional.log_softmax(own, dim=-1) for own in self.grouped(logits)]
+
+    def explored(self, values: Tensor, epsilon: Tensor) -> Tensor:
+        """Returns logits of an epsilon-greedy choice, ``(..., logits)``.
+
+        Args:
+            values: of each option, ``(..., logits)``; below -1e8 if it must not be chosen.
+            epsilon: probability of a random option instead of that with the highest value.
+        """
+        out = torch.empty_like(values)
+        for own, (_, at, _) in zip(self.grouped(values), self._groups, strict=True):
+            allowed = (own > _FORBIDDEN).to(own.dtype)
+            uniform = allowed / allowed.sum(-1, keepdim=True).clamp(min=1.0)
+            best = functional.one_hot(own.argmax(-1), own.shape[-1]).to(own.dtype)
+            # The best stays the most likely one, so that it is chosen without exploration.
+            share = epsilon.clamp(max=1.0 - 1e-3)
+            logits = (share * uniform + (1.0 - share) * best).clamp(min=1e-30).log()
+            out[..., at.to(out.device)] = logits.flatten(-2)
+        return out
+
+    def one_hot(self, choices: Tensor) -> Tensor:
+        """Returns choices ``(..., choices)`` as ones and zeros, ``(..., logits)`` float32."""
+        out = choices.new_zeros((*choices.shape[:-1], self.logits), dtype=torch.float32)
+        return out.scatter_(-1, choices + self._firsts.to(choices.device), 1.0)
 
     def chosen(self, groups: list[Tensor], choices: Tensor) -> Tensor:
         """Returns the joint log-probability of ``choices``, ``(..., choices)`` int64."""
@@ -352,6 +382,8 @@ class ActionLayout:
         logits: number of logits, for discrete actions.
         dims: number of continuous numbers.
         outputs: length of a row.
+        squashed: whether continuous actions are squashed into their bounds.
+        log_volume: sum of the logarithms of what a distance of 1 in encoded numbers is in actions.
 
     Args:
         space: flat ``Dict`` of ``Discrete``, ``MultiDiscrete``, ``MultiBinary`` and ``Box``.
@@ -369,6 +401,8 @@ class ActionLayout:
         self.logits = self._choices.logits if self._choices else 0
         self.dims = self._boxes.dims if self._boxes else 0
         self.outputs = self.logits + 2 * self.dims
+        self.squashed = squashed
+        self.log_volume = float(self._boxes.log_scale.sum()) if self._boxes else 0.0
 
     def place(self, key: str) -> slice:
         """Returns where the logits of a discrete action column are in a row."""
@@ -393,6 +427,30 @@ class ActionLayout:
         if self._boxes:
             own = mean if noise is None else mean + log_std.exp() * noise[..., self.logits :]
             parts.append(own)
+        return _joined(parts)
+
+    def total(self, values: Tensor, encoded: Tensor) -> Tensor:
+        """Returns the sum of the values ``(..., outputs)`` of encoded choices, ``(...)``."""
+        assert self._choices is not None
+        return self._choices.chosen(self._choices.grouped(values), encoded)
+
+    def explored(self, values: Tensor, epsilon: Tensor) -> Tensor:
+        """Returns logits of the options with the highest values, or any with ``epsilon``."""
+        assert self._choices is not None
+        return self._choices.explored(values, epsilon)
+
+    def inputs(self, encoded: Tensor) -> Tensor:
+        """Returns encoded actions as inputs of a network, ``(..., logits + dims)``.
+
+        Choices are one-hot; numbers of bounded actions are from -1 to 1.
+        """
+        count = self._choices.choices if self._choices else 0
+        parts = []
+        if self._choices:
+            parts.append(self._choices.one_hot(encoded[..., :count].long()))
+        if self._boxes:
+            numbers = encoded[..., count:]
+            parts.append(numbers.tanh() if self.squashed else numbers)
         return _joined(parts)
 
     def distribution(self, outputs: Tensor) -> Distribution:

@@ -280,6 +280,7 @@ class ActorCritic(nn.Module):
         self, columns: Sequence[ColumnEntry], actions: spaces.Dict, options: NetworkOptions
     ) -> None:
         super().__init__()
+        self._columns, self._options = tuple(columns), options
         self.layout = ActionLayout(actions, squashed=options.continuous == "squashed")
         masks = [entry.key for entry in columns if entry.key.startswith(MASK)]
         self._masks = [(key, self.layout.place(key.removeprefix(MASK))) for key in masks]
@@ -305,6 +306,14 @@ class ActorCritic(nn.Module):
         # A separate critic has no memory: it reads the observation and the actor's memory.
         value_size = size if self.critic is None else self.critic.size + size * self.recurrent
         self.value_head = orthogonal(nn.Linear(value_size, 1), 1.0)
+
+    def critics(self, count: int) -> ActionCritics:
+        """Returns new networks of the same kind that give the value of an action.
+
+        Args:
+            count: number of networks.
+        """
+        return ActionCritics(self._columns, self._options, self.layout, count)
 
     @property
     def recurrent(self) -> bool:
@@ -421,3 +430,77 @@ class _Body(nn.Module):
         """Returns features ``(B, size)``."""
         features: Tensor = self.layers(self.encoder(observations))
         return features
+
+
+class QNetwork(ActorCritic):
+    """Returns the values of discrete actions as an epsilon-greedy distribution.
+
+    Attributes:
+        epsilon: probability of a random action, ``()``; 1 before training.
+    """
+
+    epsilon: Tensor
+
+    def __init__(
+        self, columns: Sequence[ColumnEntry], actions: spaces.Dict, options: NetworkOptions
+    ) -> None:
+        super().__init__(columns, actions, options)
+        if self.layout.dims:
+            raise ConfigError(
+                f"q_network has a value for each choice, and {actions} has continuous actions; "
+                f"use actor_critic with algorithm sac or ppo"
+            )
+        self.register_buffer("epsilon", torch.ones(()))
+
+    def action_values(self, observations: Mapping[str, Tensor]) -> Tensor:
+        """Returns the value of every option, ``(B, logits)``; -1e9 for one that is not legal."""
+        return super()._heads(observations, self.actor(observations))[0]
+
+    def _heads(self, observations: Mapping[str, Tensor], features: Tensor) -> tuple[Tensor, Tensor]:
+        values, _ = super()._heads(observations, features)
+        best = self.layout.total(values, self.layout.pick(values, None))
+        return self.layout.explored(values, self.epsilon), best
+
+
+class ActionCritics(nn.Module):
+    """Networks that return the value of an action, given the observation.
+
+    Args:
+        columns: the columns that they read.
+        options: their architecture; it has no memory.
+        layout: of the actions.
+        count: number of networks.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[ColumnEntry],
+        options: NetworkOptions,
+        layout: ActionLayout,
+        count: int,
+    ) -> None:
+        super().__init__()
+        self._layout = layout
+        self.bodies = nn.ModuleList(_Body(columns, options) for _ in range(count))
+        self.heads = nn.ModuleList(
+            _action_head(body.size, layout.logits + layout.dims, options)  # type: ignore[arg-type] # an int
+            for body in self.bodies
+        )
+
+    def forward(self, observations: Mapping[str, Tensor], encoded: Tensor) -> Tensor:
+        """Returns values ``(count, B)`` of encoded actions ``(B, ...)``."""
+        inputs = self._layout.inputs(encoded)
+        return torch.stack(
+            [
+                head(torch.cat([body(observations), inputs], -1)).squeeze(-1)
+                for body, head in zip(self.bodies, self.heads, strict=True)
+            ]
+        )
+
+
+def _action_head(features: int, inputs: int, options: NetworkOptions) -> nn.Sequential:
+    width = options.hidden[-1]
+    hidden = orthogonal(nn.Linear(features + inputs, width), 2.0**0.5)
+    return nn.Sequential(
+        hidden, ACTIVATIONS[options.activation](), orthogonal(nn.Linear(width, 1), 1.0)
+    )

@@ -154,12 +154,34 @@ class ActorCriticPolicy(NetworkOptions):
         """
         import torch  # noqa: PLC0415 - slow to import, and only networks need it
 
-        from policies.actor_critic.network import ActorCritic  # noqa: PLC0415 - likewise
-
         columns = self._entries(observation_space)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return ActorCritic(columns, action_space, self)
+            return self._kind()(columns, action_space, self)
+
+    def _kind(self) -> type[ActorCritic]:
+        from policies.actor_critic.network import ActorCritic  # noqa: PLC0415 - imports torch
+
+        return ActorCritic
+
+
+@dataclass(frozen=True)
+class QNetworkPolicy(ActorCriticPolicy):
+    """A network of the values of discrete actions, which algorithm ``dqn`` trains.
+
+    It chooses the action with the highest value, and while it explores with a probability that the
+    training lowers any action. It reads observations as ``actor_critic`` does.
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.memory != "none":
+            raise ConfigError(f"q_network has no memory, got memory={self.memory}; use none")
+
+    def _kind(self) -> type[ActorCritic]:
+        from policies.actor_critic.network import QNetwork  # noqa: PLC0415 - imports torch
+
+        return QNetwork
 
 
 class ActorCriticPlayer:

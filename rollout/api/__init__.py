@@ -11,11 +11,14 @@ This package imports numpy, gymnasium and the standard library only, and starts 
 
 from rollout.api.algorithm import (
     Algorithm,
+    ChecksFit,
     GroupAlgorithm,
     Learner,
     LearnsFrom,
     PlayedEpisode,
     Progress,
+    StepAlgorithm,
+    StepLearner,
 )
 from rollout.api.bridge import (
     NOTICE,
@@ -88,6 +91,7 @@ __all__ = [
     "Bridge",
     "BridgeSpec",
     "Call",
+    "ChecksFit",
     "ColumnSpec",
     "Columns",
     "CommonNoise",
@@ -134,6 +138,8 @@ __all__ = [
     "State",
     "StateSet",
     "StateSpace",
+    "StepAlgorithm",
+    "StepLearner",
     "Task",
     "Trainable",
     "Trial",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
+from rollout.api.bridge import BridgeSpec
 from rollout.api.fragment import Fragment
 from rollout.api.types import Array, Columns
 
@@ -83,6 +84,64 @@ class PlayedEpisode:
     answers: Sequence[int]
 
 
+class StepLearner(Protocol):
+    """Improves the weights of one network, in place, on recorded sequences of steps.
+
+    A batch has ``observation/<key>``, ``action/<key>``, what the algorithm needs, ``first`` (an
+    episode begins) and ``valid`` (there is a step), each ``(T, N, ...)``. The sequences of a batch
+    continue those of the one before, unless an episode begins.
+    """
+
+    def update(
+        self, batch: Mapping[str, Array], memory: Mapping[str, Any], progress: Progress
+    ) -> tuple[dict[str, float], dict[str, Any]]:
+        """Makes one update.
+
+        Args:
+            batch: the steps; at least one.
+            memory: of the network before the batch, ``{key: (N, size)}``.
+            progress: where the training stands; its steps are counted in batches.
+
+        Returns:
+            means of figures over the steps, ``loss`` among them, and the memory after the batch.
+        """
+        ...
+
+    def measure(
+        self, batch: Mapping[str, Array], memory: Mapping[str, Any]
+    ) -> tuple[dict[str, float], dict[str, Any]]:
+        """Returns the same without learning."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Returns what an update depends on beside the weights: tensors and plain data."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what ``state`` returned."""
+        ...
+
+
+class StepAlgorithm(Protocol):
+    """Learns from the steps of a dataset; a frozen dataclass of options.
+
+    ``rollout.train.offline_config.OfflineOptions`` has the options that it needs: ``epochs``,
+    ``minibatch`` and ``bptt``.
+
+    Attributes:
+        needs: columns beside observations and actions: ``reward`` (and ``terminated``), ``return``
+            (discounted by the option ``gamma``), ``next`` (``next/<key>``, the observations that
+            followed).
+    """
+
+    learns_from: ClassVar[LearnsFrom]
+    needs: ClassVar[frozenset[str]]
+
+    def learner(self, network: Any) -> StepLearner:
+        """Returns a learner of a network, a ``torch.nn.Module``."""
+        ...
+
+
 class GroupAlgorithm(Protocol):
     """How episodes of a language model are compared; a frozen dataclass of options.
 
@@ -102,6 +161,19 @@ class GroupAlgorithm(Protocol):
 
         Returns:
             for each group and episode, a number for each step; 0 where nothing is to be learned.
+        """
+        ...
+
+
+@runtime_checkable
+class ChecksFit(Protocol):
+    """Offered by an algorithm that does not fit every policy and game."""
+
+    def check_fit(self, network: Any, spec: BridgeSpec) -> None:
+        """Checks a network and a game before anything is launched.
+
+        Raises:
+            ConfigError: the algorithm does not fit them.
         """
         ...
 

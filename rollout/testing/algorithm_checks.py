@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from rollout.api import Algorithm, Bridge, Columns, GroupAlgorithm, PlayedEpisode, Progress
+from rollout.api import (
+    Algorithm,
+    Bridge,
+    Columns,
+    EvaluatorRecipe,
+    GroupAlgorithm,
+    PlayedEpisode,
+    Progress,
+)
 from rollout.testing.fragments import make_fragments
 from rollout.testing.report import Report, Suite, require
 
@@ -26,6 +34,7 @@ class _Case:
     algorithm: Algorithm
     recipe: Any
     bridge: Bridge
+    evaluator: EvaluatorRecipe | None
 
     def network(self) -> Any:
         spec = self.bridge.spec
@@ -33,7 +42,13 @@ class _Case:
 
     @cached_property
     def batches(self) -> list[Columns]:
-        made = partial(make_fragments, width=_WIDTH, bridge=self.bridge, policy=self.recipe)
+        made = partial(
+            make_fragments,
+            width=_WIDTH,
+            bridge=self.bridge,
+            policy=self.recipe,
+            evaluator=self.evaluator,
+        )
         fragments = [*made(2, length=_STEPS), *made(1, length=_STEPS - 3, episodes=2)]
         return [
             self.algorithm.gather(
@@ -69,7 +84,12 @@ class _Case:
 
 
 def check_algorithm(
-    algorithm: Algorithm, recipe: Any, bridge: Bridge, *, timeout_s: float = 60.0
+    algorithm: Algorithm,
+    recipe: Any,
+    bridge: Bridge,
+    *,
+    evaluator: EvaluatorRecipe | None = None,
+    timeout_s: float = 60.0,
 ) -> Report:
     """Returns whether the algorithm keeps its contract with this policy and game.
 
@@ -77,6 +97,7 @@ def check_algorithm(
         algorithm: the algorithm; one without ``references``.
         recipe: recipe of a policy with a network, see ``rollout.train.network.TrainableRecipe``.
         bridge: a game that is cheap to launch in this process.
+        evaluator: an evaluator of the game; by default one for ``FakeBridge``.
         timeout_s: timeout of each check, in seconds.
     """
     checks = {
@@ -87,7 +108,7 @@ def check_algorithm(
         "every share calls for gradients equally often": _reduces,
     }
     suite = Suite(f"algorithm {type(algorithm).__name__}", timeout_s)
-    return suite.run(checks, _Case(algorithm, recipe, bridge), required="gathers")
+    return suite.run(checks, _Case(algorithm, recipe, bridge, evaluator), required="gathers")
 
 
 def _gathers(case: _Case) -> str:

@@ -11,12 +11,15 @@ from rollout.api import LearnsFrom
 from rollout.errors import ContractError, InputError
 from rollout.registry import load_plugin
 
-_LANGUAGE = "rollout.train.language"
+_LANGUAGE, _OFFLINE = "rollout.train.language", "rollout.train.offline"
 _JOBS: Mapping[LearnsFrom, tuple[str, str]] = {
     "fragments": ("rollout.train.train:train", "rollout.train.config:TrainConfig"),
     "groups": (f"{_LANGUAGE}.groups:play_groups", f"{_LANGUAGE}.config:PlayGroupsConfig"),
     "answers": (f"{_LANGUAGE}.sft:fine_tune", f"{_LANGUAGE}.config:FineTuneConfig"),
-    "actions": ("rollout.train.clone:clone", "rollout.train.clone_config:CloneConfig"),
+    "actions": (
+        "rollout.train.offline:learn_offline",
+        "rollout.train.offline_config:OfflineConfig",
+    ),
 }
 
 

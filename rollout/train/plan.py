@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rollout.api import Algorithm, Bridge, PolicyRecipe, Resources, StateSet, Task
+from rollout.api import Algorithm, Bridge, ChecksFit, PolicyRecipe, Resources, StateSet, Task
 from rollout.api.sets import VALIDATION
 from rollout.config import PolicyConfig
 from rollout.errors import ConfigError, named
@@ -95,6 +95,9 @@ class TrainPlan:
                 f"{config.policy.name} records {', '.join(policy.extras) or 'nothing'} beside its "
                 f"actions; use actor_critic, or a policy that records it"
             )
+        if isinstance(algorithm, ChecksFit):
+            network = recipe.network(spec.observation_space, spec.action_space, seed=config.seed)
+            algorithm.check_fit(network, spec)
         reads = tuple(recipe.reads(spec.observation_space))
         signals = chosen_signals(config.episodes.signals, list(spec.signals))
         parts = (config, bridge, task, states, algorithm, reading, recipe, reads)

@@ -4,8 +4,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from policies.actor_critic import ActorCriticPolicy
+from bridges.blockworld import BlockworldBridge
+from bridges.gymnasium import GymnasiumBridge
+from policies.actor_critic import ActorCriticPolicy, QNetworkPolicy
+from rollout.evaluators import GameReward
 from rollout.testing import FakeBridge, check_algorithm
+from rollout.train.off_policy import Appo, Dagger, Dqn, Sac
 from rollout.train.ppo import Ppo
 from rollout.train.ppo.learner import PpoLearner
 from tests.ray.toy_cloning import Cloning
@@ -25,6 +29,33 @@ def test_ppo_keeps_the_contract(memory):
 
 def test_behaviour_cloning_keeps_the_contract():
     check_algorithm(Cloning(), POLICY, BRIDGE).raise_if_failed()
+
+
+@pytest.mark.parametrize("memory", ["none", "gru"])
+def test_appo_keeps_the_contract(memory):
+    policy = ActorCriticPolicy(hidden=(8,), columns=("position",), memory=memory, memory_size=4)
+    small = Appo(batch=3, minibatch=1, epochs=2, bptt=4)
+    check_algorithm(small, policy, BRIDGE).raise_if_failed()
+
+
+REPLAY = {"batch": 8, "minibatch": 4, "passes": 1.0, "memory": 20, "warmup": 0}
+
+
+def test_dqn_keeps_the_contract():
+    policy = QNetworkPolicy(hidden=(8,), columns=("position",))
+    check_algorithm(Dqn(**REPLAY), policy, BRIDGE).raise_if_failed()
+
+
+def test_sac_keeps_the_contract():
+    policy = ActorCriticPolicy(hidden=(8,), continuous="squashed")
+    bridge = GymnasiumBridge(id="Pendulum-v1")
+    check_algorithm(Sac(**REPLAY), policy, bridge, evaluator=GameReward()).raise_if_failed()
+
+
+def test_dagger_keeps_the_contract():
+    bridge = BlockworldBridge(oracle="hunt_sheep")
+    policy = ActorCriticPolicy(hidden=(8,), columns=("rgb",))
+    check_algorithm(Dagger(**REPLAY), policy, bridge, evaluator=GameReward()).raise_if_failed()
 
 
 @dataclass(frozen=True)

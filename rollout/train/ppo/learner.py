@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from rollout.api import Array, Progress
@@ -167,14 +168,7 @@ class PpoLearner:
 
     def _rows(self, batch: Mapping[str, Array]) -> _Rows:
         s = self.settings
-        advantage, target = advantages(
-            batch["reward"],
-            batch["value"],
-            batch["next_value"],
-            batch["end"],
-            gamma=s.gamma,
-            lambda_=s.gae_lambda,
-        )
+        batch, advantage, target = self._estimated(batch)
         valid = batch["valid"]
         explained = _explained(batch["value"][valid], target[valid])
         if s.normalize_advantages:
@@ -198,6 +192,20 @@ class PpoLearner:
         else:
             rows.flatten()
         return rows
+
+    def _estimated(
+        self, batch: Mapping[str, Array]
+    ) -> tuple[Mapping[str, Array], NDArray[np.float32], NDArray[np.float32]]:
+        """Returns a batch, with advantages and value targets ``(N, T)`` for it."""
+        s = self.settings
+        return batch, *advantages(
+            batch["reward"],
+            batch["value"],
+            batch["next_value"],
+            batch["end"],
+            gamma=s.gamma,
+            lambda_=s.gae_lambda,
+        )
 
     def _moments(self, values: Array) -> tuple[float, float]:
         """Returns mean and standard deviation over all learners, so that they share one scale.

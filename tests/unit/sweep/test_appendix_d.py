@@ -6,7 +6,7 @@ from rollout.config import CollectConfig, load_config
 from rollout.sweep.config import SweepConfig
 from rollout.sweep.plan import SweepPlan
 from rollout.tasks import bridge_and_task
-from rollout.train.clone_config import CloneConfig
+from rollout.train.offline_config import OfflineConfig
 from tests.unit.sweep.sweep_trainer import TRAINER
 
 pytestmark = pytest.mark.heavy
@@ -18,7 +18,7 @@ def configs(pytestconfig, tmp_path, monkeypatch):
     folder = pytestconfig.rootpath / "configs"
     return (
         load_config(CollectConfig, folder / "collect_hunt_sheep_rays.yaml"),
-        load_config(CloneConfig, folder / "clone_hunt_sheep.yaml"),
+        load_config(OfflineConfig, folder / "clone_hunt_sheep.yaml"),
         load_config(SweepConfig, folder / "sweeps" / "appendix_d.yaml"),
     )
 

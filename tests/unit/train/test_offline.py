@@ -2,23 +2,30 @@
 
 import json
 import pkgutil
+from types import SimpleNamespace
 
 import gamut
 import numpy as np
 import pytest
+import torch
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from policies.actor_critic import ActorCriticPolicy
+from rollout.api import Progress
 from rollout.cli import Session, main
 from rollout.collect import collect
-from rollout.config import CollectConfig, resolved
+from rollout.config import CollectConfig, build_plugin, resolved
 from rollout.data import Dataset
 from rollout.observe.metrics import read_metrics
 from rollout.signals import Stop
 from rollout.testing.fakes import FakeBridge
 from rollout.train.checkpoint import find_checkpoint
-from rollout.train.clone import clone
-from rollout.train.clone_config import CloneConfig
-from rollout.train.imitation import Demonstrations
+from rollout.train.offline import learn_offline
+from rollout.train.offline_config import OfflineConfig
 from rollout.train.reading import decided
+from rollout.train.recorded import Demonstrations, PartReader, StepColumns
 
 pytestmark = pytest.mark.heavy
 
@@ -67,20 +74,20 @@ def test_spaces_without_keys_are_cloned_too(tmp_path):
         assert collect(recording, Session(resume=False, stop=stop)) is None
     policy = {"name": "actor_critic", "hidden": [16]}
     cloned_run = {"output": str(tmp_path / "run"), "dataset": str(tmp_path / "recorded")}
-    assert cloned(CloneConfig.model_validate({**cloned_run, "policy": policy}))["epochs"] == 10
+    assert cloned(OfflineConfig.model_validate({**cloned_run, "policy": policy}))["epochs"] == 10
 
 
-def config_of(recorded, folder, memory="none", **keys):
+def config_of(recorded, folder, memory="none", algorithm="bc", **keys):
     policy = {"name": "actor_critic", "hidden": [16], "columns": ["position"], "memory": memory}
     more = {"wandb": keys.pop("wandb")} if "wandb" in keys else {}
-    algorithm = {"name": "bc", "epochs": 4, "minibatch": 32, "bptt": 8, "lr": 0.03, **keys}
+    algorithm = {"name": algorithm, "epochs": 4, "minibatch": 32, "bptt": 8, "lr": 0.03, **keys}
     keys = {"output": str(folder), "dataset": str(recorded), "policy": policy, **more}
-    return CloneConfig.model_validate({**keys, "algorithm": algorithm})
+    return OfflineConfig.model_validate({**keys, "algorithm": algorithm})
 
 
 def cloned(config, *, resume=False):
     with Stop() as stop:
-        clone(config, Session(resume=resume, stop=stop))
+        learn_offline(config, Session(resume=resume, stop=stop))
     return json.loads((config.output / "summary.json").read_text())["results"]
 
 
@@ -205,7 +212,7 @@ def test_wrong_input(setting, recorded, tmp_path, capsys):
     file = tmp_path / "clone.yaml"
     file.write_text(json.dumps({"output": str(tmp_path / "run"), "dataset": str(recorded)}))
     given = ["--config", str(file), "--set", setting]
-    assert main(clone, CloneConfig, "Clones.", given) == 2
+    assert main(learn_offline, OfflineConfig, "Clones.", given) == 2
     assert WRONG[setting] in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
@@ -214,4 +221,121 @@ def test_one_episode_is_too_few(recorded, tmp_path, monkeypatch):
     refs = Dataset.episodes
     monkeypatch.setattr(Dataset, "episodes", lambda self: refs(self)[:1])
     with Stop() as stop, pytest.raises(Exception, match="1 finished episodes, and at least 2"):
-        clone(config_of(recorded, tmp_path / "run"), Session(resume=False, stop=stop))
+        learn_offline(config_of(recorded, tmp_path / "run"), Session(resume=False, stop=stop))
+
+
+def test_a_dataset_larger_than_the_memory_is_read_in_parts(recorded, tmp_path):
+    whole = config_of(recorded, tmp_path / "whole", epochs=4)
+    parts = config_of(recorded, tmp_path / "parts", epochs=4).model_copy(
+        update={"memory_mb": 0.001}
+    )
+    one, other = cloned(whole), cloned(parts)
+    assert (other["epochs"], other["env_steps"]) == (4, one["env_steps"])
+    assert other["held_out_loss"] < 1.3 * one["held_out_loss"]
+    lines = [line for line in read_metrics(parts.output / "metrics.jsonl") if "clone/epoch" in line]
+    count = len(lines) // 4
+    assert count > 2
+    assert [line["clone/epoch"] for line in lines[count - 1 :: count]] == [1, 2, 3, 4]
+    assert lines[-1]["env_steps"] == 4 * lines[count - 1]["env_steps"]  # every step, each time
+
+
+def test_a_training_in_parts_resumes_after_the_last_one(recorded, tmp_path, monkeypatch):
+    def config(name):
+        made = config_of(recorded, tmp_path / name, algorithm="marwil", epochs=2)
+        return made.model_copy(update={"memory_mb": 0.001})
+
+    cloned(config("whole"))
+    real, calls = PartReader.part, []
+
+    def killed(self, number):
+        calls.append(number)
+        if number == 4:
+            raise RuntimeError("killed")
+        return real(self, number)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PartReader, "part", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            cloned(config("part"))
+    cloned(config("part"), resume=True)
+    one, other = (find_checkpoint(tmp_path / n) for n in ("whole", "part"))
+    assert all((one.weights()[k] == other.weights()[k]).all() for k in one.weights())
+    assert one.optimizer()["square"] == other.optimizer()["square"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=12), st.integers(1, 2000))
+def test_parts_divide_the_episodes_of_each_epoch(lengths, kilobytes):
+    class Column(StepColumns):
+        def read(self, dataset, ref):
+            return {"x": np.full((ref.length, 25), ref.episode)}
+
+    refs = [SimpleNamespace(episode=n, length=k) for n, k in enumerate(lengths)]
+    reader = PartReader(None, refs, Column([], []), memory_mb=kilobytes / 1024, seed=3)
+    orders = []
+    for epoch in range(2):
+        found = [reader.part(epoch * reader.parts + k).columns["x"] for k in range(reader.parts)]
+        steps = sum(lengths)
+        if reader.parts > 1:
+            most = max(map(len, found))
+            assert most <= steps / reader.parts + max(lengths) * reader.parts
+        together = np.concatenate(found)[:, 0]
+        assert [int((together == n).sum()) for n in range(len(lengths))] == lengths
+        orders.append(together.tolist())
+    reader.close()
+    assert reader.parts <= len(lengths)
+
+
+@pytest.mark.parametrize("algorithm", ["marwil", "iql"])
+def test_good_actions_are_learned_from_mixed_ones(tmp_path, algorithm):
+    """Of random steps, whose reward is that of the action: a clone would be random, too."""
+    columns = {
+        "observation/at": np.random.default_rng(0).uniform(-1, 1, (20_000, 1)).astype(np.float32),
+        "action/move": np.random.default_rng(1).integers(3, size=20_000),
+    }
+    at = columns["observation/at"][:, 0]
+    columns["reward"] = (columns["action/move"] == np.where(at > 0, 2, 1)).astype(np.float32)
+    columns |= {"return": columns["reward"], "terminated": np.ones(20_000, bool)}
+    columns["next/at"] = columns["observation/at"]
+    options = build_plugin("algorithms", algorithm, {"minibatch": 500, "lr": 0.005})
+    space = spaces.Dict({"move": spaces.Discrete(3)})
+    seen = spaces.Dict({"at": spaces.Box(-1.0, 1.0, (1,), np.float32)})
+    network = ActorCriticPolicy(hidden=(32,)).network(seen, space, seed=0)
+    learner = options.learner(network)
+    for update in range(200):
+        rows = np.random.default_rng(update).integers(20_000, size=500)
+        batch = {k: v[rows][None] for k, v in columns.items()}
+        batch |= {"first": np.ones((1, 500), bool), "valid": np.ones((1, 500), bool)}
+        figures, _ = learner.update(batch, {}, Progress(update, update, 200, seed=0))
+    assert all(np.isfinite(v) for v in figures.values())
+    with torch.no_grad():
+        outputs, _, _ = network({"at": torch.linspace(-0.9, 0.9, 100).unsqueeze(-1)}, {})
+        likely = network.distribution(outputs).log_prob(
+            torch.from_numpy(np.where(np.linspace(-0.9, 0.9, 100) > 0, 2, 1))[:, None]
+        )
+    assert likely.exp().mean() > 0.5  # of a clone: 1/3
+
+
+def test_iql_refuses_a_memory(recorded, tmp_path, capsys):
+    file = tmp_path / "run.yaml"
+    policy = {"name": "actor_critic", "columns": ["position"], "memory": "gru"}
+    given = {"output": str(tmp_path / "run"), "dataset": str(recorded), "policy": policy}
+    file.write_text(json.dumps({**given, "algorithm": {"name": "iql"}}))
+    assert main(learn_offline, OfflineConfig, "Learns.", ["--config", str(file)]) == 2
+    assert "use policy.memory=none, or bc or marwil" in capsys.readouterr().err
+
+
+def test_iql_learns_from_a_dataset(recorded, tmp_path):
+    config = config_of(recorded, tmp_path / "run", algorithm="iql", epochs=8, lr=0.01)
+    first = cloned(config_of(recorded, tmp_path / "one", algorithm="iql", epochs=1, lr=0.01))
+    last = cloned(config)
+    assert last["held_out_loss"] < first["held_out_loss"]
+    assert {"q_loss", "value_loss", "held_out_q_loss"} <= last.keys()
+    with Dataset(recorded) as dataset:
+        ref = dataset.episodes()[0]
+        read = StepColumns(["position"], ["move"], frozenset({"reward", "next"}))
+        columns = read.read(dataset, ref)
+        final = dataset.read(ref, []).final_observations["position"]
+    seen, following = columns["observation/position"], columns["next/position"]
+    assert (following[:-1] == seen[1:]).all()
+    assert (following[-1] == final).all()

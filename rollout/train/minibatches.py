@@ -1,0 +1,176 @@
+"""Learners that improve networks on minibatches of single steps: a base for off-policy algorithms.
+
+``ReplayLearner`` draws them from the newest steps that were played, the job of
+``learns_from = "actions"`` from a dataset.
+"""
+
+from __future__ import annotations
+
+import copy
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from rollout.api import Array, Progress
+from rollout.train.batch import ACTION, OBSERVATION, part
+from rollout.train.gradients import Optimizer
+from rollout.train.replay import NEXT, ReplayBuffer, valid_rows
+
+Reduce = Callable[[list[Tensor]], None] | None
+
+
+class Rows:
+    """A minibatch of steps on a device.
+
+    Args:
+        columns: ``observation/<key>``, ``action/<key>`` and others, each ``(B, ...)``.
+        layout: of the actions.
+        device: where the network learns.
+
+    Attributes:
+        seen: the observations before the actions, by key.
+        chosen: the encoded actions, ``(B, ...)``.
+        following: the observations after the actions, by key.
+    """
+
+    def __init__(self, columns: Mapping[str, Array], layout: Any, device: torch.device) -> None:
+        self._columns, self._device = columns, device
+        self.seen = self._tensors(OBSERVATION)
+        self.following = self._tensors(NEXT)
+        self.chosen: Tensor = layout.encode(part(columns, ACTION)).to(device)
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def _tensors(self, prefix: str) -> dict[str, Tensor]:
+        return {
+            k: torch.from_numpy(v).to(self._device) for k, v in part(self._columns, prefix).items()
+        }
+
+    def column(self, name: str) -> Tensor:
+        """Returns a column as floats, ``(B,)``."""
+        return torch.from_numpy(self._columns[name].astype(np.float32)).to(self._device)
+
+
+class MinibatchLearner(ABC):
+    """Improves networks on minibatches of steps.
+
+    Args:
+        network: the network of the policy.
+
+    Attributes:
+        network: the network of the policy.
+        device: where it is.
+    """
+
+    def __init__(self, network: Any) -> None:
+        self.network = network
+        self.device: torch.device = next(network.parameters()).device
+        self._optimizers: dict[str, Optimizer] = {}
+        self._modules: dict[str, nn.Module] = {}
+
+    def optimizer(self, name: str, *modules: nn.Module, **options: Any) -> Optimizer:
+        """Returns a new optimizer of modules, whose state is kept; see ``Optimizer``."""
+        parameters = [p for module in modules for p in module.parameters()]
+        self._optimizers[name] = made = Optimizer(parameters, **options)
+        return made
+
+    def kept(self, name: str, module: nn.Module) -> nn.Module:
+        """Returns a module that is no part of the policy, whose weights are kept."""
+        self._modules[name] = module.to(self.device)
+        return module
+
+    def critics(self, count: int) -> nn.Module:
+        """Returns new networks of the values of actions, whose weights are kept.
+
+        The initial weights of the policy's network decide theirs.
+        """
+        first = next(self.network.parameters()).detach().cpu().numpy()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(zlib.crc32(first.tobytes()))
+            return self.kept("critics", self.network.critics(count))
+
+    def frozen_copy(self, name: str, module: nn.Module) -> nn.Module:
+        """Returns a copy of a module without gradients, whose weights are kept."""
+        return self.kept(name, copy.deepcopy(module).requires_grad_(False))
+
+    @abstractmethod
+    def learn(self, rows: Rows | None, progress: Progress) -> dict[str, Tensor]:
+        """Makes the optimizer steps of one minibatch.
+
+        Args:
+            rows: the steps; None if there are none here, but other learners may have some.
+            progress: where the run stands.
+
+        Returns:
+            scalars.
+        """
+
+    def rows(self, columns: Mapping[str, Array]) -> Rows:
+        """Returns columns as a minibatch."""
+        return Rows(columns, self.network.layout, self.device)
+
+    def state(self) -> dict[str, Any]:
+        """Returns the state of the optimizers, and the weights of further networks."""
+        return {
+            "optimizers": {name: each.state() for name, each in self._optimizers.items()},
+            "modules": {name: dict(each.state_dict()) for name, each in self._modules.items()},
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what ``state`` returned."""
+        for name, each in self._optimizers.items():
+            each.restore(state["optimizers"][name])
+        for name, module in self._modules.items():
+            module.load_state_dict(state["modules"][name])
+
+
+class ReplayLearner(MinibatchLearner):
+    """Learns from minibatches of the newest steps.
+
+    Args:
+        network: the network of the policy.
+        options: of the algorithm, those of ``rollout.train.off_policy.OffPolicy``.
+    """
+
+    def __init__(self, network: Any, options: Any) -> None:
+        super().__init__(network)
+        self._options = options
+        self._buffer = ReplayBuffer(options.memory)
+        self._minibatches = max(1, round(options.batch * options.passes / options.minibatch))
+
+    def update(self, batch: Mapping[str, Array], progress: Progress) -> dict[str, float]:
+        """Adds a batch to the buffer, and learns from minibatches; see ``rollout.api.Learner``."""
+        rows = valid_rows(batch)
+        if len(rows["first"]):
+            self._buffer.add({k: v for k, v in rows.items() if k != "first"})
+        size, totals = self._buffer.size, dict[str, list[Tensor]]()
+        # Decided by steps played, as other learners decide: all take equally many steps.
+        if progress.env_steps + self._options.batch < self._options.warmup:
+            return {"buffer_steps": float(size)}
+        rng = np.random.default_rng((progress.seed, progress.update))
+        torch_seed = int(rng.integers(2**63))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(torch_seed)
+            for _ in range(self._minibatches):
+                drawn = self._buffer.sample(rng, self._options.minibatch) if size else None
+                figures = self.learn(None if drawn is None else self.rows(drawn), progress)
+                for name, value in figures.items():
+                    totals.setdefault(name, []).append(value.detach())
+        means = {name: float(torch.stack(values).mean()) for name, values in totals.items()}
+        skipped = sum(each.skipped for each in self._optimizers.values())
+        return {**means, "skipped_steps": float(skipped), "buffer_steps": float(size)}
+
+    def state(self) -> dict[str, Any]:
+        """Returns the steps in the buffer beside the rest."""
+        return {**super().state(), "buffer": self._buffer.state()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what ``state`` returned."""
+        super().restore(state)
+        self._buffer.restore(state["buffer"])
