@@ -10,9 +10,8 @@ Each function does what the command of its name does. See docs/python.md.
 """
 
 from rollout.errors import GamutError, InputError
-from rollout.interface.calls import check, collect, evaluate, sweep, train
+from rollout.interface.calls import Run, check, collect, evaluate, sweep, train
 from rollout.interface.player import Player, load
-from rollout.interface.run import Run
 from rollout.train.callbacks import UpdateRecord
 
 __all__ = [

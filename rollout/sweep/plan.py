@@ -268,8 +268,12 @@ def _describe(game: ArmGame) -> list[str]:
     """Returns the parts of a game that files and plug-ins decide, not the configuration."""
     task = game.task
     return [
-        *(game.bridge.spec.version, task.name, task.goal, task.state_space.digest),
-        *(repr(task.evaluator), repr(task.limits)),
+        game.bridge.spec.version,
+        task.name,
+        task.goal,
+        task.state_space.digest,
+        repr(task.evaluator),
+        repr(task.limits),
     ]
 
 

@@ -199,7 +199,10 @@ def outcome_of(run: SweepRun) -> RunResult | None:
         with contextlib.suppress(FileNotFoundError):
             log.warning(
                 "%s: %s is damaged (%s); it is now %s, and the run is evaluated again",
-                *(run.name, path.name, what, set_aside(path).name),
+                run.name,
+                path.name,
+                what,
+                set_aside(path).name,
             )
         return None
 
@@ -321,7 +324,9 @@ def _evaluate(run: SweepRun, trainer: Trainer, folder: Path, trained: dict[str, 
     _, bridge, task = bridge_and_task(c.bridge, c.task)
     with Journal(journal) as kept:
         table = play_legs(
-            *(bridge, task, legs_of(run, player)),
+            bridge,
+            task,
+            legs_of(run, player),
             seed=e.seed,
             metric=e.metric,
             width=bridge.spec.choose_width(e.width or c.width),

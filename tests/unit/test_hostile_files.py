@@ -20,7 +20,7 @@ from rollout.data.space_json import space_from_json
 from rollout.errors import ConfigError, GamutError, SpaceError
 from rollout.evaluate.journal import Journal, note_opening
 from rollout.files import holder_of
-from rollout.interface.run import Run
+from rollout.interface.calls import Run
 from rollout.judge.report import read_ratings
 from rollout.judge.rubric import load_rubric
 from rollout.models.client import Replies
