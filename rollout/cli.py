@@ -105,7 +105,7 @@ def main(
             return DONE
         config = from_document(model, source)
     except InputError as error:
-        return _say(WRONG_INPUT, f"error: {_one_line(error)}")
+        return fail(error)
     logs = getattr(config, "log", None)
     set_up_logging(logs.level if isinstance(logs, LogConfig) else "info")
     if arguments.config is not None:
@@ -127,7 +127,7 @@ def main(
 def _status(error: BaseException, stop: Stop) -> int | None:
     """Prints in one line how an error ended the script; returns the status, None for a bug."""
     if isinstance(error, InputError):
-        return _say(WRONG_INPUT, f"error: {_one_line(error)}")
+        return fail(error)
     if is_disk_full(error):
         how = "make room, then continue with --resume"
         return _say(ENDED_SHORT, f"ended short: {_one_line(error)}; {how}")
@@ -152,14 +152,8 @@ def _status(error: BaseException, stop: Stop) -> int | None:
 def _parser(model: type[BaseModel], description: str) -> _Parser:
     parser = _Parser(description=description, add_help=False, allow_abbrev=False)
     parser.add_argument("--config", metavar="FILE", type=Path, help="YAML file of keys")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="extend",
-        nargs="+",
-        default=[],
-        help="sets a key, e.g. bridge.name=crafter; wins over the file, the last one over all",
-    )
+    about = "sets a key, e.g. bridge.name=crafter; wins over the file, the last one over all"
+    add_set(parser, "KEY=VALUE", about)
     if "player" in model.model_fields:
         parser.add_argument(
             "--player", metavar="RUN_DIR", help="evaluates this training run, on its own game"
@@ -174,6 +168,13 @@ def _parser(model: type[BaseModel], description: str) -> _Parser:
         help=f"show the first keys, those of a section, or with {EVERYTHING!r} every key, and exit",
     )
     return parser
+
+
+def add_set(parser: argparse.ArgumentParser, metavar: str, about: str) -> None:
+    """Adds the argument ``--set``, which takes several values and may be repeated."""
+    parser.add_argument(
+        "--set", metavar=metavar, action="extend", nargs="+", default=[], help=about
+    )
 
 
 def _source(
@@ -194,6 +195,11 @@ def _one_line(error: BaseException) -> str:
     # Ray raises an actor's error with the traceback in its text and the original as its cause.
     cause = getattr(error, "cause", None)
     return " ".join(str(cause if isinstance(cause, BaseException) else error).split())
+
+
+def fail(error: Exception, status: int = WRONG_INPUT) -> int:
+    """Prints an error in one line; returns the exit status."""
+    return _say(status, f"error: {_one_line(error)}")
 
 
 def _say(status: int, text: str) -> int:

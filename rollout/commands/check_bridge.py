@@ -12,13 +12,12 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rollout.cli import DONE, ENDED_SHORT, add_set, fail
 from rollout.config import build_plugin, parse_set
 from rollout.errors import ConfigError, ContractError, InputError
 from rollout.registry import names
-from rollout.signals import say, tell
+from rollout.signals import tell
 from rollout.testing import check_bridge
-
-PASSED, BAD_INPUT, FAILED = 0, 2, 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -36,13 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             only=asked.only,
         )
     except InputError as error:
-        say(f"error: {_line(error)}")
-        return BAD_INPUT
+        return fail(error)
     except ContractError as error:  # without a spec there is nothing to run the suite on
-        say(f"error: {_line(error)}")
-        return FAILED
+        return fail(error, ENDED_SHORT)
     tell(json.dumps(report.describe(), indent=2) if asked.json else report.table())
-    return PASSED if report.passed else FAILED
+    return DONE if report.passed else ENDED_SHORT
 
 
 def options(settings: Iterable[str]) -> dict[str, Any]:
@@ -62,21 +59,10 @@ def options(settings: Iterable[str]) -> dict[str, Any]:
     return out
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("name", help=f"name of the bridge: {', '.join(names('bridges'))}")
-    parser.add_argument(
-        "--set",
-        metavar="OPTION=VALUE",
-        action="extend",
-        nargs="+",
-        default=[],
-        help="options of the bridge",
-    )
+    add_set(parser, "OPTION=VALUE", "options of the bridge")
     parser.add_argument("--steps", type=int, default=100, help="steps of each trajectory (100)")
     parser.add_argument("--width", type=int, help="slots of an instance (up to 4)")
     parser.add_argument("--seed", type=int, default=0, help="seed of starts and actions (0)")

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollout.api import Exporter, Outcome
+from rollout.cli import fail
 from rollout.commands.dataset_formats import add_commands
 from rollout.configuration.plugins import build_plugin
 from rollout.data import (
@@ -24,7 +25,7 @@ from rollout.data import (
 )
 from rollout.errors import DatasetError, InputError
 from rollout.files import local_path
-from rollout.signals import one_line, say
+from rollout.signals import one_line
 from rollout.signals import tell as tell_lines
 
 
@@ -195,6 +196,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is flushed
         return 0
     except (InputError, OSError) as error:
-        say(f"error: {' '.join(str(error).split())}")
-        return 2
+        return fail(error)
     return status

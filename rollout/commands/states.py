@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rollout.api import StateSpace
+from rollout.cli import DONE, ENDED_SHORT, add_set, fail
 from rollout.config import (
     BridgeConfig,
     PolicyConfig,
@@ -29,10 +30,9 @@ from rollout.configuration.document import Document, from_document
 from rollout.distinguish import Distinguishable, distinguishable
 from rollout.errors import ContractError, GameError, InputError
 from rollout.files import local_path
-from rollout.signals import say, tell
+from rollout.signals import tell
 from rollout.tasks import bridge_and_task
 
-DONE, BAD_INPUT, FAILED = 0, 2, 3
 _FROM_FILE = ("bridge", "task", "state_set")  # not the policy: it may be untrained
 
 
@@ -62,11 +62,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seed=given.seed,
         )
     except InputError as error:
-        say(f"error: {' '.join(str(error).split())}")
-        return BAD_INPUT
+        return fail(error)
     except (GameError, ContractError) as error:
-        say(f"error: {' '.join(str(error).split())}")
-        return FAILED
+        return fail(error, ENDED_SHORT)
     lines = _lines(found, task.state_space.restrict(only))
     tell(json.dumps(found.describe(), indent=2) if given.json else "\n".join(lines))
     return DONE
@@ -105,14 +103,8 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--config", metavar="FILE", type=local_path, help="YAML file of any job")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="extend",
-        nargs="+",
-        default=[],
-        help="sets a key of bridge, task, policy or state_set, e.g. policy=oracle",
-    )
+    about = "sets a key of bridge, task, policy or state_set, e.g. policy=oracle"
+    add_set(parser, "KEY=VALUE", about)
     parser.add_argument("--states", type=int, default=60, help="states to play from (60)")
     parser.add_argument("--steps", type=int, help="most steps of an episode (those of the task)")
     parser.add_argument("--seed", type=int, default=0, help="of states, actions and policy (0)")
